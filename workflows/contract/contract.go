@@ -1,0 +1,65 @@
+// Package contract holds what the starter of a workflow and its worker must agree on: task queue, type, input, signal
+// names, search attribute names. It has no Temporal code, so that a service may import it.
+package contract
+
+const (
+	// TaskQueue is where turns wait for a worker.
+	TaskQueue = "windlass-turns"
+	// TurnWorkflow is the type name of the workflow that runs a turn. Its id is the turn's id, so a turn has one workflow at most.
+	TurnWorkflow = "Turn"
+	// SignalCancel asks a running turn to stop nicely: work under way is stopped, what was said so far is kept. Its payload is
+	// a Cancel. The sessions service writes the cancel into the journal first; the signal only makes it fast.
+	SignalCancel = "cancel"
+)
+
+// Names of the search attributes of a turn, all of Temporal's type Keyword.
+const (
+	// AttributeAgent holds the agent's id.
+	AttributeAgent = "WindlassAgent"
+	// AttributeSession holds the session's id.
+	AttributeSession = "WindlassSession"
+	// AttributeStatus holds one of the Status values: running at the start, then the turn's end.
+	AttributeStatus = "WindlassStatus"
+	// AttributeTenant holds the tenant.
+	AttributeTenant = "WindlassTenant"
+)
+
+// Values of AttributeStatus and of TurnResult.Status.
+const (
+	StatusRunning   = "running"
+	StatusCompleted = "completed"
+	StatusFailed    = "failed"
+	StatusCancelled = "cancelled"
+)
+
+// TurnInput is what a turn's workflow starts from: references only.
+type TurnInput struct {
+	// Tenant the turn belongs to.
+	Tenant string `json:"tenant"`
+	// TurnID is "trn_…" and the workflow's id.
+	TurnID string `json:"turn_id"`
+	// SessionID is "ses_…".
+	SessionID string `json:"session_id"`
+	// AgentID names the agent that answers.
+	AgentID string `json:"agent_id"`
+}
+
+// TurnResult is what a turn's workflow leaves: counts and references, never content. The journal has the rest.
+type TurnResult struct {
+	// Status is StatusCompleted, StatusFailed or StatusCancelled.
+	Status string `json:"status"`
+	// StopReason says why the turn stopped, see windlass.turn.v1.TurnEnded.
+	StopReason string `json:"stop_reason"`
+	// ErrorCode is the stable code of a failed turn.
+	ErrorCode string `json:"error_code,omitempty"`
+	// ModelCalls is the number of model calls.
+	ModelCalls int `json:"model_calls"`
+	// ToolCalls is the number of tool calls.
+	ToolCalls int `json:"tool_calls"`
+}
+
+// Cancel is the payload of SignalCancel.
+type Cancel struct {
+	// Reason is what the caller gave.
+	Reason string `json:"reason,omitempty"`
+}

@@ -1,0 +1,46 @@
+package contract
+
+const (
+	// DeltaStream is the name of the bus's kept stream that holds the deltas of open messages.
+	DeltaStream = "WINDLASS_DELTAS"
+	// AllDeltas matches the delta subject of every session: what DeltaStream keeps.
+	AllDeltas = "windlass.*.session.*.delta"
+)
+
+// EventSubject is where durable events of a session are told once they are committed. Payload: windlass.turn.v1.Event.
+func EventSubject(tenant, session string) string {
+	return sessionSubject(tenant, session) + ".event"
+}
+
+// DeltaSubject is where transient events of a session are told. Payload: windlass.turn.v1.Event.
+func DeltaSubject(tenant, session string) string {
+	return sessionSubject(tenant, session) + ".delta"
+}
+
+// SessionSubjects matches both subjects of a session.
+func SessionSubjects(tenant, session string) string {
+	return sessionSubject(tenant, session) + ".*"
+}
+
+func sessionSubject(tenant, session string) string {
+	return "windlass." + token(tenant) + ".session." + token(session)
+}
+
+// token makes one subject token of a name: what has a meaning in subjects is written as %XX, so that no tenant can be
+// named into the subjects of another.
+func token(name string) string {
+	const hex = "0123456789ABCDEF"
+	out := make([]byte, 0, len(name))
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c <= ' ' || c >= 0x7f || c == '.' || c == '*' || c == '>' || c == '%':
+			out = append(out, '%', hex[c>>4], hex[c&15])
+		default:
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 {
+		return "%"
+	}
+	return string(out)
+}
