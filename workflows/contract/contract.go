@@ -2,6 +2,12 @@
 // names, search attribute names. It has no Temporal code, so that a service may import it.
 package contract
 
+import "time"
+
+// TaskTimeout is the workflow task timeout that the starter asks for. It bounds how long a turn stands still when its worker is
+// lost in the begin or finish step.
+const TaskTimeout = 4 * time.Second
+
 const (
 	// TaskQueue is where turns wait for a worker.
 	TaskQueue = "windlass-turns"

@@ -7,12 +7,14 @@ const (
 	AllDeltas = "windlass.*.session.*.delta"
 )
 
-// EventSubject is where durable events of a session are told once they are committed. Payload: windlass.turn.v1.Event.
+// EventSubject is where durable events of a session are told once they are committed. Payload: windlass.turn.v1.Event in
+// the binary encoding of protobuf.
 func EventSubject(tenant, session string) string {
 	return sessionSubject(tenant, session) + ".event"
 }
 
-// DeltaSubject is where transient events of a session are told. Payload: windlass.turn.v1.Event.
+// DeltaSubject is where transient events of a session are told. Payload: windlass.turn.v1.Event in the binary encoding of
+// protobuf; an event with delta > 0 is numbered.
 func DeltaSubject(tenant, session string) string {
 	return sessionSubject(tenant, session) + ".delta"
 }
