@@ -1,0 +1,93 @@
+package fault
+
+import (
+	"net/http"
+
+	"google.golang.org/grpc/codes"
+)
+
+// ProblemType is the media type of Problem.
+const ProblemType = "application/problem+json"
+
+// Problem is an RFC 9457 problem: what every HTTP error body of Windlass holds.
+type Problem struct {
+	// Type is a URI that names the kind of problem: "urn:windlass:problem:" and the code.
+	Type string `json:"type"`
+	// Title is a short text for the kind of problem.
+	Title string `json:"title"`
+	// Status is the HTTP status.
+	Status int `json:"status"`
+	// Detail says what happened this time.
+	Detail string `json:"detail"`
+	// Instance is the path of the request.
+	Instance string `json:"instance,omitempty"`
+	// Code is stable and made for programs: a windlass.fault.v1.Reason in lower case.
+	Code string `json:"code"`
+	// Todo says what to do next.
+	Todo string `json:"todo,omitempty"`
+	// Fields lists the wrong fields.
+	Fields []ProblemField `json:"fields,omitempty"`
+	// TraceID finds the request in traces and logs.
+	TraceID string `json:"trace_id,omitempty"`
+}
+
+// ProblemField names one wrong field.
+type ProblemField struct {
+	// Field is its path.
+	Field string `json:"field"`
+	// Message says what is wrong.
+	Message string `json:"message"`
+}
+
+// ToProblem makes the HTTP form of an error.
+func ToProblem(err error, instance string) Problem {
+	e := From(err)
+	if e.Code == codes.Internal {
+		e = Internal(nil)
+	}
+	code := CodeName(e.Reason)
+	p := Problem{
+		Type: "urn:windlass:problem:" + code, Title: http.StatusText(HTTPStatus(e)), Status: HTTPStatus(e),
+		Detail: e.Message, Instance: instance, Code: code, Todo: e.Todo,
+	}
+	for _, f := range e.Fields {
+		p.Fields = append(p.Fields, ProblemField{Field: f.Path, Message: f.Message})
+	}
+	return p
+}
+
+// HTTPStatus maps an error to an HTTP status, after google.rpc.Code's table, with 413 and 405 where the reason is that precise.
+func HTTPStatus(e *Error) int {
+	switch CodeName(e.Reason) {
+	case "too_large":
+		return http.StatusRequestEntityTooLarge
+	case "method_not_allowed":
+		return http.StatusMethodNotAllowed
+	}
+	switch e.Code {
+	case codes.OK:
+		return http.StatusOK
+	case codes.Canceled:
+		return 499 // client closed request
+	case codes.InvalidArgument, codes.OutOfRange:
+		return http.StatusBadRequest
+	case codes.FailedPrecondition, codes.AlreadyExists, codes.Aborted:
+		return http.StatusConflict
+	case codes.DeadlineExceeded:
+		return http.StatusGatewayTimeout
+	case codes.NotFound:
+		return http.StatusNotFound
+	case codes.PermissionDenied:
+		return http.StatusForbidden
+	case codes.Unauthenticated:
+		return http.StatusUnauthorized
+	case codes.ResourceExhausted:
+		return http.StatusTooManyRequests
+	case codes.Unimplemented:
+		return http.StatusNotImplemented
+	case codes.Unavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}

@@ -1,0 +1,196 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+// Status is the one mapping from an error to a gRPC status. Errors of ours keep code, reason and texts; a context's end
+// becomes CANCELLED or DEADLINE_EXCEEDED; a status that came from another service of the mesh passes through; anything
+// else is an internal error with a fixed text.
+func Status(err error) *status.Status {
+	if err == nil {
+		return status.New(codes.OK, "")
+	}
+	// A status from another service of the mesh is already in its final form.
+	if st := remote(err); st != nil && As(err) == nil {
+		return st
+	}
+	return classify(err).status(outerText(err))
+}
+
+// classify finds the *Error that err stands for.
+func classify(err error) *Error {
+	if e := As(err); e != nil {
+		return e
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was cancelled").Cause(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED, "the call took too long").
+			Hint("Try again with a longer deadline.").Cause(err)
+	}
+	if st, ok := status.FromError(err); ok {
+		if e := transport(st, err); e != nil {
+			return e
+		}
+	}
+	return Internal(err)
+}
+
+// remote gives the status that another service of the mesh answered, nil when err holds none. Text that was wrapped
+// around it stays out: it would show the other service's status line twice.
+func remote(err error) *status.Status {
+	var holder interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &holder) {
+		return nil
+	}
+	if st := holder.GRPCStatus(); st != nil && hasInfo(st) {
+		return st
+	}
+	return nil
+}
+
+// transport maps a bare status of gRPC itself (connection refused, deadline) that no service of ours made.
+func transport(st *status.Status, err error) *Error {
+	switch st.Code() {
+	case codes.Canceled:
+		return New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was cancelled").Cause(err)
+	case codes.DeadlineExceeded:
+		return New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED, "the call took too long").Cause(err)
+	case codes.Unavailable:
+		return Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "a part of the mesh cannot be reached").Cause(err)
+	case codes.ResourceExhausted:
+		return New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE, "the message is too large").
+			Hint("Send less in one request.").Cause(err)
+	default:
+		return nil
+	}
+}
+
+// outerText gives the text that domain code wrapped around our error ("agent \"x\"") without the error's own text.
+func outerText(err error) string {
+	e := As(err)
+	if e == nil || error(e) == err {
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(err.Error(), e.Error()), ": ")
+}
+
+func (e *Error) status(outer string) *status.Status {
+	msg := e.Message
+	if outer != "" && e.Code != codes.Internal {
+		msg = outer + ": " + msg
+	}
+	st := status.New(e.Code, msg)
+	info := &errdetails.ErrorInfo{Domain: Domain, Reason: strings.TrimPrefix(e.Reason.String(), "REASON_")}
+	if e.Todo != "" {
+		info.Metadata = map[string]string{"todo": e.Todo}
+	}
+	details := []protoadapt.MessageV1{info}
+	if len(e.Fields) > 0 {
+		br := &errdetails.BadRequest{}
+		for _, f := range e.Fields {
+			br.FieldViolations = append(br.FieldViolations,
+				&errdetails.BadRequest_FieldViolation{Field: f.Path, Description: f.Message})
+		}
+		details = append(details, br)
+	}
+	if e.Retry > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(e.Retry)})
+	}
+	if full, err := st.WithDetails(details...); err == nil {
+		return full
+	}
+	return st
+}
+
+func hasInfo(st *status.Status) bool {
+	for _, d := range st.Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok && info.GetDomain() == Domain {
+			return true
+		}
+	}
+	return false
+}
+
+// From reads an error that a client call gave back. Nil stays nil; what is no status becomes as in Status.
+func From(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	if e := As(err); e != nil {
+		return e
+	}
+	st := remote(err)
+	if st == nil {
+		return classify(err)
+	}
+	e := &Error{Code: st.Code(), Message: st.Message()}
+	for _, d := range st.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			e.Reason = faultv1.Reason(faultv1.Reason_value["REASON_"+d.GetReason()])
+			e.Todo = d.GetMetadata()["todo"]
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				e.Fields = append(e.Fields, Field{Path: v.GetField(), Message: v.GetDescription()})
+			}
+		case *errdetails.RetryInfo:
+			e.Retry = d.GetRetryDelay().AsDuration().Round(time.Millisecond)
+		}
+	}
+	return e
+}
+
+// ReasonOf gives the reason of an error, REASON_UNSPECIFIED for nil.
+func ReasonOf(err error) faultv1.Reason {
+	if err == nil {
+		return faultv1.Reason_REASON_UNSPECIFIED
+	}
+	return From(err).Reason
+}
+
+// CodeOf gives the stable lower-case code of an error, "" for nil.
+func CodeOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return CodeName(ReasonOf(err))
+}
+
+// Is reports whether err has the reason.
+func Is(err error, reason faultv1.Reason) bool { return err != nil && ReasonOf(err) == reason }
+
+// Retryable reports whether the same call may succeed later without the caller changing anything.
+func Retryable(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch From(err).Code {
+	case codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded, codes.Aborted, codes.DataLoss, codes.Internal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Text gives what happened and what to do in one line, for a turn's error and for the CLI.
+func (e *Error) Text() string {
+	if e.Todo == "" {
+		return e.Message
+	}
+	return fmt.Sprintf("%s. %s", strings.TrimSuffix(e.Message, "."), e.Todo)
+}

@@ -1,0 +1,110 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+)
+
+// ClientConfig says who calls.
+type ClientConfig struct {
+	// Keyring signs the caller's principal; required.
+	Keyring *authn.Keyring
+	// As is the principal of every call. Nil passes on the principal in the call's context: use that only where the call is
+	// the user's own (the gateway; a service that acts for its caller).
+	As *policyv1.Principal
+	// Timeout bounds unary calls that have no deadline; 0 = 15 s. A call waits so long for a role that is being restarted.
+	Timeout time.Duration
+}
+
+// serviceConfig spreads calls over all addresses of a target. Retries are the caller's business: only he knows what may be repeated.
+const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}]}`
+
+// Dial makes a connection to a role. It does not wait: the first call does.
+func Dial(n Network, role string, cfg ClientConfig) (*grpc.ClientConn, error) {
+	if cfg.Keyring == nil {
+		return nil, fmt.Errorf("dial %s: a keyring is needed", role)
+	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = 15 * time.Second
+	}
+	target, opts, err := n.Target(role)
+	if err != nil {
+		return nil, err
+	}
+	c := caller{cfg}
+	opts = append(opts,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithStatsHandler(otelgrpc.NewClientHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())))),
+		grpc.WithUnaryInterceptor(c.unary),
+		grpc.WithStreamInterceptor(c.stream),
+		grpc.WithDefaultServiceConfig(serviceConfig),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true), grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+			MinConnectTimeout: 2 * time.Second,
+		}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true}),
+	)
+	conn, err := grpc.NewClient(target, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s at %s: %w", role, target, err)
+	}
+	return conn, nil
+}
+
+type caller struct{ cfg ClientConfig }
+
+// sign adds the principal. What came in as outgoing metadata under our header is replaced: nobody speaks for another.
+func (c caller) sign(ctx context.Context) (context.Context, error) {
+	p := c.cfg.As
+	if p == nil {
+		p = authn.From(ctx)
+	}
+	if p == nil {
+		return ctx, nil // public RPCs only; the server refuses the rest
+	}
+	token, err := c.cfg.Keyring.Sign(p)
+	if err != nil {
+		return ctx, err
+	}
+	md, ok := metadata.FromOutgoingContext(ctx)
+	if !ok {
+		return metadata.AppendToOutgoingContext(ctx, authn.Header, token), nil
+	}
+	md = md.Copy()
+	md.Set(authn.Header, token)
+	return metadata.NewOutgoingContext(ctx, md), nil
+}
+
+func (c caller) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	ctx, err := c.sign(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
+	}
+	return invoke(ctx, method, req, reply, cc, opts...)
+}
+
+func (c caller) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	ctx, err := c.sign(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, desc, cc, method, opts...)
+}

@@ -1,0 +1,161 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+
+	"buf.build/go/protovalidate"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+)
+
+// unary is the whole chain of a unary call: recover, map errors, identify, authorise, bound, validate, handle.
+func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+	defer func() { err = s.finish(ctx, info.FullMethod, recover(), err) }()
+	ctx, err = s.admit(ctx, info.FullMethod)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.DefaultTimeout)
+		defer cancel()
+	}
+	if err := s.validate(req); err != nil {
+		return nil, err
+	}
+	return next(ctx, req)
+}
+
+// stream is the same chain for streams; each received message is validated.
+func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer func() { err = s.finish(ss.Context(), info.FullMethod, recover(), err) }()
+	ctx, err := s.admit(ss.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	return next(srv, &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate})
+}
+
+type serverStream struct {
+	grpc.ServerStream
+	ctx      context.Context
+	validate func(any) error
+}
+
+func (s *serverStream) Context() context.Context { return s.ctx }
+
+func (s *serverStream) RecvMsg(m any) error {
+	if err := s.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	return s.validate(m)
+}
+
+// finish is the one place where errors become statuses, and where those that are our fault are logged.
+func (s *Server) finish(ctx context.Context, method string, panicked any, err error) error {
+	if panicked != nil {
+		err = fault.Internal(fmt.Errorf("panic: %v\n%s", panicked, debug.Stack()))
+	}
+	if err == nil {
+		return nil
+	}
+	st := fault.Status(err)
+	level := slog.LevelDebug
+	if c := st.Code(); c == codes.Internal || c == codes.Unknown || c == codes.DataLoss {
+		level = slog.LevelError
+	}
+	if s.cfg.Log.Enabled(ctx, level) {
+		s.cfg.Log.Log(ctx, level, "call failed", "method", method, "code", st.Code().String(), "error", err)
+	}
+	return st.Err()
+}
+
+// admit finds out who calls and whether he may.
+func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
+	permission := s.permissions[method]
+	if permission == Public {
+		return ctx, nil
+	}
+	p, err := s.identify(ctx)
+	if err != nil {
+		return ctx, err
+	}
+	ok, err := s.cfg.Authorizer.Allow(ctx, p, permission)
+	if err != nil {
+		return ctx, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy cannot be asked now").Cause(err)
+	}
+	if !ok {
+		s.cfg.Authorizer.RecordDenied(ctx, p, permission, method)
+		return ctx, fault.Denied(permission)
+	}
+	return authn.With(ctx, p), nil
+}
+
+func (s *Server) identify(ctx context.Context) (*policyv1.Principal, error) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	tokens := md.Get(authn.Header)
+	switch {
+	case len(tokens) == 1:
+		p, err := s.cfg.Keyring.Verify(tokens[0])
+		if err != nil {
+			return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the mesh token is not valid").
+				Hint("All processes of a mesh must share one mesh.key, and their clocks must agree.").Cause(err)
+		}
+		return p, nil
+	case len(tokens) == 0 && s.cfg.Loopback != nil && fromLoopback(ctx):
+		return s.cfg.Loopback, nil
+	default:
+		return nil, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries no credentials").
+			Hint("Call from this machine where identity.loopback allows it, or through the gateway.")
+	}
+}
+
+// fromLoopback reports whether the peer is on this machine: a loopback address, or the in-memory network.
+func fromLoopback(ctx context.Context) bool {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return false
+	}
+	if p.Addr.Network() == "bufconn" {
+		return true
+	}
+	tcp, ok := p.Addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+func (s *Server) validate(req any) error {
+	m, ok := req.(proto.Message)
+	if !ok {
+		return nil
+	}
+	err := s.validator.Validate(m)
+	if err == nil {
+		return nil
+	}
+	var bad *protovalidate.ValidationError
+	if !errors.As(err, &bad) {
+		return fmt.Errorf("validate request: %w", err)
+	}
+	fields := make([]fault.Field, 0, len(bad.Violations))
+	for _, v := range bad.Violations {
+		path := protovalidate.FieldPathString(v.Proto.GetField())
+		if path == "" {
+			path = "request"
+		}
+		fields = append(fields, fault.Field{Path: path, Message: v.Proto.GetMessage()})
+	}
+	return fault.InvalidFields(fields)
+}

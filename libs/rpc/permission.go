@@ -1,0 +1,66 @@
+package rpc
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	optionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
+)
+
+// Public is the permission of an RPC that anybody may use.
+const Public = "public"
+
+// publicServices are gRPC's own; their descriptors carry no option of ours.
+var publicServices = map[string]bool{
+	"grpc.health.v1.Health":                    true,
+	"grpc.reflection.v1.ServerReflection":      true,
+	"grpc.reflection.v1alpha.ServerReflection": true,
+}
+
+// Permissions reads the permission of every method of the services from their descriptors. A method without one is an
+// error: nothing is served that nobody thought about.
+func Permissions(services map[string]grpc.ServiceInfo) (map[string]string, error) {
+	out := map[string]string{}
+	var missing []string
+	for name, info := range services {
+		for _, m := range info.Methods {
+			full := "/" + name + "/" + m.Name
+			if publicServices[name] {
+				out[full] = Public
+				continue
+			}
+			p := permissionOf(name + "." + m.Name)
+			if p == "" {
+				missing = append(missing, full)
+			}
+			out[full] = p
+		}
+	}
+	if len(missing) > 0 {
+		sort.Strings(missing)
+		return nil, fmt.Errorf("these RPCs declare no (windlass.options.v1.permission): %s", strings.Join(missing, ", "))
+	}
+	return out, nil
+}
+
+func permissionOf(method string) string {
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(method))
+	if err != nil {
+		return ""
+	}
+	m, ok := d.(protoreflect.MethodDescriptor)
+	if !ok {
+		return ""
+	}
+	p, ok := proto.GetExtension(m.Options(), optionsv1.E_Permission).(string)
+	if !ok {
+		return ""
+	}
+	return p
+}

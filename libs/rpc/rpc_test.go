@@ -1,0 +1,186 @@
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/rpc"
+	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fake is a policy service whose GetDecision does what the test says.
+type fake struct {
+	policyv1.UnimplementedPolicyServiceServer
+	get func(ctx context.Context) (*policyv1.Decision, error)
+}
+
+func (f fake) GetDecision(ctx context.Context, _ *policyv1.GetDecisionRequest) (*policyv1.Decision, error) {
+	return f.get(ctx)
+}
+
+type denyAll struct{ rpctest.AllowAll }
+
+func (denyAll) Allow(context.Context, *policyv1.Principal, string) (bool, error) { return false, nil }
+
+type policyAway struct{ rpctest.AllowAll }
+
+func (policyAway) Allow(context.Context, *policyv1.Principal, string) (bool, error) {
+	return false, errors.New("dial tcp: secret detail")
+}
+
+func TestChain(t *testing.T) {
+	ok := func(ctx context.Context) (*policyv1.Decision, error) {
+		return &policyv1.Decision{Subject: authn.From(ctx).GetSubject()}, nil
+	}
+	rows := []struct {
+		name string
+		opts []rpctest.Option
+		get  func(context.Context) (*policyv1.Decision, error)
+		id   string
+		want string
+		code codes.Code
+	}{
+		{name: "the principal reaches the handler", get: ok, id: "dec_1"},
+		{name: "no token is refused", opts: []rpctest.Option{rpctest.WithPrincipal(nil)}, get: ok, id: "dec_1", code: codes.Unauthenticated, want: "unauthenticated"},
+		{name: "no permission is refused", opts: []rpctest.Option{rpctest.WithAuthorizer(denyAll{})}, get: ok, id: "dec_1", code: codes.PermissionDenied, want: "permission_denied"},
+		{name: "policy away is unavailable", opts: []rpctest.Option{rpctest.WithAuthorizer(policyAway{})}, get: ok, id: "dec_1", code: codes.Unavailable, want: "unavailable"},
+		{name: "a bad field is named", get: ok, id: "", code: codes.InvalidArgument, want: "invalid_argument"},
+		{name: "a panic is an internal error", get: func(context.Context) (*policyv1.Decision, error) { panic("secret") }, id: "dec_1", code: codes.Internal, want: "internal"},
+		{name: "a deadline is always there", get: func(ctx context.Context) (*policyv1.Decision, error) {
+			if _, ok := ctx.Deadline(); !ok {
+				return nil, errors.New("no deadline")
+			}
+			return ok(ctx)
+		}, id: "dec_1"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			conn := rpctest.ServeAs(t, "policy", func(s grpc.ServiceRegistrar) {
+				policyv1.RegisterPolicyServiceServer(s, fake{get: r.get})
+			}, r.opts...)
+			d, err := policyv1.NewPolicyServiceClient(conn).GetDecision(t.Context(), &policyv1.GetDecisionRequest{DecisionId: r.id})
+			if r.want == "" {
+				if err != nil || d.GetSubject() != "local" {
+					t.Fatalf("got %v, %v", d, err)
+				}
+				return
+			}
+			f := fault.From(err)
+			if fault.CodeOf(err) != r.want || f.Code != r.code {
+				t.Fatalf("err = %v (%s), want %s %s", err, fault.CodeOf(err), r.code, r.want)
+			}
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("the cause leaked: %v", err)
+			}
+		})
+	}
+}
+
+func TestForgedHeaderFromCallerIsReplaced(t *testing.T) {
+	conn := rpctest.Serve(t, "policy", func(s grpc.ServiceRegistrar) {
+		policyv1.RegisterPolicyServiceServer(s, fake{get: func(ctx context.Context) (*policyv1.Decision, error) {
+			return &policyv1.Decision{Subject: authn.From(ctx).GetSubject()}, nil
+		}})
+	})
+	ctx := metadata.AppendToOutgoingContext(t.Context(), authn.Header, "forged")
+	d, err := policyv1.NewPolicyServiceClient(conn).GetDecision(ctx, &policyv1.GetDecisionRequest{DecisionId: "dec_1"})
+	if err != nil || d.GetSubject() != "local" {
+		t.Fatalf("got %v, %v", d, err)
+	}
+}
+
+func TestServerWithoutPermissionDoesNotStart(t *testing.T) {
+	ring, err := authn.NewKeyring(authn.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: rpctest.AllowAll{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.RegisterService(&grpc.ServiceDesc{
+		ServiceName: "windlass.nowhere.v1.Nothing", HandlerType: (*any)(nil),
+		Methods: []grpc.MethodDesc{{MethodName: "Do"}},
+	}, struct{}{})
+	if err := srv.Prepare(); err == nil || !strings.Contains(err.Error(), "/windlass.nowhere.v1.Nothing/Do") {
+		t.Fatalf("Prepare = %v, want an error that names the method", err)
+	}
+	srv.Stop(t.Context())
+}
+
+func TestLoopbackCallerOverTCP(t *testing.T) {
+	ring, err := authn.NewKeyring(authn.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := rpc.NewServer(rpc.ServerConfig{
+		Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: rpctest.AllowAll{}, Loopback: authn.Local(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policyv1.RegisterPolicyServiceServer(srv, fake{get: func(ctx context.Context) (*policyv1.Decision, error) {
+		return &policyv1.Decision{Subject: authn.From(ctx).GetSubject()}, nil
+	}})
+	l, err := rpc.TCP{Listeners: map[string]string{"policy": "127.0.0.1:0"}}.Listen("policy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	t.Cleanup(func() {
+		srv.Stop(context.Background())
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	// A caller that knows nothing of us: plain gRPC, as grpcurl would.
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	d, err := policyv1.NewPolicyServiceClient(conn).GetDecision(t.Context(), &policyv1.GetDecisionRequest{DecisionId: "dec_1"})
+	if err != nil || d.GetSubject() != "local" {
+		t.Fatalf("got %v, %v", d, err)
+	}
+	if _, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil {
+		t.Errorf("health: %v", err)
+	}
+	if _, err := (rpc.TCP{Listeners: map[string]string{"policy": l.Addr().String()}}).Listen("policy"); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("a port in use must be said plainly: %v", err)
+	}
+	if _, err := (rpc.TCP{}).Listen("policy"); err == nil || !strings.Contains(err.Error(), "mesh.listen.policy") {
+		t.Errorf("a missing address must name its key: %v", err)
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	conn := rpctest.Serve(b, "policy", func(s grpc.ServiceRegistrar) {
+		policyv1.RegisterPolicyServiceServer(s, fake{get: func(context.Context) (*policyv1.Decision, error) {
+			return &policyv1.Decision{Kind: turnv1.Strategy_STRATEGY_REACT.String()}, nil
+		}})
+	})
+	c := policyv1.NewPolicyServiceClient(conn)
+	for b.Loop() {
+		if _, err := c.GetDecision(b.Context(), &policyv1.GetDecisionRequest{DecisionId: "dec_1"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

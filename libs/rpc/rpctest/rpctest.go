@@ -1,0 +1,87 @@
+// Package rpctest serves a service for a test over the in-memory network, with the real interceptors.
+package rpctest
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/rpc"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+)
+
+// AllowAll is an authorizer that refuses nothing.
+type AllowAll struct{}
+
+// Allow implements rpc.Authorizer.
+func (AllowAll) Allow(context.Context, *policyv1.Principal, string) (bool, error) { return true, nil }
+
+// RecordDenied implements rpc.Authorizer.
+func (AllowAll) RecordDenied(context.Context, *policyv1.Principal, string, string) {}
+
+type options struct {
+	authorizer rpc.Authorizer
+	principal  *policyv1.Principal
+}
+
+// Option changes how ServeAs serves.
+type Option func(*options)
+
+// WithAuthorizer sets who decides; AllowAll otherwise.
+func WithAuthorizer(a rpc.Authorizer) Option { return func(o *options) { o.authorizer = a } }
+
+// WithPrincipal sets who calls; authn.Local() otherwise. Nil calls without a token.
+func WithPrincipal(p *policyv1.Principal) Option { return func(o *options) { o.principal = p } }
+
+// Serve serves what register registers until the test ends, and gives a connection that calls as the local user.
+func Serve(t testing.TB, role string, register func(grpc.ServiceRegistrar)) *grpc.ClientConn {
+	t.Helper()
+	return ServeAs(t, role, register)
+}
+
+// ServeAs is Serve with options.
+func ServeAs(t testing.TB, role string, register func(grpc.ServiceRegistrar), opts ...Option) *grpc.ClientConn {
+	t.Helper()
+	o := options{authorizer: AllowAll{}, principal: authn.Local()}
+	for _, f := range opts {
+		f(&o)
+	}
+	ring, err := authn.NewKeyring(authn.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: o.authorizer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	register(srv)
+	if err := srv.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	network := rpc.NewMemory()
+	l, err := network.Listen(role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	conn, err := rpc.Dial(network, role, rpc.ClientConfig{Keyring: ring, As: o.principal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Errorf("close connection: %v", err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // streams of the test are over: cut what is left
+		srv.Stop(ctx)
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return conn
+}
