@@ -1,0 +1,153 @@
+// Package telemetry sets up logs, metrics and traces for one process.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/propagation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// Config says what is told and to whom.
+type Config struct {
+	// LogLevel is debug, info, warn or error.
+	LogLevel string `yaml:"log_level" doc:"Least level that is logged: debug, info, warn or error."`
+	// LogFormat is text or json.
+	LogFormat string `yaml:"log_format" doc:"Form of log lines: text or json."`
+	// OTLPEndpoint is where traces go, as URL of an OTLP gRPC collector ("http://127.0.0.1:4317"); empty = no traces are made.
+	OTLPEndpoint string `yaml:"otlp_endpoint" doc:"OTLP gRPC collector for traces, as URL (http://host:4317 or https://…). Empty: no traces."`
+	// SampleRatio is the part of traces that is kept, 0-1.
+	SampleRatio float64 `yaml:"sample_ratio" doc:"Part of new traces that is kept, from 0 to 1. Callers' own decisions are honoured."`
+}
+
+// Defaults is info level, text, no traces, all kept.
+func Defaults() Config { return Config{LogLevel: "info", LogFormat: "text", SampleRatio: 1} }
+
+// Telemetry is what a process needs to tell about itself.
+type Telemetry struct {
+	// Log writes to the process's standard error and carries trace ids.
+	Log *slog.Logger
+	// Metrics serves everything measured in the Prometheus text form.
+	Metrics http.Handler
+
+	stop []func(context.Context) error
+}
+
+// Setup builds logger, meter and tracer and makes them OpenTelemetry's for this process. Call it once, from main's wiring.
+func Setup(ctx context.Context, service, version string, cfg Config, logTo io.Writer) (*Telemetry, error) {
+	log, err := logger(cfg, logTo)
+	if err != nil {
+		return nil, err
+	}
+	t := &Telemetry{Log: log}
+	res := resource.NewSchemaless(attribute.String("service.name", service), attribute.String("service.version", version))
+	if err := t.metrics(res); err != nil {
+		return nil, err
+	}
+	if err := t.traces(ctx, cfg, res); err != nil {
+		return nil, err
+	}
+	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry failed", "error", err) }))
+	return t, nil
+}
+
+func (t *Telemetry) metrics(res *resource.Resource) error {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	exp, err := otelprometheus.New(otelprometheus.WithRegisterer(reg), otelprometheus.WithoutScopeInfo())
+	if err != nil {
+		return fmt.Errorf("build metrics exporter: %w", err)
+	}
+	mp := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exp), sdkmetric.WithResource(res))
+	otel.SetMeterProvider(mp)
+	t.stop = append(t.stop, mp.Shutdown)
+	t.Metrics = promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
+	return nil
+}
+
+func (t *Telemetry) traces(ctx context.Context, cfg Config, res *resource.Resource) error {
+	if cfg.OTLPEndpoint == "" {
+		otel.SetTracerProvider(noop.NewTracerProvider())
+		return nil
+	}
+	exp, err := otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(cfg.OTLPEndpoint))
+	if err != nil {
+		return fmt.Errorf("telemetry.otlp_endpoint %q: %w", cfg.OTLPEndpoint, err)
+	}
+	tp := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exp), sdktrace.WithResource(res),
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.SampleRatio))))
+	otel.SetTracerProvider(tp)
+	t.stop = append(t.stop, tp.Shutdown)
+	return nil
+}
+
+// Shutdown sends what is still held, until ctx ends.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	var errs []error
+	for _, stop := range t.stop {
+		errs = append(errs, stop(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+func logger(cfg Config, w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
+		return nil, fmt.Errorf("telemetry.log_level %q: use debug, info, warn or error", cfg.LogLevel)
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	switch strings.ToLower(cfg.LogFormat) {
+	case "text":
+		return slog.New(traced{slog.NewTextHandler(w, opts)}), nil
+	case "json":
+		return slog.New(traced{slog.NewJSONHandler(w, opts)}), nil
+	default:
+		return nil, fmt.Errorf("telemetry.log_format %q: use text or json", cfg.LogFormat)
+	}
+}
+
+// traced adds the trace id to each line, so that a line leads to its trace.
+type traced struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h traced) Handle(ctx context.Context, r slog.Record) error {
+	if sc := trace.SpanContextFromContext(ctx); sc.HasTraceID() {
+		r.AddAttrs(slog.String("trace_id", sc.TraceID().String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h traced) WithAttrs(a []slog.Attr) slog.Handler { return traced{h.Handler.WithAttrs(a)} }
+
+// WithGroup implements slog.Handler.
+func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }
+
+// TraceID gives the id of the trace that ctx is in, "" when it is in none.
+func TraceID(ctx context.Context) string {
+	if sc := trace.SpanContextFromContext(ctx); sc.HasTraceID() {
+		return sc.TraceID().String()
+	}
+	return ""
+}
+
+// Tracer gives a tracer of the process; spans made with it are part of the caller's trace.
+func Tracer(name string) trace.Tracer { return otel.Tracer("github.com/windlass-dev/windlass/" + name) }

@@ -1,0 +1,54 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/windlass-dev/windlass/libs/telemetry"
+)
+
+func TestSetup(t *testing.T) {
+	var out bytes.Buffer
+	tel, err := telemetry.Setup(t.Context(), "test", "v0", telemetry.Defaults(), &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tel.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	counter, err := otel.Meter("test").Int64Counter("windlass_things")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter.Add(t.Context(), 2)
+	rec := httptest.NewRecorder()
+	tel.Metrics.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	if !strings.Contains(rec.Body.String(), "windlass_things_total{} 2") && !strings.Contains(rec.Body.String(), "windlass_things_total 2") {
+		t.Errorf("the counter is not served:\n%s", rec.Body.String())
+	}
+
+	sc := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}})
+	ctx := trace.ContextWithSpanContext(t.Context(), sc)
+	tel.Log.InfoContext(ctx, "hello")
+	if !strings.Contains(out.String(), "trace_id=01000000") || telemetry.TraceID(ctx) == "" {
+		t.Errorf("the log line does not lead to its trace: %s", out.String())
+	}
+}
+
+func TestBadConfigNamesTheKey(t *testing.T) {
+	for key, cfg := range map[string]telemetry.Config{
+		"telemetry.log_level":  {LogLevel: "loud", LogFormat: "text"},
+		"telemetry.log_format": {LogLevel: "info", LogFormat: "xml"},
+	} {
+		if _, err := telemetry.Setup(t.Context(), "test", "v0", cfg, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("err = %v, want it to name %s", err, key)
+		}
+	}
+}
