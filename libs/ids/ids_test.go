@@ -1,0 +1,77 @@
+package ids_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/ids"
+)
+
+func TestNew(t *testing.T) {
+	seen := map[string]bool{}
+	for range 10000 {
+		id := ids.New(ids.Session)
+		if !ids.Valid(ids.Session, id) {
+			t.Fatalf("%q is not valid", id)
+		}
+		if seen[id] {
+			t.Fatalf("%q came twice", id)
+		}
+		seen[id] = true
+	}
+}
+
+func TestIDsSortByTime(t *testing.T) {
+	var made []string
+	start := time.UnixMilli(1)
+	for i := range 1200 { // over all magnitudes up to 65 years
+		made = append(made, ids.At(ids.Turn, start.Add(time.Duration(i*i*i*i)*time.Millisecond)))
+	}
+	if !slices.IsSorted(made) {
+		t.Error("ids of later times sort before ids of earlier ones")
+	}
+}
+
+func TestTime(t *testing.T) {
+	want := time.UnixMilli(1795171200123)
+	if got, ok := ids.Time(ids.At(ids.Step, want)); !ok || !got.Equal(want) {
+		t.Errorf("Time = %v, %v; want %v", got, ok, want)
+	}
+	if _, ok := ids.Time("stp_short"); ok {
+		t.Error("a malformed id has no time")
+	}
+}
+
+func TestValid(t *testing.T) {
+	good := ids.New(ids.Session)
+	body := strings.TrimPrefix(good, "ses_")
+	for _, tc := range []struct {
+		name, id string
+		want     bool
+	}{
+		{"fresh", good, true},
+		{"another kind", "trn_" + body, false},
+		{"no prefix", body, false},
+		{"upper case", strings.ToUpper(good), false},
+		{"too short", good[:len(good)-1], false},
+		{"too long", good + "0", false},
+		{"letter that is not in the alphabet", good[:len(good)-1] + "u", false},
+		{"more than 128 bits", "ses_8" + body[1:], false},
+		{"path", "ses_../../../../../../etc/pas", false},
+		{"empty", "", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := ids.Valid(ids.Session, tc.id); got != tc.want {
+				t.Errorf("Valid(%q) = %v", tc.id, got)
+			}
+		})
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		_ = ids.New(ids.Event)
+	}
+}

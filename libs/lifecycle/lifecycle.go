@@ -1,0 +1,171 @@
+// Package lifecycle starts named components in order, watches them and stops them in reverse order.
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+)
+
+// Component is one part of a process.
+type Component struct {
+	// Name stands in errors and logs.
+	Name string
+	// Start brings the component up and returns once it is ready to serve. Its context ends when the start is given up or,
+	// after a successful start, when the group stops; a component that outlives the call may keep it. Nil means nothing to start.
+	Start func(ctx context.Context) error
+	// Stop ends the component and waits for it until ctx ends. It is called only after a successful Start. Nil means nothing to stop.
+	Stop func(ctx context.Context) error
+	// Wait, if given, blocks until the component ends by itself or is stopped. A return before the group stops counts as a
+	// failure, with or without an error. It must return after Stop.
+	Wait func() error
+}
+
+// Group is an ordered list of components. The zero value is ready for use; Log is optional.
+type Group struct {
+	// Log receives one line per start and stop at debug level. Nil means no logging.
+	Log        *slog.Logger
+	components []Component
+}
+
+// ErrEnded is the cause when a component's Wait returned nil although nobody asked it to stop.
+var ErrEnded = errors.New("ended unexpectedly")
+
+// Error names the component that failed and what it was doing.
+type Error struct {
+	// Component is the component's name.
+	Component string
+	// Phase is "start", "run" or "stop".
+	Phase string
+	// Err is what the component returned.
+	Err error
+}
+
+// Error says which component failed, when, and why.
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s: %v", e.Component, e.Phase, e.Err) }
+
+// Unwrap returns the component's own error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Add appends components; they start after those added before. It must not be called while Run runs.
+func (g *Group) Add(components ...Component) { g.components = append(g.components, components...) }
+
+// Run starts all components in order, then blocks until ctx ends or a component fails, then stops what was started, in
+// reverse order, within stopTimeout in all. The first failure is returned as an *Error, joined with errors of stopping;
+// a run ended by ctx returns only the errors of stopping, nil if there are none. When the time is up the remaining components
+// are still told to stop, with an ended context, and are not waited for.
+func (g *Group) Run(ctx context.Context, stopTimeout time.Duration) error {
+	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	ended := make(chan *Error, len(g.components))
+	started, failure := g.start(ctx, runCtx, cancel, ended)
+	if failure == nil && len(started) == len(g.components) {
+		select {
+		case <-ctx.Done():
+		case failure = <-ended:
+		}
+	}
+	stopCtx, stopCancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer stopCancel()
+	var errs []error
+	if failure != nil {
+		cancel(failure)
+		errs = append(errs, failure)
+	}
+	for i := len(started) - 1; i >= 0; i-- {
+		if err := g.stop(stopCtx, started[i]); err != nil && (failure == nil || started[i].Name != failure.Component) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// start returns the components that are up, and the failure that ended the start, if any. An end of ctx is no failure.
+func (g *Group) start(ctx, runCtx context.Context, cancel context.CancelCauseFunc, ended chan *Error) ([]Component, *Error) {
+	// While components start, an end of ctx must interrupt them; afterwards their context lives on until they are stopped.
+	release := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	defer release()
+	var started []Component
+	for _, c := range g.components {
+		if ctx.Err() != nil {
+			return started, nil
+		}
+		select {
+		case e := <-ended:
+			return started, e
+		default:
+		}
+		begin := time.Now()
+		if err := guard(func() error { return call(runCtx, c.Start) }); err != nil {
+			if ctx.Err() != nil {
+				return started, nil
+			}
+			return started, &Error{Component: c.Name, Phase: "start", Err: err}
+		}
+		g.debug(ctx, "component started", c.Name, begin)
+		started = append(started, c)
+		if c.Wait != nil {
+			go watch(c, ended)
+		}
+	}
+	return started, nil
+}
+
+func watch(c Component, ended chan<- *Error) {
+	err := guard(c.Wait)
+	if err == nil {
+		err = ErrEnded
+	}
+	ended <- &Error{Component: c.Name, Phase: "run", Err: err}
+}
+
+// stop runs one Stop, and gives up on it when ctx ends.
+func (g *Group) stop(ctx context.Context, c Component) error {
+	if c.Stop == nil {
+		return nil
+	}
+	begin := time.Now()
+	done := make(chan error, 1)
+	go func() { done <- guard(func() error { return c.Stop(ctx) }) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		select { // a stop that finished just in time wins
+		case err = <-done:
+		default:
+			err = fmt.Errorf("did not stop in time: %w", ctx.Err())
+		}
+	}
+	if err != nil {
+		return &Error{Component: c.Name, Phase: "stop", Err: err}
+	}
+	g.debug(ctx, "component stopped", c.Name, begin)
+	return nil
+}
+
+func (g *Group) debug(ctx context.Context, msg, name string, begin time.Time) {
+	if g.Log != nil {
+		g.Log.DebugContext(ctx, msg, "component", name, "took", time.Since(begin))
+	}
+}
+
+func call(ctx context.Context, f func(context.Context) error) error {
+	if f == nil {
+		return nil
+	}
+	return f(ctx)
+}
+
+// guard turns a panic into an error, so that the other components are still stopped in order.
+func guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return f()
+}
