@@ -1,0 +1,128 @@
+package sqldb
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Errors a caller may test for with errors.Is.
+var (
+	// ErrNotFound means that no row fits.
+	ErrNotFound = errors.New("not found")
+	// ErrInUse means that another DB, here or in another process, has the SQLite file open.
+	ErrInUse = errors.New("database file is in use: stop the other process that has it open, or give this one another data directory")
+	// ErrReadOnly means that the database cannot be written.
+	ErrReadOnly = errors.New("database cannot be written: check the owner and the permissions of its file and directory, and that the file system is not mounted read-only")
+	// ErrDiskFull means that there is no room left for the database.
+	ErrDiskFull = errors.New("disk is full: free some space where the database is, or move it; what was committed is kept")
+	// ErrUnavailable means that the database server cannot be reached or takes no connections now. Trying again later may help.
+	ErrUnavailable = errors.New("database is not available")
+	// ErrConflict means that a transaction lost against others even after all retries. Trying again may help.
+	ErrConflict = errors.New("transaction conflict")
+)
+
+// IsUnique tells whether err is a violation of a primary key or unique index.
+func IsUnique(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "23505"
+	}
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+	}
+	return false
+}
+
+// IsForeignKey tells whether err is a reference to a row that is not there, or the removal of one still referred to.
+func IsForeignKey(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "23503"
+	}
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
+	}
+	return false
+}
+
+// translate adds the sentinel that says what a driver's error means. Unknown errors, nil and errors that carry a sentinel
+// already pass unchanged; the driver's error stays in the chain.
+func translate(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, known := range []error{ErrNotFound, ErrInUse, ErrReadOnly, ErrDiskFull, ErrUnavailable, ErrConflict} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	if sentinel := meaning(err); sentinel != nil {
+		return fmt.Errorf("%w (%w)", sentinel, err)
+	}
+	return err
+}
+
+func meaning(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return sqliteMeaning(e)
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return postgresMeaning(e.Code)
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return ErrUnavailable
+	}
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return ErrUnavailable
+	}
+	return fileMeaning(err)
+}
+
+func sqliteMeaning(e *sqlite.Error) error {
+	switch e.Code() & 0xff { // the low byte is the primary code
+	case sqlite3.SQLITE_FULL:
+		return ErrDiskFull
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN:
+		return ErrReadOnly
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return ErrInUse
+	}
+	return nil
+}
+
+func postgresMeaning(code string) error {
+	switch {
+	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"), code == "53300":
+		return ErrUnavailable
+	case code == "53100":
+		return ErrDiskFull
+	case code == "25006":
+		return ErrReadOnly
+	case retryable(code):
+		return ErrConflict
+	}
+	return nil
+}
+
+// retryable codes mean that the transaction was undone because of others and may simply run again.
+func retryable(code string) bool { return code == "40001" || code == "40P01" }
+
+func fileMeaning(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return ErrDiskFull
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return ErrReadOnly
+	}
+	return nil
+}

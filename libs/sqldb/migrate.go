@@ -1,0 +1,59 @@
+package sqldb
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// Migrate applies the pending goose migrations (NNN_name.sql) in dir of files, in order. It may run in several processes at once:
+// under Postgres one of them works and the others wait. The same files serve both engines; they may contain {{json}} (TEXT or JSONB),
+// {{blob}} (BLOB or BYTEA), {{strict}} (" STRICT" or nothing) and {{identity}} (the type of an integer primary key that counts up); column types
+// are otherwise Postgres's BIGINT, BOOLEAN, DOUBLE PRECISION and TEXT in upper case, which SQLite gets in its own words.
+// A context that ends leaves whole migrations behind, never half of one.
+func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
+	sub, err := fs.Sub(files, dir)
+	if err != nil {
+		return fmt.Errorf("migrate %s: %w", db.schema, err)
+	}
+	opts := []goose.ProviderOption{
+		goose.WithTableName("goose_" + db.schema),
+		goose.WithDisableGlobalRegistry(true),
+	}
+	dialect := goose.DialectSQLite3
+	if db.dialect == Postgres {
+		dialect = goose.DialectPostgres
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(db.lockID()), lock.WithLockTimeout(1, 300))
+		if err != nil {
+			return fmt.Errorf("migrate %s: %w", db.schema, err)
+		}
+		opts = append(opts, goose.WithSessionLocker(locker))
+	} else if err := db.enter(ctx); err != nil {
+		return err
+	} else {
+		defer db.leave()
+	}
+	provider, err := goose.NewProvider(dialect, db.write, dialectFS{FS: sub, dialect: db.dialect}, opts...)
+	if err != nil {
+		return fmt.Errorf("migrate %s: %w", db.schema, err)
+	}
+	done, err := provider.Up(ctx) // the provider is not closed: that would close our pool
+	for _, r := range done {
+		db.log.InfoContext(ctx, "migration applied", "schema", db.schema, "version", r.Source.Version, "took", r.Duration)
+	}
+	if err != nil {
+		return fmt.Errorf("migrate %s: %w", db.schema, translate(err))
+	}
+	return nil
+}
+
+// lockID differs between services, whose migrations do not concern each other.
+func (db *DB) lockID() int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("windlass-migrate-" + db.schema)) // a hash never fails to write
+	return int64(h.Sum64() >> 1)
+}

@@ -1,0 +1,75 @@
+package sqldb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// postgresConns is the default size of the pool.
+const postgresConns = 16
+
+// openPostgres makes the schema and a pool whose connections see that schema only.
+func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
+	pc, err := pgxpool.ParseConfig(cfg.URL) // its error hides the password
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	pc.MaxConns = postgresConns
+	if cfg.MaxConns > 0 {
+		pc.MaxConns = int32(cfg.MaxConns)
+	}
+	pc.MaxConnIdleTime = 5 * time.Minute
+	pc.ConnConfig.RuntimeParams["search_path"] = cfg.Schema
+	if pc.ConnConfig.RuntimeParams["application_name"] == "" {
+		pc.ConnConfig.RuntimeParams["application_name"] = "windlass-" + cfg.Schema
+	}
+	if pc.ConnConfig.ConnectTimeout == 0 {
+		pc.ConnConfig.ConnectTimeout = 10 * time.Second
+	}
+	if err := createSchema(ctx, pc.ConnConfig, cfg.Schema); err != nil {
+		return nil, fmt.Errorf("open database: schema %s: %w", cfg.Schema, translate(err))
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", translate(err))
+	}
+	std := stdlib.OpenDBFromPool(pool)
+	db := &DB{dialect: Postgres, schema: cfg.Schema, log: cfg.Log, cfg: cfg, write: std, read: std}
+	db.close = func() error {
+		err := std.Close()
+		pool.Close()
+		return err
+	}
+	if err := std.PingContext(ctx); err != nil {
+		_ = db.Close() // the first error is the one to report
+		return nil, fmt.Errorf("open database: %w", translate(err))
+	}
+	return db, nil
+}
+
+// createSchema makes the schema if absent. IF NOT EXISTS alone fails when two processes do it at once, hence the lock;
+// a role that may not create schemas is fine as long as the schema is there.
+func createSchema(ctx context.Context, cc *pgx.ConnConfig, schema string) error {
+	conn, err := pgx.ConnectConfig(ctx, cc)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // its work is done by then
+	var there bool
+	const exists = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)"
+	if err := conn.QueryRow(ctx, exists, schema).Scan(&there); err != nil || there {
+		return err
+	}
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('windlass-schema'))"); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{schema}.Sanitize())
+		return err
+	})
+}

@@ -1,0 +1,114 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite"
+)
+
+// sqliteReaders is the default number of reading connections.
+const sqliteReaders = 4
+
+// openSQLite opens one connection for writing and a pool for reading. One writer, queued by us, is fairer than many that
+// poll SQLite's own lock; readers never wait for it, as the journal is a write-ahead log.
+func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
+	path, err := filepath.Abs(strings.TrimPrefix(strings.TrimPrefix(cfg.URL, "sqlite:"), "//"))
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	if err := createFile(path); err != nil {
+		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
+	}
+	// Not the database file itself: closing any descriptor of it would drop the locks SQLite holds in this process.
+	unlock, err := lockFile(path + ".lock")
+	if err != nil {
+		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
+	}
+	db := &DB{dialect: SQLite, schema: cfg.Schema, log: cfg.Log, cfg: cfg, queue: make(chan struct{}, 1)}
+	db.close = func() error { return errors.Join(closeSQLite(db), unlock()) }
+	defer func() {
+		if err != nil {
+			_ = db.Close() // the first error is the one to report
+		}
+	}()
+	readers := cfg.MaxConns
+	if readers <= 0 {
+		readers = sqliteReaders
+	}
+	if db.write, err = sqlitePool(path, 1, "_txlock", "immediate", "_pragma", "journal_mode(WAL)", "_pragma", "synchronous(NORMAL)"); err != nil {
+		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
+	}
+	// Opening for writing comes first: it makes the file a WAL database, and it finds out whether it can be written at all.
+	if err = probe(ctx, db.write); err != nil {
+		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
+	}
+	if db.read, err = sqlitePool(path, readers, "_pragma", "query_only(1)"); err != nil {
+		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
+	}
+	if err = db.read.PingContext(ctx); err != nil {
+		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
+	}
+	return db, nil
+}
+
+// sqlitePool opens a pool whose connections never idle out: a new one costs more than all the pragmas together save.
+func sqlitePool(path string, conns int, params ...string) (*sql.DB, error) {
+	q := url.Values{"_pragma": {
+		"busy_timeout(10000)", "foreign_keys(1)", "cache_size(-16000)", "temp_store(MEMORY)", "mmap_size(0)",
+	}}
+	for i := 0; i < len(params); i += 2 {
+		q.Add(params[i], params[i+1])
+	}
+	dsn := (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: q.Encode()}).String()
+	connector, err := sqlite.NewConnector(dsn)
+	if err != nil {
+		return nil, err
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns)
+	return pool, nil
+}
+
+// probe makes a write transaction that changes nothing but takes the write lock.
+func probe(ctx context.Context, write *sql.DB) error {
+	tx, err := write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "PRAGMA user_version = 0"); err != nil {
+		_ = tx.Rollback() // the first error is the one to report
+		return err
+	}
+	return tx.Commit()
+}
+
+// createFile makes folder and file for the owner only, as sessions and sealed credentials are in it.
+func createFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// closeSQLite closes the readers first, so that the writer is the last and folds the log into the file.
+func closeSQLite(db *DB) error {
+	var errs []error
+	for _, pool := range []*sql.DB{db.read, db.write} {
+		if pool != nil {
+			errs = append(errs, pool.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

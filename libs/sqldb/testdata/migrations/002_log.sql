@@ -1,0 +1,5 @@
+-- +goose Up
+CREATE TABLE log (
+  seq  {{identity}},
+  text TEXT NOT NULL
+);

@@ -1,0 +1,83 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// writeAttempts bounds how often a transaction runs when Postgres undoes it because of others.
+const writeAttempts = 5
+
+// Write runs f in a transaction and commits it. An error or a panic of f rolls everything back. Under SQLite writers wait for each other
+// in order of arrival, so f must be short and do no I/O of its own. Under Postgres f runs again, up to five times, after a
+// serialization failure or deadlock, so it must set its results anew each time. Errors are translated; f's own error stays in the chain.
+// If the commit itself fails because the connection broke (ErrUnavailable), the outcome is not known.
+func (db *DB) Write(ctx context.Context, f func(Tx) error) error {
+	if db.dialect == SQLite {
+		return db.writeSQLite(ctx, f)
+	}
+	for attempt := 1; ; attempt++ {
+		err := db.writeOnce(ctx, f)
+		pg, ok := errors.AsType[*pgconn.PgError](err)
+		if err == nil || !ok || !retryable(pg.Code) || attempt == writeAttempts {
+			return translate(err)
+		}
+		db.log.DebugContext(ctx, "transaction retried", "schema", db.schema, "attempt", attempt, "code", pg.Code)
+		pause := time.NewTimer(rand.N(time.Duration(attempt) * 10 * time.Millisecond))
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return fmt.Errorf("%w: %w", ctx.Err(), translate(err))
+		case <-pause.C:
+		}
+	}
+}
+
+// writeSQLite waits for its turn at the one writing connection. Senders on a channel are served in order, which a
+// database/sql pool does not promise.
+func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error) error {
+	if err := db.enter(ctx); err != nil {
+		return err
+	}
+	defer db.leave()
+	return translate(db.writeOnce(ctx, f))
+}
+
+func (db *DB) enter(ctx context.Context) error {
+	select {
+	case db.queue <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the writer: %w", ctx.Err())
+	}
+}
+
+func (db *DB) leave() { <-db.queue }
+
+func (db *DB) writeOnce(ctx context.Context, f func(Tx) error) error {
+	tx, err := db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	committed := false
+	defer func() { // also after a panic, which goes on to the caller
+		if !committed {
+			if err := tx.Rollback(); err != nil && !isDone(err) {
+				db.log.WarnContext(ctx, "rollback failed", "schema", db.schema, "error", err)
+			}
+		}
+	}()
+	if err := f(tx); err != nil {
+		return err
+	}
+	committed = true
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}

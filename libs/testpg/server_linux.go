@@ -1,0 +1,187 @@
+package testpg
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// server is a postgres process of our own with its data in a temporary folder.
+type server struct {
+	url  string
+	dir  string
+	proc *os.Process
+	done chan struct{}
+}
+
+// start makes a cluster and runs it on a free loopback port; the port may be lost to somebody else in between, hence the attempts.
+func start() (*server, error) {
+	bin, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "windlass-pg-")
+	if err != nil {
+		return nil, err
+	}
+	cred, err := credential(dir)
+	if err == nil {
+		err = initdb(bin, dir, cred)
+	}
+	for attempt := 0; err == nil; attempt++ {
+		var s *server
+		if s, err = launch(bin, dir, cred); err == nil {
+			return s, nil
+		}
+		if attempt < 2 {
+			err = nil
+		}
+	}
+	return nil, errors.Join(err, os.RemoveAll(dir))
+}
+
+// programs finds the folder with initdb and postgres: in PATH, else the newest of Debian's places.
+func programs() (string, error) {
+	if p, err := exec.LookPath("initdb"); err == nil {
+		if p, err = filepath.EvalSymlinks(p); err == nil {
+			return filepath.Dir(p), nil
+		}
+	}
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil || len(found) == 0 {
+		return "", errAbsent
+	}
+	newest := slices.MaxFunc(found, func(a, b string) int {
+		return version(a) - version(b)
+	})
+	return filepath.Dir(newest), nil
+}
+
+func version(initdb string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(initdb)))) // no number sorts first
+	return n
+}
+
+// credential returns whom to run as, since postgres refuses to be root, and hands the folder over. Nil means: as ourselves.
+func credential(dir string) (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	uid, gid := 65534, 65534
+	if u, err := user.Lookup("postgres"); err == nil {
+		uid, _ = strconv.Atoi(u.Uid) // numeric on Linux
+		gid, _ = strconv.Atoi(u.Gid)
+	}
+	if err := os.Chown(dir, uid, gid); err != nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
+
+func initdb(bin, dir string, cred *syscall.Credential) error {
+	cmd := exec.Command(filepath.Join(bin, "initdb"), "-D", filepath.Join(dir, "data"), "-U", "postgres",
+		"--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	return nil
+}
+
+func launch(bin, dir string, cred *syscall.Credential) (*server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(filepath.Join(bin, "postgres"), "-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port), "-k", dir,
+		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off",
+		"-c", "max_connections=300", "-c", "shared_buffers=32MB", "-c", "timezone=UTC")
+	cmd.Dir = dir
+	// An immediate shutdown when we die, however we die.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred, Pdeathsig: syscall.SIGQUIT}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }() // the child has its own
+	cmd.Stdout, cmd.Stderr = log, log
+	s := &server{dir: dir, url: fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port), done: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		// The signal comes when the thread that started the child ends, so this thread must stay.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(s.done)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // whoever needs it alive finds out by connecting
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	s.proc = cmd.Process
+	if err := s.ready(); err != nil {
+		s.kill()
+		text, _ := os.ReadFile(filepath.Join(dir, "log")) // only for the message
+		return nil, fmt.Errorf("%w: %s", err, text)
+	}
+	return s, nil
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = l.Close() }() // it never served
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// ready waits until the server answers.
+func (s *server) ready() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	db, err := sql.Open("pgx", s.url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // it was only asked for a sign of life
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err = db.PingContext(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-s.done:
+			return errors.New("postgres ended while it started")
+		case <-ctx.Done():
+			return fmt.Errorf("postgres does not answer: %w", err)
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *server) kill() {
+	_ = s.proc.Signal(syscall.SIGQUIT) // gone already is fine
+	<-s.done
+}
+
+func (s *server) stop() {
+	s.kill()
+	_ = os.RemoveAll(s.dir) // a leftover in the temporary folder harms nobody
+}

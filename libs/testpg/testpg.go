@@ -1,0 +1,121 @@
+// Package testpg gives tests a real PostgreSQL: one named by WINDLASS_TEST_POSTGRES_URL, or one started from the server's
+// programs where they are installed. One server serves all tests of a process; every test gets a database of its own.
+package testpg
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/windlass-dev/windlass/libs/sqldb" // registers the database/sql driver "pgx"
+)
+
+const (
+	// EnvURL names the variable with a server's URL, whose role may create databases.
+	EnvURL = "WINDLASS_TEST_POSTGRES_URL"
+	// EnvRequire names the variable that, set to 1, turns a missing server into a failure.
+	EnvRequire = "WINDLASS_REQUIRE_POSTGRES"
+)
+
+// errAbsent means that there is no server and no program to start one.
+var errAbsent = errors.New("no PostgreSQL: set " + EnvURL + " or install the server's programs (initdb, postgres)")
+
+// shared is the process's one server. Tests of a package share a process and have no common parent to own it.
+var shared struct {
+	sync.Mutex
+	tried  bool
+	url    string
+	server *server
+	err    error
+}
+
+// URL returns the URL of a fresh, empty database, dropped when the test ends. Without a server the test is skipped, or fails if
+// WINDLASS_REQUIRE_POSTGRES=1.
+func URL(t testing.TB) string {
+	t.Helper()
+	base, err := serverURL()
+	if errors.Is(err, errAbsent) && os.Getenv(EnvRequire) != "1" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("start PostgreSQL: %v", err)
+	}
+	name := "wl_" + strings.ToLower(rand.Text()[:16])
+	if err := admin(base, "CREATE DATABASE "+name); err != nil {
+		t.Fatalf("create database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := admin(base, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+			t.Errorf("drop database: %v", err)
+		}
+	})
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatalf("parse %s: %v", EnvURL, err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// Main runs a package's tests and then stops the server; use it in TestMain, or as the argument of goleak.VerifyTestMain.
+// Without it the server ends when the test process dies.
+type Main struct {
+	// M is the test run.
+	M *testing.M
+}
+
+// Run runs the tests, stops the server and returns the tests' exit code.
+func (m Main) Run() int {
+	code := m.M.Run()
+	Stop()
+	return code
+}
+
+// Stop ends the server, if this process started one, and removes its files.
+func Stop() {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.server != nil {
+		shared.server.stop()
+		shared.server, shared.tried = nil, false
+	}
+}
+
+func serverURL() (string, error) {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.tried {
+		return shared.url, shared.err
+	}
+	shared.tried = true
+	if shared.url = os.Getenv(EnvURL); shared.url != "" {
+		return shared.url, nil
+	}
+	if shared.server, shared.err = start(); shared.err == nil {
+		shared.url = shared.server.url
+	}
+	return shared.url, shared.err
+}
+
+// admin runs one statement on the server's maintenance database.
+func admin(base, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	db, err := sql.Open("pgx", base)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, statement)
+	if err := errors.Join(err, db.Close()); err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
+	}
+	return nil
+}
