@@ -1,0 +1,212 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// keptBatch is how many messages one request asks for.
+	keptBatch = 256
+	// keptBytes bounds one answer, so that many of them at once do not fill the connection.
+	keptBytes = 1 << 20
+	// keptTimeout is how long an answer may be silent.
+	keptTimeout = 5 * time.Second
+)
+
+// KeptConfig describes a stream that keeps recent messages for late readers.
+type KeptConfig struct {
+	// Name of the stream: letters, digits, - and _.
+	Name string
+	// Subjects that are kept; wildcards allowed. No two streams may share a subject.
+	Subjects []string
+	// MaxAge after which a message goes; 0 means never.
+	MaxAge time.Duration
+	// MaxBytes after which the oldest messages go; 0 means no bound.
+	MaxBytes int64
+}
+
+// EnsureKept creates the stream, or changes it to fit. Messages are on disk, except in an embedded server without a folder.
+// Every process that calls Kept should call this first; it is idempotent.
+func (b *Bus) EnsureKept(ctx context.Context, cfg KeptConfig) error {
+	storage := jetstream.MemoryStorage
+	if b.file {
+		storage = jetstream.FileStorage
+	}
+	maxBytes := cfg.MaxBytes
+	if maxBytes <= 0 {
+		maxBytes = -1
+	}
+	_, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: cfg.Name, Subjects: cfg.Subjects, MaxAge: cfg.MaxAge, MaxBytes: maxBytes, Storage: storage,
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, AllowDirect: true, NoAck: true,
+		Duplicates: dedup(cfg.MaxAge),
+	})
+	if err != nil {
+		return fmt.Errorf("keep stream %s: %w", cfg.Name, classify(err))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.streams {
+		if b.streams[i].Name == cfg.Name {
+			b.streams[i] = cfg
+			return nil
+		}
+	}
+	b.streams = append(b.streams, cfg)
+	return nil
+}
+
+// dedup is the shortest memory for message ids that the server takes: we send none.
+func dedup(maxAge time.Duration) time.Duration {
+	if maxAge > 0 {
+		return min(maxAge, time.Second)
+	}
+	return time.Second
+}
+
+// Kept returns all messages kept for one subject (no wildcards), oldest first; none is no error. Messages published a moment ago may not be
+// among them yet: the server keeps them a little later than it hands them to subscribers. It costs the server no state. Errors: ErrNotKept, ErrUnavailable.
+func (b *Bus) Kept(ctx context.Context, subject string) ([]Msg, error) {
+	stream, err := b.streamOf(ctx, subject)
+	if err != nil {
+		return nil, fmt.Errorf("kept %s: %w", subject, err)
+	}
+	var out []Msg
+	for next := uint64(1); ; {
+		batch, more, err := b.keptBatch(ctx, stream, subject, next)
+		if err != nil {
+			return nil, fmt.Errorf("kept %s: %w", subject, classify(err))
+		}
+		out = append(out, batch...)
+		if !more || len(batch) == 0 {
+			return out, nil
+		}
+		next = batch[len(batch)-1].Seq + 1
+	}
+}
+
+// streamOf finds the stream of a subject among those we know, else asks the server and remembers.
+func (b *Bus) streamOf(ctx context.Context, subject string) (string, error) {
+	if name, ok := b.knownStream(subject); ok {
+		return name, nil
+	}
+	name, err := b.js.StreamNameBySubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return "", ErrNotKept
+	}
+	if err != nil {
+		return "", classify(err)
+	}
+	stream, err := b.js.Stream(ctx, name)
+	if err != nil {
+		return "", classify(err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.streams = append(b.streams, KeptConfig{Name: name, Subjects: stream.CachedInfo().Config.Subjects})
+	return name, nil
+}
+
+func (b *Bus) knownStream(subject string) (string, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.streams {
+		for _, pattern := range s.Subjects {
+			if matches(pattern, subject) {
+				return s.Name, true
+			}
+		}
+	}
+	return "", false
+}
+
+// matches tells whether a subject fits a NATS pattern.
+func matches(pattern, subject string) bool {
+	p, s := strings.Split(pattern, "."), strings.Split(subject, ".")
+	for i, token := range p {
+		if token == ">" {
+			return len(s) > i
+		}
+		if i >= len(s) || token != "*" && token != s[i] {
+			return false
+		}
+	}
+	return len(p) == len(s)
+}
+
+// keptBatch asks for the messages from sequence next on, and tells whether there are more. Servers before 2.11 answer with a
+// single message and no end mark; the loop in Kept then walks one by one.
+func (b *Bus) keptBatch(ctx context.Context, stream, subject string, next uint64) ([]Msg, bool, error) {
+	request, err := json.Marshal(map[string]any{"seq": next, "next_by_subj": subject, "batch": keptBatch, "max_bytes": keptBytes})
+	if err != nil {
+		return nil, false, err
+	}
+	inbox := b.nc.NewInbox()
+	sub, err := b.nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is gone
+	if err := b.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, request); err != nil {
+		return nil, false, err
+	}
+	var out []Msg
+	for {
+		m, err := nextMsg(ctx, sub)
+		if err != nil {
+			return nil, false, err
+		}
+		if status := m.Header.Get("Status"); status != "" {
+			return finish(out, status, m.Header)
+		}
+		kept, err := keptMsg(m)
+		if err != nil {
+			return nil, false, err
+		}
+		out = append(out, kept)
+		if m.Header.Get("Nats-Num-Pending") == "" {
+			return out, true, nil
+		}
+	}
+}
+
+func nextMsg(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, keptTimeout)
+	defer cancel()
+	return sub.NextMsgWithContext(ctx)
+}
+
+// finish reads the message that ends an answer.
+func finish(out []Msg, status string, h nats.Header) ([]Msg, bool, error) {
+	switch status {
+	case "204":
+		return out, h.Get("Nats-Num-Pending") != "0", nil
+	case "404":
+		return out, false, nil
+	case "503":
+		return nil, false, nats.ErrNoResponders
+	default:
+		return nil, false, fmt.Errorf("server answered %s %s", status, h.Get("Description"))
+	}
+}
+
+func keptMsg(m *nats.Msg) (Msg, error) {
+	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+	if err != nil {
+		return Msg{}, fmt.Errorf("sequence of a kept message: %w", err)
+	}
+	at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
+	if err != nil {
+		return Msg{}, fmt.Errorf("time of a kept message: %w", err)
+	}
+	return Msg{Subject: m.Header.Get("Nats-Subject"), Data: m.Data, Seq: seq, Time: at}, nil
+}

@@ -1,0 +1,142 @@
+// Package config fills a configuration struct from defaults, a YAML file, the environment and command-line flags, in this order, and
+// refuses what it does not know.
+//
+// Struct fields are named by their yaml tag (without it: the field's name in snake_case; "-" hides a field, ",inline" merges an
+// embedded struct) and described by their doc tag. Fields may be structs, maps with string keys, slices, pointers, strings,
+// numbers, booleans, time.Duration ("30s"), Size ("1MiB") and anything that reads text (encoding.TextUnmarshaler).
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+)
+
+// delim joins path elements inside koanf. It cannot occur in a key, unlike the dot, which is in host names.
+const delim = "\x1f"
+
+// Options say where configuration comes from.
+type Options struct {
+	// Defaults is a struct, or a pointer to one, of the same type as Into points to. Nil means: what Into holds already.
+	Defaults any
+	// File is the path of a YAML file; empty means none. Unlike an empty path, a missing file is an error.
+	File string
+	// EnvPrefix begins the names of all variables that are ours, for example "WINDLASS_". Empty means that the environment is not read.
+	EnvPrefix string
+	// EnvAllow lists variables with the prefix that are none of the struct's keys and still right. A * at the end allows a family.
+	EnvAllow []string
+	// Environ is the environment in the form of os.Environ. Nil means os.Environ().
+	Environ []string
+	// Flags whose value was set on the command line override everything. A flag is a key if FlagKeys says so, or if its name
+	// is a key's path with - for _; other flags are left alone. Nil means none.
+	Flags *pflag.FlagSet
+	// FlagKeys maps flag names to key paths, for example "http-addr" to "gateway.http_addr".
+	FlagKeys map[string]string
+	// Into is a pointer to the struct to fill. Required.
+	Into any
+}
+
+// Load fills Into. All mistakes found are reported at once, joined; each is an *Error with the key, and the file and line, the variable or the flag
+// it comes from. On error Into is left as it was.
+func Load(opts Options) error {
+	target := reflect.ValueOf(opts.Into)
+	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
+		return fmt.Errorf("load configuration: Into is %T, want a pointer to a struct", opts.Into)
+	}
+	l := &loader{root: schemaOf(target.Type().Elem()), k: koanf.New(delim), origins: map[string]origin{}, opts: opts}
+	if l.opts.Environ == nil {
+		l.opts.Environ = os.Environ()
+	}
+	result := reflect.New(target.Type().Elem())
+	result.Elem().Set(target.Elem())
+	if opts.Defaults != nil {
+		defaults := reflect.Indirect(reflect.ValueOf(opts.Defaults))
+		if defaults.Type() != result.Elem().Type() {
+			return fmt.Errorf("load configuration: Defaults is %s, want %s", defaults.Type(), result.Elem().Type())
+		}
+		result.Elem().Set(defaults)
+	}
+	l.file()
+	l.env()
+	l.flags()
+	if len(l.errs) == 0 {
+		l.decode(result.Elem(), l.root, l.k.Raw(), nil)
+	}
+	if len(l.errs) > 0 {
+		return fmt.Errorf("load configuration: %w", errors.Join(l.errs...))
+	}
+	target.Elem().Set(result.Elem())
+	return nil
+}
+
+// Error is one mistake in the configuration.
+type Error struct {
+	// Key is the dotted path, for example "sessions.database_url" or "providers[2].url".
+	Key string
+	// Origin is "file.yaml:12", "environment variable X", or "flag --x".
+	Origin string
+	// Problem says what is wrong and what would be right.
+	Problem string
+}
+
+// Error gives origin, key and problem in one line.
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s: %s", e.Origin, e.Key, e.Problem) }
+
+// origin says where a value comes from.
+type origin struct {
+	text   string
+	secret bool // expanded from the environment: never shown
+}
+
+// loader collects layers in koanf, and remembers where each path was set last.
+type loader struct {
+	opts    Options
+	root    *node
+	k       *koanf.Koanf
+	origins map[string]origin
+	errs    []error
+}
+
+func (l *loader) fail(path []string, from, format string, args ...any) {
+	l.errs = append(l.errs, &Error{Key: dotted(path), Origin: from, Problem: fmt.Sprintf(format, args...)})
+}
+
+func (l *loader) merge(layer map[string]any) {
+	if err := l.k.Load(confmap.Provider(layer, ""), nil); err != nil {
+		l.errs = append(l.errs, err)
+	}
+}
+
+// set puts one value into a layer by its path.
+func set(layer map[string]any, path []string, value any) {
+	for _, key := range path[:len(path)-1] {
+		next, ok := layer[key].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			layer[key] = next
+		}
+		layer = next
+	}
+	layer[path[len(path)-1]] = value
+}
+
+// originOf finds the origin of a path, or of the nearest thing around it.
+func (l *loader) originOf(path []string) origin {
+	for i := len(path); i > 0; i-- {
+		if o, ok := l.origins[strings.Join(path[:i], delim)]; ok {
+			return o
+		}
+	}
+	return origin{text: "configuration"}
+}
+
+// dotted writes a path for people; list indexes stand in brackets already.
+func dotted(path []string) string {
+	return strings.ReplaceAll(strings.Join(path, "."), ".[", "[")
+}

@@ -1,0 +1,120 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// Key describes one thing that can be configured.
+type Key struct {
+	// Path is the dotted path; <name> stands for a map's key and [] for a list's elements.
+	Path string
+	// Env is the variable's name; empty for what is inside a list.
+	Env string
+	// Type is what a value looks like: string, bool, int, float, duration, size, list of …, map of ….
+	Type string
+	// Default is the value without any configuration; empty if there is none.
+	Default string
+	// Doc is the field's doc tag.
+	Doc string
+}
+
+// Describe lists the keys of a configuration struct in the order of its fields, with the values it holds as defaults.
+// It panics if defaults is not a struct or a pointer to one.
+func Describe(defaults any, envPrefix string) []Key {
+	v := reflect.Indirect(reflect.ValueOf(defaults))
+	if v.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("config: Describe(%T): want a struct", defaults))
+	}
+	var out []Key
+	walk(schemaOf(v.Type()), nil, func(path []string, n *node) {
+		key := Key{Path: dotted(path), Type: typeName(n), Doc: n.doc, Default: valueText(lookup(v, schemaOf(v.Type()), path))}
+		if !strings.Contains(key.Path, "[]") {
+			key.Env = envName(envPrefix, path)
+		}
+		out = append(out, key)
+	})
+	return out
+}
+
+// walk visits everything that can be set: leaves, and lists and maps, the latter also through one placeholder element.
+func walk(n *node, path []string, visit func([]string, *node)) {
+	switch n.kind {
+	case object:
+		for _, f := range n.fields {
+			walk(f.node, append(path[:len(path):len(path)], f.name), visit)
+		}
+		return
+	case mapping:
+		visit(path, n)
+		if n.elem.kind != leaf {
+			walk(n.elem, append(path[:len(path):len(path)], "<name>"), visit)
+		}
+		return
+	case list:
+		visit(path, n)
+		if n.elem.kind != leaf {
+			walk(n.elem, append(path[:len(path):len(path)], "[]"), visit)
+		}
+		return
+	}
+	visit(path, n)
+}
+
+// lookup finds the default of a path; inside maps and lists there is none.
+func lookup(v reflect.Value, n *node, path []string) reflect.Value {
+	for _, key := range path {
+		for v.Kind() == reflect.Pointer && !v.IsNil() {
+			v = v.Elem()
+		}
+		f, ok := n.field(key)
+		if !ok || v.Kind() != reflect.Struct {
+			return reflect.Value{}
+		}
+		v, n = v.FieldByIndex(f.index), f.node
+	}
+	return v
+}
+
+func typeName(n *node) string {
+	switch n.kind {
+	case mapping:
+		return "map of " + typeName(n.elem)
+	case list:
+		return "list of " + typeName(n.elem)
+	case object:
+		return "object"
+	}
+	switch {
+	case n.typ == reflect.TypeFor[time.Duration]():
+		return "duration"
+	case n.typ == reflect.TypeFor[Size]():
+		return "size"
+	case readsText(n.typ), n.typ.Kind() == reflect.String:
+		return "string"
+	case n.typ.Kind() == reflect.Interface:
+		return "any"
+	case n.typ.Kind() == reflect.Bool:
+		return "bool"
+	case n.typ.Kind() == reflect.Float32, n.typ.Kind() == reflect.Float64:
+		return "float"
+	default:
+		return "int"
+	}
+}
+
+// valueText writes a default. Empty things and secrets, which print as redacted whether set or not, are left out.
+func valueText(v reflect.Value) string {
+	if !v.IsValid() || v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0 {
+		return ""
+	}
+	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+		if text, err := m.MarshalText(); err == nil {
+			return string(text)
+		}
+	}
+	return fmt.Sprint(reflect.Indirect(v).Interface())
+}

@@ -1,0 +1,214 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// env reads the variables with our prefix into a layer.
+func (l *loader) env() {
+	if l.opts.EnvPrefix == "" {
+		return
+	}
+	layer := map[string]any{}
+	for _, pair := range slices.Sorted(slices.Values(l.opts.Environ)) {
+		name, value, _ := strings.Cut(pair, "=")
+		rest, ours := strings.CutPrefix(name, l.opts.EnvPrefix)
+		if !ours || l.allowed(name) {
+			continue
+		}
+		from := "environment variable " + name
+		path, n := l.root.resolve(rest)
+		if n == nil {
+			l.fail([]string{name}, from, "unknown variable%s", suggest(name, l.envNames()))
+			continue
+		}
+		l.put(layer, path, n, value, from)
+	}
+	l.merge(layer)
+}
+
+func (l *loader) allowed(name string) bool {
+	return slices.ContainsFunc(l.opts.EnvAllow, func(a string) bool {
+		family, isFamily := strings.CutSuffix(a, "*")
+		return a == name || isFamily && strings.HasPrefix(name, family)
+	})
+}
+
+func (l *loader) envNames() []string {
+	out := slices.Clone(l.opts.EnvAllow)
+	walk(l.root, nil, func(path []string, _ *node) { out = append(out, envName(l.opts.EnvPrefix, path)) })
+	return out
+}
+
+// put sets a value given as text. Lists of plain values are split at commas; all other containers are YAML (or JSON) text.
+func (l *loader) put(layer map[string]any, path []string, n *node, value, from string) {
+	l.origins[strings.Join(path, delim)] = origin{text: from}
+	if n.kind == leaf {
+		set(layer, path, value)
+		return
+	}
+	if n.kind == list && n.elem.kind == leaf && !strings.HasPrefix(strings.TrimSpace(value), "[") {
+		items := []any{}
+		for _, item := range strings.Split(value, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				items = append(items, item)
+			}
+		}
+		set(layer, path, items)
+		return
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(value), &doc); err != nil || len(doc.Content) == 0 {
+		l.fail(path, from, "want YAML or JSON text")
+		return
+	}
+	r := &yamlReader{l: l, at: func(int) string { return from }}
+	set(layer, path, r.value(doc.Content[0], n, path))
+}
+
+// resolve finds the key that the rest of a variable's name means. Keys contain underscores themselves, so the longest key that fits wins at
+// each level, and names of map entries, which can be anything, are as long as possible. A nil node means that there is none.
+func (n *node) resolve(rest string) ([]string, *node) {
+	if rest == "" {
+		return nil, nil
+	}
+	if n.kind == mapping {
+		return n.resolveEntry(rest)
+	}
+	fields := slices.Clone(n.fields)
+	slices.SortStableFunc(fields, func(a, b field) int { return len(b.name) - len(a.name) })
+	for _, f := range fields {
+		tail, ok := strings.CutPrefix(rest, envWord(f.name))
+		if !ok {
+			continue
+		}
+		if tail == "" {
+			return []string{f.name}, f.node
+		}
+		if tail, ok = strings.CutPrefix(tail, "_"); ok {
+			if path, found := f.node.resolve(tail); found != nil {
+				return append([]string{f.name}, path...), found
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (n *node) resolveEntry(rest string) ([]string, *node) {
+	name := func(s string) string { return strings.ToLower(s) }
+	if n.elem.kind == leaf || n.elem.kind == list {
+		return []string{name(rest)}, n.elem
+	}
+	for i := len(rest) - 1; i > 0; i-- {
+		if rest[i] != '_' {
+			continue
+		}
+		if path, found := n.elem.resolve(rest[i+1:]); found != nil {
+			return append([]string{name(rest[:i])}, path...), found
+		}
+	}
+	return nil, nil
+}
+
+func envWord(name string) string {
+	return strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
+}
+
+func envName(prefix string, path []string) string {
+	words := make([]string, len(path))
+	for i, p := range path {
+		words[i] = envWord(p)
+	}
+	return prefix + strings.Join(words, "_")
+}
+
+// flags reads the flags that were set into a layer.
+func (l *loader) flags() {
+	if l.opts.Flags == nil {
+		return
+	}
+	layer := map[string]any{}
+	l.opts.Flags.Visit(func(f *pflag.Flag) {
+		from := "flag --" + f.Name
+		path, mapped := l.opts.FlagKeys[f.Name]
+		if !mapped {
+			path = strings.ReplaceAll(f.Name, "-", "_")
+		}
+		keys := strings.Split(path, ".")
+		n := l.root.at(keys)
+		switch {
+		case n == nil && mapped:
+			l.fail(keys, from, "FlagKeys names an unknown key")
+		case n == nil:
+		default:
+			l.put(layer, keys, n, flagText(f), from)
+		}
+	})
+	l.merge(layer)
+}
+
+// flagText gives a flag's value as put wants it: pflag writes lists in brackets.
+func flagText(f *pflag.Flag) string {
+	if s, ok := f.Value.(pflag.SliceValue); ok {
+		return strings.Join(s.GetSlice(), ",")
+	}
+	return f.Value.String()
+}
+
+// at finds the node of a path; nil if there is none.
+func (n *node) at(path []string) *node {
+	for _, key := range path {
+		switch n.kind {
+		case object:
+			f, ok := n.field(key)
+			if !ok {
+				return nil
+			}
+			n = f.node
+		case mapping:
+			n = n.elem
+		default:
+			return nil
+		}
+	}
+	return n
+}
+
+// suggest gives ", did you mean …?" if one of the known names is near.
+func suggest(name string, known []string) string {
+	best, distance := "", max(2, len(name)/3)+1
+	for _, k := range known {
+		if d := levenshtein(strings.ToLower(name), strings.ToLower(k)); d < distance {
+			best, distance = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean %q?", best)
+}
+
+func levenshtein(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		previous := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := previous
+			if a[i] != b[j] {
+				cost++
+			}
+			previous = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

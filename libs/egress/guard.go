@@ -1,0 +1,143 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+
+	"code.dny.dev/ssrf"
+)
+
+// guard decides on addresses at the moment of dialling, after names are resolved.
+type guard struct {
+	profile  string
+	allow    []netip.Prefix
+	hosts    []string
+	metadata []netip.Prefix
+	public   *ssrf.Guardian
+}
+
+func newGuard(cfg Config) (*guard, error) {
+	if !slices.Contains([]string{Local, Public, Cluster}, cfg.Profile) {
+		return nil, fmt.Errorf("egress profile %q: want %s, %s or %s", cfg.Profile, Local, Public, Cluster)
+	}
+	g := &guard{profile: cfg.Profile, public: ssrf.New(ssrf.WithAnyPort()), metadata: metadataPrefixes()}
+	for _, p := range cfg.Allow {
+		if !p.IsValid() {
+			return nil, errors.New("egress: an allowed address range is not valid")
+		}
+		g.allow = append(g.allow, p.Masked())
+	}
+	for _, h := range cfg.AllowHosts {
+		if h = strings.ToLower(strings.TrimSuffix(h, ".")); h == "" || h == "." || strings.ContainsAny(h, "/:* ") {
+			return nil, fmt.Errorf("egress: allowed host %q: want a host name without scheme and port, or .suffix", h)
+		}
+		g.hosts = append(g.hosts, h)
+	}
+	return g, nil
+}
+
+// metadataPrefixes are where clouds serve credentials to whoever asks, and link-local addresses in general.
+func metadataPrefixes() []netip.Prefix {
+	var out []netip.Prefix
+	for _, s := range []string{
+		"169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "fd20:ce::254/128", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
+	} {
+		out = append(out, netip.MustParsePrefix(s))
+	}
+	return out
+}
+
+// hostAllowed tells whether the operator vouches for a name.
+func (g *guard) hostAllowed(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	for _, h := range g.hosts {
+		if host == h || strings.HasPrefix(h, ".") && strings.HasSuffix(host, h) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkMetadata is the dialer's hook for names the operator vouches for.
+func (g *guard) checkMetadata(ctx context.Context, _, address string, _ syscall.RawConn) error {
+	addr, err := parse(address)
+	if err != nil {
+		return err
+	}
+	return g.denyMetadata(ctx, addr)
+}
+
+// check is the dialer's hook for all other names.
+func (g *guard) check(ctx context.Context, _, address string, _ syscall.RawConn) error {
+	addr, err := parse(address)
+	if err != nil {
+		return err
+	}
+	if err := g.denyMetadata(ctx, addr); err != nil {
+		return err
+	}
+	for _, p := range g.allow {
+		if p.Contains(addr) {
+			return nil
+		}
+	}
+	switch g.profile {
+	case Local:
+		if addr.IsMulticast() || addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+			return g.denied(ctx, addr, "multicast and broadcast addresses are never dialled")
+		}
+		return nil
+	case Public:
+		if g.public.SafeAddr(addr) != nil {
+			return g.denied(ctx, addr, "it is not a public address: add its range to egress.allow or the host to egress.allow_hosts if that is intended")
+		}
+		return nil
+	default:
+		return g.denied(ctx, addr, "add its range to egress.allow or the host to egress.allow_hosts if that is intended")
+	}
+}
+
+// denyMetadata also looks into IPv6 forms that carry an IPv4 address to a gateway.
+func (g *guard) denyMetadata(ctx context.Context, addr netip.Addr) error {
+	for _, a := range []netip.Addr{addr, embedded(addr)} {
+		for _, p := range g.metadata {
+			if p.Contains(a) {
+				return g.denied(ctx, addr, "link-local and cloud metadata addresses are never dialled")
+			}
+		}
+	}
+	return nil
+}
+
+// parse reads what the dialer is about to connect to: always a literal address.
+func parse(address string) (netip.Addr, error) {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("check address: %w", err)
+	}
+	return ap.Addr().Unmap().WithZone(""), nil
+}
+
+// embedded returns the IPv4 address inside a NAT64 (64:ff9b::/96), 6to4 (2002::/16) or IPv4-compatible address, or the address itself.
+func embedded(a netip.Addr) netip.Addr {
+	if a.Is4() {
+		return a
+	}
+	b := a.As16()
+	switch {
+	case netip.PrefixFrom(netip.AddrFrom16([16]byte{0, 0x64, 0xff, 0x9b}), 96).Contains(a), netip.PrefixFrom(netip.IPv6Unspecified(), 96).Contains(a):
+		return netip.AddrFrom4([4]byte(b[12:]))
+	case b[0] == 0x20 && b[1] == 0x02:
+		return netip.AddrFrom4([4]byte(b[2:6]))
+	}
+	return a
+}
+
+func (g *guard) denied(ctx context.Context, addr netip.Addr, hint string) error {
+	return &DeniedError{Host: hostOf(ctx), Addr: addr, Profile: g.profile, Hint: hint}
+}
