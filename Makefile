@@ -1,15 +1,168 @@
+# Windlass. `make` lists the targets. Go 1.26, git and make are all they need; a C compiler adds the race detector.
+
 .DEFAULT_GOAL := help
+
+GO      ?= go
+# What `make test` tests. `work` is every module of go.work; `make test PKG=./libs/bus/... ARGS='-run Replay -v'`.
+PKG     ?= work
+ARGS    ?=
+TIMEOUT ?= 15m
+VERSION ?= $(shell git describe --tags --always 2>/dev/null || echo dev)
+
+# Builds must not depend on a working git: stamping fails, for example, in a checkout that another user owns.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 TOOLS := bin/tools
 BUF   ?= $(TOOLS)/buf
+LINT  := $(CURDIR)/$(TOOLS)/golangci-lint
+
+# Modules that are not in go.work: each is built by itself.
+TOOL_MODULES := $(patsubst %/go.mod,%,$(wildcard tools/*/go.mod))
+ALL_MODULES  := . examples deploy/temporal $(TOOL_MODULES)
+
+# The same flags wherever the dev server's module is compiled, so that its some minutes are spent once.
+TEMPORAL_ENV := GOWORK=off CGO_ENABLED=0 GOFLAGS="$(GOFLAGS) -trimpath"
+TEMPORAL_SRC := $(shell find deploy/temporal -type f ! -name '*_test.go' 2>/dev/null)
+
+# The race detector needs cgo, and cgo a compiler that finds the C library's headers.
+RACE = $(shell printf '\043include <stdlib.h>\nint main(void){return 0;}\n' | $$($(GO) env CC) -x c -o /dev/null - 2>/dev/null && echo -race)
+
+.PHONY: help
+help: ## Show this list
+	@echo "Windlass $(VERSION). Targets:"
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "Variables: ARGS (for up, test, bench), PKG, TIMEOUT (test), BASE_REF, ALLOW_BREAKING=1 (check), FUZZTIME (fuzz)."
+
+## Run and build
+
+.PHONY: up
+up: build ## Build everything and start Windlass on this machine (ARGS='--data-dir …')
+	@exec bin/windlass up $(ARGS)
+
+.PHONY: build
+build: bin/windlass-temporal ## Build windlass, windlassd, windlass-temporal and the example servers into bin/
+	@mkdir -p bin/examples
+	CGO_ENABLED=0 $(GO) build -ldflags "-X main.version=$(VERSION)" -o bin/ ./cmd/windlass ./cmd/windlassd
+	CGO_ENABLED=0 $(GO) build -o bin/examples/ ./examples/...
+
+bin/windlass-temporal: $(TEMPORAL_SRC)
+	@echo "building the Temporal dev server: the first time takes some minutes, later builds seconds"
+	@mkdir -p bin
+	$(TEMPORAL_ENV) $(GO) -C deploy/temporal build -ldflags "-s -w" -o $(CURDIR)/$@ .
+	@touch $@
+
+# The programs that process tests start: race-instrumented where possible, laid out like bin/.
+.PHONY: test-programs
+test-programs: bin/windlass-temporal
+	@mkdir -p bin/test/examples
+	@$(GO) build $(RACE) -ldflags "-X main.version=$(VERSION)" -o bin/test/ ./cmd/windlass ./cmd/windlassd
+	@$(GO) build $(RACE) -o bin/test/examples/ ./examples/...
+	@ln -sf ../windlass-temporal bin/test/windlass-temporal
+
+## Test
+
+.PHONY: test
+test: test-programs ## Run all tests, with the race detector if there is a C compiler (PKG, ARGS, TIMEOUT)
+	@[ -n "$(RACE)" ] || echo "NOTE: no C compiler with headers found, so the tests run without the race detector"
+	WINDLASS_TEST_BIN=$(CURDIR)/bin/test $(GO) test $(RACE) -shuffle=on -timeout $(TIMEOUT) $(PKG) $(ARGS)
+ifeq ($(PKG),work)
+	$(TEMPORAL_ENV) $(GO) -C deploy/temporal test -shuffle=on -timeout $(TIMEOUT) ./...
+	GOWORK=off $(GO) -C tools/protoc test -trimpath ./...
+endif
+
+.PHONY: cover
+cover: test-programs ## Run the tests and write bin/cover.html; prints the total
+	@WINDLASS_TEST_BIN=$(CURDIR)/bin/test $(GO) test -timeout $(TIMEOUT) -covermode=atomic -coverprofile=bin/cover.out \
+		-coverpkg=./libs/...,./services/...,./workflows/...,./gateway/...,./internal/... ./... $(ARGS)
+	@grep -v -e '/gen/' bin/cover.out > bin/cover.own && mv bin/cover.own bin/cover.out
+	@$(GO) tool cover -html=bin/cover.out -o bin/cover.html
+	@$(GO) tool cover -func=bin/cover.out | tail -n 1
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (20s each)
+	@FUZZTIME=$(or $(FUZZTIME),20s) ./scripts/fuzz.sh
+
+.PHONY: bench
+bench: bin/windlass-temporal ## Run the benchmarks of ./bench (ARGS for its flags)
+	$(GO) run ./bench $(ARGS)
+
+## Check
+
+.PHONY: check
+check: vet lint check-generated check-proto check-tidy check-workflows check-deploy ## Run every check that is no test, as CI does
+	@echo "check: ok"
+
+.PHONY: vet
+vet: ## Run go vet on every module of go.work
+	CGO_ENABLED=0 $(GO) vet work
+
+.PHONY: lint
+lint: $(TOOLS)/.lint ## Run golangci-lint (.golangci.yaml), formatting included
+	CGO_ENABLED=0 $(LINT) run ./...
+	cd examples && CGO_ENABLED=0 $(LINT) run ./...
+	cd tools/protoc && GOWORK=off GOFLAGS="$(GOFLAGS) -trimpath" $(LINT) run ./...
+	cd deploy/temporal && $(TEMPORAL_ENV) $(LINT) run ./...
+
+.PHONY: check-generated
+check-generated: third_party/proto/.stamp $(BUF) ## Fail if generated code is not what proto/ gives
+	@BUF=$(BUF) ./scripts/generate.sh --check
+
+.PHONY: check-proto
+check-proto: third_party/proto/.stamp $(BUF) ## Lint proto/, check its format and that it breaks no client of BASE_REF
+	$(BUF) lint
+	$(BUF) format --diff --exit-code proto
+	@BUF=$(BUF) ./scripts/breaking.sh
+
+.PHONY: check-tidy
+check-tidy: ## Fail if a go.mod or go.sum is not tidy
+	@bad=; for m in $(ALL_MODULES); do GOWORK=off $(GO) -C $$m mod tidy -diff || bad="$$bad $$m"; done; \
+	[ -z "$$bad" ] || { echo "not tidy, run 'make tidy':$$bad"; exit 1; }
+
+.PHONY: check-workflows
+check-workflows: $(TOOLS)/.lint ## Fail if workflow code is not deterministic (Temporal's workflowcheck)
+	@if [ -d workflows ]; then $(TOOLS)/workflowcheck ./workflows/...; else echo "workflowcheck: skipped, no workflows yet"; fi
+
+.PHONY: check-deploy
+check-deploy: ## Check charts and Prometheus rules with the helm and promtool on PATH; skips what is absent
+	@./scripts/check-deploy.sh
+
+## Write
 
 .PHONY: generate
 generate: third_party/proto/.stamp $(BUF) ## Generate Go, gateway and OpenAPI code from proto/
 	@BUF=$(BUF) ./scripts/generate.sh
 
+.PHONY: fmt
+fmt: $(TOOLS)/.lint $(BUF) ## Format Go (gofumpt) and proto files
+	$(LINT) fmt ./...
+	cd examples && $(LINT) fmt ./...
+	cd deploy/temporal && $(LINT) fmt ./...
+	$(BUF) format --write proto
+
+.PHONY: tidy
+tidy: ## Run go mod tidy in every module
+	@for m in $(ALL_MODULES); do echo "tidy $$m"; GOWORK=off $(GO) -C $$m mod tidy || exit 1; done
+
+## Care
+
+.PHONY: doctor
+doctor: ## Say what this machine has and lacks for working on Windlass
+	@RACE=$(RACE) ./scripts/doctor.sh
+
+.PHONY: clean
+clean: ## Remove what is built, except the slow ones: developer tools and windlass-temporal
+	rm -rf bin/windlass bin/windlassd bin/examples bin/test bin/cover.*
+
+.PHONY: distclean
+distclean: ## Remove everything that is built or generated outside git (.windlass data stays)
+	rm -rf bin third_party
+
+## Developer tools, in bin/tools: each family is a module under tools/ and is built again when its go.mod changes.
+
 $(TOOLS)/.protoc: tools/protoc/go.mod tools/protoc/go.sum $(wildcard tools/protoc/*/*.go)
-	@echo "building the protoc plugins (once)"
-	@GOWORK=off go -C tools/protoc build -trimpath -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool ./protodeps
+	@echo "building the protoc plugins (once, under a minute)"
+	@mkdir -p $(TOOLS)
+	@GOWORK=off $(GO) -C tools/protoc build -trimpath -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool ./protodeps
 	@touch $@
 
 third_party/proto/.stamp: $(TOOLS)/.protoc
@@ -19,4 +172,12 @@ third_party/proto/.stamp: $(TOOLS)/.protoc
 
 $(TOOLS)/buf: tools/buf/go.mod tools/buf/go.sum
 	@echo "building buf (once, some minutes)"
-	@GOWORK=off go -C tools/buf build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ github.com/bufbuild/buf/cmd/buf
+	@mkdir -p $(TOOLS)
+	@GOWORK=off $(GO) -C tools/buf build -trimpath -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
+	@touch $@
+
+$(TOOLS)/.lint: tools/lint/go.mod tools/lint/go.sum
+	@echo "building golangci-lint and workflowcheck (once, some minutes)"
+	@mkdir -p $(TOOLS)
+	@GOWORK=off $(GO) -C tools/lint build -trimpath -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
+	@touch $@

@@ -1,0 +1,50 @@
+#!/bin/sh
+# Says what this machine has for working on Windlass, and what each missing thing costs. Fails only without Go, git or make.
+set -eu
+
+bad=0
+line() { printf '  %-4s %-14s %s\n' "$1" "$2" "$3"; }
+first() { "$@" 2>/dev/null | head -n 1; }
+
+need=$(awk '$1 == "go" {print $2}' go.mod)
+echo "needed:"
+if command -v go >/dev/null; then
+	# GOTOOLCHAIN fetches a newer Go where it is allowed to, so ask from inside the module.
+	if have=$(go env GOVERSION 2>/dev/null) && [ "$(printf '%s\n' "$need" "${have#go}" | sort -V | head -n 1)" = "$need" ]; then
+		line ok go "$have"
+	else
+		line BAD go "go.mod needs $need or newer"
+		bad=1
+	fi
+else
+	line BAD go "not on PATH; install Go $need or newer"
+	bad=1
+fi
+for tool in git make; do
+	if command -v $tool >/dev/null; then line ok $tool "$(first $tool --version)"; else line BAD $tool "not on PATH"; bad=1; fi
+done
+
+echo "useful:"
+if [ -n "${RACE:-}" ]; then
+	line ok "C compiler" "$(first "$(go env CC)" --version)"
+else
+	line - "C compiler" "tests run without the race detector"
+fi
+postgres=$(command -v postgres || ls -d /usr/lib/postgresql/*/bin/postgres 2>/dev/null | sort -V | tail -n 1 || true)
+if [ -n "$postgres" ]; then
+	line ok PostgreSQL "$(first "$postgres" --version)"
+else
+	line - PostgreSQL "store tests run on SQLite only (WINDLASS_REQUIRE_POSTGRES=1 makes that a failure)"
+fi
+if command -v node >/dev/null; then line ok node "$(first node --version)"; else line - node "browser tests of the console are skipped"; fi
+if command -v helm >/dev/null; then line ok helm "$(first helm version --short)"; else line - helm "charts are not linted by make check-deploy"; fi
+if command -v promtool >/dev/null; then line ok promtool "$(first promtool --version)"; else line - promtool "Prometheus rules are not checked"; fi
+if command -v tilt >/dev/null; then line ok tilt "$(first tilt version)"; else line - tilt "no dev loop; make up does without"; fi
+
+echo "built:"
+for program in bin/windlass bin/windlassd bin/windlass-temporal bin/tools/buf bin/tools/golangci-lint; do
+	if [ -x $program ]; then line ok "${program##*/}" "$program"; else line - "${program##*/}" "not built yet"; fi
+done
+line . "disk" "$(df -h . | awk 'NR==2 {print $4 " free"}')"
+
+[ $bad -eq 0 ] || { echo "something needed is missing" >&2; exit 1; }
