@@ -1,0 +1,77 @@
+// Package datadir owns the directory in which an embedded Windlass keeps its state.
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/secret"
+)
+
+// ErrInUse says that another process works on the directory.
+var ErrInUse = errors.New("another windlass is running on this data directory")
+
+// Dir is a directory that belongs to this process until Close.
+type Dir struct {
+	path string
+	lock *os.File
+}
+
+// Open makes the directory where needed and takes it for this process. Its error says what to do.
+func Open(path string) (*Dir, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("data directory %q: %w", path, err)
+	}
+	if err := os.MkdirAll(abs, 0o700); err != nil {
+		return nil, explain(abs, err)
+	}
+	f, err := os.OpenFile(filepath.Join(abs, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, explain(abs, err)
+	}
+	if err := take(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %s; stop it first, or choose another directory with --data-dir", ErrInUse, abs), f.Close())
+	}
+	return &Dir{path: abs, lock: f}, nil
+}
+
+// Path gives the path of something in the directory.
+func (d *Dir) Path(elem ...string) string { return filepath.Join(append([]string{d.path}, elem...)...) }
+
+// Key reads the key that the processes of this mesh share, and makes one at the first start.
+func (d *Dir) Key() (secret.Value, error) {
+	file := d.Path("mesh.key")
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		b = fmt.Appendf(nil, "%x", authn.NewKey())
+		err = os.WriteFile(file, b, 0o600)
+	}
+	if err != nil {
+		return secret.Value{}, explain(d.path, err)
+	}
+	return secret.New(string(b)), nil
+}
+
+// Close gives the directory free.
+func (d *Dir) Close() error {
+	if err := d.lock.Close(); err != nil {
+		return fmt.Errorf("close the lock of %s: %w", d.path, err)
+	}
+	return nil
+}
+
+func explain(path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), isReadOnly(err):
+		return fmt.Errorf("data directory %s cannot be written: choose another one with --data-dir, or mend its permissions: %w", path, err)
+	case isFull(err):
+		return fmt.Errorf("the disk of data directory %s is full: free some space, or choose another one with --data-dir: %w", path, err)
+	default:
+		return fmt.Errorf("data directory %s: %w", path, err)
+	}
+}

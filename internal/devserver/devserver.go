@@ -1,0 +1,229 @@
+// Package devserver runs the embedded Temporal server as a child process and keeps it running.
+package devserver
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Program is the name of the server's program, found beside our own, or on PATH.
+const Program = "windlass-temporal"
+
+// Config says what to run.
+type Config struct {
+	// Path is the program; empty looks beside the running executable, then on PATH.
+	Path string
+	// Addr and UIAddr are "host:port"; port 0 picks one, which is then kept over restarts.
+	Addr, UIAddr string
+	// File is the database.
+	File string
+	// Log gets the child's own messages.
+	Log *slog.Logger
+}
+
+// Server is a running child. It is started anew when it dies.
+type Server struct {
+	cfg    Config
+	path   string
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu    sync.Mutex
+	child *child
+}
+
+// ready is the line that the program prints once it serves.
+type ready struct {
+	Ready   bool   `json:"ready"`
+	Address string `json:"address"`
+	UI      string `json:"ui"`
+	PID     int    `json:"pid"`
+}
+
+type child struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+	ready ready
+	// exited is closed when the process is gone; err says how.
+	exited chan struct{}
+	err    error
+}
+
+// Start runs the server and returns once it serves. The context bounds the start only.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	path, err := find(cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, path: path, done: make(chan struct{})}
+	c, err := s.spawn(ctx, cfg.Addr, cfg.UIAddr)
+	if err != nil {
+		return nil, err
+	}
+	s.child = c
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancel = cancel
+	go s.supervise(run)
+	return s, nil
+}
+
+// Address is where the frontend serves.
+func (s *Server) Address() string { return s.current().ready.Address }
+
+// UI is the URL of the web UI, empty when there is none.
+func (s *Server) UI() string { return s.current().ready.UI }
+
+// PID is the child's process id now.
+func (s *Server) PID() int { return s.current().ready.PID }
+
+func (s *Server) current() *child {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.child
+}
+
+// Stop ends the child and waits for it, until ctx ends; then it is killed.
+func (s *Server) Stop(ctx context.Context) error {
+	s.cancel()
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+		return fmt.Errorf("stop the Temporal server: %w", ctx.Err())
+	}
+	return s.current().stop(ctx)
+}
+
+func (c *child) stop(ctx context.Context) error {
+	if err := c.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return fmt.Errorf("close the Temporal server's input: %w", err)
+	}
+	select {
+	case <-c.exited:
+		return nil
+	case <-ctx.Done():
+		if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("kill the Temporal server: %w", err)
+		}
+		<-c.exited
+		return ctx.Err()
+	}
+}
+
+// supervise starts a new child at the old addresses whenever one dies.
+func (s *Server) supervise(ctx context.Context) {
+	defer close(s.done)
+	for {
+		c := s.current()
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.exited:
+		}
+		s.cfg.Log.ErrorContext(ctx, "temporal server died; starting it again", "error", c.err)
+		next, err := s.respawn(ctx, c.ready)
+		if err != nil {
+			return // only when ctx ended
+		}
+		s.mu.Lock()
+		s.child = next
+		s.mu.Unlock()
+		s.cfg.Log.InfoContext(ctx, "temporal server is back", "address", next.ready.Address)
+	}
+}
+
+func (s *Server) respawn(ctx context.Context, old ready) (*child, error) {
+	ui := strings.TrimPrefix(old.UI, "http://")
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		c, err := s.spawn(ctx, old.Address, ui)
+		if err == nil {
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		s.cfg.Log.ErrorContext(ctx, "temporal server does not start", "error", err, "retry_in", wait)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (s *Server) spawn(ctx context.Context, addr, ui string) (*child, error) {
+	args, err := arguments(addr, ui, s.cfg.File)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(s.path, args...) //nolint:gosec // the path is the operator's own configuration
+	cmd.Env = environment()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("pipe to the Temporal server: %w", err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("pipe from the Temporal server: %w", err)
+	}
+	tail := &tail{log: s.cfg.Log}
+	cmd.Stderr = tail
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", s.path, err)
+	}
+	c := &child{cmd: cmd, stdin: stdin, exited: make(chan struct{})}
+	lines := make(chan ready, 1)
+	go c.wait(stdout, lines)
+	select {
+	case c.ready = <-lines:
+		return c, nil
+	case <-c.exited:
+		return nil, fmt.Errorf("the Temporal server does not start: %s", tail.last())
+	case <-ctx.Done():
+		return nil, errors.Join(fmt.Errorf("the Temporal server is not ready: %w", ctx.Err()), c.stop(ctx))
+	}
+}
+
+// wait reads the ready line and then waits for the process's end.
+func (c *child) wait(stdout io.Reader, lines chan<- ready) {
+	defer close(c.exited)
+	sc := bufio.NewScanner(stdout)
+	for sc.Scan() {
+		var r ready
+		if json.Unmarshal(sc.Bytes(), &r) == nil && r.Ready {
+			lines <- r
+			break
+		}
+	}
+	_, copyErr := io.Copy(io.Discard, stdout)
+	c.err = errors.Join(c.cmd.Wait(), copyErr)
+}
+
+// find looks for the program: where the configuration says, beside us, on PATH.
+func find(path string) (string, error) {
+	if path != "" {
+		return path, nil
+	}
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), Program)
+		if _, err := os.Stat(beside); err == nil {
+			return beside, nil
+		}
+	}
+	found, err := exec.LookPath(Program)
+	if err != nil {
+		return "", fmt.Errorf("%s is neither beside this program nor on PATH: run `make build`, or set temporal.address to a Temporal cluster", Program)
+	}
+	return found, nil
+}
