@@ -111,8 +111,33 @@ func (w *wrong) shown(secret bool) string {
 // known types read text and are no secrets.
 func known(t reflect.Type) bool { return t == reflect.TypeFor[Size]() }
 
+// plain unwraps the numbers in a value, for a place where anything goes.
+func plain(value any) any {
+	switch x := value.(type) {
+	case number:
+		return x.Value
+	case []any:
+		out := make([]any, len(x))
+		for i := range x {
+			out[i] = plain(x[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for k := range x {
+			out[k] = plain(x[k])
+		}
+		return out
+	}
+	return value
+}
+
 // scalar writes a plain value: text from any layer, or a number, boolean or time from YAML.
 func scalar(v reflect.Value, value any) *wrong {
+	if v.Kind() == reflect.Interface && v.NumMethod() == 0 {
+		v.Set(reflect.ValueOf(plain(value)))
+		return nil
+	}
 	var text string
 	switch x := value.(type) {
 	case string:
@@ -138,14 +163,6 @@ func scalar(v reflect.Value, value any) *wrong {
 		v.SetString(text)
 	case reflect.Bool:
 		return setBool(v, text)
-	case reflect.Interface:
-		if v.NumMethod() > 0 {
-			return &wrong{want: "cannot be configured (" + v.Type().String() + ")"}
-		}
-		if n, ok := value.(number); ok {
-			value = n.Value
-		}
-		v.Set(reflect.ValueOf(value))
 	default:
 		return setNumber(v, text)
 	}

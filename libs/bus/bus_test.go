@@ -1,0 +1,307 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/windlass-dev/windlass/libs/bus"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds what a test waits for; nothing waits that long when all is well.
+const patience = 20 * time.Second
+
+func open(t testing.TB, cfg bus.Config) *bus.Bus {
+	t.Helper()
+	b, err := bus.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeBus(t, b) })
+	return b
+}
+
+func embedded(t testing.TB) *bus.Bus { return open(t, bus.Config{URL: bus.Embedded}) }
+
+func closeBus(t testing.TB, b *bus.Bus) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := b.Close(ctx); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func subscribe(t testing.TB, b *bus.Bus, subject string, buf int) *bus.Subscription {
+	t.Helper()
+	s, err := b.Subscribe(subject, buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	flush(t, b)
+	return s
+}
+
+func flush(t testing.TB, b *bus.Bus) {
+	t.Helper()
+	if err := b.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func publish(t testing.TB, b *bus.Bus, subject, data string) {
+	t.Helper()
+	if err := b.Publish(subject, []byte(data)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// next returns a subscription's next message; false if its channel was closed.
+func next(t testing.TB, s *bus.Subscription) (bus.Msg, bool) {
+	t.Helper()
+	select {
+	case m, ok := <-s.C():
+		return m, ok
+	case <-time.After(patience):
+		t.Fatal("no message came")
+		return bus.Msg{}, false
+	}
+}
+
+func TestPublishSubscribe(t *testing.T) {
+	b := embedded(t)
+	one, all := subscribe(t, b, "live.a", 10), subscribe(t, b, "live.*", 10)
+	publish(t, b, "live.a", "1")
+	publish(t, b, "live.b", "2")
+	if m, _ := next(t, one); string(m.Data) != "1" || m.Subject != "live.a" || m.Seq != 0 {
+		t.Errorf("one got %+v", m)
+	}
+	for _, want := range []string{"1", "2"} {
+		if m, _ := next(t, all); string(m.Data) != want {
+			t.Errorf("all got %+v, want %s", m, want)
+		}
+	}
+}
+
+func TestClosedSubscription(t *testing.T) {
+	b := embedded(t)
+	s := subscribe(t, b, "x", 1)
+	s.Close()
+	s.Close()
+	if _, ok := next(t, s); ok || !errors.Is(s.Err(), bus.ErrClosed) || s.Overflowed() {
+		t.Errorf("open %v, err %v", ok, s.Err())
+	}
+}
+
+// A reader that sleeps loses its subscription, and neither the publisher nor another reader notices.
+func TestSlowReaderIsCutOff(t *testing.T) {
+	b := embedded(t)
+	slow, quick := subscribe(t, b, "x", 10), subscribe(t, b, "x", 1000)
+	for i := range 500 {
+		publish(t, b, "x", fmt.Sprint(i))
+	}
+	for i := range 500 {
+		if m, _ := next(t, quick); string(m.Data) != fmt.Sprint(i) {
+			t.Fatalf("quick reader got %q, want %d", m.Data, i)
+		}
+	}
+	got := 0
+	for {
+		m, ok := next(t, slow)
+		if !ok {
+			break
+		}
+		if string(m.Data) != fmt.Sprint(got) {
+			t.Fatalf("slow reader got %q, want %d", m.Data, got)
+		}
+		got++
+	}
+	if got != 10 || !slow.Overflowed() {
+		t.Errorf("slow reader got %d, %v", got, slow.Err())
+	}
+}
+
+func TestQueueGroupSharesMessages(t *testing.T) {
+	b := embedded(t)
+	var mu sync.Mutex
+	got := map[string]int{}
+	done := make(chan struct{}, 200)
+	for range 3 {
+		w, err := b.QueueSubscribe("work", "workers", func(m bus.Msg) {
+			mu.Lock()
+			got[string(m.Data)]++
+			mu.Unlock()
+			done <- struct{}{}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+	}
+	flush(t, b)
+	for i := range 100 {
+		publish(t, b, "work", fmt.Sprint(i))
+	}
+	for range 100 {
+		<-done
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for id, n := range got {
+		if n != 1 {
+			t.Errorf("message %s was handled %d times", id, n)
+		}
+	}
+	if len(got) != 100 {
+		t.Errorf("%d messages", len(got))
+	}
+}
+
+func TestTwoConnectionsShareAServer(t *testing.T) {
+	host := open(t, bus.Config{URL: bus.Embedded, Listen: "127.0.0.1:0"})
+	if !strings.HasPrefix(host.Addr(), "127.0.0.1:") || strings.HasSuffix(host.Addr(), ":0") {
+		t.Fatalf("Addr = %q", host.Addr())
+	}
+	guest := open(t, bus.Config{URL: "nats://" + host.Addr()})
+	s := subscribe(t, guest, "x", 1)
+	publish(t, host, "x", "hi")
+	if m, _ := next(t, s); string(m.Data) != "hi" {
+		t.Errorf("got %+v", m)
+	}
+	if !guest.Connected() || !host.Connected() {
+		t.Error("both are connected")
+	}
+}
+
+func TestInProcessServerDoesNotListen(t *testing.T) {
+	if addr := embedded(t).Addr(); addr != "" {
+		t.Errorf("it listens at %s", addr)
+	}
+}
+
+// The server goes away and comes back at the same address: publishing fails at once meanwhile, and readers learn of the gap.
+func TestServerRestart(t *testing.T) {
+	server := startServer(t, bus.ServerConfig{Listen: "127.0.0.1:0"})
+	addr := server.Addr()
+	b := open(t, bus.Config{URL: server.URL()})
+	back := make(chan struct{}, 10)
+	b.OnReconnect(func() { back <- struct{}{} })
+	s := subscribe(t, b, "x", 10)
+	worker := make(chan bus.Msg, 10)
+	w, err := b.QueueSubscribe("x", "q", func(m bus.Msg) { worker <- m })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	stopServer(t, server)
+	waitFor(t, func() bool { return !b.Connected() })
+	begin := time.Now()
+	if err := b.Publish("x", []byte("lost")); !errors.Is(err, bus.ErrUnavailable) {
+		t.Errorf("Publish = %v, want ErrUnavailable", err)
+	}
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("Publish took %v", took)
+	}
+	server = startServer(t, bus.ServerConfig{Listen: addr})
+	<-back
+	if _, ok := next(t, s); ok || !errors.Is(s.Err(), bus.ErrGap) || s.Overflowed() {
+		t.Errorf("after the gap: open %v, err %v", ok, s.Err())
+	}
+	again := subscribe(t, b, "x", 10)
+	publish(t, b, "x", "new")
+	if m, _ := next(t, again); string(m.Data) != "new" {
+		t.Errorf("got %+v", m)
+	}
+	if m := <-worker; string(m.Data) != "new" {
+		t.Errorf("the worker got %+v", m)
+	}
+	closeBus(t, b)
+	stopServer(t, server)
+}
+
+func TestServerThatIsNotThereYet(t *testing.T) {
+	first := startServer(t, bus.ServerConfig{Listen: "127.0.0.1:0"})
+	addr := first.Addr()
+	stopServer(t, first)
+	b := open(t, bus.Config{URL: "nats://" + addr})
+	if err := b.Publish("x", nil); !errors.Is(err, bus.ErrUnavailable) || b.Connected() {
+		t.Errorf("Publish = %v", err)
+	}
+	s, err := b.Subscribe("x", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := startServer(t, bus.ServerConfig{Listen: addr})
+	waitFor(t, b.Connected)
+	flush(t, b)
+	publish(t, b, "x", "hi")
+	if m, ok := next(t, s); !ok || string(m.Data) != "hi" {
+		t.Errorf("got %+v, %v", m, s.Err())
+	}
+	closeBus(t, b)
+	stopServer(t, second)
+}
+
+func TestClosedBus(t *testing.T) {
+	b, err := bus.Open(t.Context(), bus.Config{URL: bus.Embedded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.Subscribe("x", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeBus(t, b)
+	closeBus(t, b)
+	if _, ok := next(t, s); ok || !errors.Is(s.Err(), bus.ErrClosed) {
+		t.Errorf("subscription: open %v, err %v", ok, s.Err())
+	}
+	if err := b.Publish("x", nil); !errors.Is(err, bus.ErrClosed) {
+		t.Errorf("Publish = %v", err)
+	}
+	if _, err := b.Subscribe("x", 1); !errors.Is(err, bus.ErrClosed) {
+		t.Errorf("Subscribe = %v", err)
+	}
+}
+
+func startServer(t testing.TB, cfg bus.ServerConfig) *bus.Server {
+	t.Helper()
+	s, err := bus.StartServer(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopServer(t, s) })
+	return s
+}
+
+func stopServer(t testing.TB, s *bus.Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		t.Errorf("stop server: %v", err)
+	}
+}
+
+func waitFor(t testing.TB, cond func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("it did not happen")
+		}
+	}
+}

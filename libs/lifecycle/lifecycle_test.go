@@ -1,0 +1,171 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/windlass-dev/windlass/libs/lifecycle"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errBoom = errors.New("boom")
+
+// recorder makes components that note what is done to them.
+type recorder struct{ did []string }
+
+func (r *recorder) component(name string) lifecycle.Component {
+	return lifecycle.Component{
+		Name:  name,
+		Start: func(context.Context) error { r.did = append(r.did, "+"+name); return nil },
+		Stop:  func(context.Context) error { r.did = append(r.did, "-"+name); return nil },
+	}
+}
+
+func (r *recorder) check(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(r.did, want) {
+		t.Errorf("did %v, want %v", r.did, want)
+	}
+}
+
+func TestCancelStopsInReverse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r recorder
+		var g lifecycle.Group
+		g.Add(r.component("db"), r.component("bus"), r.component("api"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := g.Run(ctx, time.Second); err != nil {
+			t.Errorf("Run = %v", err)
+		}
+		r.check(t, "+db", "+bus", "+api", "-api", "-bus", "-db")
+	})
+}
+
+func TestFailedStart(t *testing.T) {
+	var r recorder
+	var g lifecycle.Group
+	bad := r.component("bus")
+	bad.Start = func(context.Context) error { return errBoom }
+	g.Add(r.component("db"), bad, r.component("api"))
+	err := g.Run(t.Context(), time.Second)
+	var failed *lifecycle.Error
+	if !errors.Is(err, errBoom) || !errors.As(err, &failed) || failed.Component != "bus" || failed.Phase != "start" {
+		t.Errorf("Run = %v", err)
+	}
+	r.check(t, "+db", "-db")
+}
+
+func TestPanicIsAFailure(t *testing.T) {
+	var r recorder
+	var g lifecycle.Group
+	g.Add(r.component("db"), lifecycle.Component{Name: "api", Start: func(context.Context) error { panic("boom") }})
+	if err := g.Run(t.Context(), time.Second); err == nil || !strings.Contains(err.Error(), "api: start: panic: boom") {
+		t.Errorf("Run = %v", err)
+	}
+	r.check(t, "+db", "-db")
+}
+
+func TestComponentThatDiesEndsTheRest(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		err      error
+		want     error
+		stopFail error
+	}{
+		{"with an error", errBoom, errBoom, nil},
+		{"without one", nil, lifecycle.ErrEnded, nil},
+		{"and its stop fails too", errBoom, errBoom, errors.New("already gone")},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var r recorder
+				var runCtx context.Context
+				var g lifecycle.Group
+				worker := r.component("worker")
+				worker.Start = func(ctx context.Context) error { runCtx = ctx; return nil }
+				worker.Wait = func() error { time.Sleep(time.Hour); return tc.err }
+				worker.Stop = func(context.Context) error { return tc.stopFail }
+				g.Add(r.component("db"), worker, r.component("api"))
+				err := g.Run(t.Context(), time.Second)
+				if !errors.Is(err, tc.want) || !strings.HasPrefix(err.Error(), "worker: run: ") || strings.Contains(err.Error(), "gone") {
+					t.Errorf("Run = %v", err)
+				}
+				if !errors.Is(context.Cause(runCtx), tc.want) {
+					t.Errorf("cause of the run's end = %v", context.Cause(runCtx))
+				}
+				r.check(t, "+db", "+api", "-api", "-db")
+			})
+		})
+	}
+}
+
+func TestCancelDuringStartInterruptsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r recorder
+		var g lifecycle.Group
+		slow := r.component("slow")
+		slow.Start = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		g.Add(r.component("db"), slow, r.component("api"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := g.Run(ctx, time.Second); err != nil {
+			t.Errorf("Run = %v, want a clean stop", err)
+		}
+		r.check(t, "+db", "-db")
+	})
+}
+
+func TestContextOfStartLivesUntilTheStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var kept context.Context
+		var g lifecycle.Group
+		g.Add(lifecycle.Component{
+			Name:  "a",
+			Start: func(ctx context.Context) error { kept = ctx; return nil },
+			Stop: func(context.Context) error {
+				if kept.Err() != nil {
+					t.Error("it ended before the component was stopped")
+				}
+				return nil
+			},
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := g.Run(ctx, time.Second); err != nil || kept.Err() == nil {
+			t.Errorf("Run = %v, context afterwards %v", err, kept.Err())
+		}
+	})
+}
+
+func TestOneDeadlineForAllStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r recorder
+		var g lifecycle.Group
+		stuck := r.component("stuck")
+		release := make(chan struct{})
+		defer close(release)
+		stuck.Stop = func(context.Context) error { <-release; return nil }
+		g.Add(r.component("db"), stuck, r.component("api"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begin := time.Now()
+		err := g.Run(ctx, 3*time.Second)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "stuck: stop: did not stop in time") {
+			t.Errorf("Run = %v", err)
+		}
+		if took := time.Since(begin); took != time.Minute+3*time.Second {
+			t.Errorf("took %v", took)
+		}
+		synctest.Wait()
+		r.check(t, "+db", "+stuck", "+api", "-api", "-db") // the rest is told to stop all the same
+	})
+}
