@@ -14,7 +14,7 @@ import (
 const writeAttempts = 5
 
 // Write runs f in a transaction and commits it. An error or a panic of f rolls everything back. Under SQLite writers wait for each other
-// in order of arrival, so f must be short and do no I/O of its own. Under Postgres f runs again, up to five times, after a
+// in order of arrival, so f must be short, do no I/O of its own and not call Write. Under Postgres f runs again, up to five times, after a
 // serialization failure or deadlock, so it must set its results anew each time. Errors are translated; f's own error stays in the chain.
 // If the commit itself fails because the connection broke (ErrUnavailable), the outcome is not known.
 func (db *DB) Write(ctx context.Context, f func(Tx) error) error {
