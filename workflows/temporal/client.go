@@ -1,0 +1,105 @@
+// Package temporal connects to Temporal the way all of Windlass does: one trace from the request through workflow and activities,
+// our log, payloads as readable JSON.
+package temporal
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/opentelemetry"
+	"go.temporal.io/sdk/interceptor"
+	sdklog "go.temporal.io/sdk/log"
+)
+
+// Config says which Temporal.
+type Config struct {
+	// Address is "host:port" of the frontend. Required.
+	Address string
+	// Namespace to work in; default "default".
+	Namespace string
+	// Identity names this process in the Temporal UI. Optional.
+	Identity string
+	// TLS is for servers that want it; nil means plain text.
+	TLS *tls.Config
+	// APIKey authenticates at servers that take one; empty means none. It needs TLS.
+	APIKey string
+	// Log takes the SDK's messages. Required.
+	Log *slog.Logger
+	// Tracer makes the spans of workflows and activities; nil means that no spans are made.
+	Tracer trace.Tracer
+	// Metrics takes the SDK's metrics; nil means none.
+	Metrics client.MetricsHandler
+}
+
+// Dial connects and waits until Temporal answers, or until ctx ends. The caller closes the client.
+func Dial(ctx context.Context, cfg Config) (client.Client, error) {
+	c, err := Lazy(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for pause := 25 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		if err = healthy(ctx, c); err == nil {
+			return c, nil
+		}
+		select {
+		case <-ctx.Done():
+			c.Close()
+			return nil, fmt.Errorf("wait for temporal at %s: %w (%w)", cfg.Address, err, context.Cause(ctx))
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Lazy gives a client that connects with its first call.
+func Lazy(cfg Config) (client.Client, error) {
+	opts, err := options(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.NewLazyClient(opts)
+	if err != nil {
+		return nil, fmt.Errorf("connect to temporal at %s: %w", cfg.Address, err)
+	}
+	return c, nil
+}
+
+// healthy bounds a single question, so that a server which accepts and stays silent is asked again.
+func healthy(ctx context.Context, c client.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, err := c.CheckHealth(ctx, &client.CheckHealthRequest{})
+	return err
+}
+
+func options(cfg Config) (client.Options, error) {
+	switch {
+	case cfg.Address == "":
+		return client.Options{}, errors.New("temporal: Address is required")
+	case cfg.Log == nil:
+		return client.Options{}, errors.New("temporal: Log is required")
+	case cfg.APIKey != "" && cfg.TLS == nil:
+		return client.Options{}, errors.New("temporal: an API key is sent over TLS only")
+	}
+	opts := client.Options{
+		HostPort: cfg.Address, Namespace: cfg.Namespace, Identity: cfg.Identity,
+		Logger: sdklog.NewStructuredLogger(cfg.Log.With("component", "temporal")), MetricsHandler: cfg.Metrics,
+		ConnectionOptions: client.ConnectionOptions{TLS: cfg.TLS},
+	}
+	if cfg.APIKey != "" {
+		opts.Credentials = client.NewAPIKeyStaticCredentials(cfg.APIKey)
+	}
+	if cfg.Tracer != nil {
+		tracing, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{Tracer: cfg.Tracer})
+		if err != nil {
+			return client.Options{}, fmt.Errorf("temporal: trace workflows: %w", err)
+		}
+		opts.Interceptors = []interceptor.ClientInterceptor{tracing}
+	}
+	return opts, nil
+}

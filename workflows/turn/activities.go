@@ -1,0 +1,143 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// doer is what activities need of a step.Runner.
+type doer interface {
+	Do(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error)
+	Finish(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error)
+}
+
+// Activities are the steps of a turn as Temporal sees them, one type for each kind.
+type Activities struct {
+	steps doer
+	drain time.Duration
+}
+
+// Error types beside the codes of libs/fault.
+const (
+	// typeTurnEnded: the step was not done because the turn is over.
+	typeTurnEnded = "turn_ended"
+	// typeLetGo: the worker stopped in mid-step; another one goes on.
+	typeLetGo = "worker_let_go"
+)
+
+// Begin pins the turn's surface.
+func (a *Activities) Begin(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
+	return a.do(ctx, a.steps.Do, in, ref)
+}
+
+// Infer asks the model once.
+func (a *Activities) Infer(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
+	return a.do(ctx, a.steps.Do, in, ref)
+}
+
+// Tool runs one tool call.
+func (a *Activities) Tool(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
+	return a.do(ctx, a.steps.Do, in, ref)
+}
+
+// Finish writes the turn's end.
+func (a *Activities) Finish(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
+	return a.do(ctx, a.steps.Finish, in, ref)
+}
+
+type stepFunc func(context.Context, contract.TurnInput, *turnv1.StepRef) (*turnv1.StepOutcome, error)
+
+func (a *Activities) do(ctx context.Context, do stepFunc, in contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
+	ctx, done := a.whileBeating(ctx)
+	defer done()
+	out, err := do(ctx, in, ref)
+	return out, toTemporal(err)
+}
+
+// whileBeating sends heartbeats until the step is done, so that a lost worker is noticed and a cancel arrives. Its context ends as the
+// activity's does, but says step.ErrCancelled when Temporal asks to cancel; and it ends when the worker has been stopping for the drain
+// time, early enough to give the lease back.
+func (a *Activities) whileBeating(activityCtx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(activityCtx))
+	stopFollowing := context.AfterFunc(activityCtx, func() { cancel(causeOf(activityCtx)) })
+	done := make(chan struct{})
+	if activity.GetInfo(activityCtx).IsLocalActivity {
+		close(done)
+	} else {
+		go func() {
+			defer close(done)
+			a.accompany(ctx, activityCtx, cancel)
+		}()
+	}
+	return ctx, func() {
+		stopFollowing()
+		cancel(nil)
+		<-done
+	}
+}
+
+func (a *Activities) accompany(ctx, activityCtx context.Context, cancel context.CancelCauseFunc) {
+	// The first beat comes late on purpose: most steps are done before, and each beat costs the server.
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	stopping := activity.GetWorkerStopChannel(activityCtx)
+	var drained <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			activity.RecordHeartbeat(activityCtx)
+		case <-stopping:
+			stopping, drained = nil, time.After(a.drain)
+		case <-drained:
+			cancel(errDrained)
+		}
+	}
+}
+
+// errDrained ends a step that did not come to its end while the worker drained.
+var errDrained = errors.New("worker stops")
+
+func causeOf(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	var cancelled *temporal.CanceledError
+	if errors.As(cause, &cancelled) {
+		return step.ErrCancelled
+	}
+	return cause
+}
+
+// toTemporal says in Temporal's words whether to try again, and when. Error texts go into the history: they name ids and reasons, never
+// content.
+func toTemporal(err error) error {
+	if err == nil {
+		return nil
+	}
+	var retry *step.RetryError
+	switch {
+	case errors.As(err, &retry):
+		return temporal.NewApplicationErrorWithOptions(fault.From(err).Message, fault.CodeOf(err), temporal.ApplicationErrorOptions{
+			NextRetryDelay: retry.Delay,
+		})
+	case errors.Is(err, step.ErrCancelled):
+		return temporal.NewCanceledError()
+	case errors.Is(err, step.ErrTurnEnded):
+		return temporal.NewApplicationErrorWithOptions("the turn has ended", typeTurnEnded, temporal.ApplicationErrorOptions{NonRetryable: true})
+	case step.IsFinal(err):
+		return temporal.NewApplicationErrorWithOptions(fault.From(err).Message, fault.CodeOf(err), temporal.ApplicationErrorOptions{
+			NonRetryable: true,
+		})
+	default: // the context ended: the worker stops, or Temporal gave the activity up
+		return temporal.NewApplicationErrorWithOptions("the worker let go of the step", typeLetGo, temporal.ApplicationErrorOptions{})
+	}
+}

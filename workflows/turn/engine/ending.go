@@ -1,0 +1,87 @@
+package engine
+
+import (
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// ending says how the turn ends now, nil when it goes on. The order matters: a cancel goes before all, and an answer that is whole
+// is an answer even when a limit was reached with it.
+func (t record) ending(s State) *turnv1.Ending {
+	switch {
+	case s.Cancelled || t.cancelled():
+		return &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED, StopReason: StopCancelled}
+	case s.Failure != nil:
+		return failed(s.Failure)
+	case t.begin.GetError() != nil:
+		return failed(t.begin.GetError())
+	case t.begin == nil:
+		return nil
+	}
+	if ending := t.answered(); ending != nil {
+		return ending
+	}
+	if t.deadlinePassed(s) {
+		return completed(StopDeadline)
+	}
+	if limit := int(t.surface().GetMaxIdenticalCalls()); limit > 0 && t.repeats() > limit {
+		return completed(StopRepetition)
+	}
+	return nil
+}
+
+// answered says how the newest model step ends the turn. The tools of a step that reached a limit are not run.
+func (t record) answered() *turnv1.Ending {
+	last := t.last()
+	surface := t.surface()
+	switch {
+	case last == nil:
+		return nil
+	case last.GetError() != nil:
+		return failed(last.GetError())
+	case last.GetFinishReason() == "length":
+		return completed(StopMaxTokens)
+	case last.GetFinishReason() == "content_filter":
+		return completed(StopContentFilter)
+	case len(last.GetCalls()) == 0 || surface.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT:
+		return completed(StopEnd)
+	case len(t.infers) >= max(int(surface.GetMaxSteps()), 1):
+		return completed(StopMaxSteps)
+	case surface.GetMaxTokens() > 0 && t.tokens() >= int64(surface.GetMaxTokens()):
+		return completed(StopMaxTokens)
+	}
+	return nil
+}
+
+func (t record) cancelled() bool {
+	for _, o := range t.byKey {
+		if o.GetCancelled() {
+			return true
+		}
+	}
+	return false
+}
+
+// deadlinePassed tells whether the turn's time is up, by the clock or because a tool was cut off by it.
+func (t record) deadlinePassed(s State) bool {
+	if deadline := t.surface().GetDeadlineMicros(); deadline > 0 && s.Now.UnixMicro() >= deadline {
+		return true
+	}
+	for _, o := range t.byKey {
+		if o.GetError().GetCode() == CodeDeadline {
+			return true
+		}
+	}
+	return false
+}
+
+// failed ends a turn by an error; a deadline is no failure but a limit.
+func failed(e *turnv1.TurnError) *turnv1.Ending {
+	if e.GetCode() == CodeDeadline {
+		return completed(StopDeadline)
+	}
+	return &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_FAILED, StopReason: StopError, Error: e}
+}
+
+func completed(reason string) *turnv1.Ending {
+	return &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: reason}
+}

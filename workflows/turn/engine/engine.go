@@ -1,0 +1,73 @@
+// Package engine decides what a turn does next. It is a pure function of what is recorded: no clock, no I/O, no Temporal. So a
+// workflow may replay it, a worker may run ahead with it, and a test may try millions of turns.
+package engine
+
+import (
+	"time"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// Stop reasons of a turn, see windlass.turn.v1.TurnEnded.
+const (
+	StopEnd           = "end"
+	StopMaxSteps      = "max_steps"
+	StopMaxTokens     = "max_tokens"
+	StopDeadline      = "deadline"
+	StopContentFilter = "content_filter"
+	StopRepetition    = "repetition"
+	StopCancelled     = "cancelled"
+	StopError         = "error"
+)
+
+// CodeDeadline is the error code of a step that the turn's deadline cut off.
+const CodeDeadline = "deadline_exceeded"
+
+// State is all that the decision rests on.
+type State struct {
+	// Outcomes of the steps that are done, in any order.
+	Outcomes []*turnv1.StepOutcome
+	// Now is the time at which to decide.
+	Now time.Time
+	// Cancelled says that somebody asked for the turn's end.
+	Cancelled bool
+	// Failure says that a step could not be done at all, so that it has no outcome. Nil normally.
+	Failure *turnv1.TurnError
+}
+
+// Decision is what to do.
+type Decision struct {
+	// Steps that should be under way now, in order; those that already are among them go on. A finish step is always alone, and
+	// is started only after all others have ended: stop what is still under way, then decide again.
+	Steps []*turnv1.StepRef
+	// Done says that the finish step is recorded and nothing is left to do.
+	Done bool
+}
+
+// Next decides. It never names a step that has an outcome, and never more tools than the surface allows at the same time.
+func Next(s State) Decision {
+	t := read(s.Outcomes)
+	if t.finish != nil {
+		return Decision{Done: true}
+	}
+	if ending := t.ending(s); ending != nil {
+		return one(&turnv1.StepRef{Key: FinishKey, Kind: turnv1.StepKind_STEP_KIND_FINISH, Title: "finish", Ending: ending})
+	}
+	switch {
+	case t.begin == nil:
+		return one(&turnv1.StepRef{Key: BeginKey, Kind: turnv1.StepKind_STEP_KIND_BEGIN, Title: "begin"})
+	case len(t.infers) == 0:
+		return one(inferRef(1))
+	}
+	if tools := t.pendingTools(); len(tools) > 0 {
+		return Decision{Steps: tools[:min(len(tools), max(int(t.surface().GetMaxParallelTools()), 1))]}
+	}
+	return one(inferRef(len(t.infers) + 1))
+}
+
+// IsFinish tells whether the decision is to end the turn.
+func (d Decision) IsFinish() bool {
+	return len(d.Steps) == 1 && d.Steps[0].GetKind() == turnv1.StepKind_STEP_KIND_FINISH
+}
+
+func one(step *turnv1.StepRef) Decision { return Decision{Steps: []*turnv1.StepRef{step}} }

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"fmt"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// Keys of the steps that a turn has once.
+const (
+	BeginKey  = "begin"
+	FinishKey = "finish"
+)
+
+// InferKey is the key of the n-th model step, n from 1.
+func InferKey(n int) string { return fmt.Sprintf("infer-%d", n) }
+
+// ToolKey is the key of the step for call m (from 0) of model step n (from 1).
+func ToolKey(n, m int) string { return fmt.Sprintf("tool-%d.%d", n, m) }
+
+// record is what is known of a turn, by place.
+type record struct {
+	begin, finish *turnv1.StepOutcome
+	infers        []*turnv1.StepOutcome
+	byKey         map[string]*turnv1.StepOutcome
+}
+
+func read(outcomes []*turnv1.StepOutcome) record {
+	t := record{byKey: make(map[string]*turnv1.StepOutcome, len(outcomes))}
+	for _, o := range outcomes {
+		t.byKey[o.GetKey()] = o
+	}
+	t.begin, t.finish = t.byKey[BeginKey], t.byKey[FinishKey]
+	for {
+		o, ok := t.byKey[InferKey(len(t.infers)+1)]
+		if !ok {
+			return t
+		}
+		t.infers = append(t.infers, o)
+	}
+}
+
+func (t record) surface() *turnv1.Surface { return t.begin.GetSurface() }
+
+// last is the newest model step, nil before the first.
+func (t record) last() *turnv1.StepOutcome {
+	if len(t.infers) == 0 {
+		return nil
+	}
+	return t.infers[len(t.infers)-1]
+}
+
+// pendingTools are the calls of the newest model step that have no outcome, in the model's order.
+func (t record) pendingTools() []*turnv1.StepRef {
+	var refs []*turnv1.StepRef
+	for m, call := range t.last().GetCalls() {
+		key := ToolKey(len(t.infers), m)
+		if _, done := t.byKey[key]; done {
+			continue
+		}
+		refs = append(refs, &turnv1.StepRef{
+			Key: key, Kind: turnv1.StepKind_STEP_KIND_TOOL, Title: "tool " + call.GetTool(), Call: call,
+		})
+	}
+	return refs
+}
+
+// tokens counts what all model steps read and wrote.
+func (t record) tokens() int64 {
+	var sum int64
+	for _, o := range t.infers {
+		sum += int64(o.GetUsage().GetInputTokens()) + int64(o.GetUsage().GetOutputTokens())
+	}
+	return sum
+}
+
+// repeats is the length of the longest run of identical tool calls, in the order in which the model asked for them.
+func (t record) repeats() int {
+	longest, run, before := 0, 0, ""
+	for n, o := range t.infers {
+		for m := range o.GetCalls() {
+			hash := t.byKey[ToolKey(n+1, m)].GetCallHash()
+			switch {
+			case hash == "":
+				continue // not done yet, or it never came to a call
+			case hash == before:
+				run++
+			default:
+				run, before = 1, hash
+			}
+			longest = max(longest, run)
+		}
+	}
+	return longest
+}
+
+func inferRef(n int) *turnv1.StepRef {
+	return &turnv1.StepRef{Key: InferKey(n), Kind: turnv1.StepKind_STEP_KIND_INFER, Title: fmt.Sprintf("infer #%d", n)}
+}

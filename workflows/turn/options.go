@@ -1,0 +1,78 @@
+package turn
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/engine"
+)
+
+const (
+	// heartbeatTimeout is how long a lost worker goes unnoticed; beat is how often a living one tells.
+	heartbeatTimeout = 2500 * time.Millisecond
+	beat             = 800 * time.Millisecond
+	// shortStep bounds one attempt of the begin and finish steps.
+	shortStep = 10 * time.Second
+	// beginPatience bounds all attempts of the begin step, finishPatience those of the finish step: a turn must have an end, so only
+	// an operator should ever see the latter pass.
+	beginPatience  = 10 * time.Minute
+	finishPatience = 7 * 24 * time.Hour
+	// deadlineGrace is how long after the turn's deadline a step may still write down that it passed.
+	deadlineGrace = 30 * time.Second
+)
+
+// do runs one step as one activity and gives its outcome.
+func (w *walk) do(ctx workflow.Context, step *turnv1.StepRef) (*turnv1.StepOutcome, error) {
+	var act *Activities // typed nil: only the methods' names are used
+	var out *turnv1.StepOutcome
+	var err error
+	switch step.GetKind() {
+	case turnv1.StepKind_STEP_KIND_BEGIN:
+		err = workflow.ExecuteLocalActivity(w.short(w.work, step, beginPatience), act.Begin, w.in, step).Get(ctx, &out)
+	case turnv1.StepKind_STEP_KIND_FINISH: // not stopped by anything
+		err = workflow.ExecuteLocalActivity(w.short(w.ctx, step, finishPatience), act.Finish, w.in, step).Get(ctx, &out)
+	case turnv1.StepKind_STEP_KIND_INFER:
+		err = workflow.ExecuteActivity(w.long(w.work, step), act.Infer, w.in, step).Get(ctx, &out)
+	default:
+		err = workflow.ExecuteActivity(w.long(w.work, step), act.Tool, w.in, step).Get(ctx, &out)
+	}
+	return out, err
+}
+
+// short is for steps that only read and write: local activities, which save a round trip through the server.
+func (w *walk) short(ctx workflow.Context, step *turnv1.StepRef, patience time.Duration) workflow.Context {
+	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		ScheduleToCloseTimeout: patience, StartToCloseTimeout: shortStep, RetryPolicy: retryPolicy(), Summary: step.GetTitle(),
+	})
+}
+
+// long is for steps that wait for a model or a tool. A step that is stopped is waited for: it still writes what it has.
+func (w *walk) long(ctx workflow.Context, step *turnv1.StepRef) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ScheduleToCloseTimeout: w.remaining(), HeartbeatTimeout: heartbeatTimeout,
+		RetryPolicy: retryPolicy(), WaitForCancellation: true, Summary: step.GetTitle(),
+	})
+}
+
+// retryPolicy knows no number of attempts: the step itself gives up, and says so in the journal.
+func retryPolicy() *temporal.RetryPolicy {
+	return &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second}
+}
+
+// failureOf says why a step could not be done at all.
+func failureOf(err error) *turnv1.TurnError {
+	var timeout *temporal.TimeoutError
+	var app *temporal.ApplicationError
+	switch {
+	case errors.As(err, &timeout):
+		return &turnv1.TurnError{Code: engine.CodeDeadline, Message: "The step did not come to an end in time."}
+	case errors.As(err, &app) && app.Type() != "":
+		return &turnv1.TurnError{Code: app.Type(), Message: app.Message()}
+	default:
+		return &turnv1.TurnError{Code: "internal", Message: "The step could not be done."}
+	}
+}

@@ -1,0 +1,126 @@
+package step
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// begin pins what the turn may use: blueprint, model, tools, limits.
+type begin struct{ *Runner }
+
+func (begin) prepare(context.Context, *work) error { return nil }
+
+func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, error) {
+	if w.cancelled {
+		return &sessionsv1.CommitStepRequest{}, nil
+	}
+	loaded, err := b.deps.Sessions.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: w.turn.TurnID})
+	if err != nil {
+		return nil, fmt.Errorf("load turn: %w", err)
+	}
+	agent := loaded.GetAgent()
+	model, err := b.deps.Inference.ResolveModel(ctx, &inferencev1.ResolveModelRequest{Model: agent.GetModel()})
+	if err != nil {
+		return nil, fmt.Errorf("resolve model %q: %w", agent.GetModel(), err)
+	}
+	tools, err := b.resolve(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	strategy, reason := choose(agent, len(tools))
+	surface := b.surface(agent, time.Now())
+	surface.Model, surface.Strategy, surface.Tools = model.GetName(), strategy, uint32(len(tools))
+	surface.SurfaceHash = surfaceHash(tools)
+	started := &turnv1.TurnStarted{
+		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(), Model: model.GetName(), SurfaceHash: surface.GetSurfaceHash(),
+	}
+	pinned := make([]*sessionsv1.PinnedTool, len(tools))
+	for i, t := range tools {
+		pinned[i] = &sessionsv1.PinnedTool{Name: t.GetName(), DefinitionHash: t.GetDefinitionHash()}
+		started.Tools = append(started.Tools, t.GetName())
+	}
+	return &sessionsv1.CommitStepRequest{
+		Outcome: &turnv1.StepOutcome{Surface: surface},
+		Events: []*turnv1.Event{
+			{Data: &turnv1.Event_TurnStarted{TurnStarted: started}},
+			{Data: &turnv1.Event_StrategySelected{StrategySelected: &turnv1.StrategySelected{Strategy: strategy, Reason: reason}}},
+		},
+		Tools: pinned,
+	}, nil
+}
+
+// resolve asks which tools the agent's globs stand for and its user may use. An agent that thinks directly is shown none.
+func (b begin) resolve(ctx context.Context, loaded *sessionsv1.LoadTurnResponse) ([]*registryv1.Tool, error) {
+	agent := loaded.GetAgent()
+	if len(agent.GetTools()) == 0 || agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
+		return nil, nil
+	}
+	resp, err := b.deps.Tools.ResolveTools(ctx, &registryv1.ResolveToolsRequest{
+		Globs: agent.GetTools(), Principal: loaded.GetPrincipal(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("resolve tools: %w", err)
+	}
+	b.remember(resp.GetTools())
+	return resp.GetTools(), nil
+}
+
+// surface holds the agent's limits, with the mesh's where the agent names none.
+func (b begin) surface(agent *sessionsv1.Agent, now time.Time) *turnv1.Surface {
+	limits, defaults := agent.GetLimits(), b.cfg.Limits
+	turnTime := defaults.TurnTime
+	if s := limits.GetTurnSeconds(); s > 0 {
+		turnTime = time.Duration(s) * time.Second
+	}
+	return &turnv1.Surface{
+		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(),
+		MaxSteps:          or(limits.GetMaxSteps(), defaults.MaxSteps),
+		MaxTokens:         or(limits.GetMaxTokens(), defaults.MaxTokens),
+		MaxParallelTools:  or(limits.GetMaxParallelTools(), defaults.MaxParallelTools),
+		MaxIdenticalCalls: or(limits.GetMaxIdenticalCalls(), defaults.MaxIdenticalCalls),
+		DeadlineMicros:    now.Add(turnTime).UnixMicro(),
+	}
+}
+
+func (begin) giveUp(_ *work, why *turnv1.TurnError) *sessionsv1.CommitStepRequest {
+	return &sessionsv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Error: why}}
+}
+
+// choose picks the strategy and says why.
+func choose(agent *sessionsv1.Agent, tools int) (turnv1.Strategy, string) {
+	switch {
+	case agent.GetStrategy() != turnv1.Strategy_STRATEGY_UNSPECIFIED:
+		return agent.GetStrategy(), "the agent's blueprint says so"
+	case tools > 0:
+		return turnv1.Strategy_STRATEGY_REACT, "the agent has tools"
+	case len(agent.GetTools()) > 0:
+		return turnv1.Strategy_STRATEGY_DIRECT, "none of the agent's tools can be used now"
+	default:
+		return turnv1.Strategy_STRATEGY_DIRECT, "the agent has no tools"
+	}
+}
+
+// surfaceHash stands for names and definitions of all tools, in order.
+func surfaceHash(tools []*registryv1.Tool) string {
+	h := sha256.New()
+	for _, t := range tools {
+		fmt.Fprintf(h, "%s\x00%s\n", t.GetName(), t.GetDefinitionHash())
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func or[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}

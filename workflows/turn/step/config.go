@@ -1,0 +1,82 @@
+package step
+
+import (
+	"fmt"
+	"time"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// Config says how patient a runner is. The zero value of a field stands for its default.
+type Config struct {
+	// Owner names this worker in leases; unique for each process. Required.
+	Owner string
+	// LeaseTTL is how long a lease holds without renewal, 100 ms to 60 s; default 2 s. It is renewed three times as often.
+	LeaseTTL time.Duration
+	// Coalesce is how long deltas are collected before they are published; the first is published at once. Default 25 ms.
+	Coalesce time.Duration
+	// ExecutingAfter is how long a tool call runs before the journal says so; a shorter one is journaled with its result.
+	// Default 50 ms.
+	ExecutingAfter time.Duration
+	// InferAttempts bounds the attempts of a model step, and of the begin step; default 5.
+	InferAttempts uint32
+	// ToolAttempts bounds the attempts to reach the registry for a tool step; default 10. It says nothing of the tool's own
+	// retries, which the registry decides by effect class.
+	ToolAttempts uint32
+	// MaxAttempts is when a step is given up that never comes to an end, for example because it kills its worker; default 20.
+	MaxAttempts uint32
+	// CommitPatience is how long a finished step tries to be written when sessions is away; default 15 s.
+	CommitPatience time.Duration
+	// Limits of a turn whose agent names none.
+	Limits Limits
+}
+
+// Limits are the mesh's defaults for a turn.
+type Limits struct {
+	// MaxSteps bounds model steps; default 25.
+	MaxSteps uint32
+	// MaxTokens bounds input and output tokens; default 0, no limit.
+	MaxTokens int32
+	// MaxParallelTools bounds tool calls at the same time; default 16.
+	MaxParallelTools uint32
+	// MaxIdenticalCalls bounds identical tool calls in a row; default 3.
+	MaxIdenticalCalls uint32
+	// TurnTime bounds the turn from its begin step on; default 30 min.
+	TurnTime time.Duration
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Owner == "" {
+		return c, fmt.Errorf("step runner: Owner is required")
+	}
+	set(&c.LeaseTTL, 2*time.Second)
+	set(&c.Coalesce, 25*time.Millisecond)
+	set(&c.ExecutingAfter, 50*time.Millisecond)
+	set(&c.InferAttempts, 5)
+	set(&c.ToolAttempts, 10)
+	set(&c.MaxAttempts, 20)
+	set(&c.CommitPatience, 15*time.Second)
+	set(&c.Limits.MaxSteps, 25)
+	set(&c.Limits.MaxParallelTools, 16)
+	set(&c.Limits.MaxIdenticalCalls, 3)
+	set(&c.Limits.TurnTime, 30*time.Minute)
+	if c.LeaseTTL < 100*time.Millisecond || c.LeaseTTL > time.Minute {
+		return c, fmt.Errorf("step runner: lease ttl %v is not between 100ms and 1m", c.LeaseTTL)
+	}
+	return c, nil
+}
+
+// attempts is how often a step of a kind is tried while an error may pass.
+func (c Config) attempts(kind turnv1.StepKind) uint32 {
+	if kind == turnv1.StepKind_STEP_KIND_TOOL {
+		return c.ToolAttempts
+	}
+	return c.InferAttempts
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,154 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// flushTime is how long a finished message waits for its deltas to be on their way, so that they arrive before it.
+const flushTime = 500 * time.Millisecond
+
+// infer asks the model once. Tokens go to the bus as they come; the whole message goes to the journal.
+type infer struct{ *Runner }
+
+func (i infer) prepare(ctx context.Context, w *work) (err error) {
+	w.loaded, err = i.load(ctx, w.turn.TurnID)
+	return err
+}
+
+func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, error) {
+	if w.cancelled {
+		return i.giveUp(w, nil), nil
+	}
+	req, truncated, err := i.request(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	ans := &answer{ids: newCallIDs(w, req.GetMessages(), truncated), calls: map[int]*turnv1.ToolCall{}}
+	out := &deltas{publish: i.transient(ctx, w), messageID: w.lease.GetMessageId(), pause: i.cfg.Coalesce}
+	asked := time.Now()
+	finished, err := i.stream(ctx, req, ans, out)
+	n, first := out.close()
+	if err != nil && !cut(ctx) {
+		return nil, fmt.Errorf("ask model: %w", err)
+	}
+	i.flush(ctx)
+	done := &turnv1.MessageCompleted{Deltas: n, FinishReason: finished.GetFinishReason(), Usage: finished.GetUsage()}
+	if !first.IsZero() {
+		done.FirstTokenMs = int32(first.Sub(asked).Milliseconds())
+	}
+	outcome := &turnv1.StepOutcome{FinishReason: finished.GetFinishReason(), Usage: usageOf(finished)}
+	done.Usage = outcome.GetUsage()
+	done.Message = ans.message(w, finished)
+	if finished == nil {
+		done.FinishReason, outcome.FinishReason = "cancelled", "cancelled"
+		w.cancelled = errors.Is(context.Cause(ctx), ErrCancelled)
+		if !w.cancelled {
+			done.FinishReason, outcome.FinishReason, outcome.Error = "deadline", "deadline", deadlineError()
+		}
+		if len(done.GetMessage().GetContent()) == 0 { // nothing was said, so there is no message
+			return &sessionsv1.CommitStepRequest{Outcome: outcome}, nil
+		}
+	}
+	return i.whole(w, outcome, done), nil
+}
+
+// cut tells whether the stream ended because the turn was cancelled or its time is up: then what was said so far is kept.
+func cut(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, ErrCancelled) || errors.Is(cause, errDeadline)
+}
+
+// whole makes the commit of a message.
+func (i infer) whole(w *work, outcome *turnv1.StepOutcome, done *turnv1.MessageCompleted) *sessionsv1.CommitStepRequest {
+	m := done.GetMessage()
+	outcome.MessageId = m.GetId()
+	for _, call := range m.GetToolCalls() {
+		outcome.Calls = append(outcome.Calls, &turnv1.ToolCallRef{CallId: call.GetCallId(), Tool: call.GetTool(), MessageId: m.GetId()})
+		i.cache.calls.Add(callKey(w.turn.TurnID, m.GetId(), call.GetCallId()), call)
+	}
+	return &sessionsv1.CommitStepRequest{
+		Outcome:  outcome,
+		Events:   []*turnv1.Event{{Data: &turnv1.Event_MessageCompleted{MessageCompleted: done}}},
+		Messages: []*turnv1.Message{m},
+	}
+}
+
+// request gathers what the model is shown.
+func (i infer) request(ctx context.Context, w *work) (*inferencev1.GenerateRequest, bool, error) {
+	agent, surface := w.loaded.GetAgent(), w.loaded.GetSurface()
+	history, err := i.deps.Sessions.GetContext(ctx, &sessionsv1.GetContextRequest{TurnId: w.turn.TurnID})
+	if err != nil {
+		return nil, false, fmt.Errorf("read context: %w", err)
+	}
+	req := &inferencev1.GenerateRequest{
+		Model: surface.GetModel(), Instructions: agent.GetInstructions(), Messages: withAnswers(history.GetMessages()),
+		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: w.turn.TurnID, Step: w.ref.GetKey(),
+	}
+	if surface.GetStrategy() != turnv1.Strategy_STRATEGY_DIRECT {
+		if req.Tools, err = i.tools(ctx, w.loaded.GetTools()); err != nil {
+			return nil, false, err
+		}
+	}
+	return req, history.GetTruncated(), nil
+}
+
+// stream reads the answer to its end.
+func (i infer) stream(ctx context.Context, req *inferencev1.GenerateRequest, ans *answer, out *deltas) (*inferencev1.Finished, error) {
+	ctx, cancel := context.WithCancel(ctx) // ends the stream when we return
+	defer cancel()
+	stream, err := i.deps.Inference.Generate(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		m, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, fault.New(codes.DataLoss, faultv1.Reason_REASON_MODEL_STREAM_BROKEN, "the model's answer ended before it was whole")
+		case err != nil:
+			return nil, err
+		case m.GetFinished() != nil:
+			return m.GetFinished(), nil
+		}
+		if piece, ok := ans.add(m); ok {
+			out.add(piece)
+		}
+	}
+}
+
+// flush sees to it that deltas are at the bus before the message's end is committed. A bus that is away is no reason to wait.
+func (i infer) flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+	defer cancel()
+	if err := i.deps.Bus.Flush(ctx); err != nil {
+		i.deps.Log.DebugContext(ctx, "deltas not flushed", "error", err)
+	}
+}
+
+func (infer) giveUp(_ *work, why *turnv1.TurnError) *sessionsv1.CommitStepRequest {
+	if why == nil { // cancelled before the model was asked
+		return &sessionsv1.CommitStepRequest{}
+	}
+	return &sessionsv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Error: why, Usage: &turnv1.Usage{ModelCalls: 1}}}
+}
+
+// usageOf counts the call itself too, whatever the provider told.
+func usageOf(finished *inferencev1.Finished) *turnv1.Usage {
+	u := finished.GetUsage()
+	return &turnv1.Usage{
+		InputTokens: u.GetInputTokens(), OutputTokens: u.GetOutputTokens(), CachedInputTokens: u.GetCachedInputTokens(),
+		ReasoningTokens: u.GetReasoningTokens(), ModelCalls: 1,
+	}
+}

@@ -1,0 +1,188 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// newsBuffer is how many events of a session may wait for a step; more ends the subscription, and the next renewal tells instead.
+const newsBuffer = 64
+
+// work is one step under way.
+type work struct {
+	runner *Runner
+	turn   contract.TurnInput
+	ref    *turnv1.StepRef
+	// loaded is set by prepare for steps after begin.
+	loaded *sessionsv1.LoadTurnResponse
+	// call and callHash are set by prepare for tool steps.
+	call     *turnv1.ToolCall
+	callHash string
+	// started, lease and cancelled are set by the claim.
+	started   time.Time
+	lease     *sessionsv1.Lease
+	cancelled bool
+}
+
+// deadline is when the turn must end, zero before it has begun.
+func (w *work) deadline() time.Time {
+	if micros := w.loaded.GetSurface().GetDeadlineMicros(); micros > 0 {
+		return time.UnixMicro(micros)
+	}
+	return time.Time{}
+}
+
+func (r *Runner) claim(ctx context.Context, w *work) (*sessionsv1.ClaimStepResponse, error) {
+	req := &sessionsv1.ClaimStepRequest{
+		TurnId: w.turn.TurnID, Step: w.ref, Owner: r.cfg.Owner, TtlMs: int32(r.cfg.LeaseTTL.Milliseconds()),
+	}
+	if w.ref.GetKind() == turnv1.StepKind_STEP_KIND_INFER {
+		req.Model = w.loaded.GetSurface().GetModel()
+	}
+	if w.call != nil {
+		req.ToolCall = toolCallStarted(w)
+	}
+	return r.deps.Sessions.ClaimStep(ctx, req)
+}
+
+// hold keeps the lease while the step is done. The context it gives ends when the lease is lost, when somebody cancels the turn, and at
+// the turn's deadline. The function it gives ends the renewal; with an error it also gives the lease back.
+func (r *Runner) hold(ctx context.Context, w *work) (context.Context, func(error)) {
+	held, cancel := context.WithCancelCause(ctx)
+	stopClock := context.CancelFunc(func() {})
+	bounded := held
+	if deadline := w.deadline(); !deadline.IsZero() && w.ref.GetKind() != turnv1.StepKind_STEP_KIND_FINISH {
+		bounded, stopClock = context.WithDeadlineCause(held, deadline, errDeadline)
+	}
+	// A commit outlives the step's context, and so must the lease.
+	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.renew(renewing, w, cancel)
+	}()
+	return bounded, func(err error) {
+		stopRenewing()
+		<-done
+		stopClock()
+		cancel(nil)
+		if err != nil && !errors.Is(err, errLeaseLost) && !errors.Is(err, ErrTurnEnded) {
+			r.release(ctx, w)
+		}
+	}
+}
+
+// renew prolongs the lease and listens for a cancel until ctx ends. That sessions cannot be reached is no reason to stop: while it is
+// away nobody else can take the step either, and the fence decides in the end.
+func (r *Runner) renew(ctx context.Context, w *work, stop context.CancelCauseFunc) {
+	news := r.listen(ctx, w.turn)
+	defer news.close()
+	tick := time.NewTicker(r.cfg.LeaseTTL / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m, open := <-news.c():
+			if !open {
+				news.drop()
+			} else if isCancel(m, w.turn.TurnID) {
+				stop(ErrCancelled)
+			}
+		case <-tick.C:
+			resp, err := r.deps.Sessions.RenewStep(ctx, &sessionsv1.RenewStepRequest{
+				TurnId: w.turn.TurnID, Step: w.ref.GetKey(), Fence: w.lease.GetFence(), TtlMs: int32(r.cfg.LeaseTTL.Milliseconds()),
+			})
+			switch {
+			case fault.Is(err, faultv1.Reason_REASON_LEASE_LOST):
+				stop(errLeaseLost)
+				return
+			case resp.GetCancelRequested():
+				stop(ErrCancelled)
+			}
+		}
+	}
+}
+
+// release gives the lease back, so that whoever comes next need not wait for its end. Best effort: it ends by itself too.
+func (r *Runner) release(ctx context.Context, w *work) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.LeaseTTL)
+	defer cancel()
+	if _, err := r.deps.Sessions.ReleaseStep(ctx, &sessionsv1.ReleaseStepRequest{
+		TurnId: w.turn.TurnID, Step: w.ref.GetKey(), Fence: w.lease.GetFence(),
+	}); err != nil {
+		r.deps.Log.DebugContext(ctx, "lease not given back, it will expire", "step", w.ref.GetKey(), "error", err)
+	}
+}
+
+// waitFor waits until the step's holder has ended it, or its lease has run out.
+func (r *Runner) waitFor(ctx context.Context, w *work, busy *sessionsv1.Busy) error {
+	news := r.listen(ctx, w.turn)
+	defer news.close()
+	timer := time.NewTimer(min(time.Duration(busy.GetExpiresInMs())*time.Millisecond, r.cfg.LeaseTTL) + 5*time.Millisecond)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+			return nil
+		case m, open := <-news.c():
+			if !open || endsStep(m, w) {
+				return nil
+			}
+		}
+	}
+}
+
+// news are the durable events of a session as they come, as long as the bus is there. The zero value never has any.
+type news struct{ sub *bus.Subscription }
+
+func (r *Runner) listen(ctx context.Context, turn contract.TurnInput) *news {
+	sub, err := r.deps.Bus.Subscribe(contract.EventSubject(turn.Tenant, turn.SessionID), newsBuffer)
+	if err != nil {
+		r.deps.Log.DebugContext(ctx, "no news from the bus", "error", err)
+		return &news{}
+	}
+	return &news{sub}
+}
+
+// c is nil, and so never ready, when there is no subscription.
+func (n *news) c() <-chan bus.Msg {
+	if n.sub == nil {
+		return nil
+	}
+	return n.sub.C()
+}
+
+func (n *news) drop() { n.sub = nil }
+
+func (n *news) close() {
+	if n.sub != nil {
+		n.sub.Close()
+	}
+}
+
+func isCancel(m bus.Msg, turnID string) bool {
+	var e turnv1.Event
+	return proto.Unmarshal(m.Data, &e) == nil && e.GetTurnCancelRequested() != nil && e.GetTurnId() == turnID
+}
+
+// endsStep tells whether an event means that a claim of the step would now be answered otherwise.
+func endsStep(m bus.Msg, w *work) bool {
+	var e turnv1.Event
+	if proto.Unmarshal(m.Data, &e) != nil || e.GetTurnId() != w.turn.TurnID {
+		return false
+	}
+	return e.GetTurnEnded() != nil || e.GetStepFinished() != nil && e.GetStep() == w.ref.GetKey()
+}

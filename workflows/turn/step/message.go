@@ -1,0 +1,136 @@
+package step
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// answer collects what a model says, so that something is left when the stream is cut.
+type answer struct {
+	text, reasoning strings.Builder
+	ids             *callIDs
+	calls           map[int]*turnv1.ToolCall
+}
+
+// add takes one message of the stream and gives the piece to publish. The end of the stream has none.
+func (a *answer) add(m *inferencev1.GenerateResponse) (chunk, bool) {
+	switch e := m.GetEvent().(type) {
+	case *inferencev1.GenerateResponse_TextDelta:
+		a.text.WriteString(e.TextDelta)
+		return chunk{what: textChunk, text: e.TextDelta}, true
+	case *inferencev1.GenerateResponse_ReasoningDelta:
+		a.reasoning.WriteString(e.ReasoningDelta)
+		return chunk{what: reasoningChunk, text: e.ReasoningDelta}, true
+	case *inferencev1.GenerateResponse_ToolCallDelta:
+		d := e.ToolCallDelta
+		call, ok := a.calls[int(d.GetIndex())]
+		if !ok {
+			call = &turnv1.ToolCall{CallId: a.ids.id(int(d.GetIndex()), d.GetCallId())}
+			a.calls[int(d.GetIndex())] = call
+		}
+		call.Tool = or(call.GetTool(), d.GetTool())
+		return chunk{what: argumentsChunk, callID: call.GetCallId(), tool: call.GetTool(), text: d.GetArgumentsDelta()}, true
+	default:
+		return chunk{}, false
+	}
+}
+
+// message is the assistant's message: the whole of a finished stream, or the text so far of one that was cut. The calls of a cut
+// stream are dropped: nobody can know that their arguments are complete.
+func (a *answer) message(w *work, finished *inferencev1.Finished) *turnv1.Message {
+	m := &turnv1.Message{
+		Id: w.lease.GetMessageId(), SessionId: w.turn.SessionID, TurnId: w.turn.TurnID, Role: turnv1.Role_ROLE_ASSISTANT,
+		Reasoning: a.reasoning.String(), Model: w.loaded.GetSurface().GetModel(),
+	}
+	text := a.text.String()
+	if finished != nil {
+		text, m.Reasoning, m.Model = finished.GetText(), finished.GetReasoning(), or(finished.GetModel(), m.Model)
+		for i, call := range finished.GetToolCalls() {
+			m.ToolCalls = append(m.ToolCalls, &turnv1.ToolCall{
+				CallId: a.ids.id(i, call.GetCallId()), Tool: call.GetTool(), ArgumentsJson: or(call.GetArgumentsJson(), "{}"),
+			})
+		}
+	}
+	if text != "" {
+		m.Content = []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}
+	}
+	return m
+}
+
+// callIDs makes the ids of a message's calls unique in their turn: the model's own where it is usable, else one of ours. It is
+// deterministic, so that deltas and the whole message agree.
+type callIDs struct {
+	infer string          // key of the step
+	used  map[string]bool // ids that are taken
+	given map[int]string  // by place in the message
+	ours  bool            // take no id of the model's
+}
+
+var (
+	usableID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) // what every provider accepts when it is shown the call again
+	ourID    = regexp.MustCompile(`^call_\d+_\d+$`)
+)
+
+// newCallIDs knows the ids that the turn's earlier messages use. When some of them are not at hand, only our own ids are sure to be new.
+func newCallIDs(w *work, history []*turnv1.Message, truncated bool) *callIDs {
+	ids := &callIDs{
+		infer: strings.TrimPrefix(w.ref.GetKey(), "infer-"), used: map[string]bool{}, given: map[int]string{}, ours: truncated,
+	}
+	for _, m := range history {
+		if m.GetTurnId() != w.turn.TurnID {
+			continue
+		}
+		for _, call := range m.GetToolCalls() {
+			ids.used[call.GetCallId()] = true
+		}
+	}
+	return ids
+}
+
+func (c *callIDs) id(index int, own string) string {
+	if id, ok := c.given[index]; ok {
+		return id
+	}
+	id := own
+	if c.ours || !usableID.MatchString(own) || ourID.MatchString(own) || c.used[own] {
+		id = fmt.Sprintf("call_%s_%d", c.infer, index)
+	}
+	c.used[id], c.given[index] = true, id
+	return id
+}
+
+// withAnswers puts a result behind every call that has none (its turn was cancelled or stopped at a limit): models refuse a
+// conversation with an open call.
+func withAnswers(history []*turnv1.Message) []*turnv1.Message {
+	done := map[string]bool{}
+	for _, m := range history {
+		if r := m.GetToolResult(); r != nil {
+			done[m.GetTurnId()+"\x00"+r.GetCallId()] = true
+		}
+	}
+	out := make([]*turnv1.Message, 0, len(history))
+	var open []*turnv1.Message
+	for _, m := range history {
+		if m.GetRole() != turnv1.Role_ROLE_TOOL { // the results of a message stand right behind it
+			out, open = append(out, open...), nil
+		}
+		out = append(out, m)
+		for _, call := range m.GetToolCalls() {
+			if !done[m.GetTurnId()+"\x00"+call.GetCallId()] {
+				open = append(open, notRun(m, call))
+			}
+		}
+	}
+	return append(out, open...)
+}
+
+func notRun(m *turnv1.Message, call *turnv1.ToolCall) *turnv1.Message {
+	return &turnv1.Message{
+		SessionId: m.GetSessionId(), TurnId: m.GetTurnId(), Role: turnv1.Role_ROLE_TOOL,
+		ToolResult: errorResult(call, "The call was not run: the turn stopped before."),
+	}
+}

@@ -1,0 +1,142 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// tool runs one call. The registry asks policy, keeps the ledger and decides what may be repeated; the key makes a repeated call the
+// same call for it.
+type tool struct{ *Runner }
+
+func (t tool) prepare(ctx context.Context, w *work) (err error) {
+	if w.loaded, err = t.load(ctx, w.turn.TurnID); err != nil {
+		return err
+	}
+	if w.call, err = t.toolCall(ctx, w.turn.TurnID, w.ref.GetCall()); err != nil {
+		return err
+	}
+	w.callHash = callHash(w.call)
+	return nil
+}
+
+func (t tool) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, error) {
+	if w.cancelled {
+		return t.giveUp(w, nil), nil
+	}
+	log := t.newEventLog(ctx, w)
+	completed, err := t.call(ctx, w, log)
+	switch {
+	case err != nil && cut(ctx):
+		return t.stopped(ctx, w, log), nil
+	case err != nil && IsFinal(classify(ctx, err)): // the registry refused the call itself: the model is told
+		completed = &registryv1.Completed{
+			Code: fault.CodeOf(err), Result: errorResult(w.call, fault.From(err).Text()),
+		}
+	case err != nil:
+		log.take()
+		return nil, fmt.Errorf("call tool %s: %w", w.call.GetTool(), err)
+	}
+	return t.committed(w, completed, log.take()), nil
+}
+
+// call runs the call to its end and journals on the way.
+func (t tool) call(ctx context.Context, w *work, log *eventLog) (*registryv1.Completed, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := t.deps.Tools.CallTool(ctx, &registryv1.CallToolRequest{
+		Principal: w.loaded.GetPrincipal(), Tool: w.call.GetTool(), DefinitionHash: w.pinnedHash(), ArgumentsJson: w.call.GetArgumentsJson(),
+		TurnId: w.turn.TurnID, SessionId: w.turn.SessionID, CallId: w.call.GetCallId(), Key: w.turn.TurnID + "/" + w.ref.GetKey(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	publish := t.transient(ctx, w)
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil, fault.New(codes.DataLoss, faultv1.Reason_REASON_UNAVAILABLE, "the registry ended the call without a result")
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch e := m.GetEvent().(type) {
+		case *registryv1.CallToolResponse_Decided:
+			log.add(policyDecided(w, e.Decided))
+		case *registryv1.CallToolResponse_Executing:
+			log.add(toolExecuting(w, e.Executing))
+			log.writeAfter(t.cfg.ExecutingAfter)
+		case *registryv1.CallToolResponse_Progress:
+			publish(toolProgress(w, e.Progress))
+		case *registryv1.CallToolResponse_Completed:
+			return e.Completed, nil
+		}
+	}
+}
+
+// committed makes the commit of a call that has an outcome.
+func (t tool) committed(w *work, c *registryv1.Completed, events []*turnv1.Event) *sessionsv1.CommitStepRequest {
+	result := c.GetResult()
+	if result == nil {
+		result = &turnv1.ToolResult{}
+	}
+	result.CallId, result.Tool = w.call.GetCallId(), w.call.GetTool()
+	if c.GetUnresolved() {
+		result.IsError = true
+		events = append(events, toolUnresolved(w, c))
+	}
+	events = append(events, toolCompleted(result, c))
+	message := &turnv1.Message{
+		Id: or(w.lease.GetMessageId(), ids.New(ids.Message)), SessionId: w.turn.SessionID, TurnId: w.turn.TurnID,
+		Role: turnv1.Role_ROLE_TOOL, ToolResult: result,
+	}
+	return &sessionsv1.CommitStepRequest{
+		Outcome: &turnv1.StepOutcome{
+			IsError: result.GetIsError(), CallHash: w.callHash, MessageId: message.GetId(), Usage: &turnv1.Usage{ToolCalls: 1},
+		},
+		Events: events, Messages: []*turnv1.Message{message},
+	}
+}
+
+// stopped makes the commit of a call that was cut off by a cancel or by the turn's deadline. The conversation stays whole: the call
+// has a result that says so.
+func (t tool) stopped(ctx context.Context, w *work, log *eventLog) *sessionsv1.CommitStepRequest {
+	events := log.take()
+	text, code := "The call was stopped because the turn was cancelled; it may have taken effect.", "cancelled"
+	w.cancelled = errors.Is(context.Cause(ctx), ErrCancelled)
+	if !w.cancelled {
+		text, code = "The call was stopped because the turn's time was up; it may have taken effect.", deadlineError().GetCode()
+	}
+	req := t.committed(w, &registryv1.Completed{
+		Code: code, Result: errorResult(w.call, text), LatencyMs: int32(time.Since(w.started).Milliseconds()),
+	}, events)
+	if !w.cancelled {
+		req.Outcome.Error = deadlineError()
+	}
+	return req
+}
+
+// giveUp answers the call with an error for the model: the turn goes on without the tool.
+func (t tool) giveUp(w *work, why *turnv1.TurnError) *sessionsv1.CommitStepRequest {
+	text, code := "The call was not run: the turn was cancelled.", "cancelled"
+	if why != nil {
+		text, code = "The call could not be finished, its outcome is unknown: "+why.GetMessage(), why.GetCode()
+	}
+	req := t.committed(w, &registryv1.Completed{Code: code, Result: errorResult(w.call, text)}, nil)
+	if why.GetCode() == deadlineError().GetCode() {
+		req.Outcome.Error = why
+	}
+	return req
+}

@@ -1,0 +1,88 @@
+package turn
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// describe shows the steps so far as the workflow's current details in the Temporal UI. It costs no history.
+func (w *walk) describe() {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Turn `%s` of session `%s`, agent `%s`\n\n", w.in.TurnID, w.in.SessionID, w.in.AgentID)
+	for i, o := range w.outcomes {
+		fmt.Fprintf(&text, "%d. %s → %s\n", i+1, o.GetKey(), summary(o))
+	}
+	for _, key := range workflow.DeterministicKeys(w.running) {
+		fmt.Fprintf(&text, "- %s …\n", key)
+	}
+	if w.cancelled {
+		text.WriteString("\nCancel requested.\n")
+	}
+	workflow.SetCurrentDetails(w.ctx, text.String())
+}
+
+// summary tells a step's outcome in a few words, without content.
+func summary(o *turnv1.StepOutcome) string {
+	switch {
+	case o.GetKind() == turnv1.StepKind_STEP_KIND_FINISH:
+		return o.GetFinishReason()
+	case o.GetError() != nil:
+		return "error " + o.GetError().GetCode()
+	case o.GetCancelled():
+		return "cancelled"
+	case o.GetSurface() != nil:
+		s := o.GetSurface()
+		return fmt.Sprintf("model %s, %d tools, revision %d", s.GetModel(), s.GetTools(), s.GetBlueprintRevision())
+	case o.GetKind() == turnv1.StepKind_STEP_KIND_TOOL && o.GetIsError():
+		return "error result"
+	case o.GetKind() == turnv1.StepKind_STEP_KIND_TOOL:
+		return "done"
+	case len(o.GetCalls()) > 0:
+		names := make([]string, len(o.GetCalls()))
+		for i, c := range o.GetCalls() {
+			names[i] = c.GetTool()
+		}
+		return fmt.Sprintf("%d calls: %s", len(names), strings.Join(names, ", "))
+	default:
+		return fmt.Sprintf("%s, %d tokens", o.GetFinishReason(), o.GetUsage().GetOutputTokens())
+	}
+}
+
+// publishStatus makes the turn's end searchable. The other attributes are set by whoever starts the workflow.
+func (w *walk) publishStatus() error {
+	status := temporal.NewSearchAttributeKeyKeyword(contract.AttributeStatus)
+	return workflow.UpsertTypedSearchAttributes(w.ctx, status.ValueSet(w.result().Status))
+}
+
+// result reads the end out of the finish step's outcome: what stands in the journal, whoever wrote it.
+func (w *walk) result() contract.TurnResult {
+	var r contract.TurnResult
+	for _, o := range w.outcomes {
+		switch o.GetKind() {
+		case turnv1.StepKind_STEP_KIND_INFER:
+			r.ModelCalls++
+		case turnv1.StepKind_STEP_KIND_TOOL:
+			r.ToolCalls++
+		case turnv1.StepKind_STEP_KIND_FINISH:
+			r.Status, r.StopReason, r.ErrorCode = statusOf(o), o.GetFinishReason(), o.GetError().GetCode()
+		}
+	}
+	return r
+}
+
+func statusOf(finish *turnv1.StepOutcome) string {
+	switch {
+	case finish.GetCancelled():
+		return contract.StatusCancelled
+	case finish.GetError() != nil:
+		return contract.StatusFailed
+	default:
+		return contract.StatusCompleted
+	}
+}

@@ -1,0 +1,134 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/windlass-dev/windlass/libs/bus"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// Config says how a worker works. The zero value of a field stands for its default.
+type Config struct {
+	// ID names this worker in leases and in the Temporal UI; unique for each process. Required.
+	ID string
+	// Step is for the runner; its Owner is set from ID.
+	Step step.Config
+	// MaxSteps bounds the model and tool steps that this worker does at the same time; default 1000.
+	MaxSteps int
+	// DrainTime is how long steps under way may go on when the worker stops, before their leases are given back; default 5 s.
+	DrainTime time.Duration
+}
+
+// Deps are what a worker works with. All are required.
+type Deps struct {
+	// Client is the connection to Temporal. Whoever starts turns in the same process should use the same one.
+	Client client.Client
+	// Sessions keeps the journal.
+	Sessions sessionsv1.ExecutionServiceClient
+	// Tools resolves and runs tools.
+	Tools registryv1.ToolExecutionServiceClient
+	// Inference calls models.
+	Inference inferencev1.InferenceServiceClient
+	// Bus carries deltas out and news of other workers in.
+	Bus *bus.Bus
+	// Log takes what nobody else reports.
+	Log *slog.Logger
+}
+
+// Worker does turns.
+type Worker struct {
+	worker worker.Worker
+	fatal  chan error
+}
+
+// NewWorker builds a worker. It polls nothing before Start.
+func NewWorker(cfg Config, deps Deps) (*Worker, error) {
+	if cfg.ID == "" || deps.Client == nil || deps.Log == nil {
+		return nil, errors.New("turn worker: ID, Client and Log are required")
+	}
+	cfg.Step.Owner = cfg.ID
+	runner, err := step.New(cfg.Step, step.Deps{
+		Sessions: deps.Sessions, Tools: deps.Tools, Inference: deps.Inference, Bus: deps.Bus, Log: deps.Log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("turn worker: %w", err)
+	}
+	if cfg.MaxSteps <= 0 {
+		cfg.MaxSteps = 1000
+	}
+	if cfg.DrainTime <= 0 {
+		cfg.DrainTime = 5 * time.Second
+	}
+	w := &Worker{fatal: make(chan error, 1)}
+	w.worker = worker.New(deps.Client, contract.TaskQueue, options(cfg, deps.Log, w.fail))
+	w.worker.RegisterWorkflowWithOptions(Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
+	w.worker.RegisterActivity(&Activities{steps: runner, drain: cfg.DrainTime * 4 / 5})
+	return w, nil
+}
+
+func options(cfg Config, log *slog.Logger, fail func(error)) worker.Options {
+	return worker.Options{
+		Identity:                           cfg.ID,
+		MaxConcurrentActivityExecutionSize: cfg.MaxSteps,
+		// Set by hand: with more pollers a dead worker swallows more tasks, and two cores need no more.
+		MaxConcurrentWorkflowTaskPollers: 4,
+		MaxConcurrentActivityTaskPollers: 4,
+		// After a worker's death its turns' next decisions are offered to it for so long.
+		StickyScheduleToStartTimeout: time.Second,
+		// The server notices a lost worker by heartbeats, which the SDK holds back to 80 % of the timeout otherwise.
+		MaxHeartbeatThrottleInterval:     beat,
+		DefaultHeartbeatThrottleInterval: beat,
+		WorkerStopTimeout:                cfg.DrainTime,
+		DisableRegistrationAliasing:      true,
+		OnFatalError: func(err error) {
+			log.Error("turn worker failed", "error", err)
+			fail(err)
+		},
+	}
+}
+
+func (w *Worker) fail(err error) {
+	select {
+	case w.fatal <- err:
+	default:
+	}
+}
+
+// Start begins to poll. It returns once the worker is known to the server, or with the reason why not.
+func (w *Worker) Start(context.Context) error {
+	if err := w.worker.Start(); err != nil {
+		return fmt.Errorf("start turn worker: %w", err)
+	}
+	return nil
+}
+
+// Fatal gives the error that ended the worker by itself, at most one.
+func (w *Worker) Fatal() <-chan error { return w.fatal }
+
+// Stop stops polling, lets steps under way end within the drain time, gives the leases of the others back, and waits for all that or
+// until ctx ends.
+func (w *Worker) Stop(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.worker.Stop()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop turn worker: %w", ctx.Err())
+	}
+}

@@ -1,0 +1,126 @@
+// Package turn runs turns as Temporal workflows. The workflow walks the steps that the engine names, each as one activity, and holds
+// references only: what was said is in the journal. It is what a person reads in the Temporal UI, and what guarantees that somebody
+// always goes on.
+package turn
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/engine"
+)
+
+// Turn is the workflow of one turn. It ends when the finish step is in the journal, and fails only when that cannot be written.
+func Turn(ctx workflow.Context, in contract.TurnInput) (contract.TurnResult, error) {
+	return newWalk(ctx, in).run()
+}
+
+// walk is the state of one turn's workflow.
+type walk struct {
+	// ctx outlives a cancel of the workflow: the end has to be written all the same.
+	ctx workflow.Context
+	// work is where steps run, until somebody stops them.
+	work workflow.Context
+	stop workflow.CancelFunc
+
+	in        contract.TurnInput
+	outcomes  []*turnv1.StepOutcome
+	running   map[string]bool // by step key
+	cancelled bool
+	failure   *turnv1.TurnError
+	finishErr error
+	news      int // rises whenever there is something new to decide on
+}
+
+// newWalk listens for cancels before anything else can block.
+func newWalk(ctx workflow.Context, in contract.TurnInput) *walk {
+	detached, _ := workflow.NewDisconnectedContext(ctx)
+	work, stop := workflow.WithCancel(detached)
+	w := &walk{ctx: detached, work: work, stop: stop, in: in, running: map[string]bool{}}
+	cancels := workflow.GetSignalChannelWithOptions(ctx, contract.SignalCancel, workflow.SignalChannelOptions{
+		Description: "Stop the turn nicely: what was said so far is kept.",
+	})
+	workflow.GoNamed(detached, "cancel", func(waiting workflow.Context) {
+		workflow.NewSelector(waiting).
+			AddReceive(cancels, func(c workflow.ReceiveChannel, _ bool) { c.Receive(waiting, nil) }).
+			AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {}).
+			Select(waiting)
+		w.cancelled = true
+		w.news++
+	})
+	return w
+}
+
+// run decides and does until nothing is left.
+func (w *walk) run() (contract.TurnResult, error) {
+	for {
+		seen, decision := w.news, engine.Next(w.state())
+		switch {
+		case w.finishErr != nil:
+			return contract.TurnResult{}, w.finishErr
+		case decision.Done:
+			return w.result(), w.publishStatus()
+		case decision.IsFinish() && len(w.running) > 0:
+			// The end waits for what is under way. A cancel stops it; a limit or a failure lets it end by itself, for its effects
+			// are real whether or not somebody reads the result.
+			if decision.Steps[0].GetEnding().GetStatus() == turnv1.TurnStatus_TURN_STATUS_CANCELLED {
+				w.stop()
+			}
+		default:
+			for _, step := range decision.Steps {
+				w.start(step)
+			}
+		}
+		if err := workflow.Await(w.ctx, func() bool { return w.news > seen }); err != nil {
+			return contract.TurnResult{}, err
+		}
+	}
+}
+
+func (w *walk) state() engine.State {
+	return engine.State{Outcomes: w.outcomes, Now: workflow.Now(w.ctx), Cancelled: w.cancelled, Failure: w.failure}
+}
+
+// start does a step beside the others, unless it is under way.
+func (w *walk) start(step *turnv1.StepRef) {
+	if w.running[step.GetKey()] {
+		return
+	}
+	w.running[step.GetKey()] = true
+	w.describe()
+	workflow.GoNamed(w.ctx, step.GetKey(), func(ctx workflow.Context) {
+		out, err := w.do(ctx, step)
+		delete(w.running, step.GetKey())
+		w.record(step, out, err)
+		w.news++
+		w.describe()
+	})
+}
+
+// record takes what became of a step. A step that was stopped leaves nothing if it had not come to anything; a step that cannot be done
+// at all fails the turn.
+func (w *walk) record(step *turnv1.StepRef, out *turnv1.StepOutcome, err error) {
+	switch {
+	case err == nil:
+		w.outcomes = append(w.outcomes, out)
+	case step.GetKind() == turnv1.StepKind_STEP_KIND_FINISH:
+		w.finishErr = err
+	case w.work.Err() != nil:
+		workflow.GetLogger(w.ctx).Debug("step stopped", "step", step.GetKey(), "error", err)
+	case w.failure == nil:
+		w.failure = failureOf(err)
+	}
+}
+
+// remaining is how long steps may take: until the turn's deadline, and a little to write down that it passed.
+func (w *walk) remaining() time.Duration {
+	for _, o := range w.outcomes {
+		if s := o.GetSurface(); s != nil && s.GetDeadlineMicros() > 0 {
+			return max(time.UnixMicro(s.GetDeadlineMicros()).Sub(workflow.Now(w.ctx)), 0) + deadlineGrace
+		}
+	}
+	return beginPatience
+}
