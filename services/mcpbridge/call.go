@@ -1,0 +1,183 @@
+package mcpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+// call is one call of a tool.
+type call struct {
+	tool      string
+	arguments json.RawMessage // a JSON object
+	meta      map[string]string
+	progress  func(progress) error // an error ends the call
+}
+
+// run waits for a place, connects where needed and runs the call. The result is what the server answered, its refusals included.
+// Errors are UNAVAILABLE when the call surely was not carried out, a *sendError when the answer was too large to be read, and
+// ABORTED/OUTCOME_UNKNOWN otherwise.
+func (s *Service) run(ctx context.Context, sp *spec, in call) (*answer, error) {
+	for attempt := 0; ; attempt++ {
+		u, err := s.pool.get(sp)
+		if err != nil {
+			return nil, unavailable(sp, err)
+		}
+		a, err := s.runOn(ctx, u, sp, in)
+		switch {
+		case err == nil:
+			return a, nil
+		case errors.Is(err, errRetired) && attempt < maxAttempts:
+			continue
+		}
+		if f := fault.As(err); f != nil {
+			return nil, f
+		}
+		e := asSendError(err)
+		if e.tooLarge { // it answered
+			return nil, e
+		}
+		if e.fate == unknownFate {
+			return nil, outcomeUnknown(sp, in.tool, err)
+		}
+		return nil, unavailable(sp, err)
+	}
+}
+
+// runOn runs the call on one upstream. When the server refused it unread because the connection was stale, it is sent once more
+// on a fresh one.
+func (s *Service) runOn(ctx context.Context, u *upstream, sp *spec, in call) (*answer, error) {
+	if err := u.enter(ctx, s.cfg.QueueTimeout); err != nil {
+		return nil, err
+	}
+	defer u.leave()
+	for attempt := 0; ; attempt++ {
+		c, err := u.connection(ctx)
+		if err == nil && !c.begin() {
+			err = errRetired
+		}
+		if errors.Is(err, errRetired) {
+			return nil, errRetired
+		}
+		if err != nil { // whatever became of the connection, the call was not sent
+			return nil, unavailable(sp, err)
+		}
+		a, err := c.callTool(ctx, sp.callTimeout, in)
+		again := attempt == 0 && s.mend(ctx, u, c, a, err)
+		c.finished()
+		if !again {
+			return a, err
+		}
+	}
+}
+
+// mend does what has to be done before a call that was not carried out may be sent again, and tells whether it may.
+func (s *Service) mend(ctx context.Context, u *upstream, c *connection, a *answer, err error) bool {
+	if err == nil {
+		if a.failure == nil || a.failure.Code != mcp.HEADER_MISMATCH {
+			return false
+		}
+		// The server wants arguments repeated as headers; its list says which.
+		_, err := c.listTools(ctx)
+		return err == nil
+	}
+	e := asSendError(err)
+	switch {
+	case e.fate == sessionLost:
+		u.drop(c)
+		return true
+	case e.fate == notSent && ctx.Err() == nil && notWritten(err):
+		c.lose(err)
+		return true
+	}
+	return false
+}
+
+// callTool sends the call and waits for its answer. Errors are *sendError.
+func (c *connection) callTool(ctx context.Context, limit time.Duration, in call) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	id := c.nextID.Add(1)
+	token := fmt.Sprintf("%s%d", c.tokens, id)
+	coming := c.progress.add(token)
+	defer c.progress.remove(token)
+
+	type outcome struct {
+		a   *answer
+		err error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		a, err := c.request(ctx, id, mcp.MethodToolsCall, map[string]any{
+			"name": in.tool, "arguments": in.arguments, "_meta": callMeta(ctx, in.meta, token),
+		})
+		ended <- outcome{a, err}
+	}()
+	var stopped error // the caller does not take progress any more
+	for {
+		select {
+		case p := <-coming:
+			if stopped == nil {
+				if stopped = in.progress(p); stopped != nil {
+					cancel()
+				}
+			}
+		case o := <-ended:
+			for stopped == nil && len(coming) > 0 {
+				stopped = in.progress(<-coming)
+			}
+			if o.err != nil && ctx.Err() != nil && asSendError(o.err).fate == unknownFate {
+				c.cancelRequest(id, ctx.Err().Error())
+			}
+			return o.a, o.err
+		}
+	}
+}
+
+// callMeta is a call's `_meta`: what the caller gave, the trace, and our token for progress.
+func callMeta(ctx context.Context, given map[string]string, token string) map[string]any {
+	trace := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, trace)
+	meta := make(map[string]any, len(given)+len(trace)+1)
+	for key, value := range given {
+		meta[key] = value
+	}
+	for key, value := range maps.All(trace) {
+		meta[key] = value
+	}
+	meta["progressToken"] = token
+	return meta
+}
+
+// enter takes a place for a call, waiting for at most limit.
+func (u *upstream) enter(ctx context.Context, limit time.Duration) error {
+	select {
+	case u.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case u.slots <- struct{}{}:
+		return nil
+	case <-timer.C:
+		return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
+			"tool server %q is busy: %d calls are running and none ended within %s", u.spec.name, cap(u.slots), limit).
+			Hint("Try again later, or raise mcpbridge.max_calls if the server can take more.").RetryAfter(limit)
+	case <-ctx.Done():
+		return unavailable(u.spec, &sendError{fate: notSent, cause: ctx.Err(), text: "the call ended while it waited for its place"})
+	}
+}
+
+// leave gives the place back.
+func (u *upstream) leave() { <-u.slots }

@@ -1,0 +1,96 @@
+package mcpbridge
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"time"
+)
+
+// Config shapes the bridge. Zero values mean the defaults of DefaultConfig, apart from EnvAllow, where an empty list allows nothing.
+type Config struct {
+	// EnvAllow lists which variables of the bridge a server's env and headers may refer to.
+	EnvAllow []string `yaml:"env_allow" doc:"names, with * as in file names, of the environment variables that tool servers' env and headers may refer to as ${env:NAME}"`
+	// CommandPath lists further places of programs.
+	CommandPath []string `yaml:"command_path" doc:"directories where programs of tool servers are looked for, after PATH and the folder of this program"`
+	// ConnectTimeout bounds connecting and listing where a server says nothing.
+	ConnectTimeout time.Duration `yaml:"connect_timeout" doc:"time to connect to a tool server and list its tools, where the server's entry says nothing"`
+	// CallTimeout bounds a call where a server says nothing.
+	CallTimeout time.Duration `yaml:"call_timeout" doc:"time for one tool call, where the server's entry says nothing"`
+	// DiscoverTimeout bounds the question whether a server speaks the stateless protocol.
+	DiscoverTimeout time.Duration `yaml:"discover_timeout" doc:"how long a new tool server may take to answer whether it speaks protocol 2026-07-28"`
+	// IdleTimeout is how long an unused connection is kept.
+	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"how long an unused connection to a tool server is kept; those that tell of changed lists are always kept"`
+	// MaxCalls bounds concurrent calls per server.
+	MaxCalls int `yaml:"max_calls" doc:"concurrent calls per tool server; more wait"`
+	// QueueTimeout is how long a call waits for its place.
+	QueueTimeout time.Duration `yaml:"queue_timeout" doc:"how long a call waits when max_calls are running"`
+	// MaxResultBytes bounds a tool's result.
+	MaxResultBytes int `yaml:"max_result_bytes" doc:"largest tool result in bytes; a larger one becomes an error result"`
+	// ReconnectMin is the first wait before a lost server is tried again.
+	ReconnectMin time.Duration `yaml:"reconnect_min" doc:"first wait before a lost tool server is tried again"`
+	// ReconnectMax is the longest such wait.
+	ReconnectMax time.Duration `yaml:"reconnect_max" doc:"longest wait before a lost tool server is tried again"`
+}
+
+// Limits that are not worth a setting.
+const (
+	maxPages      = 1000     // pages of one tools/list
+	maxTools      = 20_000   // tools of one server
+	maxListBytes  = 15 << 20 // of one Discover answer: what a message of the mesh holds
+	maxReplyBytes = 15 << 20 // of one CallTool answer: what a message of the mesh holds
+	maxWireBytes  = 16 << 20 // of one message from a server
+)
+
+// DefaultConfig returns the settings that a bridge has without configuration.
+func DefaultConfig() Config {
+	return Config{
+		EnvAllow:        []string{"WINDLASS_TOOL_*"},
+		ConnectTimeout:  10 * time.Second,
+		CallTimeout:     2 * time.Minute,
+		DiscoverTimeout: 400 * time.Millisecond,
+		IdleTimeout:     10 * time.Minute,
+		MaxCalls:        64,
+		QueueTimeout:    10 * time.Second,
+		MaxResultBytes:  8 << 20,
+		ReconnectMin:    time.Second,
+		ReconnectMax:    30 * time.Second,
+	}
+}
+
+// complete fills zero values and refuses what makes no sense.
+func (c Config) complete() (Config, error) {
+	def := DefaultConfig()
+	for _, d := range []struct{ value, def *time.Duration }{
+		{&c.ConnectTimeout, &def.ConnectTimeout}, {&c.CallTimeout, &def.CallTimeout}, {&c.DiscoverTimeout, &def.DiscoverTimeout},
+		{&c.IdleTimeout, &def.IdleTimeout}, {&c.QueueTimeout, &def.QueueTimeout},
+		{&c.ReconnectMin, &def.ReconnectMin}, {&c.ReconnectMax, &def.ReconnectMax},
+	} {
+		switch {
+		case *d.value < 0:
+			return c, errors.New("mcpbridge: times must not be negative")
+		case *d.value == 0:
+			*d.value = *d.def
+		}
+	}
+	for _, n := range []struct{ value, def *int }{{&c.MaxCalls, &def.MaxCalls}, {&c.MaxResultBytes, &def.MaxResultBytes}} {
+		switch {
+		case *n.value < 0:
+			return c, errors.New("mcpbridge: max_calls and max_result_bytes must not be negative")
+		case *n.value == 0:
+			*n.value = *n.def
+		}
+	}
+	if c.MaxResultBytes > maxReplyBytes {
+		return c, fmt.Errorf("mcpbridge: max_result_bytes is %d, more than a message of the mesh holds (%d)", c.MaxResultBytes, maxReplyBytes)
+	}
+	if c.ReconnectMin > c.ReconnectMax {
+		return c, errors.New("mcpbridge: reconnect_min is longer than reconnect_max")
+	}
+	for _, glob := range c.EnvAllow {
+		if _, err := path.Match(glob, ""); err != nil {
+			return c, fmt.Errorf("mcpbridge: env_allow %q: %w", glob, err)
+		}
+	}
+	return c, nil
+}

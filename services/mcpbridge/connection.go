@@ -1,0 +1,293 @@
+package mcpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/windlass-dev/windlass/libs/egress"
+)
+
+// wire is what a connection needs of one of the library's transports.
+type wire interface {
+	Start(ctx context.Context) error
+	SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error)
+	SendNotification(ctx context.Context, notification mcp.JSONRPCNotification) error
+	SetNotificationHandler(handler func(notification mcp.JSONRPCNotification))
+	GetSessionId() string
+	Close() error
+}
+
+// connection is one MCP conversation with a server, from handshake to loss. It is safe for concurrent use after open.
+// The library's own client is not used: it decodes what has to stay byte for byte, and keeps its request ids to itself.
+type connection struct {
+	spec    *spec
+	wire    wire
+	log     *slog.Logger
+	changed func() // the tool list changed, or may have
+
+	version string // protocol revision; set by the handshake
+	server  serverInfo
+
+	life context.Context // ends with the connection
+	end  context.CancelFunc
+	done chan struct{} // closed when the connection is lost or closed
+	bg   sync.WaitGroup
+
+	nextID   atomic.Int64
+	tokens   string // prefix of this connection's progress tokens
+	progress routes
+	stream   standing
+	headers  headerTools
+
+	mu      sync.Mutex
+	cause   error // why it was lost; nil while it works and when we closed it
+	over    bool
+	calls   int
+	retired bool
+	used    time.Time
+}
+
+// opener is what connections are opened with.
+type opener struct {
+	egress      *egress.Egress
+	log         *slog.Logger
+	commandPath []string
+	probe       time.Duration
+}
+
+// open connects and shakes hands. ctx bounds only that. known is the era the server had last time.
+func (o *opener) open(ctx context.Context, sp *spec, known era, changed func()) (*connection, error) {
+	c, err := o.attempt(ctx, sp, known, changed)
+	if err == nil || known != unknownEra || ctx.Err() != nil || !errors.Is(err, errEndedInProbe) {
+		return c, err
+	}
+	// Some servers of the old era end when the first message is not theirs.
+	return o.attempt(ctx, sp, legacyEra, changed)
+}
+
+func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func()) (*connection, error) {
+	c := &connection{
+		spec: sp, log: o.log, changed: changed, done: make(chan struct{}), used: time.Now(),
+		tokens: fmt.Sprintf("wl-%x-", rand.Uint64()),
+	}
+	c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
+	// Ids are unlikely to meet those of other clients: a stateless server may tell requests apart by nothing else.
+	c.nextID.Store(rand.Int64N(1<<30) + 1<<20)
+	c.progress.init()
+	c.stream.init()
+	var err error
+	switch sp.kind {
+	case overStdio:
+		var w *stdioWire
+		if w, err = newStdioWire(sp, o.commandPath, o.log, c.lose); err == nil {
+			c.wire = w
+		}
+	case overSSE:
+		c.wire, err = newSSEWire(sp, o.egress, c.lose)
+	default:
+		c.wire, err = newHTTPWire(sp, o.egress, c.standingStream)
+	}
+	if err != nil {
+		c.end()
+		return nil, err
+	}
+	release := context.AfterFunc(ctx, c.end) // until the handshake is over, the caller's end is the connection's
+	err = c.handshake(ctx, known, o.probe)
+	if release() && err == nil {
+		return c, nil
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if w, ok := c.wire.(*stdioWire); ok {
+		err = w.explain(err)
+	}
+	c.close()
+	return nil, err
+}
+
+// lose ends the connection because of err; the first reason counts.
+func (c *connection) lose(err error) { c.finish(err) }
+
+// finish marks the end and closes the wire in the background.
+func (c *connection) finish(cause error) {
+	c.mu.Lock()
+	if c.over {
+		c.mu.Unlock()
+		return
+	}
+	c.over, c.cause = true, cause
+	c.bg.Add(1)
+	c.mu.Unlock()
+	close(c.done)
+	go func() {
+		defer c.bg.Done()
+		c.end()
+		if err := c.wire.Close(); err != nil {
+			c.log.DebugContext(context.Background(), "tool server was closed with an error", "server_id", c.spec.id, "error", c.describe(err))
+		}
+	}()
+}
+
+// background runs f as a part of the connection; not at all when that is over.
+func (c *connection) background(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.bg.Go(f)
+	}
+}
+
+// close ends the connection and waits until nothing of it is left.
+func (c *connection) close() {
+	c.finish(nil)
+	c.bg.Wait()
+}
+
+// lost tells why the connection was lost; nil when we closed it, or while it works.
+func (c *connection) lost() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
+}
+
+// alive tells whether calls may be sent.
+func (c *connection) alive() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.over
+}
+
+// begin registers a call. It is false when the connection is over or about to be.
+func (c *connection) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || c.retired {
+		return false
+	}
+	c.calls++
+	return true
+}
+
+// finished ends what begin began.
+func (c *connection) finished() {
+	c.mu.Lock()
+	c.calls--
+	c.used = time.Now()
+	last := c.retired && c.calls == 0
+	c.mu.Unlock()
+	if last {
+		c.finish(nil)
+	}
+}
+
+// retire closes the connection when its calls are over.
+func (c *connection) retire() {
+	c.mu.Lock()
+	c.retired = true
+	idle := c.calls == 0
+	c.mu.Unlock()
+	if idle {
+		c.finish(nil)
+	}
+}
+
+// idle tells how long nobody has used the connection.
+func (c *connection) idle() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls > 0 {
+		return 0
+	}
+	return time.Since(c.used)
+}
+
+// modern tells whether the conversation is stateless.
+func (c *connection) modern() bool { return mcp.IsModernProtocol(c.version) }
+
+// request sends one request and returns its answer: a result, or what the server calls an error. Errors are *sendError.
+func (c *connection) request(ctx context.Context, id int64, method mcp.MCPMethod, params map[string]any) (*answer, error) {
+	var header http.Header
+	if c.modern() {
+		params, header = c.stateless(method, params)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, &sendError{fate: notSent, cause: err}
+	}
+	x := &exchange{}
+	req := transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: string(method), Header: header}
+	if params != nil {
+		req.Params = params
+	}
+	if c.spec.kind == overStdio {
+		x.markSent()
+	}
+	session := c.wire.GetSessionId()
+	res, err := c.wire.SendRequest(withExchange(ctx, x), req)
+	return c.judge(ctx, x.facts(), session != "", id, res, err)
+}
+
+// stateless adds what protocol 2026-07-28 wants in each request.
+func (c *connection) stateless(method mcp.MCPMethod, params map[string]any) (map[string]any, http.Header) {
+	meta := map[string]any{}
+	if own, ok := params["_meta"].(map[string]any); ok {
+		meta = own
+	}
+	meta[mcp.MetaKeyProtocolVersion] = c.version
+	meta[mcp.MetaKeyClientCapabilities] = struct{}{}
+	meta[mcp.MetaKeyClientInfo] = clientInfo()
+	if params == nil {
+		params = map[string]any{}
+	}
+	params["_meta"] = meta
+	if c.spec.kind == overStdio {
+		return params, nil
+	}
+	text, err := json.Marshal(params)
+	if err != nil {
+		return params, nil // the transport meets the same error and reports it
+	}
+	header := http.Header{}
+	for name, value := range mcp.StandardHeaders(c.version, method, text) {
+		header.Set(name, value)
+	}
+	if name, ok := params["name"].(string); ok && method == mcp.MethodToolsCall {
+		c.headers.add(header, name, text)
+	}
+	return params, header
+}
+
+// notify sends a notification without waiting for more than its delivery.
+func (c *connection) notify(ctx context.Context, method mcp.MCPMethod, fields map[string]any) error {
+	return c.wire.SendNotification(ctx, mcp.JSONRPCNotification{
+		JSONRPC: mcp.JSONRPC_VERSION,
+		Notification: mcp.Notification{
+			Method: string(method), Params: mcp.NotificationParams{AdditionalFields: fields},
+		},
+	})
+}
+
+// cancelRequest tells the server that nobody waits for an answer any more. Over HTTP the new era does that by closing the stream.
+func (c *connection) cancelRequest(id int64, reason string) {
+	if c.modern() && c.spec.kind != overStdio {
+		return
+	}
+	c.background(func() {
+		ctx, stop := context.WithTimeout(c.life, 5*time.Second)
+		defer stop()
+		if err := c.notify(ctx, mcp.MethodNotificationCancelled, map[string]any{"requestId": id, "reason": reason}); err != nil {
+			c.log.DebugContext(ctx, "tool server could not be told of a cancelled call", "server_id", c.spec.id, "error", c.describe(err))
+		}
+	})
+}

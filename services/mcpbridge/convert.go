@@ -1,0 +1,61 @@
+package mcpbridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+)
+
+// callFromProto checks a request's arguments. An empty text means no arguments, which on the wire is an empty object: servers
+// refuse null.
+func callFromProto(req *mcpbridgev1.CallToolRequest) (call, error) {
+	c := call{tool: req.GetTool(), arguments: bytes.TrimSpace(req.GetArgumentsJson()), meta: req.GetMeta()}
+	if len(c.arguments) == 0 {
+		c.arguments = json.RawMessage("{}")
+	}
+	if c.arguments[0] != '{' || !json.Valid(c.arguments) {
+		return call{}, fault.Invalid("arguments_json", "want a JSON object")
+	}
+	for key := range c.meta {
+		if strings.HasPrefix(key, "io.modelcontextprotocol/") {
+			return call{}, fault.Invalid("meta["+key+"]", "this key is the protocol's own")
+		}
+	}
+	return c, nil
+}
+
+func discoverToProto(c *connection, tools []tool) *mcpbridgev1.DiscoverResponse {
+	res := &mcpbridgev1.DiscoverResponse{
+		Tools:      make([]*mcpbridgev1.Tool, len(tools)),
+		ServerName: c.server.name, ServerVersion: c.server.version, Instructions: c.server.instructions,
+		ProtocolVersion: c.version, ListChanged: c.server.listChanged,
+	}
+	for i, t := range tools {
+		res.Tools[i] = &mcpbridgev1.Tool{
+			Name: t.name, Title: t.title, Description: t.description,
+			RawJson: t.raw, InputSchemaJson: t.input, OutputSchemaJson: t.output,
+			ReadOnlyHint: t.readOnly, IdempotentHint: t.idempotent, DestructiveHint: t.destructive,
+		}
+	}
+	return res
+}
+
+func progressToProto(p progress) *mcpbridgev1.CallToolResponse {
+	return &mcpbridgev1.CallToolResponse{Event: &mcpbridgev1.CallToolResponse_Progress{
+		Progress: &mcpbridgev1.Progress{Progress: p.done, Total: p.total, Message: p.message},
+	}}
+}
+
+func answerToProto(a *answer, limit int) *mcpbridgev1.CallToolResult {
+	if a.failure != nil {
+		return failureToProto(a.failure.Code, a.failure.Message)
+	}
+	return resultToProto(a.result, limit)
+}
+
+func eventToProto(e event) *mcpbridgev1.WatchResponse {
+	return &mcpbridgev1.WatchResponse{ServerId: e.server, Kind: e.kind, Detail: e.detail}
+}

@@ -1,0 +1,48 @@
+package mcpbridge
+
+import (
+	"context"
+	"errors"
+)
+
+// discover connects where needed and lists a server's tools. A list may be asked for twice without harm, so one lost connection
+// on the way is mended. Errors are UNAVAILABLE.
+func (s *Service) discover(ctx context.Context, sp *spec) (*connection, []tool, error) {
+	ctx, cancel := context.WithTimeout(ctx, sp.connectTimeout)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		u, err := s.pool.get(sp)
+		if err != nil {
+			return nil, nil, unavailable(sp, err)
+		}
+		c, err := u.connection(ctx)
+		if err == nil && !c.begin() {
+			err = errRetired
+		}
+		if errors.Is(err, errRetired) && attempt < maxAttempts {
+			continue
+		}
+		if err != nil {
+			return nil, nil, unavailable(sp, err)
+		}
+		c.listening(ctx)
+		tools, err := c.listTools(ctx)
+		c.finished()
+		if err == nil {
+			if c.server.listChanged {
+				u.want()
+			}
+			return c, tools, nil
+		}
+		gone := asSendError(err).fate == sessionLost
+		if gone {
+			u.drop(c)
+		}
+		if !gone && c.alive() || attempt > 0 || ctx.Err() != nil {
+			return nil, nil, unavailable(sp, err)
+		}
+	}
+}
+
+// maxAttempts bounds how often a connection that was replaced under our hands is looked up again.
+const maxAttempts = 5

@@ -1,0 +1,77 @@
+package mcpbridge
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// exchange is what became known of one request on its way: the MCP library keeps neither status nor headers.
+type exchange struct {
+	mu          sync.Mutex
+	sent        bool // the request may have left
+	status      int  // of the answer; 0 without one
+	contentType string
+	retryAfter  time.Duration
+	tooLarge    bool
+}
+
+type exchangeKey struct{}
+
+// withExchange returns a context whose requests are recorded in x.
+func withExchange(ctx context.Context, x *exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+// exchangeOf returns the record of a request; nil for requests that nobody asked to be recorded.
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+func (x *exchange) markSent() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.sent = true
+}
+
+func (x *exchange) markTooLarge() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.tooLarge = true
+}
+
+func (x *exchange) answered(res *http.Response) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.status = res.StatusCode
+	x.contentType = res.Header.Get("Content-Type")
+	x.retryAfter = retryAfter(res.Header.Get("Retry-After"))
+}
+
+// facts is a copy to read.
+type facts struct {
+	sent, tooLarge bool
+	status         int
+	contentType    string
+	retryAfter     time.Duration
+}
+
+func (x *exchange) facts() facts {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return facts{x.sent, x.tooLarge, x.status, x.contentType, x.retryAfter}
+}
+
+// retryAfter reads the header's two forms; 0 for anything else. A day is the most that is believed.
+func retryAfter(text string) time.Duration {
+	var d time.Duration
+	if seconds, err := strconv.Atoi(text); err == nil {
+		d = time.Duration(min(seconds, 86400)) * time.Second
+	} else if at, err := http.ParseTime(text); err == nil {
+		d = min(time.Until(at), 24*time.Hour)
+	}
+	return max(d, 0)
+}

@@ -1,0 +1,202 @@
+package mcpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// era is which of the protocol's two forms a server speaks.
+type era int
+
+const (
+	unknownEra era = iota
+	legacyEra      // sessions, up to 2025-11-25
+	modernEra      // stateless, from 2026-07-28
+)
+
+// serverInfo is what a server says about itself.
+type serverInfo struct {
+	name, version, instructions string
+	listChanged                 bool
+}
+
+// errEndedInProbe says that the server went away when it was asked for its era.
+var errEndedInProbe = errors.New("the server ended when it was asked for its protocol")
+
+func clientInfo() mcp.Implementation { return mcp.Implementation{Name: "windlass", Version: "1"} }
+
+// handshake finds the era and gets the connection ready.
+func (c *connection) handshake(ctx context.Context, known era, probe time.Duration) error {
+	c.wire.SetNotificationHandler(c.notified)
+	if t, ok := c.wire.(transport.BidirectionalInterface); ok {
+		t.SetRequestHandler(answerServer)
+	}
+	startCtx := c.life
+	if c.spec.kind == overSSE {
+		startCtx = withExchange(startCtx, &exchange{})
+	}
+	if err := c.wire.Start(startCtx); err != nil {
+		if x := exchangeOf(startCtx); x != nil && x.facts().status >= 400 {
+			return refusal(x.facts())
+		}
+		return err
+	}
+	if known == legacyEra || c.spec.kind == overSSE { // SSE is a transport of the old era
+		return c.initialize(ctx)
+	}
+	if known == modernEra {
+		probe = c.spec.connectTimeout
+	}
+	failed := c.discover(ctx, probe)
+	if failed == nil {
+		c.listen()
+		return nil
+	}
+	if c.hopeless(ctx, failed) {
+		return failed
+	}
+	if !c.alive() {
+		return fmt.Errorf("%w: %w", errEndedInProbe, c.lost())
+	}
+	err := c.initialize(ctx)
+	if err == nil || !errors.Is(failed, context.DeadlineExceeded) {
+		return err
+	}
+	// The server was slow and is of the new era only.
+	if c.discover(ctx, c.spec.connectTimeout) == nil {
+		c.listen()
+		return nil
+	}
+	return err
+}
+
+// hopeless tells failures of the first request that the next one would meet too.
+func (c *connection) hopeless(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	sent, ok := errors.AsType[*sendError](err)
+	return ok && c.spec.kind != overStdio && (sent.status == 0 && sent.fate == notSent || sent.status == 401 || sent.status == 429 || sent.redirected)
+}
+
+// discover asks in the new way.
+func (c *connection) discover(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	version := mcp.LATEST_PROTOCOL_VERSION
+	for range 2 {
+		c.setVersion(version)
+		a, err := c.request(ctx, c.nextID.Add(1), mcp.MethodServerDiscover, nil)
+		if err != nil {
+			c.setVersion("")
+			if ctx.Err() != nil {
+				return fmt.Errorf("no answer to server/discover: %w", context.DeadlineExceeded)
+			}
+			return err
+		}
+		if a.failure == nil {
+			return c.discovered(a.result)
+		}
+		other := mcp.NegotiateMutuallySupportedVersion(supported(a.failure))
+		if !mcp.IsModernProtocol(other) || other == version {
+			c.setVersion("")
+			return fmt.Errorf("server/discover: %s", a.failure.Message)
+		}
+		version = other
+	}
+	c.setVersion("")
+	return errors.New("server/discover: no common protocol revision")
+}
+
+func (c *connection) discovered(result json.RawMessage) error {
+	var d struct {
+		Versions     []string     `json:"supportedVersions"`
+		Capabilities capabilities `json:"capabilities"`
+		Instructions string       `json:"instructions"`
+		Meta         struct {
+			Server mcp.Implementation `json:"io.modelcontextprotocol/serverInfo"`
+		} `json:"_meta"`
+	}
+	if err := json.Unmarshal(result, &d); err != nil || !slices.Contains(d.Versions, c.version) {
+		c.setVersion("")
+		return errors.New("server/discover: the answer does not name the protocol revision that was asked for")
+	}
+	c.server = serverInfo{d.Meta.Server.Name, d.Meta.Server.Version, d.Instructions, d.Capabilities.Tools.ListChanged}
+	return nil
+}
+
+// capabilities are those we act on.
+type capabilities struct {
+	Tools struct {
+		ListChanged bool `json:"listChanged"`
+	} `json:"tools"`
+}
+
+// supported reads the revisions that an error -32022 names.
+func supported(e *mcp.JSONRPCErrorDetails) []string {
+	if e.Code != mcp.UNSUPPORTED_PROTOCOL_VERSION {
+		return nil
+	}
+	var data mcp.UnsupportedProtocolVersionData
+	text, err := json.Marshal(e.Data)
+	if err != nil || json.Unmarshal(text, &data) != nil {
+		return nil
+	}
+	return data.Supported
+}
+
+// initialize opens a session in the old way. Neither roots nor sampling nor elicitation are declared: declared roots replace the
+// folders that a file server was given, and the others need somebody to ask.
+func (c *connection) initialize(ctx context.Context) error {
+	c.setVersion("")
+	a, err := c.request(ctx, c.nextID.Add(1), mcp.MethodInitialize, map[string]any{
+		"protocolVersion": mcp.LATEST_LEGACY_PROTOCOL_VERSION, "clientInfo": clientInfo(), "capabilities": struct{}{},
+	})
+	if err != nil {
+		return err
+	}
+	if a.failure != nil {
+		return fmt.Errorf("initialize: the server answered: %s", a.failure.Message)
+	}
+	var r struct {
+		Version      string             `json:"protocolVersion"`
+		Capabilities capabilities       `json:"capabilities"`
+		Server       mcp.Implementation `json:"serverInfo"`
+		Instructions string             `json:"instructions"`
+	}
+	if err := json.Unmarshal(a.result, &r); err != nil {
+		return errors.New("initialize: the server's answer is no MCP")
+	}
+	if !mcp.IsValidProtocolVersion(r.Version) || mcp.IsModernProtocol(r.Version) {
+		return fmt.Errorf("initialize: the server speaks protocol revision %q, which this version does not", r.Version)
+	}
+	c.setVersion(r.Version)
+	c.server = serverInfo{r.Server.Name, r.Server.Version, r.Instructions, r.Capabilities.Tools.ListChanged}
+	if err := c.notify(ctx, mcp.MethodNotificationInitialized, nil); err != nil {
+		return fmt.Errorf("initialized: %w", err)
+	}
+	return nil
+}
+
+// setVersion also tells the transport, which sends it as a header.
+func (c *connection) setVersion(version string) {
+	c.version = version
+	if t, ok := c.wire.(transport.HTTPConnection); ok {
+		t.SetProtocolVersion(version)
+	}
+}
+
+// answerServer answers requests of the server: it may ask whether we are there, and nothing else.
+func answerServer(_ context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	if req.Method == string(mcp.MethodPing) {
+		return transport.NewJSONRPCResultResponse(req.ID, json.RawMessage("{}")), nil
+	}
+	return transport.NewJSONRPCErrorResponse(req.ID, mcp.METHOD_NOT_FOUND, "this client did not declare "+req.Method, nil), nil
+}

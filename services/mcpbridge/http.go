@@ -1,0 +1,182 @@
+package mcpbridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/windlass-dev/windlass/libs/egress"
+)
+
+// newHTTPWire makes the streamable HTTP transport. It listens for notifications of its own where the server turns out to be
+// one of the old era; the library skips that for the new one.
+func newHTTPWire(sp *spec, out *egress.Egress, stream streamObserver) (wire, error) {
+	return transport.NewStreamableHTTP(sp.url,
+		transport.WithHTTPBasicClient(newHTTPClient(sp, out, stream)),
+		transport.WithContinuousListening(),
+		transport.WithHTTPLogger(slog.New(slog.DiscardHandler))) // it would log addresses with their queries
+}
+
+// newSSEWire makes the transport of 2024: one stream for all answers, a POST per request.
+func newSSEWire(sp *spec, out *egress.Egress, lose func(error)) (wire, error) {
+	t, err := transport.NewSSE(sp.url,
+		transport.WithHTTPClient(newHTTPClient(sp, out, nil)),
+		transport.WithEndpointTimeout(sp.connectTimeout),
+		transport.WithResponseTimeout(48*time.Hour), // contexts decide
+		transport.WithSSELogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return nil, err
+	}
+	t.SetConnectionLostHandler(lose)
+	return t, nil
+}
+
+// streamObserver learns about the standing stream of notifications. status is 0 when err is set.
+type streamObserver func(status int, err error)
+
+// newHTTPClient goes through egress; each request carries the entry's headers, and each answer is bounded and recorded.
+func newHTTPClient(sp *spec, out *egress.Egress, stream streamObserver) *http.Client {
+	c := out.Client(egress.Options{})
+	c.Transport = &tap{next: c.Transport, headers: sp.headers, stream: stream}
+	return c
+}
+
+// tap sees all requests of one connection.
+type tap struct {
+	next    http.RoundTripper
+	headers map[string]string
+	stream  streamObserver
+}
+
+// closeTimeout bounds the farewell to a server.
+const closeTimeout = time.Second
+
+// RoundTrip implements http.RoundTripper.
+func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := req.Context(), context.CancelFunc(func() {})
+	if req.Method == http.MethodDelete {
+		ctx, cancel = context.WithTimeout(ctx, closeTimeout)
+	}
+	x := exchangeOf(ctx)
+	if x != nil {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: x.markSent})
+	}
+	req = req.Clone(ctx)
+	for name, value := range t.headers {
+		if req.Header.Set(name, value); name == "Host" {
+			req.Host = value
+		}
+	}
+	res, err := t.next.RoundTrip(req)
+	standing := req.Method == http.MethodGet && x == nil && t.stream != nil
+	if err != nil {
+		cancel()
+		if standing && ctx.Err() == nil {
+			t.stream(0, err)
+		}
+		return nil, err
+	}
+	res.Body = &boundBody{ReadCloser: res.Body, limit: maxWireBytes, events: isEventStream(res), exchange: x, done: cancel}
+	if standing {
+		t.stream(res.StatusCode, nil)
+		// The library asks again each second for anything but 405 and 404; a server that refuses once means it.
+		if res.StatusCode >= 400 && res.StatusCode < 500 && res.StatusCode != http.StatusNotFound || res.StatusCode == http.StatusNotImplemented {
+			res.StatusCode = http.StatusMethodNotAllowed
+		}
+	}
+	if x != nil {
+		x.answered(res)
+		if res.StatusCode == http.StatusNotFound {
+			keepAnswer(res)
+		}
+	}
+	return res, nil
+}
+
+// keepAnswer saves a JSON-RPC error that came with status 404: protocol 2026-07-28 answers an unknown method so, and the library
+// would take it for a lost session and drop the body.
+func keepAnswer(res *http.Response) {
+	if media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	if err != nil {
+		return
+	}
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{bytes.NewReader(body), res.Body}
+	var answer transport.JSONRPCResponse
+	if json.Unmarshal(body, &answer) == nil && answer.Error != nil && answer.Error.Code == mcp.METHOD_NOT_FOUND {
+		res.StatusCode = http.StatusBadRequest
+	}
+}
+
+func isEventStream(res *http.Response) bool {
+	media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	return err == nil && media == "text/event-stream"
+}
+
+// boundBody bounds a body: as a whole, or each event of a stream.
+type boundBody struct {
+	io.ReadCloser
+	limit    int
+	events   bool
+	exchange *exchange
+	done     context.CancelFunc
+
+	read  int  // bytes of the body or of the current event
+	blank bool // the last line end was followed by nothing but another
+}
+
+// Read implements io.Reader. Over the limit it is an *egress.TooLargeError.
+func (b *boundBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.count(p[:n])
+	if b.read > b.limit {
+		if b.exchange != nil {
+			b.exchange.markTooLarge()
+		}
+		return 0, &egress.TooLargeError{Limit: int64(b.limit)}
+	}
+	return n, err
+}
+
+// count adds to read; in a stream an empty line begins a new event.
+func (b *boundBody) count(p []byte) {
+	if !b.events {
+		b.read += len(p)
+		return
+	}
+	for {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			b.read += len(p)
+			b.blank = b.blank && (len(p) == 0 || len(p) == 1 && p[0] == '\r')
+			return
+		}
+		if b.blank && (i == 0 || i == 1 && p[0] == '\r') {
+			b.read = 0
+		}
+		b.read += i + 1
+		b.blank = true
+		p = p[i+1:]
+	}
+}
+
+// Close implements io.Closer.
+func (b *boundBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.done()
+	return err
+}

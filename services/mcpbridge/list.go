@@ -1,0 +1,138 @@
+package mcpbridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// tool is a tool as its server describes it. The raw parts are byte for byte what came.
+type tool struct {
+	raw, input, output                []byte
+	name, title, description          string
+	readOnly, idempotent, destructive *bool
+}
+
+// listTools asks for all pages. Errors of the transport are *sendError.
+func (c *connection) listTools(ctx context.Context) ([]tool, error) {
+	var all []tool
+	size, cursor := 0, ""
+	seen := map[string]bool{}
+	headers := map[string]*mcp.Tool{}
+	for range maxPages {
+		params := map[string]any{}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		a, err := c.request(ctx, c.nextID.Add(1), mcp.MethodToolsList, params)
+		if err != nil {
+			return nil, err
+		}
+		if a.failure != nil {
+			if a.failure.Code == mcp.METHOD_NOT_FOUND && cursor == "" {
+				return nil, nil // a server without tools
+			}
+			return nil, fmt.Errorf("tools/list: the server answered: %s", a.failure.Message)
+		}
+		var page struct {
+			Tools      []json.RawMessage `json:"tools"`
+			NextCursor string            `json:"nextCursor"`
+		}
+		if err := json.Unmarshal(a.result, &page); err != nil {
+			return nil, errors.New("tools/list: the server's answer is no MCP")
+		}
+		for _, raw := range page.Tools {
+			t, ok := c.readTool(ctx, raw, headers)
+			if !ok {
+				continue
+			}
+			all = append(all, t)
+			size += len(t.raw) + len(t.input) + len(t.output) + len(t.name) + len(t.title) + len(t.description) + 64
+		}
+		switch {
+		case len(all) > maxTools:
+			return nil, fmt.Errorf("tools/list: more than %d tools", maxTools)
+		case size > maxListBytes:
+			return nil, fmt.Errorf("tools/list: more than %d bytes", maxListBytes)
+		case page.NextCursor == "":
+			c.headers.set(headers)
+			return all, nil
+		case seen[page.NextCursor]:
+			return nil, errors.New("tools/list: the server gave the same page twice")
+		}
+		cursor = page.NextCursor
+		seen[cursor] = true
+	}
+	return nil, fmt.Errorf("tools/list: more than %d pages", maxPages)
+}
+
+// readTool reads one tool. One that cannot be called is left out.
+func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers map[string]*mcp.Tool) (tool, bool) {
+	var d struct {
+		Name        string          `json:"name"`
+		Title       string          `json:"title"`
+		Description string          `json:"description"`
+		Input       json.RawMessage `json:"inputSchema"`
+		Output      json.RawMessage `json:"outputSchema"`
+		Annotations struct {
+			Title       string `json:"title"`
+			ReadOnly    *bool  `json:"readOnlyHint"`
+			Idempotent  *bool  `json:"idempotentHint"`
+			Destructive *bool  `json:"destructiveHint"`
+		} `json:"annotations"`
+	}
+	err := json.Unmarshal(raw, &d)
+	if err == nil && d.Name == "" {
+		err = errors.New("it has no name")
+	}
+	if err == nil && c.modern() && c.spec.kind == overHTTP && bytes.Contains(raw, []byte("x-mcp-header")) {
+		t := &mcp.Tool{Name: d.Name, RawInputSchema: d.Input}
+		if err = mcp.ValidateParamHeaderAnnotations(t); err == nil {
+			headers[d.Name] = t
+		}
+	}
+	if err != nil {
+		c.log.WarnContext(ctx, "tool left out: its description is not right", "server_id", c.spec.id, "tool", d.Name, "error", err)
+		return tool{}, false
+	}
+	if d.Title == "" {
+		d.Title = d.Annotations.Title
+	}
+	t := tool{raw: raw, input: d.Input, output: d.Output, name: d.Name, title: d.Title, description: d.Description,
+		readOnly: d.Annotations.ReadOnly, idempotent: d.Annotations.Idempotent, destructive: d.Annotations.Destructive}
+	if string(t.output) == "null" {
+		t.output = nil
+	}
+	return t, true
+}
+
+// headerTools are the tools that want some arguments repeated as HTTP headers. The zero value is ready for use.
+type headerTools struct {
+	mu    sync.Mutex
+	tools map[string]*mcp.Tool
+}
+
+func (h *headerTools) set(tools map[string]*mcp.Tool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tools = tools
+}
+
+// add puts a call's arguments into the headers that its tool wants.
+func (h *headerTools) add(header http.Header, name string, params json.RawMessage) {
+	h.mu.Lock()
+	t := h.tools[name]
+	h.mu.Unlock()
+	if t == nil {
+		return
+	}
+	for key, value := range mcp.GenerateParamHeaders(t, params) {
+		header.Set(key, value)
+	}
+}

@@ -1,0 +1,188 @@
+package mcpbridge
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// progress is how far a call is.
+type progress struct {
+	done, total float64
+	message     string
+}
+
+// routes brings progress to the call it belongs to, by token: servers spread it over any of a session's streams.
+type routes struct {
+	mu sync.Mutex
+	to map[string]chan progress
+}
+
+// progressBuffer is how much progress may wait for a slow caller; the oldest goes first.
+const progressBuffer = 256
+
+func (r *routes) init() { r.to = map[string]chan progress{} }
+
+func (r *routes) add(token string) <-chan progress {
+	ch := make(chan progress, progressBuffer)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.to[token] = ch
+	return ch
+}
+
+func (r *routes) remove(token string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.to, token)
+}
+
+func (r *routes) deliver(token string, p progress) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ch, ok := r.to[token]
+	if !ok {
+		return
+	}
+	for {
+		select {
+		case ch <- p:
+			return
+		default:
+		}
+		select {
+		case <-ch:
+		default:
+		}
+	}
+}
+
+// notified handles the server's notifications. It must not block: the transport reads answers behind it.
+func (c *connection) notified(n mcp.JSONRPCNotification) {
+	fields := n.Params.AdditionalFields
+	switch n.Method {
+	case string(mcp.MethodNotificationProgress):
+		token, ok := fields["progressToken"].(string)
+		if !ok {
+			return
+		}
+		var p progress
+		p.done, _ = fields["progress"].(float64)
+		p.total, _ = fields["total"].(float64)
+		p.message, _ = fields["message"].(string)
+		c.progress.deliver(token, p)
+	case mcp.MethodNotificationToolsListChanged:
+		c.changed()
+	case mcp.MethodNotificationSubscriptionsAcknowledged:
+		if c.stream.opened() {
+			c.changed()
+		}
+	}
+}
+
+// standing is the state of the stream on which a server tells of changes by itself.
+type standing struct {
+	mu     sync.Mutex
+	ready  chan struct{} // closed when it is open, or known never to be
+	once   sync.Once
+	isOpen bool
+	told   time.Time
+}
+
+// reopenQuiet bounds how often a stream that comes and goes counts as a change.
+const reopenQuiet = 30 * time.Second
+
+func (s *standing) init() { s.ready = make(chan struct{}) }
+
+func (s *standing) settle() { s.once.Do(func() { close(s.ready) }) }
+
+// opened notes that the stream is there. True means that it was there before, so that something may have been missed.
+func (s *standing) opened() bool {
+	s.settle()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := s.isOpen && time.Since(s.told) > reopenQuiet
+	if again {
+		s.told = time.Now()
+	}
+	s.isOpen = true
+	return again
+}
+
+func (s *standing) wasOpen() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isOpen
+}
+
+// standingStream observes the old era's GET stream. The library keeps it open; when that fails the server is gone.
+func (c *connection) standingStream(status int, err error) {
+	switch {
+	case err != nil:
+		c.stream.settle()
+		c.lose(err)
+	case status == 200:
+		if c.stream.opened() {
+			c.changed()
+		}
+	case status == 404 && c.stream.wasOpen():
+		c.lose(errSessionGone)
+	default:
+		c.stream.settle()
+	}
+}
+
+// listening waits until changes would be heard, so that none falls between listing and listening. Some servers send nothing at
+// all until there is something to tell; those are not waited for long.
+func (c *connection) listening(ctx context.Context) {
+	if c.spec.kind != overHTTP || !c.server.listChanged {
+		return
+	}
+	timer := time.NewTimer(250 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-c.stream.ready:
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-c.done:
+	}
+}
+
+// listen subscribes to changes in the new way: one request whose answer never ends.
+func (c *connection) listen() {
+	if !c.server.listChanged {
+		return
+	}
+	c.background(func() {
+		for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
+			begin := time.Now()
+			a, err := c.request(c.life, c.nextID.Add(1), mcp.MethodSubscriptionsListen,
+				map[string]any{"notifications": mcp.SubscriptionFilter{ToolsListChanged: true}})
+			switch {
+			case c.life.Err() != nil:
+				return
+			case err == nil && a.failure != nil:
+				c.log.DebugContext(c.life, "tool server refuses to tell of changes", "server_id", c.spec.id, "error", a.failure.Message)
+				c.stream.settle()
+				return
+			case err != nil && asSendError(err).fate == notSent:
+				c.stream.settle()
+				c.lose(fmt.Errorf("the stream of changes ended: %w", err))
+				return
+			}
+			if time.Since(begin) > time.Minute {
+				pause = time.Second
+			}
+			timer := time.NewTimer(pause)
+			select {
+			case <-timer.C:
+			case <-c.life.Done():
+				timer.Stop()
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package mcpbridge
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// pool holds one upstream per server id. An entry that changed replaces the one before.
+type pool struct {
+	cfg    Config
+	log    *slog.Logger
+	hub    *hub
+	opener *opener
+	eras   eras
+
+	life context.Context
+	end  context.CancelFunc
+
+	mu        sync.Mutex // taken before any upstream's
+	upstreams map[string]*upstream
+
+	gate   sync.Mutex // of closed and wg; taken after any other
+	closed bool
+	wg     sync.WaitGroup
+}
+
+func newPool(cfg Config, log *slog.Logger, o *opener) *pool {
+	p := &pool{cfg: cfg, log: log, hub: newHub(), opener: o, upstreams: map[string]*upstream{}}
+	p.life, p.end = context.WithCancel(context.Background())
+	return p
+}
+
+// get returns the upstream of an entry.
+func (p *pool) get(sp *spec) (*upstream, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.life.Err() != nil {
+		return nil, errClosed
+	}
+	old := p.upstreams[sp.id]
+	if old != nil && old.spec.key == sp.key {
+		return old, nil
+	}
+	u := &upstream{spec: sp, pool: p, slots: make(chan struct{}, p.cfg.MaxCalls), era: p.eras.of(sp.key)}
+	p.upstreams[sp.id] = u
+	if old != nil {
+		old.retire()
+		p.hub.forget(sp.id)
+	}
+	return u, nil
+}
+
+// release ends a server's upstream once its calls are over.
+func (p *pool) release(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if u := p.upstreams[id]; u != nil {
+		delete(p.upstreams, id)
+		u.retire()
+		p.hub.forget(id)
+	}
+}
+
+// background runs f and has close wait for it. It is false when the pool is closed.
+func (p *pool) background(f func()) bool {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	if p.closed {
+		return false
+	}
+	p.wg.Go(f)
+	return true
+}
+
+// sweep closes what nobody has used for a while.
+func (p *pool) sweep() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, u := range p.upstreams {
+		if u.idle(p.cfg.IdleTimeout) {
+			delete(p.upstreams, id)
+			u.retire()
+			p.hub.forget(id)
+		}
+	}
+}
+
+// run sweeps until ctx ends.
+func (p *pool) run(ctx context.Context) {
+	ticker := time.NewTicker(max(p.cfg.IdleTimeout/4, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			p.sweep()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// close ends all connections, calls included, and waits until nothing is left.
+func (p *pool) close() {
+	p.gate.Lock()
+	p.closed = true
+	p.gate.Unlock()
+	p.end()
+	p.hub.close()
+	p.wg.Wait()
+}
+
+// eras remembers which form of the protocol a server spoke, also when it left the pool. The zero value is ready for use.
+type eras struct {
+	mu    sync.Mutex
+	known map[string]era
+}
+
+// erasKept bounds the memory; past it everything is asked again.
+const erasKept = 4096
+
+func (e *eras) of(key string) era {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.known[key]
+}
+
+func (e *eras) remember(key string, value era) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.known == nil || len(e.known) >= erasKept {
+		e.known = map[string]era{}
+	}
+	e.known[key] = value
+}
+
+// backoff doubles from least to most, with up to a quarter taken off so that many do not come back at once.
+func backoff(n int, least, most time.Duration) time.Duration {
+	d := most
+	if n < 16 {
+		d = min(least<<n, most)
+	}
+	return d - rand.N(d/4+1)
+}
+
+// sleep waits, or returns the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,100 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+)
+
+// TooLargeCode is the JSON-RPC error code that stands for an answer that was too large to be read.
+const TooLargeCode = -32098
+
+// lineReader passes lines on. A line over the limit is replaced by an error answer to the same request, so that one huge answer
+// does not take the process's other calls with it.
+type lineReader struct {
+	in    *bufio.Reader
+	limit int
+	ended func() // called once, when the input ends
+	rest  []byte
+	err   error
+}
+
+const (
+	headKept = 256
+	tailKept = 256
+)
+
+func newLineReader(r io.Reader, limit int, ended func()) *lineReader {
+	return &lineReader{in: bufio.NewReaderSize(r, 64<<10), limit: limit, ended: ended}
+}
+
+// Read implements io.Reader.
+func (l *lineReader) Read(p []byte) (int, error) {
+	for len(l.rest) == 0 {
+		if l.err != nil {
+			return 0, l.err
+		}
+		if l.rest, l.err = l.next(); l.err != nil {
+			l.ended()
+		}
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+// next returns the next line with its end.
+func (l *lineReader) next() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := l.in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return line, nil
+		case err != bufio.ErrBufferFull:
+			return nil, io.EOF // half a line is no message; the end of a process is no error
+		case len(line) > l.limit:
+			return l.skip(line)
+		}
+	}
+}
+
+// skip reads the rest of a line that is too long, keeping its two ends, where the id is.
+func (l *lineReader) skip(line []byte) ([]byte, error) {
+	head := bytes.Clone(line[:headKept])
+	tail := bytes.Clone(line[len(line)-tailKept:])
+	for {
+		part, err := l.in.ReadSlice('\n')
+		tail = append(tail, part...)
+		if len(tail) > tailKept {
+			tail = append(tail[:0], tail[len(tail)-tailKept:]...)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+		case err != nil:
+			return nil, io.EOF
+		default:
+			return l.answer(head, tail), nil
+		}
+	}
+}
+
+var (
+	idAtStart = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,`)
+	idAtEnd   = regexp.MustCompile(`,\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$`)
+)
+
+// answer makes the error that stands for a line that was too long; nothing for a line that answers no request.
+func (l *lineReader) answer(head, tail []byte) []byte {
+	id := idAtStart.FindSubmatch(head)
+	if id == nil {
+		id = idAtEnd.FindSubmatch(tail)
+	}
+	if id == nil {
+		return nil
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"larger than %d bytes"}}`+"\n", id[1], TooLargeCode, l.limit)
+}

@@ -1,0 +1,155 @@
+// Package mcpbridge is the MCP client of the mesh: it keeps connections to tool servers over streamable HTTP, SSE and stdio, in both
+// eras of the protocol, lists their tools byte for byte, and runs calls so that the caller always learns whether a call may be repeated.
+// It stores nothing: each request brings the server's whole entry.
+package mcpbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	otelcodes "go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+)
+
+// Deps is what the bridge needs; both are required.
+type Deps struct {
+	// Egress dials HTTP servers.
+	Egress *egress.Egress
+	// Log gets connections made and lost, and at debug level what tool servers write to their error output.
+	Log *slog.Logger
+}
+
+// Service implements BridgeService. Close it.
+type Service struct {
+	mcpbridgev1.UnimplementedBridgeServiceServer
+	cfg    Config
+	pool   *pool
+	tracer trace.Tracer
+}
+
+// New makes a bridge without connections.
+func New(cfg Config, deps Deps) (*Service, error) {
+	if deps.Egress == nil || deps.Log == nil {
+		return nil, errors.New("mcpbridge needs Egress and Log")
+	}
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	return &Service{
+		cfg: cfg,
+		pool: newPool(cfg, deps.Log, &opener{
+			egress: deps.Egress, log: deps.Log, commandPath: cfg.CommandPath, probe: cfg.DiscoverTimeout,
+		}),
+		tracer: otel.Tracer("github.com/windlass-dev/windlass/services/mcpbridge"),
+	}, nil
+}
+
+// Register adds the service to a server.
+func (s *Service) Register(r grpc.ServiceRegistrar) { mcpbridgev1.RegisterBridgeServiceServer(r, s) }
+
+// Run closes unused connections until ctx ends, and then closes the bridge. It always returns nil.
+func (s *Service) Run(ctx context.Context) error {
+	s.pool.run(ctx)
+	s.Close()
+	return nil
+}
+
+// Close ends all connections and processes, calls included, and waits until they are gone. It may be called more than once.
+func (s *Service) Close() { s.pool.close() }
+
+// Discover implements BridgeService.
+func (s *Service) Discover(ctx context.Context, req *mcpbridgev1.DiscoverRequest) (*mcpbridgev1.DiscoverResponse, error) {
+	sp, err := newSpec(req.GetServer(), s.cfg)
+	if err != nil {
+		return nil, err
+	}
+	c, tools, err := s.discover(ctx, sp)
+	if err != nil {
+		return nil, err
+	}
+	return discoverToProto(c, tools), nil
+}
+
+// CallTool implements BridgeService.
+func (s *Service) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerStreamingServer[mcpbridgev1.CallToolResponse]) error {
+	sp, err := newSpec(req.GetServer(), s.cfg)
+	if err != nil {
+		return err
+	}
+	in, err := callFromProto(req)
+	if err != nil {
+		return err
+	}
+	in.progress = func(p progress) error { return stream.Send(progressToProto(p)) }
+	ctx, span := s.tracer.Start(stream.Context(), "tools/call "+in.tool, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("mcp.method.name", "tools/call"), attribute.String("gen_ai.tool.name", in.tool),
+		attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("windlass.server_id", sp.id),
+		attribute.String("network.transport", map[bool]string{true: "pipe", false: "tcp"}[sp.kind == overStdio])))
+	defer span.End()
+	res, err := s.callTool(ctx, sp, in)
+	if err != nil {
+		span.SetStatus(otelcodes.Error, fault.CodeOf(err))
+		return err
+	}
+	if res.GetIsError() {
+		span.SetAttributes(attribute.String("error.type", "tool_error"))
+	}
+	return stream.Send(&mcpbridgev1.CallToolResponse{Event: &mcpbridgev1.CallToolResponse_Result{Result: res}})
+}
+
+// callTool runs a call and reads its answer.
+func (s *Service) callTool(ctx context.Context, sp *spec, in call) (*mcpbridgev1.CallToolResult, error) {
+	a, err := s.run(ctx, sp, in)
+	if err == nil {
+		return answerToProto(a, s.cfg.MaxResultBytes), nil
+	}
+	if e, ok := errors.AsType[*sendError](err); ok && e.tooLarge {
+		return tooLarge(e.Error()), nil
+	}
+	return nil, err
+}
+
+// Watch implements BridgeService.
+func (s *Service) Watch(_ *mcpbridgev1.WatchRequest, stream grpc.ServerStreamingServer[mcpbridgev1.WatchResponse]) error {
+	state, w := s.pool.hub.watch()
+	defer s.pool.hub.leave(w)
+	for _, e := range state {
+		if err := stream.Send(eventToProto(e)); err != nil {
+			return fmt.Errorf("send the present state: %w", err)
+		}
+	}
+	for {
+		select {
+		case e, ok := <-w.events:
+			if !ok {
+				why := "the bridge is stopping"
+				if s.pool.hub.leave(w) {
+					why = "the watcher fell behind"
+				}
+				return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "%s", why).Hint("Watch again; it starts with the present state.")
+			}
+			if err := stream.Send(eventToProto(e)); err != nil {
+				return fmt.Errorf("send an event: %w", err)
+			}
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		}
+	}
+}
+
+// Release implements BridgeService.
+func (s *Service) Release(_ context.Context, req *mcpbridgev1.ReleaseRequest) (*mcpbridgev1.ReleaseResponse, error) {
+	s.pool.release(req.GetServerId())
+	return &mcpbridgev1.ReleaseResponse{}, nil
+}

@@ -1,0 +1,135 @@
+package mcpbridge
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+)
+
+// transportKind is how bytes get to a server.
+type transportKind string
+
+const (
+	overHTTP  transportKind = "http"
+	overSSE   transportKind = "sse"
+	overStdio transportKind = "stdio"
+)
+
+// spec is a server's entry, checked, with all references resolved. It is never changed.
+type spec struct {
+	id, name       string
+	kind           transportKind
+	url            string
+	command        []string
+	env            map[string]string
+	dir            string
+	headers        map[string]string
+	connectTimeout time.Duration
+	callTimeout    time.Duration
+	key            string              // hash of all that makes it another connection
+	redact         func(string) string // takes secrets out of texts
+}
+
+// newSpec checks a server's entry and resolves it. Errors are INVALID_ARGUMENT and name the fields.
+func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
+	r := newResolver(cfg.EnvAllow)
+	sp := &spec{
+		id: s.GetId(), name: s.GetName(), url: s.GetUrl(), command: s.GetCommand(), dir: s.GetDir(),
+		env: map[string]string{}, headers: map[string]string{},
+		connectTimeout: orDefault(s.GetConnectTimeoutMs(), cfg.ConnectTimeout),
+		callTimeout:    orDefault(s.GetCallTimeoutMs(), cfg.CallTimeout),
+	}
+	if sp.name == "" {
+		sp.name = sp.id
+	}
+	sp.chooseTransport(s.GetTransport(), r)
+	for name, value := range s.GetEnv() {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+			r.refuse("server.env", "a name must not be empty or hold =, and neither name nor value a NUL")
+			continue
+		}
+		sp.env[name] = r.resolve("server.env["+name+"]", value)
+	}
+	for name, value := range s.GetHeaders() {
+		value = r.resolve("server.headers["+name+"]", value)
+		canonical := http.CanonicalHeaderKey(name)
+		switch {
+		case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
+			r.refuse("server.headers["+name+"]", "not a valid HTTP header")
+			continue
+		case strings.HasPrefix(canonical, "Mcp-") || canonical == "Content-Type" || canonical == "Accept" || canonical == "Content-Length":
+			r.refuse("server.headers["+name+"]", "this header is the protocol's own")
+			continue
+		}
+		r.hide(value)
+		sp.headers[canonical] = value
+	}
+	if len(r.wrong) > 0 {
+		return nil, fault.InvalidFields(r.wrong)
+	}
+	sp.redact = r.redactor()
+	sp.key = sp.hash()
+	return sp, nil
+}
+
+// chooseTransport finds the transport from url and command, or checks the one that is forced.
+func (s *spec) chooseTransport(forced string, r *resolver) {
+	switch {
+	case s.url == "" && len(s.command) == 0:
+		r.refuse("server", "either url or command is needed")
+		return
+	case s.url != "" && len(s.command) > 0:
+		r.refuse("server", "url and command exclude each other")
+		return
+	case len(s.command) > 0:
+		s.kind = overStdio
+		if s.command[0] == "" {
+			r.refuse("server.command", "the program's name is empty")
+		}
+	default:
+		u, err := url.Parse(s.url)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			r.refuse("server.url", "want an absolute http or https address")
+			return
+		}
+		s.kind = overHTTP
+		if strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/sse") {
+			s.kind = overSSE
+		}
+	}
+	if forced == "" {
+		return
+	}
+	if (transportKind(forced) == overStdio) != (s.kind == overStdio) {
+		r.refuse("server.transport", "stdio needs a command, http and sse need a url")
+		return
+	}
+	s.kind = transportKind(forced)
+}
+
+// hash covers what makes another connection: not the names for people, not the times.
+func (s *spec) hash() string {
+	// Maps are encoded in the order of their keys, and strings always encode.
+	text, err := json.Marshal([]any{s.kind, s.url, s.command, s.env, s.dir, s.headers})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func orDefault(ms int32, def time.Duration) time.Duration {
+	if ms <= 0 {
+		return def
+	}
+	return time.Duration(ms) * time.Millisecond
+}

@@ -1,0 +1,103 @@
+package mcpbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+
+	"github.com/windlass-dev/windlass/services/mcpbridge/process"
+)
+
+const (
+	stdioGrace        = 2 * time.Second
+	stdioWriteTimeout = 10 * time.Second
+)
+
+// stdioWire speaks to a child process. The library does the framing, the process is ours.
+type stdioWire struct {
+	*transport.Stdio
+	proc *process.Process
+}
+
+// newStdioWire starts the process. lose is called when it ends.
+func newStdioWire(sp *spec, extra []string, log *slog.Logger, lose func(error)) (*stdioWire, error) {
+	path, err := lookCommand(sp.command[0], extra)
+	if err != nil {
+		return nil, err
+	}
+	proc, err := process.Start(process.Config{
+		Path: path, Args: sp.command[1:], Env: childEnv(sp.env), Dir: sp.dir,
+		Line: func(line string) {
+			log.DebugContext(context.Background(), "tool server wrote to its error output", "server_id", sp.id, "line", sp.redact(line))
+		},
+		MaxLine: maxWireBytes, WriteTimeout: stdioWriteTimeout, Grace: stdioGrace,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", sp.command[0], err)
+	}
+	w := &stdioWire{Stdio: transport.NewIO(proc.Reader(), proc.Writer(), nil), proc: proc}
+	go func() {
+		<-proc.Done()
+		lose(w.exit())
+	}()
+	return w, nil
+}
+
+// SendRequest also returns when the process does not read what is written to it.
+func (w *stdioWire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	type answer struct {
+		res *transport.JSONRPCResponse
+		err error
+	}
+	ch := make(chan answer, 1)
+	go func() {
+		res, err := w.Stdio.SendRequest(ctx, req)
+		ch <- answer{res, err}
+	}()
+	select {
+	case a := <-ch:
+		return a.res, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close ends the process.
+func (w *stdioWire) Close() error {
+	err := w.Stdio.Close()
+	w.proc.Close()
+	return err
+}
+
+// exit says why the process ended, with its last words.
+func (w *stdioWire) exit() error {
+	tail := w.proc.Tail()
+	if len(tail) == 0 {
+		return w.proc.Exit()
+	}
+	return fmt.Errorf("%w; it last wrote: %s", w.proc.Exit(), strings.Join(tail, " | "))
+}
+
+// explain adds to an error of the handshake what the process said.
+func (w *stdioWire) explain(err error) error {
+	select {
+	case <-w.proc.Done():
+		return w.exit()
+	default:
+	}
+	if tail := w.proc.Tail(); len(tail) > 0 {
+		return fmt.Errorf("%w; the process last wrote: %s", err, strings.Join(tail, " | "))
+	}
+	return err
+}
+
+// notWritten tells whether a request did not get to the process.
+func notWritten(err error) bool {
+	_, ok := errors.AsType[*process.NotWrittenError](err)
+	return ok
+}

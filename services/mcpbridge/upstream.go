@@ -1,0 +1,249 @@
+package mcpbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// upstream is one server in the pool: at most one connection, which comes and goes.
+type upstream struct {
+	spec  *spec
+	pool  *pool
+	slots chan struct{}
+
+	mu           sync.Mutex
+	conn         *connection
+	dialling     *dial
+	retired      bool
+	wanted       bool // it was discovered and tells of changes: keep it, and bring it back when lost
+	reconnecting bool
+	era          era
+	crashes      int       // losses of a process in a row, each soon after its start
+	notBefore    time.Time // when a crashed process may be started again
+}
+
+// dial is one attempt to connect that all callers share.
+type dial struct {
+	done chan struct{}
+	conn *connection
+	err  error
+}
+
+// steadyAfter is how long a process must live for its end not to count as another crash.
+const steadyAfter = 10 * time.Second
+
+// connection returns the live connection, making it where needed. Concurrent callers share one attempt, which does not end with any of
+// them. errRetired means that the pool has another upstream by now.
+func (u *upstream) connection(ctx context.Context) (*connection, error) {
+	u.mu.Lock()
+	if u.retired {
+		u.mu.Unlock()
+		return nil, errRetired
+	}
+	if u.conn != nil && u.conn.alive() {
+		defer u.mu.Unlock()
+		return u.conn, nil
+	}
+	d := u.dialling
+	if d == nil {
+		d = &dial{done: make(chan struct{})}
+		u.dialling = d
+		if !u.pool.background(func() { u.dial(d) }) {
+			u.dialling = nil
+			u.mu.Unlock()
+			return nil, errClosed
+		}
+	}
+	u.mu.Unlock()
+	select {
+	case <-d.done:
+		return d.conn, d.err
+	case <-ctx.Done():
+		return nil, &sendError{fate: notSent, cause: ctx.Err()}
+	}
+}
+
+// dial makes the connection.
+func (u *upstream) dial(d *dial) {
+	ctx, cancel := context.WithTimeout(u.pool.life, u.spec.connectTimeout)
+	defer cancel()
+	begin := time.Now()
+	d.conn, d.err = u.open(ctx)
+	u.mu.Lock()
+	u.dialling = nil
+	if d.err == nil && u.retired {
+		d.conn.retire()
+		d.err = errRetired
+	}
+	if d.err != nil {
+		u.crashed(begin)
+		u.mu.Unlock()
+		close(d.done)
+		return
+	}
+	c := d.conn
+	u.conn = c
+	u.era = legacyEra
+	if c.modern() {
+		u.era = modernEra
+	}
+	u.pool.eras.remember(u.spec.key, u.era)
+	// Under the lock: a connected must not overtake the lost of the connection before.
+	u.pool.hub.publish(event{server: u.spec.id, kind: connected})
+	u.mu.Unlock()
+	u.pool.log.InfoContext(ctx, "tool server connected", "server_id", u.spec.id, "server", u.spec.name, "protocol", c.version,
+		"took", time.Since(begin))
+	close(d.done)
+	if !u.pool.background(func() { u.guard(c, begin) }) {
+		c.close()
+	}
+}
+
+// open waits for a crashed process's turn and connects.
+func (u *upstream) open(ctx context.Context) (*connection, error) {
+	u.mu.Lock()
+	wait, known := time.Until(u.notBefore), u.era
+	u.mu.Unlock()
+	if wait > 0 {
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
+			return nil, &sendError{fate: notSent, retryAfter: wait, text: fmt.Sprintf("its process ended several times in a row and is started again in %s", wait.Round(time.Second))}
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+	c, err := u.pool.opener.open(ctx, u.spec, known, u.changed)
+	if err != nil && known != unknownEra {
+		u.mu.Lock()
+		u.era = unknownEra // it may be another server by now
+		u.mu.Unlock()
+		u.pool.eras.remember(u.spec.key, unknownEra)
+	}
+	return c, err
+}
+
+// crashed sets when a process may be started again. The caller holds mu.
+func (u *upstream) crashed(begin time.Time) {
+	if u.spec.kind != overStdio {
+		return
+	}
+	if time.Since(begin) > steadyAfter {
+		u.crashes = 0
+		return
+	}
+	// The first end is free: whoever was killed once is back at the next call.
+	if u.crashes++; u.crashes > 1 {
+		u.notBefore = time.Now().Add(backoff(u.crashes-2, u.pool.cfg.ReconnectMin, u.pool.cfg.ReconnectMax))
+	}
+}
+
+// guard waits for the end of a connection.
+func (u *upstream) guard(c *connection, begin time.Time) {
+	select {
+	case <-c.done:
+	case <-u.pool.life.Done():
+	}
+	c.close()
+	cause := c.lost()
+	u.mu.Lock()
+	if u.conn == c {
+		u.conn = nil
+	}
+	if cause == nil || u.retired {
+		u.mu.Unlock()
+		return
+	}
+	detail := c.describe(cause)
+	u.crashed(begin)
+	u.pool.hub.publish(event{server: u.spec.id, kind: lost, detail: detail})
+	reconnect := u.startReconnect()
+	u.mu.Unlock()
+	u.pool.log.WarnContext(u.pool.life, "tool server lost", "server_id", u.spec.id, "server", u.spec.name, "error", detail)
+	if reconnect {
+		u.reconnect()
+	}
+}
+
+// startReconnect tells whether the caller, who holds mu, has to see to it that reconnect runs.
+func (u *upstream) startReconnect() bool {
+	if !u.wanted || u.reconnecting {
+		return false
+	}
+	u.reconnecting = true
+	return true
+}
+
+// reconnect tries until the server is back or nobody wants it.
+func (u *upstream) reconnect() {
+	defer func() {
+		u.mu.Lock()
+		u.reconnecting = false
+		u.mu.Unlock()
+	}()
+	for n := 0; ; n++ {
+		if sleep(u.pool.life, backoff(n, u.pool.cfg.ReconnectMin, u.pool.cfg.ReconnectMax)) != nil {
+			return
+		}
+		_, err := u.connection(u.pool.life)
+		if err == nil || errors.Is(err, errRetired) || errors.Is(err, errClosed) {
+			return
+		}
+		u.pool.log.DebugContext(u.pool.life, "tool server is still away", slog.String("server_id", u.spec.id), slog.String("error", u.spec.redact(plain(err))))
+	}
+}
+
+// drop gives up a connection whose session is gone. Calls that still run on it may end.
+func (u *upstream) drop(c *connection) {
+	u.mu.Lock()
+	if u.conn == c && !u.retired {
+		u.conn = nil
+		if c.modern() { // there was no session to lose: it is another server by now
+			u.era = unknownEra
+		}
+		u.pool.hub.publish(event{server: u.spec.id, kind: lost, detail: errSessionGone.Error()})
+		if u.startReconnect() {
+			u.pool.background(u.reconnect) // whoever drops it makes a new one at once, unless the server is away
+		}
+	}
+	u.mu.Unlock()
+	c.retire()
+}
+
+// changed passes on that the tool list changed.
+func (u *upstream) changed() {
+	u.mu.Lock()
+	retired := u.retired
+	u.mu.Unlock()
+	if !retired {
+		u.pool.hub.publish(event{server: u.spec.id, kind: toolsChanged})
+	}
+}
+
+// want keeps the connection for what it tells.
+func (u *upstream) want() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.wanted = true
+}
+
+// retire ends the upstream once its calls are over.
+func (u *upstream) retire() {
+	u.mu.Lock()
+	u.retired = true
+	c := u.conn
+	u.mu.Unlock()
+	if c != nil {
+		c.retire()
+	}
+}
+
+// idle tells whether nobody has used it for so long, and nobody wants it.
+func (u *upstream) idle(limit time.Duration) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return !u.wanted && time.Now().After(u.notBefore) && u.dialling == nil && len(u.slots) == 0 && (u.conn == nil || u.conn.idle() >= limit)
+}

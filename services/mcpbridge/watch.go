@@ -1,0 +1,104 @@
+package mcpbridge
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Kinds of events.
+const (
+	connected    = "connected"
+	lost         = "lost"
+	toolsChanged = "tools_changed"
+)
+
+// event is one thing that happened to a pooled server.
+type event struct {
+	server, kind, detail string
+}
+
+// hub passes events on. A watcher that falls behind is cut off, never waited for.
+type hub struct {
+	mu       sync.Mutex
+	state    map[string]event // the last connected or lost of each pooled server
+	watchers map[*watcher]struct{}
+	closed   bool
+}
+
+// watcher is one subscription.
+type watcher struct {
+	events chan event // closed when it fell behind or the hub ended
+	behind bool
+}
+
+const watchBuffer = 256
+
+func newHub() *hub { return &hub{state: map[string]event{}, watchers: map[*watcher]struct{}{}} }
+
+// publish tells all watchers.
+func (h *hub) publish(e event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
+	if e.kind != toolsChanged {
+		h.state[e.server] = e
+	}
+	for w := range h.watchers {
+		select {
+		case w.events <- e:
+		default:
+			w.behind = true
+			close(w.events)
+			delete(h.watchers, w)
+		}
+	}
+}
+
+// forget drops a server from the present state: it is not pooled any more.
+func (h *hub) forget(server string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.state, server)
+}
+
+// watch subscribes. The present state comes with it, nothing between the two is missed.
+func (h *hub) watch() ([]event, *watcher) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := &watcher{events: make(chan event, watchBuffer)}
+	if h.closed {
+		close(w.events)
+		return nil, w
+	}
+	h.watchers[w] = struct{}{}
+	state := make([]event, 0, len(h.state))
+	for _, id := range slices.Sorted(maps.Keys(h.state)) {
+		state = append(state, h.state[id])
+	}
+	return state, w
+}
+
+// leave ends a subscription; it tells whether the watcher was cut off because it fell behind.
+func (h *hub) leave(w *watcher) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, ok := h.watchers[w]; ok {
+		delete(h.watchers, w)
+		close(w.events)
+	}
+	return w.behind
+}
+
+// close ends all subscriptions.
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for w := range h.watchers {
+		close(w.events)
+		delete(h.watchers, w)
+	}
+}
