@@ -1,0 +1,132 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/engine"
+)
+
+// TestEveryTurnEnds drives random turns to their end, with steps that end in any order, fail, are cancelled, or run past the deadline.
+func TestEveryTurnEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{now: now, started: map[string]bool{}, surface: &turnv1.Surface{
+			Strategy:          rapid.SampledFrom([]turnv1.Strategy{turnv1.Strategy_STRATEGY_REACT, turnv1.Strategy_STRATEGY_DIRECT}).Draw(t, "strategy"),
+			MaxSteps:          rapid.Uint32Range(0, 6).Draw(t, "steps"),
+			MaxTokens:         rapid.Int32Range(0, 200).Draw(t, "tokens"),
+			MaxParallelTools:  rapid.Uint32Range(0, 4).Draw(t, "parallel"),
+			MaxIdenticalCalls: rapid.Uint32Range(0, 3).Draw(t, "identical"),
+			DeadlineMicros:    now.Add(time.Minute).UnixMicro(),
+		}}
+		for range 1000 {
+			if w.round(t) {
+				return
+			}
+		}
+		t.Fatalf("no end in sight: %v", w.outcomes)
+	})
+}
+
+// world is a driver of the engine and all it can meet.
+type world struct {
+	surface   *turnv1.Surface
+	now       time.Time
+	outcomes  []*turnv1.StepOutcome
+	running   []*turnv1.StepRef
+	started   map[string]bool
+	infers    uint32
+	cancelled bool
+	ended     bool
+}
+
+// round decides once and lets one running step end. It tells when the turn is over.
+func (w *world) round(t *rapid.T) bool {
+	d := engine.Next(engine.State{Outcomes: w.outcomes, Now: w.now, Cancelled: w.cancelled})
+	if d.Done {
+		if len(w.running) > 0 || !w.ended {
+			t.Fatalf("done with steps under way: %v", w.running)
+		}
+		return true
+	}
+	if len(d.Steps) == 0 {
+		t.Fatal("nothing to do and not done")
+	}
+	if !d.IsFinish() || len(w.running) == 0 {
+		w.start(t, d)
+	}
+	if len(w.running) > 0 {
+		i := rapid.IntRange(0, len(w.running)-1).Draw(t, "which ends")
+		step := w.running[i]
+		w.running = append(w.running[:i:i], w.running[i+1:]...)
+		w.outcomes = append(w.outcomes, w.outcome(t, step))
+	}
+	w.cancelled = w.cancelled || rapid.IntRange(0, 40).Draw(t, "cancel") == 0
+	if rapid.IntRange(0, 10).Draw(t, "slow") == 0 {
+		w.now = w.now.Add(20 * time.Second)
+	}
+	return false
+}
+
+func (w *world) start(t *rapid.T, d engine.Decision) {
+	wanted := map[string]bool{}
+	for _, step := range d.Steps {
+		wanted[step.GetKey()] = true
+		if w.isRunning(step.GetKey()) {
+			continue
+		}
+		if w.started[step.GetKey()] {
+			t.Fatalf("%s asked for twice", step.GetKey())
+		}
+		w.started[step.GetKey()] = true
+		w.running = append(w.running, step)
+		if step.GetKind() == turnv1.StepKind_STEP_KIND_INFER {
+			w.infers++
+		}
+	}
+	for _, step := range w.running {
+		if !wanted[step.GetKey()] {
+			t.Fatalf("%s is under way, but no more wanted beside %v", step.GetKey(), d.Steps)
+		}
+	}
+	if len(w.running) > max(int(w.surface.GetMaxParallelTools()), 1) || w.infers > max(w.surface.GetMaxSteps(), 1) {
+		t.Fatalf("limits passed: %v under way, %d model steps", w.running, w.infers)
+	}
+}
+
+func (w *world) isRunning(key string) bool {
+	for _, step := range w.running {
+		if step.GetKey() == key {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) outcome(t *rapid.T, step *turnv1.StepRef) *turnv1.StepOutcome {
+	o := &turnv1.StepOutcome{Key: step.GetKey(), Kind: step.GetKind()}
+	if rapid.IntRange(0, 30).Draw(t, "error") == 0 && step.GetKind() != turnv1.StepKind_STEP_KIND_FINISH {
+		o.Error = &turnv1.TurnError{Code: rapid.SampledFrom([]string{"model_rejected", engine.CodeDeadline}).Draw(t, "code")}
+	}
+	switch step.GetKind() {
+	case turnv1.StepKind_STEP_KIND_BEGIN:
+		o.Surface = w.surface
+	case turnv1.StepKind_STEP_KIND_INFER:
+		o.Usage = &turnv1.Usage{InputTokens: 10, OutputTokens: 1}
+		o.FinishReason = rapid.SampledFrom([]string{"stop", "tool_calls", "tool_calls", "tool_calls", "length"}).Draw(t, "reason")
+		for i := range rapid.IntRange(0, 7).Draw(t, "calls") {
+			o.Calls = append(o.Calls, &turnv1.ToolCallRef{CallId: fmt.Sprint(i), Tool: "t"})
+		}
+	case turnv1.StepKind_STEP_KIND_TOOL:
+		o.CallHash = rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "hash")
+	case turnv1.StepKind_STEP_KIND_FINISH:
+		w.ended = true
+		if step.GetEnding().GetStopReason() == "" {
+			t.Fatal("an end without a reason")
+		}
+	}
+	return o
+}
