@@ -1,0 +1,60 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/windlass-dev/windlass/examples/internal/toolserver"
+)
+
+const (
+	pollEvery   = 10 * time.Millisecond
+	defaultWait = time.Minute
+)
+
+type slowInput struct {
+	effectInput
+	ReleaseFile string `json:"release_file,omitempty" jsonschema:"return as soon as this file exists"`
+	MS          int    `json:"ms,omitempty" jsonschema:"return after this many milliseconds anyway, 60000 by default"`
+}
+
+// addWaiting registers slow_once: its effect is the ledger line, written on arrival, so a test can kill any party
+// while the call is under way, let go by creating the file, and count lines.
+func addWaiting(s *server.MCPServer, ledger *Ledger) {
+	toolserver.Add(s, "slow_once", "Record the call in the ledger at once, then wait for a file or a time, then return.",
+		toolserver.Once("Slow effect"),
+		func(ctx context.Context, req mcp.CallToolRequest, in slowInput) (effectOutput, error) {
+			if err := ledger.Record(req, in.CallID, in.Argument); err != nil {
+				return effectOutput{}, err
+			}
+			wait := defaultWait
+			if in.MS > 0 {
+				wait = time.Duration(in.MS) * time.Millisecond
+			}
+			if err := waitForFile(ctx, in.ReleaseFile, wait); err != nil {
+				return effectOutput{}, fmt.Errorf("cancelled while waiting: %w", err)
+			}
+			return effectOutput(in.effectInput), nil
+		})
+}
+
+// waitForFile returns when the file exists or after the time; the end of ctx is an error. An empty path never exists.
+func waitForFile(ctx context.Context, path string, atMost time.Duration) error {
+	deadline := time.Now().Add(atMost)
+	for time.Now().Before(deadline) {
+		if path != "" {
+			if _, err := os.Stat(path); err == nil {
+				return nil
+			}
+		}
+		if err := toolserver.Pause(ctx, min(pollEvery, time.Until(deadline))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
