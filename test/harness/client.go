@@ -1,0 +1,117 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// Client speaks REST.
+type Client struct {
+	t    testing.TB
+	Base string
+	HTTP *http.Client
+}
+
+// NewClient makes a client for a gateway's base URL.
+func NewClient(t testing.TB, base string) *Client {
+	tr := &http.Transport{MaxIdleConnsPerHost: 64}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &Client{t: t, Base: base, HTTP: &http.Client{Transport: tr}}
+}
+
+// JSON is a JSON object.
+type JSON map[string]any
+
+// Str gives a string field, "" when absent.
+func (j JSON) Str(key string) string { s, _ := j[key].(string); return s }
+
+// Do makes one request and gives status and body. A connection that fails is an error.
+func (c *Client) Do(ctx context.Context, method, path string, body any, header ...string) (int, JSON, error) {
+	var rd io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		rd = bytes.NewBufferString(b)
+	default:
+		raw, err := json.Marshal(b)
+		if err != nil {
+			return 0, nil, err
+		}
+		rd = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.Base+path, rd)
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return resp.StatusCode, nil, err
+	}
+	var out JSON
+	if len(raw) > 0 && json.Unmarshal(raw, &out) != nil {
+		return resp.StatusCode, nil, fmt.Errorf("%s %s answered %d with no JSON object: %.300s", method, path, resp.StatusCode, raw)
+	}
+	return resp.StatusCode, out, nil
+}
+
+// Must is Do for calls that must succeed.
+func (c *Client) Must(method, path string, body any, header ...string) JSON {
+	c.t.Helper()
+	status, out, err := c.Do(c.t.Context(), method, path, body, header...)
+	if err != nil || status >= 300 {
+		c.t.Fatalf("%s %s: %d %v %v", method, path, status, out, err)
+	}
+	return out
+}
+
+// Session opens a session with an agent.
+func (c *Client) Session(agent string) string {
+	c.t.Helper()
+	return c.Must("POST", "/v1/sessions", JSON{"agent_id": agent}).Str("id")
+}
+
+// Turn sends input to a session and gives the turn's id.
+func (c *Client) Turn(session, input string) string {
+	c.t.Helper()
+	return c.Must("POST", "/v1/sessions/"+session+"/turns", JSON{"input": input}).Str("id")
+}
+
+// Wait waits until a turn is over, through restarts of what answers.
+func (c *Client) Wait(turn string) JSON {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var last any
+	for {
+		status, out, err := c.Do(ctx, "GET", "/v1/turns/"+turn+"?wait=20s", nil)
+		if err == nil && status == http.StatusOK {
+			switch out.Str("status") {
+			case "completed", "failed", "cancelled":
+				return out
+			}
+		}
+		last = fmt.Sprint(status, out, err)
+		select {
+		case <-ctx.Done():
+			c.t.Fatalf("turn %s does not end; last answer: %v", turn, last)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package harness
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Roles of a split mesh in start order; worker is started separately, as there may be several.
+var serviceRoles = []string{"policy", "inference", "mcpbridge", "registry", "sessions"}
+
+// Mesh is a mesh of separate processes, each role its own, over TCP.
+type Mesh struct {
+	t      testing.TB
+	dir    string
+	ip     string
+	config string
+	procs  map[string]*Process
+	// Client speaks to the gateway.
+	Client *Client
+}
+
+// SplitOptions change a mesh.
+type SplitOptions struct {
+	// Model, when set, is the default model's server.
+	Model *Model
+	// Workers is how many workers run, 1 when 0.
+	Workers int
+	// Config is merged over the configuration, top-level key by top-level key.
+	Config JSON
+	// Env is added to each process's environment.
+	Env []string
+}
+
+// Split starts a mesh and waits until it is ready. Addresses are on a loopback address of the mesh's own, so that a role that is killed
+// and started again finds its port free.
+func Split(t testing.TB, o SplitOptions) *Mesh {
+	t.Helper()
+	m := &Mesh{t: t, dir: t.TempDir(), procs: map[string]*Process{},
+		ip: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250))}
+	m.write(o)
+	m.Start("temporal")
+	m.Start("bus")
+	for _, r := range serviceRoles {
+		m.Start(r)
+	}
+	for i := range max(1, o.Workers) {
+		m.Start(fmt.Sprintf("worker-%d", i+1))
+	}
+	m.Start("gateway")
+	m.Client = NewClient(t, "http://"+m.addr(8080))
+	return m
+}
+
+func (m *Mesh) addr(port int) string { return fmt.Sprintf("%s:%d", m.ip, port) }
+
+func (m *Mesh) write(o SplitOptions) {
+	m.t.Helper()
+	listen, targets := JSON{}, JSON{}
+	for i, r := range append(slices.Clone(serviceRoles), "gateway") {
+		listen[r], targets[r] = m.addr(9100+i), m.addr(9100+i)
+	}
+	cfg := JSON{
+		"mesh":     JSON{"key": "a-key-for-tests-that-is-long-enough-0123456789", "listen": listen, "targets": targets},
+		"database": JSON{"url": "sqlite:" + m.dir},
+		"bus":      JSON{"url": "nats://" + m.addr(4222), "listen": m.addr(4222), "dir": filepath.Join(m.dir, "bus")},
+		"temporal": JSON{"address": m.addr(7233), "ui": "http://" + m.addr(8233)},
+		"gateway":  JSON{"addr": m.addr(8080)},
+	}
+	if o.Model != nil {
+		cfg["inference"] = JSON{"default_model": "test/model", "providers": []any{
+			JSON{"name": "test", "kind": "openai", "base_url": o.Model.URL(), "api_key": "unused", "models": []string{"model"}}}}
+	}
+	for k, v := range o.Config {
+		cfg[k] = v
+	}
+	raw, err := yaml.Marshal(map[string]any(cfg))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.config = filepath.Join(m.dir, "windlass.yaml")
+	if err := os.WriteFile(m.config, raw, 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// Start starts a role: "temporal", "bus", a service, "gateway", or "worker-N".
+func (m *Mesh) Start(name string) *Process {
+	m.t.Helper()
+	var p *Process
+	if name == "temporal" {
+		p = Start(m.t, name, nil, Bin(m.t, "windlass-temporal"), "--ip", m.ip, "--port", "7233", "--ui-ip", m.ip, "--ui-port", "8233",
+			"--db-filename", filepath.Join(m.dir, "temporal.db"))
+	} else {
+		role, env := name, []string{}
+		if len(name) > 6 && name[:6] == "worker" {
+			role = "worker"
+			var n int
+			if _, err := fmt.Sscanf(name, "worker-%d", &n); err != nil {
+				m.t.Fatal(err)
+			}
+			env = append(env, "WINDLASS_MESH_LISTEN_WORKER="+m.addr(9200+n))
+		}
+		p = Start(m.t, name, env, Bin(m.t, "windlassd"), role, "--config", m.config)
+	}
+	m.procs[name] = p
+	return p
+}
+
+// Kill kills a role with SIGKILL and waits until it is gone.
+func (m *Mesh) Kill(name string) { m.t.Helper(); m.procs[name].Kill() }
+
+// Restart kills a role and starts it again.
+func (m *Mesh) Restart(name string) { m.t.Helper(); m.Kill(name); m.Start(name) }
+
+// Process gives a role's process.
+func (m *Mesh) Process(name string) *Process { return m.procs[name] }
+
+// Embedded is a running `windlass up`.
+type Embedded struct {
+	*Process
+	// Client speaks to it.
+	Client *Client
+	// DataDir is its state.
+	DataDir string
+}
+
+// Up starts `windlass up` on a data directory, all ports picked.
+func Up(t testing.TB, dataDir string, env []string, args ...string) *Embedded {
+	t.Helper()
+	all := append([]string{"up", "-o", "json", "--data-dir", dataDir, "--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0",
+		"--temporal-addr", "127.0.0.1:0", "--temporal-ui-addr", "127.0.0.1:0"}, args...)
+	p := Start(t, "windlass up", env, Bin(t, "windlass"), all...)
+	url, _ := p.Ready["url"].(string)
+	return &Embedded{Process: p, Client: NewClient(t, url), DataDir: dataDir}
+}

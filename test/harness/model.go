@@ -1,0 +1,108 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Model is an OpenAI-compatible server whose answers a test scripts, and stops in the middle of where it likes.
+type Model struct {
+	t      testing.TB
+	server *httptest.Server
+
+	mu     sync.Mutex
+	script func(call int, messages []any) Answer
+	calls  int
+}
+
+// Answer is one streamed answer.
+type Answer struct {
+	// Words are sent one chunk each.
+	Words []string
+	// Calls are tool calls, sent after the words.
+	Calls []Call
+	// Stop, when set, is called after each word with the number sent so far; it may block until the test goes on or the
+	// client is gone (done is closed then).
+	Stop func(sent int, done <-chan struct{})
+}
+
+// Call is one tool call of an answer.
+type Call struct {
+	ID, Tool string
+	Args     any
+}
+
+// NewModel starts a server that asks script for each answer; call counts from 1 over all requests.
+func NewModel(t testing.TB, script func(call int, messages []any) Answer) *Model {
+	m := &Model{t: t, script: script}
+	m.server = httptest.NewServer(http.HandlerFunc(m.serve))
+	t.Cleanup(func() { m.server.CloseClientConnections(); m.server.Close() })
+	return m
+}
+
+// URL is the base URL for a provider of kind openai.
+func (m *Model) URL() string { return m.server.URL + "/v1" }
+
+// Calls counts the requests so far.
+func (m *Model) Calls() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.calls
+}
+
+func (m *Model) serve(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasSuffix(r.URL.Path, "/chat/completions") {
+		http.NotFound(w, r)
+		return
+	}
+	var body struct {
+		Messages []any `json:"messages"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	m.mu.Lock()
+	m.calls++
+	call := m.calls
+	m.mu.Unlock()
+	answer := m.script(call, body.Messages)
+
+	w.Header().Set("Content-Type", "text/event-stream")
+	flusher, _ := w.(http.Flusher)
+	send := func(delta JSON, finish any) {
+		chunk, err := json.Marshal(JSON{"id": "c", "object": "chat.completion.chunk", "model": "test", "choices": []any{
+			JSON{"index": 0, "delta": delta, "finish_reason": finish}}})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(w, "data: %s\n\n", chunk)
+		flusher.Flush()
+	}
+	for i, word := range answer.Words {
+		send(JSON{"content": word}, nil)
+		if answer.Stop != nil {
+			answer.Stop(i+1, r.Context().Done())
+		}
+		if r.Context().Err() != nil {
+			return
+		}
+	}
+	finish := "stop"
+	for i, c := range answer.Calls {
+		finish = "tool_calls"
+		args, err := json.Marshal(c.Args)
+		if err != nil {
+			panic(err)
+		}
+		send(JSON{"tool_calls": []any{JSON{"index": i, "id": c.ID, "type": "function", "function": JSON{"name": c.Tool, "arguments": string(args)}}}}, nil)
+	}
+	send(JSON{}, finish)
+	fmt.Fprintf(w, "data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":%d}}\n\ndata: [DONE]\n\n", len(answer.Words)+1)
+	flusher.Flush()
+}

@@ -1,0 +1,146 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// startTimeout bounds how long a program may take until its ready line; only a failing test waits that long.
+const startTimeout = 90 * time.Second
+
+// Process is one running program.
+type Process struct {
+	t    testing.TB
+	name string
+	cmd  *exec.Cmd
+	// Ready is the JSON line that the program printed when it was ready.
+	Ready map[string]any
+
+	done chan struct{}
+	err  error
+	log  *logBuffer
+	// stdin stays open for as long as the process shall live.
+	stdin io.WriteCloser
+}
+
+// Start runs a program and waits for its JSON ready line. It is killed when the test ends. Its environment is env alone.
+func Start(t testing.TB, name string, env []string, path string, args ...string) *Process {
+	t.Helper()
+	p := &Process{t: t, name: name, cmd: exec.Command(path, args...), done: make(chan struct{}), log: &logBuffer{}}
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=halt_on_error=1 exitcode=66"}, env...)
+	p.cmd.Stderr = p.log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	line := make(chan map[string]any, 1)
+	go p.read(out, line)
+	t.Cleanup(p.finish)
+	select {
+	case p.Ready = <-line:
+	case <-p.done:
+		t.Fatalf("%s ended before it was ready (%v):\n%s", name, p.err, p.log.String())
+	case <-time.After(startTimeout):
+		t.Fatalf("%s is not ready:\n%s", name, p.log.String())
+	}
+	return p
+}
+
+func (p *Process) read(out io.Reader, line chan<- map[string]any) {
+	defer close(p.done)
+	sc := bufio.NewScanner(out)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		var ready map[string]any
+		if json.Unmarshal(sc.Bytes(), &ready) == nil && line != nil {
+			line <- ready
+			line = nil
+			continue
+		}
+		p.log.Write(append(sc.Bytes(), '\n'))
+	}
+	p.err = p.cmd.Wait()
+}
+
+// PID is the process's id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Kill ends the process at once, as a power cut would, and waits until it is gone.
+func (p *Process) Kill() {
+	p.t.Helper()
+	p.Signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// Signal sends a signal.
+func (p *Process) Signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatalf("signal %s: %v", p.name, err)
+	}
+}
+
+// Wait waits for the process's end and gives its exit code.
+func (p *Process) Wait() int {
+	<-p.done
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Log is what the process wrote so far, besides its ready line.
+func (p *Process) Log() string { return p.log.String() }
+
+// finish kills what still runs, and fails the test when the race detector spoke.
+func (p *Process) finish() {
+	select {
+	case <-p.done:
+	default:
+		_ = p.cmd.Process.Kill() // it may be gone meanwhile
+		<-p.done
+	}
+	if strings.Contains(p.log.String(), "WARNING: DATA RACE") {
+		p.t.Errorf("%s has a data race", p.name)
+	}
+	if p.t.Failed() {
+		p.t.Logf("--- %s said:\n%s", p.name, p.log.tail(60))
+	}
+}
+
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// String gives all of it.
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *logBuffer) tail(n int) string {
+	lines := strings.Split(strings.TrimSpace(l.String()), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

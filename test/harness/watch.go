@@ -1,0 +1,220 @@
+package harness
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Event is one SSE frame of a turn or session.
+type Event struct {
+	// ID is the frame's id, the cursor after it.
+	ID string
+	// Seq is 0 for frames that are no event of the journal or of a message.
+	Seq     int    `json:"seq"`
+	Delta   int    `json:"delta"`
+	Type    string `json:"type"`
+	TurnID  string `json:"turn_id"`
+	Step    string `json:"step"`
+	Attempt int    `json:"attempt"`
+	TraceID string `json:"trace_id"`
+	Data    JSON   `json:"data"`
+}
+
+// Durable reports whether the event is in the journal.
+func (e Event) Durable() bool {
+	switch e.Type {
+	case "message.delta", "reasoning.delta", "tool_call.arguments.delta", "tool_call.progress":
+		return false
+	}
+	return true
+}
+
+// Watcher follows a stream, reconnects with its cursor whenever the stream breaks, and keeps every event it got.
+type Watcher struct {
+	c      *Client
+	path   string
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	changed chan struct{}
+	events  []Event
+	cursor  string
+	// Connects counts the connections made.
+	connects int
+	cut      context.CancelFunc
+}
+
+// Watch follows a path such as "/v1/turns/trn_1/events" until its end or the test's.
+func (c *Client) Watch(path string) *Watcher {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	w := &Watcher{c: c, path: path, cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
+	go w.run(ctx)
+	c.t.Cleanup(func() { cancel(); <-w.done })
+	return w
+}
+
+func (w *Watcher) run(ctx context.Context) {
+	defer close(w.done)
+	for ctx.Err() == nil {
+		if over := w.connect(ctx); over {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// connect follows one connection; true means that the stream is over for good.
+func (w *Watcher) connect(ctx context.Context) bool {
+	ctx, cut := context.WithCancel(ctx)
+	defer cut()
+	req, err := http.NewRequestWithContext(ctx, "GET", w.c.Base+w.path, nil)
+	if err != nil {
+		return true
+	}
+	w.mu.Lock()
+	if w.cursor != "" {
+		req.Header.Set("Last-Event-ID", w.cursor)
+	}
+	w.connects++
+	w.cut = cut
+	w.mu.Unlock()
+	resp, err := w.c.HTTP.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNoContent {
+		return true
+	}
+	if resp.StatusCode != http.StatusOK {
+		return false
+	}
+	return w.read(bufio.NewReader(resp.Body))
+}
+
+func (w *Watcher) read(r *bufio.Reader) (over bool) {
+	var id, event, data string
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return false // an unfinished frame does not count
+		}
+		line = strings.TrimRight(line, "\r\n")
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "":
+			if event == "end" {
+				return true
+			}
+			if data != "" && event != "error-status" {
+				w.add(id, data)
+			}
+			id, event, data = "", "", ""
+		case name == "id":
+			id = value
+		case name == "event":
+			event = value
+		case name == "data":
+			data += value
+		}
+	}
+}
+
+func (w *Watcher) add(id, data string) {
+	var e Event
+	if err := json.Unmarshal([]byte(data), &e); err != nil {
+		e.Type = "unreadable: " + err.Error()
+	}
+	e.ID = id
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, e)
+	if id != "" {
+		w.cursor = id
+	}
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// Cut breaks the present connection; the watcher reconnects with its cursor.
+func (w *Watcher) Cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cut != nil {
+		w.cut()
+	}
+}
+
+// Events gives what came so far.
+func (w *Watcher) Events() []Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]Event(nil), w.events...)
+}
+
+// Connects counts the connections made so far.
+func (w *Watcher) Connects() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.connects
+}
+
+// Until waits for an event that fits, and gives it.
+func (w *Watcher) Until(what string, fits func(Event) bool) Event {
+	w.c.t.Helper()
+	deadline := time.After(90 * time.Second)
+	for seen := 0; ; {
+		w.mu.Lock()
+		events, changed := w.events, w.changed
+		w.mu.Unlock()
+		for ; seen < len(events); seen++ {
+			if fits(events[seen]) {
+				return events[seen]
+			}
+		}
+		select {
+		case <-changed:
+		case <-w.done:
+			w.c.t.Fatalf("the stream ended without %s; it had:\n%s", what, w.Summary())
+		case <-deadline:
+			w.c.t.Fatalf("no %s came; there were:\n%s", what, w.Summary())
+		}
+	}
+}
+
+// UntilType waits for an event of a type.
+func (w *Watcher) UntilType(typ string) Event {
+	w.c.t.Helper()
+	return w.Until(typ, func(e Event) bool { return e.Type == typ })
+}
+
+// End waits for the stream's own end.
+func (w *Watcher) End() []Event {
+	w.c.t.Helper()
+	select {
+	case <-w.done:
+	case <-time.After(90 * time.Second):
+		w.c.t.Fatalf("the stream does not end; there were:\n%s", w.Summary())
+	}
+	return w.Events()
+}
+
+// Summary lists ids and types, for failures.
+func (w *Watcher) Summary() string {
+	var b strings.Builder
+	for _, e := range w.Events() {
+		fmt.Fprintf(&b, "%s %s step=%s attempt=%d delta=%d\n", e.ID, e.Type, e.Step, e.Attempt, e.Delta)
+	}
+	return b.String()
+}
