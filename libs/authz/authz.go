@@ -1,0 +1,169 @@
+// Package authz answers a server's question "may this principal do that" from a short-lived copy of what the policy
+// service says, so that a call costs no round trip and a restart of policy is not felt.
+package authz
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+)
+
+// Config bounds what an Authorizer keeps. The zero value takes the defaults.
+type Config struct {
+	// MaxAge is how long an answer is good when policy does not say; 0 = 2 s.
+	MaxAge time.Duration
+	// MaxStale is how long after that an answer still serves while policy is away; 0 = 30 s.
+	MaxStale time.Duration
+	// Timeout bounds one question to policy; 0 = 3 s.
+	Timeout time.Duration
+	// Entries bounds the number of principals remembered; 0 = 4096.
+	Entries int
+}
+
+// retryEvery is how often policy is asked again for one principal while it is away.
+const retryEvery = 500 * time.Millisecond
+
+// denialsInFlight bounds the refusals on their way to policy; more are dropped.
+const denialsInFlight = 16
+
+// Authorizer implements rpc.Authorizer over a policy client. Safe for concurrent use.
+type Authorizer struct {
+	cfg     Config
+	client  policyv1.PolicyServiceClient
+	entries *lru.Cache[string, entry]
+	asking  singleflight.Group
+	denials chan struct{}
+	now     func() time.Time
+}
+
+// entry is what policy said about one principal. Entries are replaced, never changed.
+type entry struct {
+	permissions Permissions
+	fresh       time.Time // ask again after this
+	stale       time.Time // of no use after this
+}
+
+// New makes an authorizer that asks through client, which must call as the server's own role.
+func New(client policyv1.PolicyServiceClient, cfg Config) *Authorizer {
+	cfg.MaxAge = orDefault(cfg.MaxAge, 2*time.Second)
+	cfg.MaxStale = orDefault(cfg.MaxStale, 30*time.Second)
+	cfg.Timeout = orDefault(cfg.Timeout, 3*time.Second)
+	if cfg.Entries <= 0 {
+		cfg.Entries = 4096
+	}
+	entries, err := lru.New[string, entry](cfg.Entries)
+	if err != nil {
+		panic(fmt.Sprintf("authz: a cache of %d entries: %v", cfg.Entries, err)) // only for a size below 1
+	}
+	return &Authorizer{cfg: cfg, client: client, entries: entries, denials: make(chan struct{}, denialsInFlight), now: time.Now}
+}
+
+func orDefault(d, def time.Duration) time.Duration {
+	if d <= 0 {
+		return def
+	}
+	return d
+}
+
+// Allow reports whether the principal holds the permission. UNAVAILABLE when policy cannot be asked and nothing recent
+// is known; the context's own error when it ends first.
+func (a *Authorizer) Allow(ctx context.Context, p *policyv1.Principal, permission string) (bool, error) {
+	key, err := keyOf(p)
+	if err != nil {
+		return false, err
+	}
+	known, ok := a.entries.Get(key)
+	if ok && a.now().Before(known.fresh) {
+		return known.permissions.Allow(permission), nil
+	}
+	found, err := a.ask(ctx, key, p)
+	if err != nil {
+		return false, err
+	}
+	return found.permissions.Allow(permission), nil
+}
+
+// ask joins the question that is under way for this principal, or begins one. The question is not bound to one caller's
+// patience: others wait for the same answer.
+func (a *Authorizer) ask(ctx context.Context, key string, p *policyv1.Principal) (entry, error) {
+	answer := a.asking.DoChan(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.Timeout)
+		defer cancel()
+		return a.refresh(ctx, key, p)
+	})
+	select {
+	case r := <-answer:
+		if r.Err != nil {
+			return entry{}, r.Err
+		}
+		found, ok := r.Val.(entry)
+		if !ok {
+			return entry{}, errors.New("authz: foreign value in the singleflight group")
+		}
+		return found, nil
+	case <-ctx.Done():
+		return entry{}, ctx.Err()
+	}
+}
+
+func (a *Authorizer) refresh(ctx context.Context, key string, p *policyv1.Principal) (entry, error) {
+	known, ok := a.entries.Get(key)
+	if ok && a.now().Before(known.fresh) {
+		return known, nil // another question was answered just before this one began
+	}
+	resp, err := a.client.GetPermissions(ctx, &policyv1.GetPermissionsRequest{Principal: p})
+	now := a.now()
+	if err != nil {
+		if !ok || !now.Before(known.stale) {
+			return entry{}, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy cannot be asked now").Cause(err)
+		}
+		known.fresh = now.Add(retryEvery)
+		a.entries.Add(key, known)
+		return known, nil
+	}
+	age := a.cfg.MaxAge
+	if ms := resp.GetMaxAgeMs(); ms > 0 {
+		age = time.Duration(ms) * time.Millisecond
+	}
+	fresh := now.Add(age)
+	found := entry{permissions: Parse(resp.GetPermissions()), fresh: fresh, stale: fresh.Add(a.cfg.MaxStale)}
+	a.entries.Add(key, found)
+	return found, nil
+}
+
+// RecordDenied tells policy of a refusal, in the background and at best effort: it never blocks, and when many are on
+// their way already it drops this one.
+func (a *Authorizer) RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string) {
+	select {
+	case a.denials <- struct{}{}:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.Timeout)
+	go func() {
+		defer func() { <-a.denials }()
+		defer cancel()
+		// The caller was refused whether or not this is kept; policy logs what it cannot store.
+		_, _ = a.client.RecordDenial(ctx, &policyv1.RecordDenialRequest{Principal: p, Permission: permission, Method: method})
+	}()
+}
+
+// keyOf is a digest of all that policy may look at.
+func keyOf(p *policyv1.Principal) (string, error) {
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
+	if err != nil {
+		return "", fmt.Errorf("encode principal: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return string(sum[:]), nil
+}

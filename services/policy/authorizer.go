@@ -1,0 +1,44 @@
+package policy
+
+import (
+	"context"
+	"time"
+
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+)
+
+// recordTimeout bounds the writing of one refusal.
+const recordTimeout = 3 * time.Second
+
+// Authorizer implements rpc.Authorizer for the policy role itself, over its own rules and without a network.
+type Authorizer struct {
+	service *Service
+	slots   chan struct{}
+}
+
+// Authorizer gives the authorizer of this process's policy server.
+func (s *Service) Authorizer() *Authorizer {
+	return &Authorizer{service: s, slots: make(chan struct{}, 8)}
+}
+
+// Allow reports whether the rules give the permission. The error is always nil.
+func (a *Authorizer) Allow(ctx context.Context, p *policyv1.Principal, permission string) (bool, error) {
+	return a.service.engine.Allow(ctx, p, permission)
+}
+
+// RecordDenied keeps a refusal in the background; it never blocks, and drops the refusal when many are under way.
+func (a *Authorizer) RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string) {
+	select {
+	case a.slots <- struct{}{}:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	go func() {
+		defer func() { <-a.slots }()
+		defer cancel()
+		if _, err := a.service.denials.record(ctx, p, permission, method); err != nil {
+			a.service.log.WarnContext(ctx, "refusal not recorded", "permission", permission, "method", method, "error", err)
+		}
+	}()
+}

@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/policy/store"
+)
+
+func toProto(d store.Decision) *policyv1.Decision {
+	return &policyv1.Decision{
+		Id: d.ID, CreateTime: timestamppb.New(d.Time), Subject: d.Subject, Kind: d.Kind, Resource: d.Resource,
+		Allowed: d.Allowed, Reason: d.Reason, Rule: d.Rule, TurnId: d.TurnID, CallId: d.CallID, ArgumentsHash: d.ArgumentsHash,
+	}
+}
+
+// tenant gives where a decision about the principal is kept.
+func tenant(p *policyv1.Principal) string {
+	if t := p.GetTenant(); t != "" {
+		return t
+	}
+	return authn.DefaultTenant
+}
+
+// effectName gives "read", "idempotent", "once", or "" when the effect is not known.
+func effectName(e turnv1.EffectClass) string {
+	if e == turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED {
+		return ""
+	}
+	return strings.ToLower(strings.TrimPrefix(e.String(), "EFFECT_CLASS_"))
+}
+
+func badToken(err error) *fault.Error {
+	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_PAGE_TOKEN, "page_token is damaged or belongs to another list").
+		Hint("Start again from the first page.").Cause(err)
+}
+
+// now is the time as the database keeps it.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,70 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/policy/store"
+)
+
+// recentDenials bounds the refusals remembered for merging.
+const recentDenials = 4096
+
+// denials records refused RPCs without letting a caller fill the database: the same refusal again within a second is the
+// same decision, and all refusals together are rate limited.
+type denials struct {
+	store  store.Store
+	limit  *rate.Limiter
+	now    func() time.Time
+	mu     sync.Mutex
+	recent *lru.Cache[denialKey, store.Decision]
+}
+
+type denialKey struct{ tenant, subject, permission, method string }
+
+func newDenials(s store.Store, limit *rate.Limiter, clock func() time.Time) (*denials, error) {
+	recent, err := lru.New[denialKey, store.Decision](recentDenials)
+	if err != nil {
+		return nil, fmt.Errorf("make cache of denials: %w", err)
+	}
+	return &denials{store: s, limit: limit, now: clock, recent: recent}, nil
+}
+
+// record stores the refusal, or gives the one stored within the last second. RATE_LIMITED when there are too many.
+func (d *denials) record(ctx context.Context, p *policyv1.Principal, permission, method string) (store.Decision, error) {
+	at := d.now().UTC().Truncate(time.Microsecond)
+	key := denialKey{tenant(p), p.GetSubject(), permission, method}
+	made := store.Decision{
+		Tenant: key.tenant, ID: ids.New(ids.Decision), Time: at, Subject: key.subject, Kind: store.Permission,
+		Resource: permission, Method: method, Reason: fmt.Sprintf("no rule gives permission %q to %q", permission, key.subject),
+	}
+	d.mu.Lock()
+	if last, ok := d.recent.Get(key); ok && at.Sub(last.Time) < time.Second {
+		d.mu.Unlock()
+		return last, nil
+	}
+	if !d.limit.AllowN(at, 1) {
+		d.mu.Unlock()
+		return store.Decision{}, fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED,
+			"too many refusals to record them all").RetryAfter(time.Second)
+	}
+	d.recent.Add(key, made)
+	d.mu.Unlock()
+	if err := d.store.Add(ctx, made); err != nil {
+		d.mu.Lock()
+		d.recent.Remove(key)
+		d.mu.Unlock()
+		return store.Decision{}, err
+	}
+	return made, nil
+}

@@ -1,0 +1,124 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/windlass-dev/windlass/libs/authz"
+	"github.com/windlass-dev/windlass/libs/glob"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+)
+
+// Engine evaluates rules. It never changes after New and is safe for concurrent use.
+type Engine struct {
+	users    []Rule
+	services []Rule
+}
+
+// Verdict is an answer with its reason.
+type Verdict struct {
+	// Allowed is the answer.
+	Allowed bool
+	// Rule is the name of the rule that decided, empty when none did.
+	Rule string
+	// Reason says why, for people.
+	Reason string
+}
+
+// NewEngine checks the rules; the error names the wrong rule.
+func NewEngine(cfg Config) (*Engine, error) {
+	names := map[string]bool{}
+	for _, r := range append(append([]Rule(nil), cfg.Rules...), cfg.ServiceRules...) {
+		switch {
+		case r.Name == "":
+			return nil, errors.New("policy: a rule has no name")
+		case names[r.Name]:
+			return nil, fmt.Errorf("policy: rule %q is there twice", r.Name)
+		case len(r.Subjects) == 0 && len(r.Roles) == 0:
+			return nil, fmt.Errorf(`policy: rule %q speaks of nobody: give subjects or roles ("*" for all)`, r.Name)
+		case len(r.Permissions) == 0 && len(r.Tools) == 0:
+			return nil, fmt.Errorf("policy: rule %q says nothing: give permissions or tools", r.Name)
+		}
+		names[r.Name] = true
+	}
+	return &Engine{users: cfg.Rules, services: cfg.ServiceRules}, nil
+}
+
+// Permissions gives the globs of what the principal may do, with "!" before those that are taken away. It is empty for one
+// that no rule speaks of.
+func (e *Engine) Permissions(p *policyv1.Principal) []string {
+	var globs []string
+	for _, r := range e.about(p) {
+		for _, g := range r.Permissions {
+			if r.Deny {
+				g = "!" + g
+			}
+			globs = append(globs, g)
+		}
+	}
+	return globs
+}
+
+// Tool decides whether the principal may call the tool.
+func (e *Engine) Tool(p *policyv1.Principal, tool string) Verdict {
+	var allowed *Rule
+	for _, r := range e.about(p) {
+		if !glob.Any(r.Tools, tool) {
+			continue
+		}
+		if r.Deny {
+			return Verdict{Rule: r.Name, Reason: fmt.Sprintf("rule %q denies tool %q to %q", r.Name, tool, p.GetSubject())}
+		}
+		if allowed == nil {
+			allowed = &r
+		}
+	}
+	if allowed == nil {
+		return Verdict{Reason: fmt.Sprintf("no rule allows tool %q to %q", tool, p.GetSubject())}
+	}
+	return Verdict{Allowed: true, Rule: allowed.Name, Reason: fmt.Sprintf("rule %q allows tool %q", allowed.Name, tool)}
+}
+
+// Allow reports whether the principal holds the permission. With RecordDenied of Service it makes an rpc.Authorizer for
+// the policy role, which cannot ask itself over the network. The error is always nil.
+func (e *Engine) Allow(_ context.Context, p *policyv1.Principal, permission string) (bool, error) {
+	return authz.Parse(e.Permissions(p)).Allow(permission), nil
+}
+
+// about gives the rules that speak of the principal. Roles of the mesh and users have separate rules, so that a user's token
+// that claims the role "worker" is not taken for the worker.
+func (e *Engine) about(p *policyv1.Principal) []Rule {
+	var rules []Rule
+	roles := p.GetRoles()
+	switch p.GetKind() {
+	case policyv1.PrincipalKind_PRINCIPAL_KIND_USER:
+		rules = e.users
+	case policyv1.PrincipalKind_PRINCIPAL_KIND_SERVICE:
+		rules, roles = e.services, []string{p.GetSubject()}
+	case policyv1.PrincipalKind_PRINCIPAL_KIND_UNSPECIFIED:
+		return nil
+	}
+	var found []Rule
+	for _, r := range rules {
+		if r.speaksOf(p.GetSubject(), roles) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+func (r Rule) speaksOf(subject string, roles []string) bool {
+	if len(r.Subjects) > 0 && !glob.Any(r.Subjects, subject) {
+		return false
+	}
+	if len(r.Roles) == 0 {
+		return true
+	}
+	for _, role := range roles {
+		if glob.Any(r.Roles, role) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,153 @@
+// Package policy decides who may do what, from rules in its configuration, and keeps each answer.
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/policy/store"
+)
+
+// Deps is what the service needs; all fields are required.
+type Deps struct {
+	// DB is the service's own database. New brings its schema up to date.
+	DB *sqldb.DB
+	// Log gets what went wrong on our side.
+	Log *slog.Logger
+}
+
+// Service implements PolicyService. Safe for concurrent use.
+type Service struct {
+	policyv1.UnimplementedPolicyServiceServer
+
+	engine  *Engine
+	maxAge  time.Duration
+	store   store.Store
+	denials *denials
+	log     *slog.Logger
+}
+
+// New checks configuration and dependencies, brings the tables up to date and makes the service.
+func New(cfg Config, deps Deps) (*Service, error) {
+	if deps.DB == nil || deps.Log == nil {
+		return nil, errors.New("policy needs DB and Log")
+	}
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	engine, err := NewEngine(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Migrate(context.Background(), deps.DB); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	s := &Service{engine: engine, maxAge: cfg.PermissionsMaxAge, store: store.New(deps.DB), log: deps.Log}
+	limit := rate.NewLimiter(rate.Limit(cfg.DenialsPerSecond), cfg.DenialsPerSecond)
+	if s.denials, err = newDenials(s.store, limit, time.Now); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Register adds the service to a server.
+func (s *Service) Register(r grpc.ServiceRegistrar) { policyv1.RegisterPolicyServiceServer(r, s) }
+
+// Engine gives the rules in force.
+func (s *Service) Engine() *Engine { return s.engine }
+
+// GetPermissions implements PolicyService.
+func (s *Service) GetPermissions(_ context.Context, req *policyv1.GetPermissionsRequest) (*policyv1.GetPermissionsResponse, error) {
+	return &policyv1.GetPermissionsResponse{
+		Permissions: s.engine.Permissions(req.GetPrincipal()), MaxAgeMs: int32(s.maxAge.Milliseconds()),
+	}, nil
+}
+
+// DecideTool implements PolicyService.
+func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolRequest) (*policyv1.Decision, error) {
+	p := req.GetPrincipal()
+	v := s.engine.Tool(p, req.GetTool())
+	d := store.Decision{
+		Tenant: tenant(p), ID: ids.New(ids.Decision), Time: now(), Subject: p.GetSubject(),
+		Kind: store.Tool, Resource: req.GetTool(), Allowed: v.Allowed, Rule: v.Rule, Reason: v.Reason,
+		Source: req.GetSource(), Effect: effectName(req.GetEffect()), ArgumentsHash: req.GetArgumentsHash(),
+		TurnID: req.GetTurnId(), CallID: req.GetCallId(),
+	}
+	if err := s.store.Add(ctx, d); err != nil {
+		return nil, err
+	}
+	return toProto(d), nil
+}
+
+// FilterTools implements PolicyService.
+func (s *Service) FilterTools(_ context.Context, req *policyv1.FilterToolsRequest) (*policyv1.FilterToolsResponse, error) {
+	resp := &policyv1.FilterToolsResponse{}
+	for _, tool := range req.GetTools() {
+		if s.engine.Tool(req.GetPrincipal(), tool).Allowed {
+			resp.Tools = append(resp.Tools, tool)
+		}
+	}
+	return resp, nil
+}
+
+// RecordDenial implements PolicyService.
+func (s *Service) RecordDenial(ctx context.Context, req *policyv1.RecordDenialRequest) (*policyv1.Decision, error) {
+	d, err := s.denials.record(ctx, req.GetPrincipal(), req.GetPermission(), req.GetMethod())
+	if err != nil {
+		return nil, err
+	}
+	return toProto(d), nil
+}
+
+// ListDecisions implements PolicyService.
+func (s *Service) ListDecisions(ctx context.Context, req *policyv1.ListDecisionsRequest) (*policyv1.ListDecisionsResponse, error) {
+	size, err := page.Size(req.GetPageSize(), 50, 1000)
+	if err != nil {
+		return nil, fault.Invalid("page_size", "%v", err)
+	}
+	f := store.Filter{TurnID: req.GetTurnId(), DeniedOnly: req.GetDeniedOnly()}
+	list := fmt.Sprintf("decisions|turn=%s|denied=%t", f.TurnID, f.DeniedOnly)
+	var after store.Cursor
+	if err := page.Decode(list, req.GetPageToken(), &after); err != nil {
+		return nil, badToken(err)
+	}
+	found, err := s.store.List(ctx, authn.Tenant(ctx), f, after, size+1)
+	if err != nil {
+		return nil, fmt.Errorf("list decisions: %w", err)
+	}
+	resp := &policyv1.ListDecisionsResponse{}
+	if len(found) > size {
+		found = found[:size]
+		last := found[size-1]
+		resp.NextPageToken = page.Encode(list, store.Cursor{Micros: sqldb.Micros(last.Time), ID: last.ID})
+	}
+	for _, d := range found {
+		resp.Decisions = append(resp.Decisions, toProto(d))
+	}
+	return resp, nil
+}
+
+// GetDecision implements PolicyService.
+func (s *Service) GetDecision(ctx context.Context, req *policyv1.GetDecisionRequest) (*policyv1.Decision, error) {
+	d, err := s.store.Get(ctx, authn.Tenant(ctx), req.GetDecisionId())
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fault.NotFound("there is no decision %q", req.GetDecisionId())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get decision: %w", err)
+	}
+	return toProto(d), nil
+}

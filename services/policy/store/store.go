@@ -1,0 +1,129 @@
+// Package store keeps policy decisions.
+package store
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Kinds of decisions.
+const (
+	// Tool is a decision on a tool call.
+	Tool = "tool"
+	// Permission is a refused RPC.
+	Permission = "permission"
+)
+
+// ErrNotFound means that there is no such decision in the tenant.
+var ErrNotFound = sqldb.ErrNotFound
+
+// Decision is one recorded answer.
+type Decision struct {
+	// Tenant and ID name it.
+	Tenant, ID string
+	// Time is when it was made, to the microsecond.
+	Time time.Time
+	// Subject asked.
+	Subject string
+	// Kind is Tool or Permission; Resource the tool or permission asked about, Method the RPC where one was refused.
+	Kind, Resource, Method string
+	// Allowed is the answer, Rule the rule that gave it, Reason the text for people.
+	Allowed      bool
+	Rule, Reason string
+	// Source, Effect, ArgumentsHash, TurnID and CallID describe a tool call.
+	Source, Effect, ArgumentsHash, TurnID, CallID string
+}
+
+// Cursor is a place in the list: after this decision.
+type Cursor struct {
+	// Micros is the decision's time.
+	Micros int64 `json:"t"`
+	// ID is its id.
+	ID string `json:"i"`
+}
+
+// Filter narrows the list.
+type Filter struct {
+	// TurnID keeps one turn's decisions; empty = all.
+	TurnID string
+	// DeniedOnly keeps refusals.
+	DeniedOnly bool
+}
+
+// Store keeps decisions. Errors of the database are those of libs/sqldb.
+type Store interface {
+	// Add commits a decision before it returns.
+	Add(ctx context.Context, d Decision) error
+	// Get reads one; ErrNotFound when the tenant has none with this id.
+	Get(ctx context.Context, tenant, id string) (Decision, error)
+	// List gives at most limit decisions after the cursor, newest first; the zero cursor is the start.
+	List(ctx context.Context, tenant string, f Filter, after Cursor, limit int) ([]Decision, error)
+}
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrate brings the schema up to date.
+func Migrate(ctx context.Context, db *sqldb.DB) error {
+	return db.Migrate(ctx, migrations, "migrations")
+}
+
+// New gives the store in a database that Migrate has prepared.
+func New(db *sqldb.DB) Store { return sqlStore{db} }
+
+type sqlStore struct{ db *sqldb.DB }
+
+const columns = `tenant, id, created_us, subject, kind, resource, method, allowed, rule, reason, source, effect, arguments_hash, turn_id, call_id`
+
+func (s sqlStore) Add(ctx context.Context, d Decision) error {
+	err := s.db.Write(ctx, func(tx sqldb.Tx) error {
+		return sqldb.ExecOne(ctx, tx, `INSERT INTO decisions (`+columns+`)
+			VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15)`,
+			d.Tenant, d.ID, sqldb.Micros(d.Time), d.Subject, d.Kind, d.Resource, d.Method, d.Allowed, d.Rule, d.Reason,
+			d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID)
+	})
+	if err != nil {
+		return fmt.Errorf("record decision: %w", err)
+	}
+	return nil
+}
+
+func (s sqlStore) Get(ctx context.Context, tenant, id string) (Decision, error) {
+	return sqldb.One(ctx, s.db.Reader(), scan, `SELECT `+columns+` FROM decisions WHERE tenant = $1 AND id = $2`, tenant, id)
+}
+
+func (s sqlStore) List(ctx context.Context, tenant string, f Filter, after Cursor, limit int) ([]Decision, error) {
+	query := `SELECT ` + columns + ` FROM decisions WHERE tenant = $1`
+	args := []any{tenant}
+	and := func(text string, values ...any) {
+		places := make([]any, len(values))
+		for i := range values {
+			places[i] = len(args) + i + 1
+		}
+		query += fmt.Sprintf(" AND "+text, places...)
+		args = append(args, values...)
+	}
+	if f.TurnID != "" {
+		and("turn_id = $%d", f.TurnID)
+	}
+	if f.DeniedOnly {
+		and("allowed = $%d", false)
+	}
+	if after != (Cursor{}) {
+		and("(created_us, id) < ($%d, $%d)", after.Micros, after.ID)
+	}
+	query += fmt.Sprintf(" ORDER BY created_us DESC, id DESC LIMIT $%d", len(args)+1)
+	return sqldb.All(ctx, s.db.Reader(), scan, query, append(args, limit)...)
+}
+
+func scan(row sqldb.Scanner) (d Decision, err error) {
+	var us int64
+	err = row.Scan(&d.Tenant, &d.ID, &us, &d.Subject, &d.Kind, &d.Resource, &d.Method, &d.Allowed, &d.Rule, &d.Reason,
+		&d.Source, &d.Effect, &d.ArgumentsHash, &d.TurnID, &d.CallID)
+	d.Time = sqldb.Time(us)
+	return d, err
+}
