@@ -1,0 +1,97 @@
+// Package builtin holds the tools of the mesh itself. They change nothing outside.
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Version of the built-in tools, shown as the source's server version.
+const Version = "windlass mesh 1"
+
+// Tool is one built-in tool.
+type Tool struct {
+	// Name is its own name, Title and Description are for people and models.
+	Name, Title, Description string
+	// Raw is its definition in the form of MCP, InputSchema the schema in it.
+	Raw, InputSchema []byte
+
+	run func(args map[string]any, now time.Time) (string, error)
+}
+
+// definition is what Raw holds.
+type definition struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+	Annotations annotations     `json:"annotations"`
+}
+
+type annotations struct {
+	ReadOnlyHint bool `json:"readOnlyHint"`
+}
+
+// Tools are the built-in tools; now is the clock they tell, time.Now outside tests.
+type Tools struct{ now func() time.Time }
+
+// New makes the tools.
+func New(now func() time.Time) Tools { return Tools{now} }
+
+// List gives the tools by name.
+func (Tools) List() ([]Tool, error) {
+	all := []Tool{
+		{
+			Name: "current_time", Title: "Current time",
+			Description: "Tells the current date and time, in UTC or in a time zone.",
+			InputSchema: []byte(`{"type":"object","properties":{"time_zone":{"type":"string","description":"IANA time zone, for example Europe/Oslo; UTC when left out"}},"additionalProperties":false}`),
+			run:         currentTime,
+		},
+		{
+			Name: "uuid", Title: "New UUID",
+			Description: "Makes a fresh random UUID (version 4).",
+			InputSchema: []byte(`{"type":"object","properties":{},"additionalProperties":false}`),
+			run:         func(map[string]any, time.Time) (string, error) { return uuid.NewString(), nil },
+		},
+	}
+	for i, t := range all {
+		raw, err := json.Marshal(definition{t.Name, t.Title, t.Description, t.InputSchema, annotations{ReadOnlyHint: true}})
+		if err != nil {
+			return nil, fmt.Errorf("encode tool %s: %w", t.Name, err)
+		}
+		all[i].Raw = raw
+	}
+	return all, nil
+}
+
+// Call runs a tool. An error is the tool's answer for the model, as text; false means that there is no such tool.
+func (ts Tools) Call(_ context.Context, name string, args map[string]any) (text string, found bool, err error) {
+	all, err := ts.List()
+	if err != nil {
+		return "", false, err
+	}
+	for _, t := range all {
+		if t.Name == name {
+			text, err := t.run(args, ts.now())
+			return text, true, err
+		}
+	}
+	return "", false, nil
+}
+
+func currentTime(args map[string]any, now time.Time) (string, error) {
+	zone, _ := args["time_zone"].(string) // the schema has checked the type
+	if zone == "" {
+		zone = "UTC"
+	}
+	place, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" {
+		return "", fmt.Errorf("unknown time zone %q: use an IANA name such as Europe/Oslo", zone)
+	}
+	at := now.In(place)
+	return at.Format("2006-01-02T15:04:05Z07:00") + " (" + at.Weekday().String() + ", " + zone + ")", nil
+}

@@ -1,0 +1,178 @@
+// Package canon reads and writes the arguments of tool calls: one JSON object, with one canonical form for hashing.
+package canon
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Object is a parsed JSON object. Numbers keep their text, so that nothing is lost on the way to the tool.
+type Object map[string]any
+
+// Parse reads one JSON object. Empty text is an empty object, as models write that for tools without parameters. The error
+// says what is wrong and where, for a model to read.
+func Parse(text []byte) (Object, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return Object{}, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, explain(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("there is more text after the JSON value, at byte %d", dec.InputOffset())
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("not a JSON object but %s", kind(v))
+	}
+	return object, nil
+}
+
+func explain(err error) error {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("not valid JSON at byte %d: %s", syntax.Offset, syntax.Error())
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return errors.New("not valid JSON: it ends too early")
+	default:
+		return fmt.Errorf("not valid JSON: %w", err)
+	}
+}
+
+func kind(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case []any:
+		return "an array"
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	default:
+		return "a number"
+	}
+}
+
+// JSON writes the object with sorted keys and every number as it came. What was validated is what is sent: a key that came
+// twice is there once.
+func (o Object) JSON() []byte { return appendValue(nil, map[string]any(o), literal) }
+
+// Hash is SHA-256, hex, over the canonical form of RFC 8785. Integers beyond what a float64 holds keep their digits
+// instead of being rounded, so that two big ids never look alike.
+func (o Object) Hash() string {
+	sum := sha256.Sum256(appendValue(nil, map[string]any(o), canonical))
+	return hex.EncodeToString(sum[:])
+}
+
+func appendValue(out []byte, v any, number func(json.Number) string) []byte {
+	switch v := v.(type) {
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		slices.SortFunc(keys, compareUTF16)
+		out = append(out, '{')
+		for i, k := range keys {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(appendString(out, k), ':')
+			out = appendValue(out, v[k], number)
+		}
+		return append(out, '}')
+	case []any:
+		out = append(out, '[')
+		for i, e := range v {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = appendValue(out, e, number)
+		}
+		return append(out, ']')
+	case json.Number:
+		return append(out, number(v)...)
+	case string:
+		return appendString(out, v)
+	case bool:
+		return strconv.AppendBool(out, v)
+	default:
+		return append(out, "null"...)
+	}
+}
+
+// compareUTF16 orders keys as RFC 8785 asks: by UTF-16 code units, which differs from byte order beyond U+FFFF.
+func compareUTF16(a, b string) int {
+	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
+}
+
+// appendString escapes no more than JSON demands.
+func appendString(out []byte, s string) []byte {
+	const hexDigits = "0123456789abcdef"
+	out = append(out, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			out = append(out, '\\', byte(r))
+		case r == '\b':
+			out = append(out, '\\', 'b')
+		case r == '\f':
+			out = append(out, '\\', 'f')
+		case r == '\n':
+			out = append(out, '\\', 'n')
+		case r == '\r':
+			out = append(out, '\\', 'r')
+		case r == '\t':
+			out = append(out, '\\', 't')
+		case r < 0x20:
+			out = append(out, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
+		default:
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return append(out, '"')
+}
+
+func literal(n json.Number) string { return n.String() }
+
+// canonical writes a number as ECMAScript does, so that 1, 1.0 and 1e0 are the same.
+func canonical(n json.Number) string {
+	if isInteger(n.String()) && n != "-0" {
+		return n.String()
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return n.String() // out of a float64's range
+	}
+	if f == 0 {
+		return "0"
+	}
+	text, err := json.Marshal(f) // encoding/json writes floats the way ECMAScript does
+	if err != nil {
+		return n.String()
+	}
+	return string(text)
+}
+
+func isInteger(s string) bool {
+	for i := range len(s) {
+		if (s[i] < '0' || s[i] > '9') && (i > 0 || s[i] != '-') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,121 @@
+package registry
+
+import (
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/api/annotations"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+func sourceFromProto(p *registryv1.Source) store.Source {
+	s := store.Source{Name: p.GetName(), Kind: p.GetKind(), Disabled: p.GetDisabled(), Spec: store.Spec{
+		URL: strings.TrimSpace(p.GetUrl()), Command: p.GetCommand(), Env: p.GetEnv(), Dir: p.GetDir(), Headers: p.GetHeaders(),
+		Transport: p.GetTransport(), CallTimeout: p.GetCallTimeoutSeconds(), Labels: p.GetLabels(),
+	}}
+	for tool, effect := range p.GetEffects() {
+		if s.Spec.Effects == nil {
+			s.Spec.Effects = map[string]store.Effect{}
+		}
+		s.Spec.Effects[tool] = store.Effect(effect)
+	}
+	return s
+}
+
+func sourceToProto(s store.Source) *registryv1.Source {
+	p := &registryv1.Source{
+		Id: s.ID, Name: s.Name, Kind: s.Kind, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir,
+		Headers: s.Spec.Headers, Transport: s.Spec.Transport, Disabled: s.Disabled, CallTimeoutSeconds: s.Spec.CallTimeout,
+		Labels: s.Spec.Labels, State: s.State, LastError: s.LastError, SyncTime: timestamp(s.SyncTime), ToolCount: uint32(s.ToolCount),
+		ServerVersion: s.ServerVersion, ProtocolVersion: s.ProtocolVersion, CreateTime: timestamp(s.CreateTime),
+		UpdateTime: timestamp(s.UpdateTime), Revision: s.Revision,
+	}
+	for tool, effect := range s.Spec.Effects {
+		if p.Effects == nil {
+			p.Effects = map[string]turnv1.EffectClass{}
+		}
+		p.Effects[tool] = turnv1.EffectClass(effect)
+	}
+	return p
+}
+
+func toolToProto(t store.Tool) *registryv1.Tool {
+	p := definitionToProto(t.Definition, t.Effect)
+	p.Available = t.Source.State == store.Ready && !t.Source.Disabled
+	p.CreateTime, p.UpdateTime = timestamp(t.CreateTime), timestamp(t.UpdateTime)
+	return p
+}
+
+func definitionToProto(d store.Definition, effect store.Effect) *registryv1.Tool {
+	return &registryv1.Tool{
+		Name: d.Name, Source: d.Source, OriginalName: d.OriginalName, Title: d.Title, Description: d.Description,
+		InputSchemaJson: string(d.InputSchema), OutputSchemaJson: string(d.OutputSchema), Effect: turnv1.EffectClass(effect),
+		DefinitionHash: d.Hash, CreateTime: timestamp(d.CreateTime),
+	}
+}
+
+func executionToProto(e store.Execution) *registryv1.Execution {
+	return &registryv1.Execution{
+		Id: e.ID, Key: e.Key, Tool: e.Tool, TurnId: e.TurnID, CallId: e.CallID, Subject: e.Subject, Effect: turnv1.EffectClass(e.Effect),
+		State: e.State, Attempts: uint32(e.Attempts), ArgumentsHash: e.ArgumentsHash, IsError: e.IsError, Code: e.Code,
+		LatencyMs: milliseconds(e.Latency), CreateTime: timestamp(e.CreateTime), EndTime: timestamp(e.EndTime),
+	}
+}
+
+func diffToProto(d store.Diff) *registryv1.SyncResult {
+	return &registryv1.SyncResult{Added: d.Added, Removed: d.Removed, Changed: d.Changed, Total: uint32(d.Total)}
+}
+
+// presentFields names the fields that a message has, for an update without a mask.
+func presentFields(m proto.Message) []string {
+	var names []string
+	m.ProtoReflect().Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		names = append(names, string(fd.Name()))
+		return true
+	})
+	return names
+}
+
+// outputOnly reports whether a source has this field and it is for reading, or names it: a mask may hold these, to no effect.
+func outputOnly(field string) bool {
+	fd := (&registryv1.Source{}).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(field))
+	if fd == nil {
+		return false
+	}
+	if field == "id" {
+		return true
+	}
+	behaviours, ok := proto.GetExtension(fd.Options(), annotations.E_FieldBehavior).([]annotations.FieldBehavior)
+	if !ok {
+		return false
+	}
+	for _, b := range behaviours {
+		if b == annotations.FieldBehavior_OUTPUT_ONLY {
+			return true
+		}
+	}
+	return false
+}
+
+func timestamp(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
+func milliseconds(d time.Duration) int32 { return int32(d.Round(time.Millisecond).Milliseconds()) }
+
+func badToken(err error) *fault.Error {
+	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_PAGE_TOKEN, "page_token is damaged or belongs to another list").
+		Hint("Start again from the first page.").Cause(err)
+}

@@ -1,0 +1,143 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/schema"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// attempt takes the call through all checks to the tool. The row is that of an earlier attempt, nil for a new key.
+func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *store.Execution) (Outcome, error) {
+	t, gone, err := x.resolve(ctx, r)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if gone != nil {
+		return failed(gone), nil
+	}
+	d, err := x.deps.Policy.DecideTool(ctx, &policyv1.DecideToolRequest{
+		Principal: r.Principal, Tool: r.Tool, Source: t.Source.Name, Effect: turnv1.EffectClass(t.Effect),
+		ArgumentsHash: r.argsHash, TurnId: r.TurnID, CallId: r.CallID,
+	})
+	if err != nil {
+		return Outcome{}, fmt.Errorf("ask policy: %w", err)
+	}
+	f.tell(Event{Decided: &Decision{ID: d.GetId(), Allowed: d.GetAllowed(), Reason: d.GetReason()}})
+	if !d.GetAllowed() {
+		out := failed(denied(r.Tool))
+		out.source = t.Source.Name
+		return out, nil
+	}
+	if wrong, err := x.check(ctx, r, t); err != nil || wrong != nil {
+		if err != nil {
+			return Outcome{}, err
+		}
+		out := failed(wrong)
+		out.source = t.Source.Name
+		return out, nil
+	}
+	opened, err := x.open(ctx, r, t, row, d.GetId())
+	if err != nil {
+		return Outcome{}, err
+	}
+	x.flights.hold(opened.ID)
+	defer x.flights.release(opened.ID)
+	return x.send(ctx, f, r, t, opened)
+}
+
+// resolve finds the tool. The fault says that there is none to call.
+func (x *Executor) resolve(ctx context.Context, r *request) (store.Tool, *fault.Error, error) {
+	if !r.InSurface {
+		gone, err := x.unknown(ctx, r)
+		return store.Tool{}, gone, err
+	}
+	t, err := x.deps.Store.Tool(ctx, r.Tenant, r.Tool)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		gone, err := x.unknown(ctx, r)
+		return t, gone, err
+	case err != nil:
+		return t, nil, fmt.Errorf("look up tool: %w", err)
+	case t.Source.Disabled:
+		return t, fault.NotFound("the tool %q is switched off", r.Tool).Hint("Go on without it."), nil
+	}
+	return t, nil, nil
+}
+
+// check parses nothing anew: it says what is wrong with the arguments, under the pinned definition where there is one.
+func (x *Executor) check(ctx context.Context, r *request, t store.Tool) (*fault.Error, error) {
+	if r.badArgs != nil {
+		return badArguments(r.Tool, []schema.Fault{{Message: r.badArgs.Error()}}), nil
+	}
+	hash := r.Pinned
+	if hash == "" {
+		hash = t.DefinitionHash
+	}
+	v, ok := x.deps.Schemas.Get(hash)
+	if !ok {
+		found, err := x.deps.Store.Definitions(ctx, r.Tenant, []string{hash})
+		if err != nil {
+			return nil, fmt.Errorf("read definition: %w", err)
+		}
+		if len(found) == 0 && hash != t.DefinitionHash {
+			found, err = x.deps.Store.Definitions(ctx, r.Tenant, []string{t.DefinitionHash})
+			if err != nil {
+				return nil, fmt.Errorf("read definition: %w", err)
+			}
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("definition %s of tool %q is not stored", hash, r.Tool)
+		}
+		v = x.deps.Schemas.Add(ctx, found[0].Hash, r.Tool, found[0].InputSchema)
+	}
+	if faults := v.Validate(r.args); faults != nil {
+		return badArguments(r.Tool, faults), nil
+	}
+	return nil, nil
+}
+
+// open commits the ledger row, before anything leaves.
+func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *store.Execution, decision string) (store.Execution, error) {
+	at := now()
+	if row != nil {
+		again := *row
+		again.DecisionID = decision
+		return x.deps.Store.Reopen(ctx, again, x.owner, at.Add(x.cfg.LeaseTTL))
+	}
+	e := store.Execution{
+		Tenant: r.Tenant, ID: ids.New(ids.Execution), Key: r.Key, Tool: r.Tool, Source: t.Source.Name, DefinitionHash: t.DefinitionHash,
+		TurnID: r.TurnID, SessionID: r.SessionID, CallID: r.CallID, Subject: r.Principal.GetSubject(), Effect: t.Effect,
+		State: store.Open, Attempts: 1, ArgumentsHash: r.argsHash, DecisionID: decision,
+		Owner: x.owner, Lease: at.Add(x.cfg.LeaseTTL), CreateTime: at,
+	}
+	return e, x.deps.Store.Open(ctx, e)
+}
+
+// unknown says that there is no such tool, with the names of those that the caller may have meant.
+func (x *Executor) unknown(ctx context.Context, r *request) (*fault.Error, error) {
+	names, err := x.deps.Store.ToolNames(ctx, r.Tenant, "", "", maxCandidates)
+	if err != nil {
+		return nil, fmt.Errorf("list tools: %w", err)
+	}
+	near := nearest(r.Tool, names)
+	f := fault.NotFound("there is no tool %q", r.Tool)
+	if len(near) > 0 {
+		allowed, err := x.deps.Policy.FilterTools(ctx, &policyv1.FilterToolsRequest{Principal: r.Principal, Tools: near})
+		if err != nil {
+			return nil, fmt.Errorf("ask policy: %w", err)
+		}
+		near = allowed.GetTools()
+	}
+	if len(near) > 0 {
+		return f.Hint("Did you mean %s?", strings.Join(near, ", ")), nil
+	}
+	return f.Hint("Use a tool from the list you were given."), nil
+}

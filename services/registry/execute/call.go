@@ -1,0 +1,108 @@
+// Package execute runs tool calls: the one path for turns and for direct calls. A call is decided by policy, checked
+// against the tool's schema, written to the ledger, sent, and its result written to the ledger. The key of a call makes it
+// one execution, however often, from wherever and after whatever crash it is asked for.
+package execute
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/canon"
+	"github.com/windlass-dev/windlass/services/registry/upstream"
+)
+
+// maxArguments bounds the text of a call's arguments, in bytes.
+const maxArguments = 1 << 20
+
+// Call is one wish to run a tool.
+type Call struct {
+	// Principal is on whose behalf; Tenant where.
+	Principal *policyv1.Principal
+	Tenant    string
+	// Tool is the namespaced name.
+	Tool string
+	// Pinned is the hash of the definition whose schema the arguments must fit; empty = the present one.
+	Pinned string
+	// InSurface is false for a tool that the caller's turn was not given; it is answered as unknown.
+	InSurface bool
+	// Arguments is JSON text, possibly invalid.
+	Arguments []byte
+	// TurnID, SessionID and CallID say where the call comes from; empty for a direct one.
+	TurnID, SessionID, CallID string
+	// Key makes it the same execution when asked again. Required.
+	Key string
+}
+
+// Event is something that happens on the way; one of the fields is set.
+type Event struct {
+	// Decided tells what policy said.
+	Decided *Decision
+	// Executing is the id of the ledger row of a call that leaves now.
+	Executing string
+	// Progress is how far it is.
+	Progress *upstream.Progress
+}
+
+// Decision is what policy said.
+type Decision struct {
+	// ID names the recorded decision.
+	ID string
+	// Allowed is the answer, Reason the text for people.
+	Allowed bool
+	Reason  string
+}
+
+// Outcome is the end of a call. It is shared between callers and must not be changed.
+type Outcome struct {
+	// Result is the tool's whole answer; nil when there is none, then Fault says why.
+	Result *turnv1.ToolResult
+	// Fault says why the call did not run, or what went wrong on the way.
+	Fault *fault.Error
+	// Code is stable, "" for a plain answer.
+	Code string
+	// Cached means that nothing was called now: the ledger knew.
+	Cached bool
+	// Unresolved means that a ONCE call may or may not have run, and will not be repeated.
+	Unresolved bool
+	// ExecutionID is the ledger row, empty when the call never got that far.
+	ExecutionID string
+	// Latency is the wall time of the call itself.
+	Latency time.Duration
+
+	source string // for the metrics; empty for an unknown tool
+}
+
+func failed(f *fault.Error) Outcome { return Outcome{Fault: f, Code: fault.CodeName(f.Reason)} }
+
+// request is a call with its arguments read.
+type request struct {
+	Call
+	args     canon.Object
+	badArgs  error  // why they could not be read
+	argsHash string // also of text that could not be read
+}
+
+func newRequest(c Call) *request {
+	r := &request{Call: c}
+	if len(c.Arguments) > maxArguments {
+		r.badArgs = errTooLong
+	} else {
+		r.args, r.badArgs = canon.Parse(c.Arguments)
+	}
+	if r.badArgs != nil {
+		sum := sha256.Sum256(c.Arguments)
+		r.argsHash = hex.EncodeToString(sum[:])
+	} else {
+		r.argsHash = r.args.Hash()
+	}
+	return r
+}
+
+// same reports whether two requests with one key ask for the same execution.
+func (r *request) same(tool, subject, argsHash string) bool {
+	return r.Tool == tool && r.Principal.GetSubject() == subject && r.argsHash == argsHash
+}

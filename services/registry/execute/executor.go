@@ -1,0 +1,224 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/schema"
+	"github.com/windlass-dev/windlass/services/registry/store"
+	"github.com/windlass-dev/windlass/services/registry/upstream"
+)
+
+// Config bounds executions.
+type Config struct {
+	// LeaseTTL is how long other replicas believe that this one runs a call without a sign of life.
+	LeaseTTL time.Duration
+	// MaxResultBytes bounds a result as it is kept.
+	MaxResultBytes int
+	// DrainTimeout bounds the wait for running calls at the end.
+	DrainTimeout time.Duration
+	// RetryPause is the first pause between attempts; it doubles. 0 = 200 ms.
+	RetryPause time.Duration
+}
+
+// Store is what the executor reads and writes.
+type Store interface {
+	store.Ledger
+	// Tool reads a present tool with its source; store.ErrNotFound.
+	Tool(ctx context.Context, tenant, name string) (store.Tool, error)
+	// ToolNames gives names of present tools, by name.
+	ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error)
+	// Definitions reads those of the definitions there are.
+	Definitions(ctx context.Context, tenant string, hashes []string) ([]store.Definition, error)
+}
+
+// Upstream sends calls.
+type Upstream interface {
+	// Call sends one; errors are of *upstream.Error.
+	Call(ctx context.Context, r upstream.Request, progress func(upstream.Progress)) (*turnv1.ToolResult, error)
+	// CallTimeout gives the time for one call to the source.
+	CallTimeout(s store.Source) time.Duration
+}
+
+// Deps is what the executor needs; Unavailable is optional.
+type Deps struct {
+	// Store keeps tools and the ledger.
+	Store Store
+	// Policy decides.
+	Policy policyv1.PolicyServiceClient
+	// Upstream sends.
+	Upstream Upstream
+	// Schemas checks arguments.
+	Schemas *schema.Cache
+	// Metrics counts.
+	Metrics *Metrics
+	// Log gets what went wrong on our side.
+	Log *slog.Logger
+	// Unavailable is told of sources that a call found away.
+	Unavailable func(s store.Source)
+}
+
+// Executor runs calls. Safe for concurrent use.
+type Executor struct {
+	cfg     Config
+	deps    Deps
+	owner   string
+	flights *flights
+}
+
+// New makes an executor with an owner id of its own.
+func New(cfg Config, deps Deps) *Executor {
+	if cfg.RetryPause <= 0 {
+		cfg.RetryPause = 200 * time.Millisecond
+	}
+	if deps.Unavailable == nil {
+		deps.Unavailable = func(store.Source) {}
+	}
+	return &Executor{cfg: cfg, deps: deps, owner: ids.New(ids.Lease), flights: newFlights()}
+}
+
+var errTooLong = fmt.Errorf("longer than %d bytes", maxArguments)
+
+// Run runs the call, or joins it where it runs already, or gives its result from the ledger. Events come in order, from
+// one goroutine; an error of emit ends the wait. A caller that goes away does not end a call that may change something; it
+// runs on, and its result is there for the next caller with the key.
+//
+// What is wrong with the call itself is an Outcome. Errors are ours: the database or policy away, a key used for another
+// call (IDEMPOTENCY_CONFLICT), the caller's context ended.
+func (x *Executor) Run(ctx context.Context, c Call, emit func(Event) error) (Outcome, error) {
+	r := newRequest(c)
+	for {
+		f, leader, err := x.flights.join(ctx, r)
+		if err != nil {
+			return Outcome{}, err
+		}
+		if leader {
+			go x.lead(ctx, f, r)
+		}
+		out, err := f.follow(ctx, emit)
+		if errors.Is(err, errAbandoned) && ctx.Err() == nil {
+			continue // it was cancelled because nobody waited, just before we came
+		}
+		return out, err
+	}
+}
+
+// lead runs the call of a flight to its end, apart from the caller that began it.
+func (x *Executor) lead(ctx context.Context, f *flight, r *request) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(f.ctx, cancel)()
+	out, err := x.guarded(ctx, f, r)
+	if err != nil && f.ctx.Err() != nil {
+		err = f.whyEnded() // whatever broke, broke because the call was given up
+	}
+	x.deps.Metrics.record(ctx, r.Tool, out, err)
+	x.flights.end(f, out, err)
+}
+
+// guarded turns a panic into an error: a flight must always end.
+func (x *Executor) guarded(ctx context.Context, f *flight, r *request) (out Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.Internal(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	return x.execute(ctx, f, r)
+}
+
+// execute looks the key up in the ledger and does what its row calls for.
+func (x *Executor) execute(ctx context.Context, f *flight, r *request) (Outcome, error) {
+	for {
+		row, err := x.deps.Store.Execution(ctx, r.Tenant, r.Key)
+		var out Outcome
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			out, err = x.attempt(ctx, f, r, nil)
+		case err != nil:
+			return Outcome{}, fmt.Errorf("look up execution: %w", err)
+		case !r.same(row.Tool, row.Subject, row.ArgumentsHash):
+			return Outcome{}, conflict(r.Key)
+		default:
+			out, err = x.known(ctx, f, r, row)
+		}
+		if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrExists) {
+			continue // another replica was faster: look again
+		}
+		return out, err
+	}
+}
+
+// known goes on from a row that is there. ErrChanged means: look again.
+func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.Execution) (Outcome, error) {
+	switch row.State {
+	case store.Done:
+		x.replayDecision(f, row)
+		return x.stored(row)
+	case store.Unresolved:
+		if !row.Effect.Repeatable() {
+			x.replayDecision(f, row)
+			return unresolved(row), nil
+		}
+	case store.Open:
+		if x.alive(row) {
+			if err := x.waitForOther(ctx, row); err != nil {
+				return Outcome{}, err
+			}
+			return Outcome{}, store.ErrChanged
+		}
+		// Whoever ran it is dead. What became of the call nobody knows.
+		if err := x.deps.Store.GiveUp(ctx, row, now()); err != nil {
+			return Outcome{}, err
+		}
+		x.deps.Log.WarnContext(ctx, "execution was orphaned", "execution_id", row.ID, "tool", row.Tool, "repeatable", row.Effect.Repeatable())
+		return Outcome{}, store.ErrChanged
+	}
+	return x.attempt(ctx, f, r, &row)
+}
+
+// alive reports whether the row's owner runs it still. A row of our own without its flight is a leftover: the flight of this
+// key is the one that asks.
+func (x *Executor) alive(row store.Execution) bool {
+	return row.Owner != x.owner && now().Before(row.Lease)
+}
+
+// waitForOther waits a moment, at most until the lease of the row ends.
+func (x *Executor) waitForOther(ctx context.Context, row store.Execution) error {
+	return pause(ctx, min(max(time.Until(row.Lease), time.Millisecond), 200*time.Millisecond))
+}
+
+// replayDecision tells of the decision that allowed the call when it ran.
+func (x *Executor) replayDecision(f *flight, row store.Execution) {
+	f.tell(Event{Decided: &Decision{ID: row.DecisionID, Allowed: true, Reason: "allowed when the call was made"}})
+}
+
+func conflict(key string) error {
+	return fault.New(codes.AlreadyExists, faultv1.Reason_REASON_IDEMPOTENCY_CONFLICT, "the key %q belongs to another call", key).
+		Hint("Use a new key for a new call; the same key only for the same tool and arguments.")
+}
+
+// now is the time as the database keeps it.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// pause waits, or gives the context's error.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,86 @@
+package execute
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/schema"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// The texts here are read by people and by models: each says what happened and what to do.
+
+func denied(tool string) *fault.Error {
+	return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "you may not use the tool %q; it was not called", tool).
+		Hint("Go on without it, and tell the user if that matters.")
+}
+
+func badArguments(tool string, faults []schema.Fault) *fault.Error {
+	texts := make([]string, len(faults))
+	fields := make([]fault.Field, len(faults))
+	for i, f := range faults {
+		fields[i] = fault.Field{Path: "arguments" + f.Pointer, Message: f.Message}
+		texts[i] = fields[i].Path + ": " + f.Message
+	}
+	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_TOOL_ARGUMENTS,
+		"the arguments do not fit the tool %q, it was not called: %s", tool, strings.Join(texts, "; "))
+	e.Fields = fields
+	return e.Hint("Correct the arguments and call it again.")
+}
+
+// notRun says that a call surely did not run.
+func notRun(tool string, why *fault.Error) *fault.Error {
+	switch why.Reason {
+	case faultv1.Reason_REASON_CANCELLED:
+		return cancelled()
+	case faultv1.Reason_REASON_EGRESS_DENIED:
+		return fault.New(codes.FailedPrecondition, why.Reason, "the tool %q was not called: %s", tool, why.Message).Hint("%s", why.Todo).Cause(why)
+	default:
+		return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the tool %q cannot be reached, it was not called: %s", tool, why.Message).
+			Hint("Try again later, or go on without it.").Cause(why)
+	}
+}
+
+// inDoubt says that a call may have run. why is nil for a call of the past.
+func inDoubt(tool string, why *fault.Error, effect store.Effect) *fault.Error {
+	reason := ""
+	if why != nil {
+		reason = ": " + why.Message
+	}
+	if !effect.Repeatable() {
+		return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
+			"it is not known whether the call of %q took effect, and it was not repeated%s", tool, reason).
+			Hint("Do not call it again with the same aim before its effect has been checked; tell the user that the outcome is unknown.").Cause(causeOf(why))
+	}
+	if why != nil && why.Reason == faultv1.Reason_REASON_DEADLINE_EXCEEDED {
+		return fault.New(why.Code, why.Reason, "%s", why.Message).Hint("Try again, or ask for less.").Cause(why)
+	}
+	return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the tool %q gave no answer%s", tool, reason).
+		Hint("Try again later, or go on without it.").Cause(causeOf(why))
+}
+
+func causeOf(why *fault.Error) error {
+	if why == nil {
+		return nil
+	}
+	return why
+}
+
+func timedOut(tool string, limit time.Duration) *fault.Error {
+	return fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED, "the tool %q did not answer within %s", tool, limit)
+}
+
+func cancelled() *fault.Error {
+	return fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was cancelled before it was made")
+}
+
+func tooLarge(tool string, limit int) *turnv1.ToolResult {
+	text := fmt.Sprintf("The tool %q was called, but its result is too large: the limit is %d bytes. Ask for less, for example a part of it.", tool, limit)
+	return &turnv1.ToolResult{IsError: true, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}}
+}

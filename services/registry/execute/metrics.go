@@ -1,0 +1,63 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+)
+
+// Metrics counts tool calls and what there is to call.
+type Metrics struct {
+	calls    metric.Int64Counter
+	duration metric.Float64Histogram
+	tools    metric.Int64Gauge
+	sources  metric.Int64Gauge
+}
+
+// NewMetrics makes the instruments.
+func NewMetrics(meter metric.Meter) (*Metrics, error) {
+	m := &Metrics{}
+	var errs [4]error
+	m.calls, errs[0] = meter.Int64Counter("windlass.tool.invocations", metric.WithDescription("Tool calls by outcome."))
+	m.duration, errs[1] = meter.Float64Histogram("windlass.tool.duration", metric.WithUnit("s"),
+		metric.WithDescription("Wall time of tool calls that were sent."),
+		metric.WithExplicitBucketBoundaries(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300))
+	m.tools, errs[2] = meter.Int64Gauge("windlass.tools.available", metric.WithDescription("Tools of sources that can be reached."))
+	m.sources, errs[3] = meter.Int64Gauge("windlass.tool_servers.available", metric.WithDescription("Sources that can be reached."))
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("make metrics: %w", err)
+	}
+	return m, nil
+}
+
+// Available notes what can be reached now.
+func (m *Metrics) Available(ctx context.Context, tools, sources int) {
+	m.tools.Record(ctx, int64(tools))
+	m.sources.Record(ctx, int64(sources))
+}
+
+// record counts one call. Names that models invent are not labels: there is no end to them.
+func (m *Metrics) record(ctx context.Context, tool string, out Outcome, err error) {
+	status := "ok"
+	switch {
+	case err != nil:
+		status = fault.CodeOf(err)
+	case out.Code != "":
+		status = out.Code
+	case out.Result.GetIsError():
+		status = "tool_error"
+	}
+	if out.source == "" {
+		tool = "unknown"
+	}
+	m.calls.Add(ctx, 1, metric.WithAttributes(attribute.String("tool", tool), attribute.String("source", out.source),
+		attribute.String("status", status), attribute.Bool("cached", out.Cached)))
+	if !out.Cached && out.ExecutionID != "" {
+		m.duration.Record(ctx, out.Latency.Seconds(), metric.WithAttributes(attribute.String("tool", tool), attribute.String("source", out.source)))
+	}
+}

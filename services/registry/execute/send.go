@@ -1,0 +1,177 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/store"
+	"github.com/windlass-dev/windlass/services/registry/upstream"
+)
+
+const (
+	// maxSends bounds how often a repeatable call in doubt is sent.
+	maxSends = 3
+	// maxKnocks bounds how often a bridge that is away is tried.
+	maxKnocks = 5
+	// grace is what we wait longer than the bridge, so that its word on a timeout comes first.
+	grace = 5 * time.Second
+	// closeTimeout bounds the writing of a result.
+	closeTimeout = 15 * time.Second
+)
+
+// send calls the tool and closes the row. Whatever happens, the row tells the truth as far as it is known.
+func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool, row store.Execution) (Outcome, error) {
+	if t.Effect != store.Read && !f.bind() {
+		return x.finish(ctx, r, t, row, nil, &upstream.Error{Kind: upstream.NotSent, Fault: cancelled()})
+	}
+	f.tell(Event{Executing: row.ID})
+	limit := x.deps.Upstream.CallTimeout(t.Source)
+	callCtx, cancel := context.WithTimeout(ctx, limit+grace)
+	defer cancel()
+	begin := time.Now()
+	result, failure, err := x.exchange(callCtx, f, r, t, &row)
+	row.Latency = time.Since(begin)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if failure != nil && ctx.Err() == nil && (callCtx.Err() != nil || failure.Fault.Code == codes.DeadlineExceeded) {
+		failure = &upstream.Error{Kind: failure.Kind, Fault: timedOut(r.Tool, limit)}
+	}
+	return x.finish(ctx, r, t, row, result, failure)
+}
+
+// exchange sends the call until there is an answer or no sense in trying on. The error is that of the ledger.
+func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, row *store.Execution) (*turnv1.ToolResult, *upstream.Error, error) {
+	req := upstream.Request{Source: t.Source, Tool: t.OriginalName, Arguments: r.args, Meta: map[string]string{
+		"windlass/idempotency_key": r.Key, "windlass/turn_id": r.TurnID, "windlass/session_id": r.SessionID, "windlass/call_id": r.CallID,
+	}}
+	for k, v := range req.Meta {
+		if v == "" {
+			delete(req.Meta, k)
+		}
+	}
+	wait := x.cfg.RetryPause
+	sends, knocks := 1, 1
+	for {
+		result, err := x.deps.Upstream.Call(ctx, req, func(p upstream.Progress) { f.tell(Event{Progress: &p}) })
+		if err == nil {
+			return result, nil, nil
+		}
+		failure := asFailure(err)
+		switch {
+		case ctx.Err() != nil || failure.Fault.Code == codes.DeadlineExceeded:
+			return nil, failure, nil
+		case failure.Kind == upstream.Away && knocks < maxKnocks:
+			knocks++
+		case failure.Kind == upstream.InDoubt && t.Effect.Repeatable() && sends < maxSends:
+			sends++
+			if err := x.deps.Store.Attempt(ctx, *row); err != nil {
+				return nil, nil, err
+			}
+			row.Attempts++
+		default:
+			return nil, failure, nil
+		}
+		if pause(ctx, wait) != nil {
+			return nil, failure, nil
+		}
+		wait *= 2
+	}
+}
+
+func asFailure(err error) *upstream.Error {
+	var failure *upstream.Error
+	if errors.As(err, &failure) {
+		return failure
+	}
+	return &upstream.Error{Kind: upstream.InDoubt, Fault: fault.From(err)}
+}
+
+// finish closes the row and says what came out.
+func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row store.Execution, result *turnv1.ToolResult, failure *upstream.Error) (Outcome, error) {
+	out := Outcome{Result: result, ExecutionID: row.ID, Latency: row.Latency, source: t.Source.Name}
+	row.State, row.EndTime = store.Done, now()
+	switch {
+	case failure == nil:
+	case failure.Kind == upstream.TooLarge:
+		out.Result, out.Code = tooLarge(r.Tool, x.cfg.MaxResultBytes), fault.CodeName(faultv1.Reason_REASON_TOO_LARGE)
+	case failure.Kind == upstream.Away || failure.Kind == upstream.NotSent:
+		row.State = store.Failed
+		out.Fault = notRun(r.Tool, failure.Fault)
+		if out.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE {
+			x.deps.Unavailable(t.Source)
+		}
+	default:
+		row.State = store.Unresolved
+		out.Unresolved = !t.Effect.Repeatable()
+		out.Fault = inDoubt(r.Tool, failure.Fault, t.Effect)
+	}
+	if out.Fault != nil {
+		out.Code = fault.CodeName(out.Fault.Reason)
+	}
+	if out.Result != nil {
+		out.Result, out.Code, row.Result = x.encode(r.Tool, out.Result, out.Code)
+	}
+	row.IsError, row.Code = out.Fault != nil || out.Result.GetIsError(), out.Code
+	x.close(ctx, row)
+	if ctx.Err() != nil && t.Effect.Repeatable() && out.Result == nil {
+		return out, context.Canceled // given up; whoever asks again may call again
+	}
+	return out, nil
+}
+
+// encode gives the result as it is kept; one that is too large becomes an error for the model.
+func (x *Executor) encode(tool string, result *turnv1.ToolResult, code string) (*turnv1.ToolResult, string, []byte) {
+	raw, err := proto.Marshal(result)
+	if err == nil && len(raw) <= x.cfg.MaxResultBytes {
+		return result, code, raw
+	}
+	result, code = tooLarge(tool, x.cfg.MaxResultBytes), fault.CodeName(faultv1.Reason_REASON_TOO_LARGE)
+	raw, err = proto.Marshal(result)
+	if err != nil {
+		raw = nil // a constant text of ours always encodes
+	}
+	return result, code, raw
+}
+
+// close writes the end of the row, whether or not anybody waits. A row that cannot be written stays open, its lease ends, and
+// the next caller finds it in doubt: the cautious reading.
+func (x *Executor) close(ctx context.Context, row store.Execution) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	wait := x.cfg.RetryPause
+	for {
+		err := x.deps.Store.Close(ctx, row)
+		if err == nil {
+			return
+		}
+		if errors.Is(err, store.ErrChanged) || pause(ctx, wait) != nil {
+			x.deps.Log.ErrorContext(ctx, "execution could not be closed", "execution_id", row.ID, "state", row.State, "error", err)
+			return
+		}
+		wait *= 2
+	}
+}
+
+// stored gives the outcome of a row that is done.
+func (x *Executor) stored(row store.Execution) (Outcome, error) {
+	result := &turnv1.ToolResult{}
+	if err := proto.Unmarshal(row.Result, result); err != nil {
+		return Outcome{}, fault.Internal(err)
+	}
+	return Outcome{Result: result, Code: row.Code, Cached: true, ExecutionID: row.ID, Latency: row.Latency, source: row.Source}, nil
+}
+
+// unresolved gives the outcome of a ONCE row in doubt.
+func unresolved(row store.Execution) Outcome {
+	out := failed(inDoubt(row.Tool, nil, row.Effect))
+	out.Unresolved, out.Cached, out.ExecutionID, out.Latency, out.source = true, true, row.ID, row.Latency, row.Source
+	return out
+}

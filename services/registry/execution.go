@@ -1,0 +1,149 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/glob"
+	"github.com/windlass-dev/windlass/libs/ids"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/execute"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// InvokeTool implements ToolService.
+func (s *Service) InvokeTool(ctx context.Context, req *registryv1.InvokeToolRequest) (*registryv1.InvokeToolResponse, error) {
+	args := []byte("{}")
+	if req.GetArguments() != nil {
+		var err error
+		if args, err = json.Marshal(req.GetArguments().AsMap()); err != nil {
+			return nil, fault.Invalid("arguments", "not representable as JSON: %v", err)
+		}
+	}
+	p := authn.From(ctx)
+	// A caller's keys are his own: nobody reads another's results by guessing a key, nor those of turns.
+	key := "direct/" + p.GetSubject() + "/" + req.GetIdempotencyKey()
+	if req.GetIdempotencyKey() == "" {
+		key = "direct/" + ids.New(ids.Execution)
+	}
+	out, err := s.executor.Run(ctx, execute.Call{
+		Principal: p, Tenant: tenantOf(p), Tool: req.GetName(), InSurface: true, Arguments: args, Key: key,
+	}, func(execute.Event) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	if out.Fault != nil {
+		return nil, direct(req.GetName(), out.Fault)
+	}
+	return &registryv1.InvokeToolResponse{
+		Content: out.Result.GetContent(), StructuredContent: out.Result.GetStructuredContent(), IsError: out.Result.GetIsError(),
+		Cached: out.Cached, LatencyMs: milliseconds(out.Latency), ExecutionId: out.ExecutionID,
+	}, nil
+}
+
+// direct is how a person reads what a model would be told. A tool that he may not use does not exist for him.
+func direct(tool string, f *fault.Error) error {
+	switch {
+	case f.Reason == faultv1.Reason_REASON_PERMISSION_DENIED:
+		return noTool(tool)
+	case f.Code == codes.NotFound:
+		return noTool(tool)
+	default:
+		return f
+	}
+}
+
+// CallTool implements ToolExecutionService.
+func (s *Service) CallTool(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
+	out, err := s.executor.Run(stream.Context(), execute.Call{
+		Principal: req.GetPrincipal(), Tenant: tenantOf(req.GetPrincipal()), Tool: req.GetTool(),
+		Pinned: req.GetDefinitionHash(), InSurface: req.GetDefinitionHash() != "", Arguments: []byte(req.GetArgumentsJson()),
+		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), CallID: req.GetCallId(), Key: req.GetKey(),
+	}, func(e execute.Event) error { return stream.Send(eventToProto(e)) })
+	if err != nil {
+		return err
+	}
+	return stream.Send(&registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_Completed{
+		Completed: completed(req, out, s.cfg.MaxTextBytes),
+	}})
+}
+
+// ResolveTools implements ToolExecutionService.
+func (s *Service) ResolveTools(ctx context.Context, req *registryv1.ResolveToolsRequest) (*registryv1.ResolveToolsResponse, error) {
+	tenant := tenantOf(req.GetPrincipal())
+	var fitting []string
+	for after := ""; ; {
+		names, err := s.store.ToolNames(ctx, tenant, "", after, namesAtOnce)
+		if err != nil {
+			return nil, fmt.Errorf("list tools: %w", err)
+		}
+		for _, n := range names {
+			if glob.Any(req.GetGlobs(), n) {
+				fitting = append(fitting, n)
+			}
+		}
+		if len(names) < namesAtOnce {
+			break
+		}
+		after = names[len(names)-1]
+	}
+	resp := &registryv1.ResolveToolsResponse{}
+	for part := range slices.Chunk(fitting, namesAtOnce) {
+		names, err := s.allowed(ctx, req.GetPrincipal(), part)
+		if err != nil {
+			return nil, err
+		}
+		found, err := s.store.Tools(ctx, tenant, names)
+		if err != nil {
+			return nil, fmt.Errorf("read tools: %w", err)
+		}
+		for _, t := range found {
+			resp.Tools = append(resp.Tools, toolToProto(t))
+		}
+	}
+	return resp, nil
+}
+
+// GetDefinitions implements ToolExecutionService.
+func (s *Service) GetDefinitions(ctx context.Context, req *registryv1.GetDefinitionsRequest) (*registryv1.GetDefinitionsResponse, error) {
+	found, err := s.store.Definitions(ctx, authn.Tenant(ctx), req.GetHashes())
+	if err != nil {
+		return nil, fmt.Errorf("read definitions: %w", err)
+	}
+	byHash := make(map[string]store.Definition, len(found))
+	names := make([]string, 0, len(found))
+	for _, d := range found {
+		byHash[d.Hash] = d
+		names = append(names, d.Name)
+	}
+	slices.Sort(names)
+	// The present tool says what its source's owner thinks of its effect, and whether it can be reached.
+	present, err := s.store.Tools(ctx, authn.Tenant(ctx), slices.Compact(names))
+	if err != nil {
+		return nil, fmt.Errorf("read tools: %w", err)
+	}
+	byName := make(map[string]store.Tool, len(present))
+	for _, t := range present {
+		byName[t.Name] = t
+	}
+	resp := &registryv1.GetDefinitionsResponse{}
+	for _, hash := range req.GetHashes() {
+		d, ok := byHash[hash]
+		if !ok {
+			continue
+		}
+		t, ok := byName[d.Name]
+		p := definitionToProto(d, t.Source.Effect(d))
+		p.Available = ok && t.Source.State == store.Ready && !t.Source.Disabled
+		resp.Tools = append(resp.Tools, p)
+	}
+	return resp, nil
+}

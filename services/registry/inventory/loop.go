@@ -1,0 +1,107 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// Run looks at all sources at once and then as the plan says, and listens to the bridge, until ctx ends; it returns nil
+// then, after the looks under way.
+func (s *Syncer) Run(ctx context.Context) error {
+	var both errgroup.Group
+	both.Go(func() error { s.loop(ctx); return nil })
+	both.Go(func() error { s.watch(ctx); return nil })
+	err := both.Wait()
+	s.running.Wait()
+	return err
+}
+
+func (s *Syncer) loop(ctx context.Context) {
+	var looks errgroup.Group
+	looks.SetLimit(parallel)
+	defer func() { _ = looks.Wait() }() // the looks tell of their errors themselves
+	tick := time.NewTicker(min(s.cfg.FirstRetry, s.cfg.Every))
+	defer tick.Stop()
+	var round time.Time // when the next full round is
+	for {
+		now := time.Now()
+		full := !now.Before(round)
+		if full {
+			round = now.Add(s.cfg.Every)
+			s.learn(ctx)
+		}
+		for id, tenant := range s.plan.take(now, full) {
+			if !looks.TryGo(func() error { s.visit(ctx, tenant, id); return nil }) {
+				s.plan.soon(id, true) // all hands are busy; the next tick takes it
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-s.plan.wake:
+		}
+	}
+}
+
+func (s *Syncer) learn(ctx context.Context) {
+	sources, err := s.store.AllSources(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.log.WarnContext(ctx, "sources could not be listed", "error", err)
+		}
+		return
+	}
+	s.plan.know(sources)
+}
+
+// visit reads the source as it is now and looks at it.
+func (s *Syncer) visit(ctx context.Context, tenant, id string) {
+	src, err := s.store.Source(ctx, tenant, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		s.plan.forget(id)
+	case err != nil && ctx.Err() == nil:
+		s.log.WarnContext(ctx, "source could not be read", "source_id", id, "error", err)
+	case err == nil && !src.Disabled:
+		_, _ = s.Sync(ctx, src) // a failed look is logged and planned anew there
+	}
+}
+
+// watch listens to the bridge, and comes back when the stream breaks.
+func (s *Syncer) watch(ctx context.Context) {
+	wait := s.cfg.FirstRetry
+	for {
+		begin := time.Now()
+		err := s.upstream.Watch(ctx, s.event)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(begin) > time.Minute {
+			wait = s.cfg.FirstRetry
+		}
+		s.log.DebugContext(ctx, "bridge is not watched for a moment", "error", err)
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+			wait = min(2*wait, s.cfg.Every)
+		case <-ctx.Done():
+			t.Stop()
+			return
+		}
+	}
+}
+
+func (s *Syncer) event(serverID, kind string) {
+	switch kind {
+	case "tools_changed":
+		s.plan.soon(serverID, true)
+	case "connected":
+		s.plan.connected(serverID)
+	}
+}

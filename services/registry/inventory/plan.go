@@ -1,0 +1,145 @@
+package inventory
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// quiet is how long after a look a "connected" is taken for that look's own connection.
+const quiet = 3 * time.Second
+
+// plan says when to look at which source.
+type plan struct {
+	cfg     Config
+	mu      sync.Mutex
+	entries map[string]*entry // by source id
+	wake    chan struct{}     // holds a token when something became due
+}
+
+type entry struct {
+	tenant   string
+	due      time.Time // zero = with the next round
+	again    bool      // asked for while a look was under way
+	running  int
+	failures int
+	last     time.Time // end of the last look
+}
+
+func newPlan(cfg Config) *plan {
+	return &plan{cfg: cfg, entries: map[string]*entry{}, wake: make(chan struct{}, 1)}
+}
+
+func (p *plan) entry(s store.Source) *entry {
+	e, ok := p.entries[s.ID]
+	if !ok {
+		e = &entry{tenant: s.Tenant}
+		p.entries[s.ID] = e
+	}
+	return e
+}
+
+func (p *plan) begin(s store.Source) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entry(s)
+	e.running++
+	e.due = time.Time{}
+}
+
+func (p *plan) end(s store.Source, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entry(s)
+	now := time.Now()
+	e.running--
+	e.last = now
+	switch {
+	case err == nil || errors.Is(err, store.ErrChanged):
+		e.failures = 0
+	default:
+		e.due = now.Add(min(p.cfg.FirstRetry<<min(e.failures, 10), p.cfg.Every))
+		e.failures++
+	}
+	if e.again {
+		e.again = false
+		e.due = now
+		p.poke()
+	}
+}
+
+// soon makes a source due now. fresh wishes count even after a failure and while a look runs (whose answer may be older).
+func (p *plan) soon(id string, fresh bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e, ok := p.entries[id]
+	switch {
+	case !ok: // the next round finds it
+	case e.running > 0:
+		e.again = e.again || fresh
+	case fresh || e.failures == 0:
+		e.due = time.Now()
+		p.poke()
+	}
+}
+
+// connected is soon for a connection that no look of ours has just made.
+func (p *plan) connected(id string) {
+	p.mu.Lock()
+	e, ok := p.entries[id]
+	ours := !ok || e.running > 0 || (e.failures == 0 && time.Since(e.last) < quiet)
+	p.mu.Unlock()
+	if !ours {
+		p.soon(id, true)
+	}
+}
+
+func (p *plan) forget(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.entries, id)
+}
+
+// know adds sources that the database has and this replica has not seen, and drops those that are gone.
+func (p *plan) know(sources []store.Source) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	there := map[string]bool{}
+	for _, s := range sources {
+		if s.Disabled {
+			continue
+		}
+		there[s.ID] = true
+		p.entry(s)
+	}
+	for id, e := range p.entries {
+		if !there[id] && e.running == 0 {
+			delete(p.entries, id)
+		}
+	}
+}
+
+// take gives the sources to look at now, as tenant by id. A full round takes all that do not wait for a retry.
+func (p *plan) take(now time.Time, all bool) map[string]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken := map[string]string{}
+	for id, e := range p.entries {
+		due := !e.due.IsZero() && !now.Before(e.due)
+		if e.running == 0 && (due || (all && e.due.IsZero())) {
+			e.due = time.Time{}
+			taken[id] = e.tenant
+		}
+	}
+	return taken
+}
+
+// poke wakes the loop; p.mu is held.
+func (p *plan) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}

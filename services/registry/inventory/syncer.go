@@ -1,0 +1,150 @@
+// Package inventory keeps the registry's idea of each source's tools up to date.
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// parallel bounds the looks at sources that run at the same time.
+const parallel = 8
+
+// Store is what the syncer reads and writes.
+type Store interface {
+	// Source reads one by id or name; store.ErrNotFound.
+	Source(ctx context.Context, tenant, idOrName string) (store.Source, error)
+	// AllSources gives the sources of all tenants.
+	AllSources(ctx context.Context) ([]store.Source, error)
+	// Unreachable notes that a look failed.
+	Unreachable(ctx context.Context, s store.Source, why string) error
+	// ApplyInventory writes what a look found; store.ErrChanged when the source changed meanwhile.
+	ApplyInventory(ctx context.Context, s store.Source, found store.Inventory) (store.Diff, error)
+	// Counts gives what can be reached now.
+	Counts(ctx context.Context) (tools, sources int, err error)
+}
+
+// Upstream looks at sources.
+type Upstream interface {
+	// Discover looks at one. The error is a fault for its owner to read.
+	Discover(ctx context.Context, s store.Source) (store.Inventory, error)
+	// Watch tells of things that happen to servers until the stream breaks.
+	Watch(ctx context.Context, on func(serverID, kind string)) error
+}
+
+// Config holds times.
+type Config struct {
+	// Every is the time between two looks at a source.
+	Every time.Duration
+	// FirstRetry is the pause after a failed look; it doubles up to Every. 0 = 1 s.
+	FirstRetry time.Duration
+}
+
+// Syncer looks at sources. Safe for concurrent use.
+type Syncer struct {
+	cfg       Config
+	store     Store
+	upstream  Upstream
+	available func(ctx context.Context, tools, sources int)
+	log       *slog.Logger
+	looks     singleflight.Group
+	plan      *plan
+	running   sync.WaitGroup
+}
+
+// New makes a syncer; available is told what can be reached after each look.
+func New(cfg Config, st Store, up Upstream, available func(ctx context.Context, tools, sources int), log *slog.Logger) *Syncer {
+	if cfg.FirstRetry <= 0 {
+		cfg.FirstRetry = time.Second
+	}
+	return &Syncer{cfg: cfg, store: st, upstream: up, available: available, log: log, plan: newPlan(cfg)}
+}
+
+// Sync looks at the source now, or joins a look at this revision of it that is under way. The look is not bound to one
+// caller's patience: it goes on when ctx ends. The error is a fault (UNAVAILABLE/TOOL_UNAVAILABLE, …), or
+// store.ErrChanged when the source was changed or deleted meanwhile.
+func (s *Syncer) Sync(ctx context.Context, src store.Source) (store.Diff, error) {
+	key := fmt.Sprintf("%s@%d", src.ID, src.Revision)
+	s.running.Add(1)
+	answer := s.looks.DoChan(key, func() (any, error) {
+		s.plan.begin(src)
+		diff, err := s.look(context.WithoutCancel(ctx), src)
+		s.plan.end(src, err)
+		return diff, err
+	})
+	done := make(chan singleflight.Result, 1)
+	go func() {
+		defer s.running.Done()
+		done <- <-answer
+	}()
+	select {
+	case r := <-done:
+		diff, _ := r.Val.(store.Diff) // always one
+		return diff, r.Err
+	case <-ctx.Done():
+		return store.Diff{}, ctx.Err()
+	}
+}
+
+func (s *Syncer) look(ctx context.Context, src store.Source) (store.Diff, error) {
+	found, err := s.upstream.Discover(ctx, src)
+	if err != nil {
+		return store.Diff{}, s.failed(ctx, src, err)
+	}
+	found.Time = time.Now().UTC().Truncate(time.Microsecond)
+	diff, err := s.store.ApplyInventory(ctx, src, found)
+	if errors.Is(err, store.ErrChanged) {
+		return store.Diff{}, err
+	}
+	if err != nil {
+		return store.Diff{}, s.failed(ctx, src, fmt.Errorf("store inventory: %w", err))
+	}
+	if len(diff.Added)+len(diff.Removed)+len(diff.Changed) > 0 || src.State != store.Ready {
+		s.log.InfoContext(ctx, "source synced", "source", src.Name, "tools", diff.Total,
+			"added", len(diff.Added), "removed", len(diff.Removed), "changed", len(diff.Changed))
+	}
+	s.count(ctx)
+	return diff, nil
+}
+
+// failed notes that a look failed; what is a fault of ours keeps its text out of what people see.
+func (s *Syncer) failed(ctx context.Context, src store.Source, err error) error {
+	why := "internal error, see the registry's log"
+	if f := fault.As(err); f != nil {
+		why = f.Message
+	}
+	level := slog.LevelDebug
+	if src.State != store.Unreachable { // once per failure, not once per look
+		level = slog.LevelWarn
+	}
+	s.log.Log(ctx, level, "source cannot be reached", "source", src.Name, "error", err)
+	if noted := s.store.Unreachable(ctx, src, why); noted != nil {
+		s.log.ErrorContext(ctx, "state of source was not stored", "source", src.Name, "error", noted)
+	}
+	s.count(ctx)
+	return err
+}
+
+func (s *Syncer) count(ctx context.Context) {
+	tools, sources, err := s.store.Counts(ctx)
+	if err != nil {
+		s.log.WarnContext(ctx, "tools were not counted", "error", err)
+		return
+	}
+	s.available(ctx, tools, sources)
+}
+
+// Soon asks for a look at a source because a call or the bridge says that something is wrong with it. Many wishes are one
+// look, and one that waits for its retry after a failure is not hurried.
+func (s *Syncer) Soon(src store.Source) { s.plan.soon(src.ID, false) }
+
+// Forget drops a source that was deleted or switched off from the plan.
+func (s *Syncer) Forget(src store.Source) { s.plan.forget(src.ID) }

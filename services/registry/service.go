@@ -1,0 +1,156 @@
+// Package registry owns tool sources, the tools found in them, and the ledger of every tool execution.
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/builtin"
+	"github.com/windlass-dev/windlass/services/registry/execute"
+	"github.com/windlass-dev/windlass/services/registry/inventory"
+	"github.com/windlass-dev/windlass/services/registry/schema"
+	"github.com/windlass-dev/windlass/services/registry/store"
+	"github.com/windlass-dev/windlass/services/registry/upstream"
+)
+
+// schemasKept bounds the compiled schemas in memory.
+const schemasKept = 4096
+
+// Deps is what the service needs; all fields are required. The clients call as the registry's own role.
+type Deps struct {
+	// DB is the service's own database. New brings its tables up to date; it stays its owner's to close.
+	DB *sqldb.DB
+	// Policy decides who may use which tool.
+	Policy policyv1.PolicyServiceClient
+	// Bridge speaks MCP.
+	Bridge mcpbridgev1.BridgeServiceClient
+	// Log gets what went wrong on our side.
+	Log *slog.Logger
+}
+
+// Service implements SourceService, ToolService and ToolExecutionService. Safe for concurrent use.
+type Service struct {
+	registryv1.UnimplementedSourceServiceServer
+	registryv1.UnimplementedToolServiceServer
+	registryv1.UnimplementedToolExecutionServiceServer
+
+	cfg      Config
+	store    store.Store
+	policy   policyv1.PolicyServiceClient
+	upstream *upstream.Upstream
+	syncer   *inventory.Syncer
+	executor *execute.Executor
+	log      *slog.Logger
+}
+
+// New checks configuration and dependencies, brings the tables up to date and makes the service. It answers calls at once;
+// Run does its background work.
+func New(cfg Config, deps Deps) (*Service, error) {
+	if deps.DB == nil || deps.Policy == nil || deps.Bridge == nil || deps.Log == nil {
+		return nil, errors.New("registry needs DB, Policy, Bridge and Log")
+	}
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Migrate(context.Background(), deps.DB); err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	metrics, err := execute.NewMetrics(otel.Meter("github.com/windlass-dev/windlass/services/registry"))
+	if err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	schemas, err := schema.NewCache(schemasKept, deps.Log)
+	if err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	s := &Service{cfg: cfg, store: store.New(deps.DB), policy: deps.Policy, log: deps.Log}
+	s.upstream = upstream.New(upstream.Config{DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout}, deps.Bridge, builtin.New(time.Now))
+	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery}, s.store, s.upstream, metrics.Available, deps.Log)
+	s.executor = execute.New(execute.Config{LeaseTTL: cfg.LeaseTTL, MaxResultBytes: cfg.MaxResultBytes, DrainTimeout: cfg.DrainTimeout}, execute.Deps{
+		Store: s.store, Policy: deps.Policy, Upstream: s.upstream, Schemas: schemas, Metrics: metrics, Log: deps.Log, Unavailable: s.syncer.Soon,
+	})
+	return s, nil
+}
+
+// Register adds the three services to a server.
+func (s *Service) Register(r grpc.ServiceRegistrar) {
+	registryv1.RegisterSourceServiceServer(r, s)
+	registryv1.RegisterToolServiceServer(r, s)
+	registryv1.RegisterToolExecutionServiceServer(r, s)
+}
+
+// Run brings the configured sources into the database, keeps all inventories up to date and the leases of running calls alive,
+// until ctx ends. Then it waits for running calls as configured, and returns nil. A source that cannot be reached is no error.
+func (s *Service) Run(ctx context.Context) error {
+	if err := s.seed(ctx); err != nil {
+		return err
+	}
+	var g errgroup.Group
+	g.Go(func() error { return s.syncer.Run(ctx) })
+	g.Go(func() error { return s.executor.Keep(ctx) })
+	return g.Wait()
+}
+
+// seed makes the sources of the configuration be as written there.
+func (s *Service) seed(ctx context.Context) error {
+	wanted, err := s.cfg.static()
+	if err != nil {
+		return err
+	}
+	for _, w := range wanted {
+		w.Tenant = authn.DefaultTenant
+		if err := s.seedOne(ctx, w); err != nil {
+			return fmt.Errorf("registry: configured source %q: %w", w.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Service) seedOne(ctx context.Context, want store.Source) error {
+	for {
+		have, err := s.store.Source(ctx, want.Tenant, want.Name)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			err = s.store.CreateSource(ctx, fresh(want))
+			if errors.Is(err, store.ErrExists) {
+				continue // another replica was faster
+			}
+			return err
+		case err != nil:
+			return err
+		case have.Kind != want.Kind:
+			return fmt.Errorf("there is one of kind %q with this name; delete it or choose another name", have.Kind)
+		case have.Kind == store.Builtin || (sameSpec(have.Spec, want.Spec) && have.Disabled == want.Disabled):
+			return nil
+		}
+		have.Spec, have.Disabled, have.UpdateTime = want.Spec, want.Disabled, now()
+		if err := s.store.UpdateSource(ctx, have); !errors.Is(err, store.ErrChanged) {
+			return err
+		}
+	}
+}
+
+// fresh gives a new source its id and times.
+func fresh(s store.Source) store.Source {
+	s.ID, s.State, s.Revision = ids.New(ids.Source), store.Pending, 1
+	s.CreateTime = now()
+	s.UpdateTime = s.CreateTime
+	return s
+}
+
+// now is the time as the database keeps it.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

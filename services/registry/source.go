@@ -1,0 +1,172 @@
+package registry
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// MeshSource is the name of the source with the mesh's own tools. It is there from the start.
+const MeshSource = "mesh"
+
+var (
+	sourceName = regexp.MustCompile(`^[a-z](_?[a-z0-9-]+)*$`)
+	reference  = regexp.MustCompile(`\$\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
+)
+
+// validateSource checks a source as its owner wrote it; the error names the fields.
+func validateSource(s store.Source) error {
+	var fields []fault.Field
+	bad := func(field, message string) { fields = append(fields, fault.Field{Path: field, Message: message}) }
+	if !sourceName.MatchString(s.Name) || len(s.Name) > 32 {
+		bad("source.name", "use lower-case letters, digits, - and single _, at most 32, starting with a letter")
+	}
+	switch s.Kind {
+	case store.MCP:
+		validateEndpoint(s.Spec, bad)
+	case store.Builtin:
+		if s.Name != MeshSource {
+			bad("source.name", `the built-in source is named "`+MeshSource+`"`)
+		}
+		if s.Spec.URL != "" || len(s.Spec.Command) > 0 {
+			bad("source.kind", "a built-in source has neither url nor command")
+		}
+	default:
+		bad("source.kind", "use mcp or builtin")
+	}
+	validateSecrets(s.Spec, bad)
+	if len(fields) > 0 {
+		return fault.InvalidFields(fields)
+	}
+	return nil
+}
+
+func validateEndpoint(s store.Spec, bad func(field, message string)) {
+	overHTTP, program := s.URL != "", len(s.Command) > 0
+	switch {
+	case overHTTP == program:
+		bad("source.url", "give exactly one of url and command")
+	case overHTTP && s.Transport == "stdio":
+		bad("source.transport", "stdio needs a command, not a url")
+	case program && s.Transport != "" && s.Transport != "stdio":
+		bad("source.transport", s.Transport+" needs a url, not a command")
+	}
+	if overHTTP {
+		if message := wrongURL(s.URL); message != "" {
+			bad("source.url", message)
+		}
+		if len(s.Env) > 0 || s.Dir != "" {
+			bad("source.env", "env and dir belong to a command, not to a url")
+		}
+	}
+	if program && strings.TrimSpace(s.Command[0]) == "" {
+		bad("source.command", "the first element is the program; it is empty")
+	}
+	if program && len(s.Headers) > 0 {
+		bad("source.headers", "headers belong to a url, not to a command")
+	}
+	for _, part := range s.Command {
+		if strings.ContainsRune(part, 0) {
+			bad("source.command", "a NUL byte cannot be passed to a program")
+			break
+		}
+	}
+}
+
+func wrongURL(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return "not a valid URL"
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "the URL must start with http:// or https://"
+	case u.Hostname() == "":
+		return "the URL has no host"
+	case u.User != nil:
+		return "credentials do not belong into the URL; use a header with ${env:NAME}"
+	case u.Fragment != "":
+		return "the URL must not have a fragment (#)"
+	}
+	return ""
+}
+
+// validateSecrets refuses secrets in the clear: definitions are stored and shown.
+func validateSecrets(s store.Spec, bad func(field, message string)) {
+	for _, name := range sortedKeys(s.Headers) {
+		value := s.Headers[name]
+		switch {
+		case !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00"):
+			bad("source.headers."+name, "not a valid header")
+		case secretHeader(name) && !reference.MatchString(value):
+			bad("source.headers."+name, "a secret must not be written here; put it into the environment of the MCP bridge and refer to it: "+example(value, name))
+		case brokenReference(value):
+			bad("source.headers."+name, "a reference is written ${env:NAME}")
+		}
+	}
+	for _, name := range sortedKeys(s.Env) {
+		value := s.Env[name]
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0):
+			bad("source.env."+name, "not a valid environment variable")
+		case secretVariable(name) && !reference.MatchString(value):
+			bad("source.env."+name, "a secret must not be written here; put it into the environment of the MCP bridge and refer to it: ${env:"+name+"}")
+		case brokenReference(value):
+			bad("source.env."+name, "a reference is written ${env:NAME}")
+		}
+	}
+}
+
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+// secretHeader reports whether a header of this name carries a secret by all likelihood.
+func secretHeader(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "authorization", "proxy-authorization", "cookie", "apikey":
+		return true
+	}
+	return secretWords(strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' }))
+}
+
+// secretVariable reports whether an environment variable of this name carries a secret by all likelihood.
+func secretVariable(name string) bool {
+	return secretWords(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == '.' }))
+}
+
+func secretWords(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool {
+		for _, part := range []string{"token", "secret", "password", "passwd", "credential", "apikey"} {
+			if strings.Contains(w, part) {
+				return true
+			}
+		}
+		return strings.HasSuffix(w, "key") || strings.HasSuffix(w, "keys") || w == "auth"
+	})
+}
+
+// brokenReference reports whether something that begins like a reference is none.
+func brokenReference(value string) bool {
+	return strings.Contains(reference.ReplaceAllString(value, ""), "${env:")
+}
+
+// example shows how the header could be written, keeping the scheme word of the value.
+func example(value, header string) string {
+	variable := "${env:" + strings.ToUpper(strings.ReplaceAll(header, "-", "_")) + "}"
+	if scheme, _, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "bearer") || strings.EqualFold(scheme, "basic") {
+		return scheme + " " + variable
+	}
+	return variable
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,250 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/page"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// firstLook bounds how long CreateSource and UpdateSource wait for the look they begin; it goes on after that.
+const firstLook = 10 * time.Second
+
+// CreateSource implements SourceService.
+func (s *Service) CreateSource(ctx context.Context, req *registryv1.CreateSourceRequest) (*registryv1.Source, error) {
+	src := sourceFromProto(req.GetSource())
+	src.Tenant = authn.Tenant(ctx)
+	if src.Name == "" {
+		return nil, fault.Invalid("source.name", "a name is required")
+	}
+	if src.Kind == "" {
+		return nil, fault.Invalid("source.kind", "a kind is required: mcp or builtin")
+	}
+	if err := validateSource(src); err != nil {
+		return nil, err
+	}
+	src = fresh(src)
+	err := s.store.CreateSource(ctx, src)
+	if errors.Is(err, store.ErrExists) {
+		return nil, fault.AlreadyExists("a source named %q exists already", src.Name).Hint("Choose another name, or update the one that exists.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.looked(ctx, src)
+}
+
+// looked syncs a source that was just written and gives it as it is then.
+func (s *Service) looked(ctx context.Context, src store.Source) (*registryv1.Source, error) {
+	if !src.Disabled {
+		look, cancel := context.WithTimeout(ctx, firstLook)
+		_, _ = s.syncer.Sync(look, src) // the source's state tells; the look goes on when the time is up
+		cancel()
+	}
+	after, err := s.store.Source(ctx, src.Tenant, src.ID)
+	if err != nil {
+		return nil, notFound(err, src.Name)
+	}
+	return sourceToProto(after), nil
+}
+
+// GetSource implements SourceService.
+func (s *Service) GetSource(ctx context.Context, req *registryv1.GetSourceRequest) (*registryv1.Source, error) {
+	src, err := s.source(ctx, req.GetSourceId())
+	if err != nil {
+		return nil, err
+	}
+	return sourceToProto(src), nil
+}
+
+func (s *Service) source(ctx context.Context, idOrName string) (store.Source, error) {
+	src, err := s.store.Source(ctx, authn.Tenant(ctx), idOrName)
+	if err != nil {
+		return src, notFound(err, idOrName)
+	}
+	return src, nil
+}
+
+func notFound(err error, idOrName string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.NotFound("there is no source %q", idOrName)
+	}
+	return fmt.Errorf("read source: %w", err)
+}
+
+// ListSources implements SourceService.
+func (s *Service) ListSources(ctx context.Context, req *registryv1.ListSourcesRequest) (*registryv1.ListSourcesResponse, error) {
+	size, err := page.Size(req.GetPageSize(), 50, 1000)
+	if err != nil {
+		return nil, fault.Invalid("page_size", "%v", err)
+	}
+	var after string
+	if err := page.Decode("sources", req.GetPageToken(), &after); err != nil {
+		return nil, badToken(err)
+	}
+	found, err := s.store.Sources(ctx, authn.Tenant(ctx), after, size+1)
+	if err != nil {
+		return nil, fmt.Errorf("list sources: %w", err)
+	}
+	resp := &registryv1.ListSourcesResponse{}
+	if len(found) > size {
+		found = found[:size]
+		resp.NextPageToken = page.Encode("sources", found[size-1].Name)
+	}
+	for _, src := range found {
+		resp.Sources = append(resp.Sources, sourceToProto(src))
+	}
+	return resp, nil
+}
+
+// UpdateSource implements SourceService.
+func (s *Service) UpdateSource(ctx context.Context, req *registryv1.UpdateSourceRequest) (*registryv1.Source, error) {
+	id := req.GetSource().GetId()
+	if id == "" {
+		id = req.GetSource().GetName()
+	}
+	if id == "" {
+		return nil, fault.Invalid("source.id", "an id or a name is required")
+	}
+	have, err := s.source(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := applyUpdate(have, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := validateSource(changed); err != nil {
+		return nil, err
+	}
+	changed.UpdateTime = now()
+	err = s.store.UpdateSource(ctx, changed)
+	if errors.Is(err, store.ErrChanged) {
+		return nil, fault.Conflict("source %q was changed by somebody else meanwhile", have.Name)
+	}
+	if err != nil {
+		return nil, notFound(err, have.Name)
+	}
+	changed.Revision++
+	if changed.Disabled || !sameEndpoint(have.Spec, changed.Spec) {
+		s.release(ctx, changed)
+	}
+	return s.looked(ctx, changed)
+}
+
+// DeleteSource implements SourceService.
+func (s *Service) DeleteSource(ctx context.Context, req *registryv1.DeleteSourceRequest) (*registryv1.DeleteSourceResponse, error) {
+	src, err := s.source(ctx, req.GetSourceId())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.store.DeleteSource(ctx, src.Tenant, src.ID); err != nil {
+		return nil, notFound(err, req.GetSourceId())
+	}
+	s.release(ctx, src)
+	return &registryv1.DeleteSourceResponse{}, nil
+}
+
+// release lets go of what is open for a source. The bridge does so by itself later, so a failure is only logged.
+func (s *Service) release(ctx context.Context, src store.Source) {
+	s.syncer.Forget(src)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if err := s.upstream.Release(ctx, src); err != nil {
+		s.log.WarnContext(ctx, "connections of a source were not released", "source", src.Name, "error", err)
+	}
+}
+
+// SyncSource implements SourceService.
+func (s *Service) SyncSource(ctx context.Context, req *registryv1.SyncSourceRequest) (*registryv1.SyncResult, error) {
+	src, err := s.source(ctx, req.GetSourceId())
+	if err != nil {
+		return nil, err
+	}
+	if src.Disabled {
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "source %q is switched off", src.Name).
+			Hint("Update it with disabled = false first.")
+	}
+	diff, err := s.syncer.Sync(ctx, src)
+	if errors.Is(err, store.ErrChanged) {
+		return nil, fault.Conflict("source %q was changed while it was looked at", src.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return diffToProto(diff), nil
+}
+
+func sameSpec(a, b store.Spec) bool {
+	x, errA := json.Marshal(a)
+	y, errB := json.Marshal(b)
+	return errA == nil && errB == nil && string(x) == string(y)
+}
+
+// sameEndpoint reports whether the connections made for one spec serve the other.
+func sameEndpoint(a, b store.Spec) bool {
+	for _, s := range []*store.Spec{&a, &b} {
+		s.CallTimeout, s.Effects, s.Labels = 0, nil, nil
+	}
+	return sameSpec(a, b)
+}
+
+// maskPaths gives the fields to change: those of the mask, or those present in the body.
+func maskPaths(req *registryv1.UpdateSourceRequest) []string {
+	if m := req.GetUpdateMask().GetPaths(); len(m) > 0 {
+		return m
+	}
+	return presentFields(req.GetSource())
+}
+
+// applyUpdate gives the source with the masked fields of the request.
+func applyUpdate(have store.Source, req *registryv1.UpdateSourceRequest) (store.Source, error) {
+	want := sourceFromProto(req.GetSource())
+	for _, path := range maskPaths(req) {
+		path, _, _ = strings.Cut(strings.TrimPrefix(path, "source."), ".") // maps change as a whole
+		switch path {
+		case "url":
+			have.Spec.URL = want.Spec.URL
+		case "command":
+			have.Spec.Command = want.Spec.Command
+		case "env":
+			have.Spec.Env = want.Spec.Env
+		case "dir":
+			have.Spec.Dir = want.Spec.Dir
+		case "headers":
+			have.Spec.Headers = want.Spec.Headers
+		case "transport":
+			have.Spec.Transport = want.Spec.Transport
+		case "disabled":
+			have.Disabled = want.Disabled
+		case "call_timeout_seconds":
+			have.Spec.CallTimeout = want.Spec.CallTimeout
+		case "effects":
+			have.Spec.Effects = want.Spec.Effects
+		case "labels":
+			have.Spec.Labels = want.Spec.Labels
+		case "name":
+			if want.Name != have.Name && want.Name != "" {
+				return have, fault.Invalid("source.name", "the name of a source never changes, as it is in the names of its tools")
+			}
+		case "kind":
+			if want.Kind != have.Kind && want.Kind != "" {
+				return have, fault.Invalid("source.kind", "the kind of a source never changes")
+			}
+		default:
+			if !outputOnly(path) {
+				return have, fault.Invalid("update_mask", "there is no field %q to change", path)
+			}
+		}
+	}
+	return have, nil
+}

@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// known is a row of tools, present or not.
+type known struct {
+	name, original, hash string
+	present              bool
+}
+
+func (q sqlStore) ApplyInventory(ctx context.Context, s Source, found Inventory) (Diff, error) {
+	var diff Diff
+	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
+		diff = Diff{Total: len(found.Tools)} // anew at each attempt
+		_, err := q.lockSource(ctx, tx, s)
+		if errors.Is(err, ErrNotFound) {
+			return ErrChanged
+		}
+		if err != nil {
+			return err
+		}
+		rows, err := sqldb.All(ctx, tx, scanKnown, `SELECT name, original_name, definition_hash, present FROM tools
+			WHERE tenant = $1 AND source_id = $2`, s.Tenant, s.ID)
+		if err != nil {
+			return err
+		}
+		a := apply{tx: tx, source: s, found: found, diff: &diff, rows: map[string]known{}}
+		for _, r := range rows {
+			a.rows[r.original] = r
+		}
+		return a.run(ctx)
+	})
+	if err != nil {
+		return Diff{}, fmt.Errorf("apply inventory of source %q: %w", s.Name, err)
+	}
+	for _, names := range []*[]string{&diff.Added, &diff.Removed, &diff.Changed} {
+		slices.Sort(*names)
+	}
+	return diff, nil
+}
+
+// apply is one inventory being written.
+type apply struct {
+	tx     sqldb.Tx
+	source Source
+	found  Inventory
+	diff   *Diff
+	rows   map[string]known // by original name
+}
+
+func (a *apply) run(ctx context.Context) error {
+	// In the order of names, so that of two tools with colliding names the same one gets the plain name each time.
+	tools := slices.Clone(a.found.Tools)
+	slices.SortFunc(tools, func(x, y Found) int { return strings.Compare(x.OriginalName, y.OriginalName) })
+	seen := map[string]bool{}
+	for _, t := range tools {
+		if seen[t.OriginalName] {
+			return fmt.Errorf("tool %q is there twice", t.OriginalName)
+		}
+		seen[t.OriginalName] = true
+		if err := a.tool(ctx, t); err != nil {
+			return err
+		}
+	}
+	for original, row := range a.rows {
+		if !row.present || seen[original] {
+			continue
+		}
+		a.diff.Removed = append(a.diff.Removed, row.name)
+		if err := sqldb.ExecOne(ctx, a.tx, `UPDATE tools SET present = $1, updated_us = $2 WHERE tenant = $3 AND name = $4`,
+			false, sqldb.Micros(a.found.Time), a.source.Tenant, row.name); err != nil {
+			return err
+		}
+	}
+	return sqldb.ExecOne(ctx, a.tx, `UPDATE sources SET state = $1, last_error = '', synced_us = $2, tool_count = $3, server_version = $4,
+		protocol_version = $5 WHERE tenant = $6 AND id = $7`,
+		Ready, sqldb.Micros(a.found.Time), a.diff.Total, a.found.ServerVersion, a.found.ProtocolVersion, a.source.Tenant, a.source.ID)
+}
+
+// tool writes one found tool where it differs from what is known.
+func (a *apply) tool(ctx context.Context, t Found) error {
+	row, old := a.rows[t.OriginalName]
+	if !old {
+		name, err := a.freeName(ctx, t.OriginalName)
+		if err != nil {
+			return err
+		}
+		row.name = name
+	}
+	hash := DefinitionHash(row.name, t.Raw)
+	if old && row.present && row.hash == hash {
+		return nil
+	}
+	if err := a.define(ctx, row.name, hash, t); err != nil {
+		return err
+	}
+	at := sqldb.Micros(a.found.Time)
+	if !old {
+		a.diff.Added = append(a.diff.Added, row.name)
+		return sqldb.ExecOne(ctx, a.tx, `INSERT INTO tools (tenant, name, source_id, original_name, definition_hash, present, created_us, updated_us)
+			VALUES ($1,$2,$3,$4,$5,$6,$7,$7)`, a.source.Tenant, row.name, a.source.ID, t.OriginalName, hash, true, at)
+	}
+	if row.present {
+		a.diff.Changed = append(a.diff.Changed, row.name)
+	} else {
+		a.diff.Added = append(a.diff.Added, row.name)
+	}
+	return sqldb.ExecOne(ctx, a.tx, `UPDATE tools SET definition_hash = $1, present = $2, updated_us = $3 WHERE tenant = $4 AND name = $5`,
+		hash, true, at, a.source.Tenant, row.name)
+}
+
+func (a *apply) define(ctx context.Context, name, hash string, t Found) error {
+	_, err := sqldb.Exec(ctx, a.tx, `INSERT INTO tool_definitions (tenant, hash, name, source, original_name, title, description, raw_json,
+		input_schema, output_schema, effect, created_us) VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12) ON CONFLICT DO NOTHING`,
+		a.source.Tenant, hash, name, a.source.Name, t.OriginalName, t.Title, t.Description, notNil(t.Raw), notNil(t.InputSchema),
+		notNil(t.OutputSchema), int(t.Effect), sqldb.Micros(a.found.Time))
+	return err
+}
+
+// freeName gives the name for a new tool: the plain one, or one with a hash where another tool has that already.
+func (a *apply) freeName(ctx context.Context, original string) (string, error) {
+	for _, name := range []string{ToolName(a.source.Name, original), hashedName(a.source.Name, original)} {
+		n, err := sqldb.One(ctx, a.tx, sqldb.Column[int], `SELECT COUNT(*) FROM tools WHERE tenant = $1 AND name = $2`, a.source.Tenant, name)
+		if err != nil {
+			return "", err
+		}
+		if n == 0 {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("tool %q: no free name", original)
+}
+
+func scanKnown(row sqldb.Scanner) (k known, err error) {
+	return k, row.Scan(&k.name, &k.original, &k.hash, &k.present)
+}
+
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}

@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+const executionColumns = `tenant, id, key, tool, source, definition_hash, turn_id, session_id, call_id, subject, effect, state, attempts,
+	arguments_hash, decision_id, is_error, code, latency_us, owner, lease_us, created_us, ended_us`
+
+func (q sqlStore) Execution(ctx context.Context, tenant, key string) (Execution, error) {
+	return sqldb.One(ctx, q.db.Reader(), scanWithResult, `SELECT `+executionColumns+`, result FROM executions
+		WHERE tenant = $1 AND key = $2`, tenant, key)
+}
+
+func (q sqlStore) Open(ctx context.Context, e Execution) error {
+	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
+		return sqldb.ExecOne(ctx, tx, `INSERT INTO executions (`+executionColumns+`)
+			VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,'',0,$17,$18,$19,0)`,
+			e.Tenant, e.ID, e.Key, e.Tool, e.Source, e.DefinitionHash, e.TurnID, e.SessionID, e.CallID, e.Subject, int(e.Effect),
+			Open, e.Attempts, e.ArgumentsHash, e.DecisionID, false, e.Owner, sqldb.Micros(e.Lease), sqldb.Micros(e.CreateTime))
+	})
+	if sqldb.IsUnique(err) {
+		return fmt.Errorf("execution %q: %w", e.Key, ErrExists)
+	}
+	if err != nil {
+		return fmt.Errorf("open execution: %w", err)
+	}
+	return nil
+}
+
+func (q sqlStore) Reopen(ctx context.Context, e Execution, owner string, lease time.Time) (Execution, error) {
+	err := q.changeOne(ctx, `UPDATE executions SET state = $1, owner = $2, lease_us = $3, attempts = attempts + 1, is_error = $4, code = '',
+		result = NULL, latency_us = 0, ended_us = 0, decision_id = $5
+		WHERE tenant = $6 AND id = $7 AND state = $8 AND owner = $9 AND attempts = $10`,
+		Open, owner, sqldb.Micros(lease), false, e.DecisionID, e.Tenant, e.ID, e.State, e.Owner, e.Attempts)
+	if err != nil {
+		return Execution{}, fmt.Errorf("reopen execution: %w", err)
+	}
+	e.State, e.Owner, e.Lease, e.Attempts = Open, owner, lease, e.Attempts+1
+	e.IsError, e.Code, e.Result, e.Latency, e.EndTime = false, "", nil, 0, time.Time{}
+	return e, nil
+}
+
+func (q sqlStore) Attempt(ctx context.Context, e Execution) error {
+	if err := q.changeOne(ctx, `UPDATE executions SET attempts = attempts + 1
+		WHERE tenant = $1 AND id = $2 AND state = $3 AND owner = $4 AND attempts = $5`,
+		e.Tenant, e.ID, Open, e.Owner, e.Attempts); err != nil {
+		return fmt.Errorf("note attempt: %w", err)
+	}
+	return nil
+}
+
+func (q sqlStore) Close(ctx context.Context, e Execution) error {
+	if err := q.changeOne(ctx, `UPDATE executions SET state = $1, is_error = $2, code = $3, result = $4, latency_us = $5, ended_us = $6, lease_us = 0
+		WHERE tenant = $7 AND id = $8 AND owner = $9 AND attempts = $10 AND state IN ('open','unresolved')`,
+		e.State, e.IsError, e.Code, e.Result, e.Latency.Microseconds(), sqldb.Micros(e.EndTime), e.Tenant, e.ID, e.Owner, e.Attempts); err != nil {
+		return fmt.Errorf("close execution: %w", err)
+	}
+	return nil
+}
+
+func (q sqlStore) GiveUp(ctx context.Context, e Execution, at time.Time) error {
+	if err := q.changeOne(ctx, `UPDATE executions SET state = $1, ended_us = $2, is_error = $3, code = 'outcome_unknown'
+		WHERE tenant = $4 AND id = $5 AND state = $6 AND owner = $7 AND attempts = $8`,
+		Unresolved, sqldb.Micros(at), true, e.Tenant, e.ID, Open, e.Owner, e.Attempts); err != nil {
+		return fmt.Errorf("give up execution: %w", err)
+	}
+	return nil
+}
+
+func (q sqlStore) Extend(ctx context.Context, owner string, ids []string, lease time.Time) error {
+	return q.db.Write(ctx, func(tx sqldb.Tx) error {
+		for part := range slices.Chunk(ids, chunk) {
+			args := []any{sqldb.Micros(lease), owner}
+			if _, err := sqldb.Exec(ctx, tx, `UPDATE executions SET lease_us = $1
+				WHERE owner = $2 AND state = 'open' AND id IN (`+places(&args, part)+`)`, args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (q sqlStore) Executions(ctx context.Context, tenant string, f ExecutionFilter, after Cursor, limit int) ([]Execution, error) {
+	query := `SELECT ` + executionColumns + ` FROM executions WHERE tenant = $1`
+	args := []any{tenant}
+	place := func(v any) string {
+		args = append(args, v)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	if f.TurnID != "" {
+		query += ` AND turn_id = ` + place(f.TurnID)
+	}
+	if f.Tool != "" {
+		query += ` AND tool = ` + place(f.Tool)
+	}
+	if after != (Cursor{}) {
+		query += ` AND (created_us, id) < (` + place(after.Micros) + `, ` + place(after.ID) + `)`
+	}
+	query += ` ORDER BY created_us DESC, id DESC LIMIT ` + place(limit)
+	return sqldb.All(ctx, q.db.Reader(), scanExecution, query, args...)
+}
+
+// changeOne runs a conditional update; no row is ErrChanged.
+func (q sqlStore) changeOne(ctx context.Context, query string, args ...any) error {
+	err := q.db.Write(ctx, func(tx sqldb.Tx) error { return sqldb.ExecOne(ctx, tx, query, args...) })
+	if errors.Is(err, sqldb.ErrNotFound) {
+		return ErrChanged
+	}
+	return err
+}
+
+func scanExecution(row sqldb.Scanner) (Execution, error) { return scanInto(row) }
+
+func scanWithResult(row sqldb.Scanner) (Execution, error) {
+	var result []byte
+	e, err := scanInto(row, &result)
+	e.Result = result
+	return e, err
+}
+
+func scanInto(row sqldb.Scanner, more ...any) (e Execution, err error) {
+	var latency, lease, created, ended int64
+	err = row.Scan(append([]any{
+		&e.Tenant, &e.ID, &e.Key, &e.Tool, &e.Source, &e.DefinitionHash, &e.TurnID, &e.SessionID, &e.CallID, &e.Subject,
+		&e.Effect, &e.State, &e.Attempts, &e.ArgumentsHash, &e.DecisionID, &e.IsError, &e.Code, &latency, &e.Owner, &lease, &created, &ended,
+	}, more...)...)
+	e.Latency = time.Duration(latency) * time.Microsecond
+	e.Lease, e.CreateTime, e.EndTime = sqldb.Time(lease), sqldb.Time(created), sqldb.Time(ended)
+	return e, err
+}

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+const sourceColumns = `s.tenant, s.id, s.name, s.kind, s.spec, s.disabled, s.state, s.last_error, s.synced_us, s.tool_count,
+	s.server_version, s.protocol_version, s.created_us, s.updated_us, s.revision`
+
+func (q sqlStore) CreateSource(ctx context.Context, s Source) error {
+	spec, err := json.Marshal(s.Spec)
+	if err != nil {
+		return fmt.Errorf("encode source: %w", err)
+	}
+	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
+		return sqldb.ExecOne(ctx, tx, `INSERT INTO sources (tenant, id, name, kind, spec, disabled, state, last_error, synced_us, tool_count,
+			server_version, protocol_version, created_us, updated_us, revision)
+			VALUES ($1,$2,$3,$4,$5,$6,$7,'',0,0,'','',$8,$9,$10)`,
+			s.Tenant, s.ID, s.Name, s.Kind, string(spec), s.Disabled, s.State, sqldb.Micros(s.CreateTime), sqldb.Micros(s.UpdateTime), s.Revision)
+	})
+	if sqldb.IsUnique(err) {
+		return fmt.Errorf("source %q: %w", s.Name, ErrExists)
+	}
+	if err != nil {
+		return fmt.Errorf("create source: %w", err)
+	}
+	return nil
+}
+
+func (q sqlStore) Source(ctx context.Context, tenant, idOrName string) (Source, error) {
+	return sqldb.One(ctx, q.db.Reader(), scanSource, `SELECT `+sourceColumns+` FROM sources s
+		WHERE s.tenant = $1 AND (s.id = $2 OR s.name = $2)`, tenant, idOrName)
+}
+
+func (q sqlStore) Sources(ctx context.Context, tenant, after string, limit int) ([]Source, error) {
+	return sqldb.All(ctx, q.db.Reader(), scanSource, `SELECT `+sourceColumns+` FROM sources s
+		WHERE s.tenant = $1 AND s.name > $2 ORDER BY s.name LIMIT $3`, tenant, after, limit)
+}
+
+func (q sqlStore) AllSources(ctx context.Context) ([]Source, error) {
+	return sqldb.All(ctx, q.db.Reader(), scanSource, `SELECT `+sourceColumns+` FROM sources s ORDER BY s.tenant, s.name`)
+}
+
+func (q sqlStore) UpdateSource(ctx context.Context, s Source) error {
+	spec, err := json.Marshal(s.Spec)
+	if err != nil {
+		return fmt.Errorf("encode source: %w", err)
+	}
+	return q.db.Write(ctx, func(tx sqldb.Tx) error {
+		if _, err := q.lockSource(ctx, tx, s); err != nil {
+			return err
+		}
+		return sqldb.ExecOne(ctx, tx, `UPDATE sources SET spec = $1, disabled = $2, updated_us = $3, revision = revision + 1
+			WHERE tenant = $4 AND id = $5`, string(spec), s.Disabled, sqldb.Micros(s.UpdateTime), s.Tenant, s.ID)
+	})
+}
+
+// lockSource reads the source's row in a writing transaction; ErrChanged if its revision is not that of s. A source that
+// is gone is ErrNotFound.
+func (q sqlStore) lockSource(ctx context.Context, tx sqldb.Tx, s Source) (Source, error) {
+	now, err := sqldb.One(ctx, tx, scanSource, `SELECT `+sourceColumns+` FROM sources s
+		WHERE s.tenant = $1 AND s.id = $2`+q.db.ForUpdate(), s.Tenant, s.ID)
+	if err == nil && now.Revision != s.Revision {
+		return now, ErrChanged
+	}
+	return now, err
+}
+
+func (q sqlStore) DeleteSource(ctx context.Context, tenant, id string) error {
+	return q.db.Write(ctx, func(tx sqldb.Tx) error {
+		return sqldb.ExecOne(ctx, tx, `DELETE FROM sources WHERE tenant = $1 AND id = $2`, tenant, id)
+	})
+}
+
+func (q sqlStore) Unreachable(ctx context.Context, s Source, why string) error {
+	return q.db.Write(ctx, func(tx sqldb.Tx) error {
+		_, err := sqldb.Exec(ctx, tx, `UPDATE sources SET state = $1, last_error = $2 WHERE tenant = $3 AND id = $4 AND revision = $5`,
+			Unreachable, why, s.Tenant, s.ID, s.Revision)
+		return err
+	})
+}
+
+func scanSource(row sqldb.Scanner) (s Source, err error) {
+	var f sourceFields
+	if err := row.Scan(f.into(&s)...); err != nil {
+		return s, err
+	}
+	return s, f.finish(&s)
+}
+
+// sourceFields holds the columns of a source that need decoding.
+type sourceFields struct {
+	spec                     []byte
+	synced, created, updated int64
+}
+
+func (f *sourceFields) into(s *Source) []any {
+	return []any{
+		&s.Tenant, &s.ID, &s.Name, &s.Kind, &f.spec, &s.Disabled, &s.State, &s.LastError, &f.synced, &s.ToolCount,
+		&s.ServerVersion, &s.ProtocolVersion, &f.created, &f.updated, &s.Revision,
+	}
+}
+
+func (f *sourceFields) finish(s *Source) error {
+	s.SyncTime, s.CreateTime, s.UpdateTime = sqldb.Time(f.synced), sqldb.Time(f.created), sqldb.Time(f.updated)
+	if err := json.Unmarshal(f.spec, &s.Spec); err != nil {
+		return fmt.Errorf("decode source %s: %w", s.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// chunk bounds the number of placeholders in one statement.
+const chunk = 400
+
+const toolColumns = `t.tenant, t.name, t.original_name, t.definition_hash, t.created_us, t.updated_us, d.effect`
+
+const toolTables = ` FROM tools t JOIN sources s ON s.tenant = t.tenant AND s.id = t.source_id
+	JOIN tool_definitions d ON d.tenant = t.tenant AND d.hash = t.definition_hash`
+
+const definitionColumns = `d.tenant, d.hash, d.name, d.source, d.original_name, d.title, d.description, d.raw_json, d.input_schema,
+	d.output_schema, d.effect, d.created_us`
+
+func (q sqlStore) ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error) {
+	query := `SELECT t.name FROM tools t JOIN sources s ON s.tenant = t.tenant AND s.id = t.source_id
+		WHERE t.tenant = $1 AND t.name > $2 AND t.present = $3 AND s.disabled = $4`
+	args := []any{tenant, after, true, false, limit}
+	if source != "" {
+		query += ` AND s.name = $6`
+		args = append(args, source)
+	}
+	return sqldb.All(ctx, q.db.Reader(), sqldb.Column[string], query+` ORDER BY t.name LIMIT $5`, args...)
+}
+
+func (q sqlStore) Tool(ctx context.Context, tenant, name string) (Tool, error) {
+	return sqldb.One(ctx, q.db.Reader(), scanTool, `SELECT `+toolColumns+`, `+sourceColumns+toolTables+`
+		WHERE t.tenant = $1 AND t.name = $2 AND t.present = $3`, tenant, name, true)
+}
+
+func (q sqlStore) Tools(ctx context.Context, tenant string, names []string) ([]Tool, error) {
+	return inChunks(names, func(part []string) ([]Tool, error) {
+		args := []any{tenant, true}
+		return sqldb.All(ctx, q.db.Reader(), scanFullTool, `SELECT `+toolColumns+`, `+sourceColumns+`, `+definitionColumns+toolTables+`
+			WHERE t.tenant = $1 AND t.present = $2 AND t.name IN (`+places(&args, part)+`) ORDER BY t.name`, args...)
+	})
+}
+
+func (q sqlStore) Definitions(ctx context.Context, tenant string, hashes []string) ([]Definition, error) {
+	return inChunks(hashes, func(part []string) ([]Definition, error) {
+		args := []any{tenant}
+		return sqldb.All(ctx, q.db.Reader(), scanDefinition, `SELECT `+definitionColumns+` FROM tool_definitions d
+			WHERE d.tenant = $1 AND d.hash IN (`+places(&args, part)+`)`, args...)
+	})
+}
+
+func (q sqlStore) Counts(ctx context.Context) (tools, sources int, err error) {
+	type pair struct{ tools, sources int }
+	found, err := sqldb.One(ctx, q.db.Reader(), func(row sqldb.Scanner) (p pair, err error) {
+		return p, row.Scan(&p.tools, &p.sources)
+	}, `SELECT COALESCE(SUM(tool_count), 0), COUNT(*) FROM sources WHERE state = $1 AND disabled = $2`, Ready, false)
+	return found.tools, found.sources, err
+}
+
+// inChunks runs read over the values a part at a time. The order of the whole is that of the parts: sorted values in,
+// sorted rows out.
+func inChunks[T any](values []string, read func([]string) ([]T, error)) ([]T, error) {
+	var all []T
+	for len(values) > 0 {
+		n := min(len(values), chunk)
+		rows, err := read(values[:n])
+		if err != nil {
+			return nil, err
+		}
+		all, values = append(all, rows...), values[n:]
+	}
+	return all, nil
+}
+
+// places appends the values to args and gives their placeholders.
+func places(args *[]any, values []string) string {
+	text := make([]string, len(values))
+	for i, v := range values {
+		*args = append(*args, v)
+		text[i] = fmt.Sprintf("$%d", len(*args))
+	}
+	return strings.Join(text, ",")
+}
+
+func scanTool(row sqldb.Scanner) (t Tool, err error) {
+	var f toolFields
+	if err := row.Scan(f.into(&t)...); err != nil {
+		return t, err
+	}
+	return t, f.finish(&t)
+}
+
+func scanFullTool(row sqldb.Scanner) (t Tool, err error) {
+	var f toolFields
+	var created int64
+	if err := row.Scan(append(f.into(&t), definitionInto(&t.Definition, &created)...)...); err != nil {
+		return t, err
+	}
+	t.Definition.CreateTime = sqldb.Time(created)
+	return t, f.finish(&t)
+}
+
+// toolFields holds the columns of a tool that need decoding.
+type toolFields struct {
+	created, updated int64
+	declared         Effect
+	source           sourceFields
+}
+
+func (f *toolFields) into(t *Tool) []any {
+	own := []any{&t.Tenant, &t.Name, &t.OriginalName, &t.DefinitionHash, &f.created, &f.updated, &f.declared}
+	return append(own, f.source.into(&t.Source)...)
+}
+
+func (f *toolFields) finish(t *Tool) error {
+	if err := f.source.finish(&t.Source); err != nil {
+		return err
+	}
+	t.CreateTime, t.UpdateTime = sqldb.Time(f.created), sqldb.Time(f.updated)
+	t.Effect = t.Source.effect(t.OriginalName, f.declared)
+	return nil
+}
+
+func scanDefinition(row sqldb.Scanner) (d Definition, err error) {
+	var created int64
+	err = row.Scan(definitionInto(&d, &created)...)
+	d.CreateTime = sqldb.Time(created)
+	return d, err
+}
+
+func definitionInto(d *Definition, created *int64) []any {
+	return []any{
+		&d.Tenant, &d.Hash, &d.Name, &d.Source, &d.OriginalName, &d.Title, &d.Description, &d.Raw, &d.InputSchema,
+		&d.OutputSchema, &d.Effect, created,
+	}
+}

@@ -1,0 +1,202 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// namesAtOnce bounds the names read and asked about at a time.
+const namesAtOnce = 1000
+
+// ListTools implements ToolService.
+func (s *Service) ListTools(ctx context.Context, req *registryv1.ListToolsRequest) (*registryv1.ListToolsResponse, error) {
+	size, err := page.Size(req.GetPageSize(), 100, 1000)
+	if err != nil {
+		return nil, fault.Invalid("page_size", "%v", err)
+	}
+	list := "tools|source=" + req.GetSource()
+	var after string
+	if err := page.Decode(list, req.GetPageToken(), &after); err != nil {
+		return nil, badToken(err)
+	}
+	names, err := s.visible(ctx, authn.From(ctx), req.GetSource(), after, size+1)
+	if err != nil {
+		return nil, err
+	}
+	resp := &registryv1.ListToolsResponse{}
+	if len(names) > size {
+		names = names[:size]
+		resp.NextPageToken = page.Encode(list, names[size-1])
+	}
+	found, err := s.store.Tools(ctx, authn.Tenant(ctx), names)
+	if err != nil {
+		return nil, fmt.Errorf("read tools: %w", err)
+	}
+	for _, t := range found {
+		resp.Tools = append(resp.Tools, toolToProto(t))
+	}
+	return resp, nil
+}
+
+// visible gives at most limit names of tools that the principal may use, after the given name.
+func (s *Service) visible(ctx context.Context, p *policyv1.Principal, source, after string, limit int) ([]string, error) {
+	var seen []string
+	for len(seen) < limit {
+		names, err := s.store.ToolNames(ctx, tenantOf(p), source, after, namesAtOnce)
+		if err != nil {
+			return nil, fmt.Errorf("list tools: %w", err)
+		}
+		allowed, err := s.allowed(ctx, p, names)
+		if err != nil {
+			return nil, err
+		}
+		seen = append(seen, allowed...)
+		if len(names) < namesAtOnce {
+			break
+		}
+		after = names[len(names)-1]
+	}
+	return seen[:min(len(seen), limit)], nil
+}
+
+func (s *Service) allowed(ctx context.Context, p *policyv1.Principal, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	resp, err := s.policy.FilterTools(ctx, &policyv1.FilterToolsRequest{Principal: p, Tools: names})
+	if err != nil {
+		return nil, fmt.Errorf("ask policy: %w", err)
+	}
+	return resp.GetTools(), nil
+}
+
+func tenantOf(p *policyv1.Principal) string {
+	if t := p.GetTenant(); t != "" {
+		return t
+	}
+	return authn.DefaultTenant
+}
+
+// GetTool implements ToolService.
+func (s *Service) GetTool(ctx context.Context, req *registryv1.GetToolRequest) (*registryv1.Tool, error) {
+	found, err := s.store.Tools(ctx, authn.Tenant(ctx), []string{req.GetName()})
+	if err != nil {
+		return nil, fmt.Errorf("read tool: %w", err)
+	}
+	if len(found) == 0 || found[0].Source.Disabled {
+		return nil, noTool(req.GetName())
+	}
+	ok, err := s.allowed(ctx, authn.From(ctx), []string{req.GetName()})
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(ok, req.GetName()) {
+		return nil, noTool(req.GetName())
+	}
+	return toolToProto(found[0]), nil
+}
+
+// noTool is the answer for a tool that is not there and for one that the caller may not use: they must look alike.
+func noTool(name string) *fault.Error {
+	return fault.NotFound("there is no tool %q", name).Hint("List the tools to see which there are.")
+}
+
+// RefreshTools implements ToolService.
+func (s *Service) RefreshTools(ctx context.Context, _ *registryv1.RefreshToolsRequest) (*registryv1.SyncResult, error) {
+	var (
+		mu    sync.Mutex
+		total = &registryv1.SyncResult{}
+		g     errgroup.Group
+		after string
+	)
+	g.SetLimit(8)
+	for {
+		part, err := s.store.Sources(ctx, authn.Tenant(ctx), after, namesAtOnce)
+		if err != nil {
+			return nil, fmt.Errorf("list sources: %w", err)
+		}
+		for _, src := range part {
+			after = src.Name
+			if src.Disabled {
+				continue
+			}
+			g.Go(func() error {
+				diff, err := s.syncer.Sync(ctx, src)
+				mu.Lock()
+				defer mu.Unlock()
+				return addDiff(total, src, diff, err)
+			})
+		}
+		if len(part) < namesAtOnce {
+			break
+		}
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for _, names := range [][]string{total.Added, total.Removed, total.Changed, total.Failed} {
+		slices.Sort(names)
+	}
+	return total, nil
+}
+
+// addDiff adds what one look found. The tools of a source that failed count as they are.
+func addDiff(total *registryv1.SyncResult, src store.Source, d store.Diff, err error) error {
+	switch {
+	case errors.Is(err, store.ErrChanged):
+		return nil // somebody else looks at the new revision
+	case err != nil:
+		f := fault.As(err)
+		if f == nil {
+			return err
+		}
+		total.Failed = append(total.Failed, src.Name+": "+f.Message)
+		total.Total += uint32(src.ToolCount)
+		return nil
+	}
+	total.Added, total.Removed = append(total.Added, d.Added...), append(total.Removed, d.Removed...)
+	total.Changed = append(total.Changed, d.Changed...)
+	total.Total += uint32(d.Total)
+	return nil
+}
+
+// ListExecutions implements ToolService.
+func (s *Service) ListExecutions(ctx context.Context, req *registryv1.ListExecutionsRequest) (*registryv1.ListExecutionsResponse, error) {
+	size, err := page.Size(req.GetPageSize(), 50, 1000)
+	if err != nil {
+		return nil, fault.Invalid("page_size", "%v", err)
+	}
+	f := store.ExecutionFilter{TurnID: req.GetTurnId(), Tool: req.GetTool()}
+	list := fmt.Sprintf("executions|turn=%s|tool=%s", f.TurnID, f.Tool)
+	var after store.Cursor
+	if err := page.Decode(list, req.GetPageToken(), &after); err != nil {
+		return nil, badToken(err)
+	}
+	rows, err := s.store.Executions(ctx, authn.Tenant(ctx), f, after, size+1)
+	if err != nil {
+		return nil, fmt.Errorf("list executions: %w", err)
+	}
+	resp := &registryv1.ListExecutionsResponse{}
+	if len(rows) > size {
+		rows = rows[:size]
+		last := rows[size-1]
+		resp.NextPageToken = page.Encode(list, store.Cursor{Micros: sqldb.Micros(last.CreateTime), ID: last.ID})
+	}
+	for _, e := range rows {
+		resp.Executions = append(resp.Executions, executionToProto(e))
+	}
+	return resp, nil
+}

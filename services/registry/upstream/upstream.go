@@ -1,0 +1,200 @@
+// Package upstream reaches the places tools come from: MCP servers through the bridge, and the mesh's own tools.
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/builtin"
+	"github.com/windlass-dev/windlass/services/registry/canon"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// Config holds the times for one source that says nothing else.
+type Config struct {
+	// DiscoverTimeout bounds a look at a source.
+	DiscoverTimeout time.Duration
+	// CallTimeout bounds one call.
+	CallTimeout time.Duration
+}
+
+// Upstream reaches all kinds of sources. Safe for concurrent use.
+type Upstream struct {
+	cfg     Config
+	bridge  mcpbridgev1.BridgeServiceClient
+	builtin builtin.Tools
+}
+
+// New makes one.
+func New(cfg Config, bridge mcpbridgev1.BridgeServiceClient, tools builtin.Tools) *Upstream {
+	return &Upstream{cfg: cfg, bridge: bridge, builtin: tools}
+}
+
+// CallTimeout gives the time for one call to the source.
+func (u *Upstream) CallTimeout(s store.Source) time.Duration {
+	if s.Spec.CallTimeout > 0 {
+		return time.Duration(s.Spec.CallTimeout) * time.Second
+	}
+	return u.cfg.CallTimeout
+}
+
+// Discover looks at a source. The error is a fault for its owner to read.
+func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventory, error) {
+	if s.Kind == store.Builtin {
+		return u.meshTools()
+	}
+	ctx, cancel := context.WithTimeout(ctx, u.cfg.DiscoverTimeout+2*time.Second) // the bridge's own limit comes first
+	defer cancel()
+	resp, err := u.bridge.Discover(ctx, &mcpbridgev1.DiscoverRequest{Server: u.server(s)})
+	if err != nil {
+		return store.Inventory{}, unreachable(s, err)
+	}
+	inv := store.Inventory{
+		ServerVersion: joined(resp.GetServerName(), resp.GetServerVersion()), ProtocolVersion: resp.GetProtocolVersion(),
+	}
+	seen := map[string]bool{}
+	for _, t := range resp.GetTools() {
+		if t.GetName() == "" || seen[t.GetName()] {
+			continue // a server's fault; the first of two tools with one name is kept
+		}
+		seen[t.GetName()] = true
+		inv.Tools = append(inv.Tools, found(t))
+	}
+	return inv, nil
+}
+
+func (u *Upstream) meshTools() (store.Inventory, error) {
+	tools, err := u.builtin.List()
+	if err != nil {
+		return store.Inventory{}, err
+	}
+	inv := store.Inventory{ServerVersion: builtin.Version}
+	for _, t := range tools {
+		inv.Tools = append(inv.Tools, store.Found{
+			OriginalName: t.Name, Title: t.Title, Description: t.Description, Raw: t.Raw, InputSchema: t.InputSchema, Effect: store.Read,
+		})
+	}
+	return inv, nil
+}
+
+// Watch calls on for each thing that happens to a server, until the stream breaks or ctx ends.
+func (u *Upstream) Watch(ctx context.Context, on func(serverID, kind string)) error {
+	stream, err := u.bridge.Watch(ctx, &mcpbridgev1.WatchRequest{})
+	if err != nil {
+		return fmt.Errorf("watch the bridge: %w", err)
+	}
+	for {
+		event, err := stream.Recv()
+		if err != nil {
+			return fmt.Errorf("watch the bridge: %w", err)
+		}
+		on(event.GetServerId(), event.GetKind())
+	}
+}
+
+// Release closes what the bridge keeps open for a source.
+func (u *Upstream) Release(ctx context.Context, s store.Source) error {
+	if s.Kind == store.Builtin {
+		return nil
+	}
+	if _, err := u.bridge.Release(ctx, &mcpbridgev1.ReleaseRequest{ServerId: s.ID}); err != nil {
+		return fmt.Errorf("release source %q: %w", s.Name, err)
+	}
+	return nil
+}
+
+// server tells the bridge all about a source.
+func (u *Upstream) server(s store.Source) *mcpbridgev1.Server {
+	return &mcpbridgev1.Server{
+		Id: s.ID, Name: s.Name, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir, Headers: s.Spec.Headers,
+		Transport: s.Spec.Transport, ConnectTimeoutMs: int32(u.cfg.DiscoverTimeout.Milliseconds()),
+		CallTimeoutMs: int32(u.CallTimeout(s).Milliseconds()),
+	}
+}
+
+// found reads a tool as the bridge gives it. What a server does not declare harmless may be done once only.
+func found(t *mcpbridgev1.Tool) store.Found {
+	f := store.Found{
+		OriginalName: t.GetName(), Title: t.GetTitle(), Description: t.GetDescription(), Raw: t.GetRawJson(),
+		InputSchema: t.GetInputSchemaJson(), OutputSchema: t.GetOutputSchemaJson(), Effect: store.Once,
+	}
+	switch {
+	case t.GetReadOnlyHint():
+		f.Effect = store.Read
+	case t.GetIdempotentHint():
+		f.Effect = store.Idempotent
+	}
+	return f
+}
+
+// unreachable says that a look failed. Faults that the owner can mend keep their reason.
+func unreachable(s store.Source, err error) error {
+	f := fault.From(err)
+	switch {
+	case f.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE, f.Reason == faultv1.Reason_REASON_EGRESS_DENIED,
+		f.Code == codes.InvalidArgument, f.Code == codes.Canceled:
+		return f
+	case f.Code == codes.DeadlineExceeded:
+		return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q did not answer in time", s.Name).Cause(err)
+	default:
+		return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "source %q cannot be reached: %s", s.Name, f.Message).Cause(err)
+	}
+}
+
+func joined(name, version string) string {
+	if name == "" || version == "" {
+		return name + version
+	}
+	return name + " " + version
+}
+
+// Request is one call.
+type Request struct {
+	// Source and Tool (its own name) are what to call.
+	Source store.Source
+	Tool   string
+	// Arguments fit the tool's schema.
+	Arguments canon.Object
+	// Meta goes into the call's _meta.
+	Meta map[string]string
+}
+
+// Progress is how far a call is.
+type Progress struct {
+	// Done of Total, 0 = unknown.
+	Done, Total float64
+	// Message is one line for people.
+	Message string
+}
+
+// Call sends one call and gives the tool's answer, "no" included. Errors are of *Error.
+func (u *Upstream) Call(ctx context.Context, r Request, progress func(Progress)) (*turnv1.ToolResult, error) {
+	if r.Source.Kind == store.Builtin {
+		return u.callMesh(ctx, r)
+	}
+	return u.callBridge(ctx, r, progress)
+}
+
+func (u *Upstream) callMesh(ctx context.Context, r Request) (*turnv1.ToolResult, error) {
+	text, ok, err := u.builtin.Call(ctx, r.Tool, r.Arguments)
+	if !ok {
+		return nil, &Error{Kind: NotSent, Fault: fault.NotFound("the mesh has no tool %q", r.Tool).Cause(err)}
+	}
+	if err != nil {
+		return textResult(err.Error(), true), nil
+	}
+	return textResult(text, false), nil
+}
+
+func textResult(text string, isError bool) *turnv1.ToolResult {
+	return &turnv1.ToolResult{
+		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}, IsError: isError,
+	}
+}
