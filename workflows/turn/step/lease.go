@@ -59,10 +59,11 @@ func (r *Runner) claim(ctx context.Context, w *work) (*sessionsv1.ClaimStepRespo
 // the turn's deadline. The function it gives ends the renewal; with an error it also gives the lease back.
 func (r *Runner) hold(ctx context.Context, w *work) (context.Context, func(error)) {
 	held, cancel := context.WithCancelCause(ctx)
-	stopClock := context.CancelFunc(func() {})
-	bounded := held
-	if deadline := w.deadline(); !deadline.IsZero() && w.ref.GetKind() != turnv1.StepKind_STEP_KIND_FINISH {
-		bounded, stopClock = context.WithDeadlineCause(held, deadline, errDeadline)
+	// A clock of our own instead of the context's deadline: that one would travel with each call, and the other side would end the
+	// call first and as its own doing.
+	stopClock := func() bool { return true }
+	if deadline := w.deadline(); !deadline.IsZero() {
+		stopClock = time.AfterFunc(time.Until(deadline), func() { cancel(errDeadline) }).Stop
 	}
 	// A commit outlives the step's context, and so must the lease.
 	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))
@@ -71,7 +72,7 @@ func (r *Runner) hold(ctx context.Context, w *work) (context.Context, func(error
 		defer close(done)
 		r.renew(renewing, w, cancel)
 	}()
-	return bounded, func(err error) {
+	return held, func(err error) {
 		stopRenewing()
 		<-done
 		stopClock()

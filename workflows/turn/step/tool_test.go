@@ -1,0 +1,199 @@
+package step_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/turntest"
+)
+
+// atTool is a world whose next step is a tool call.
+func atTool(t *testing.T, tool string) (*world, *turnv1.StepRef) {
+	t.Helper()
+	w := newWorld(t, &sessionsv1.Agent{Tools: []string{"*"}}, turntest.Tool("x__echo"))
+	w.Model(turntest.CallTools(tool, 1))
+	return w, w.upTo(turnv1.StepKind_STEP_KIND_TOOL)
+}
+
+// result is the last tool result.
+func (w *world) result() *turnv1.ToolCallCompleted {
+	w.t.Helper()
+	var last *turnv1.ToolCallCompleted
+	for _, e := range w.Journal.Events(in.TurnID) {
+		if e.GetToolCallCompleted() != nil {
+			last = e.GetToolCallCompleted()
+		}
+	}
+	if last == nil {
+		w.t.Fatal("no call was completed")
+	}
+	return last
+}
+
+func TestToolResultGoesToJournalAndConversation(t *testing.T) {
+	w, ref := atTool(t, "x__echo")
+	out := w.do(ref)
+	if out.GetIsError() || out.GetCallHash() == "" || out.GetUsage().GetToolCalls() != 1 {
+		t.Errorf("outcome = %v", out)
+	}
+	if got := w.result(); got.GetResult().GetContent()[0].GetText() != `{"round":0,"call":0}` || got.GetExecutionId() != "exe_1" {
+		t.Errorf("completed = %v", got)
+	}
+	messages := w.Journal.Messages(in.TurnID)
+	last := messages[len(messages)-1]
+	if last.GetRole() != turnv1.Role_ROLE_TOOL || last.GetToolResult().GetCallId() != "own-0-0" || last.GetId() != out.GetMessageId() {
+		t.Errorf("message = %v", last)
+	}
+	for _, e := range w.Journal.Events(in.TurnID) {
+		if s := e.GetToolCallStarted(); s != nil {
+			if s.GetEffect() != turnv1.EffectClass_EFFECT_CLASS_READ || s.GetArguments().GetFields()["round"] == nil {
+				t.Errorf("started = %v", s)
+			}
+		}
+	}
+}
+
+func TestASlowCallIsJournaledWhileItRuns(t *testing.T) {
+	w, ref := atTool(t, "x__echo")
+	sub := w.transient()
+	open := make(chan struct{})
+	w.Tool(func(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
+		for _, m := range []*registryv1.CallToolResponse{
+			{Event: &registryv1.CallToolResponse_Decided{Decided: &registryv1.Decided{DecisionId: "dec_1", Allowed: true}}},
+			{Event: &registryv1.CallToolResponse_Executing{Executing: &registryv1.Executing{ExecutionId: "exe_1"}}},
+			{Event: &registryv1.CallToolResponse_Progress{Progress: &registryv1.Progress{Progress: 1, Total: 2, Message: "half"}}},
+		} {
+			if err := stream.Send(m); err != nil {
+				return err
+			}
+		}
+		<-open
+		return turntest.Complete(stream, &registryv1.Completed{Result: &turnv1.ToolResult{}})
+	})
+	c := async(t.Context(), w.runner, ref)
+	if e := w.next(sub); e.GetToolCallProgress().GetMessage() != "half" || e.GetDelta() != 0 || e.GetSeq() == 0 {
+		t.Errorf("progress = %v", e)
+	}
+	for deadline := time.After(20 * time.Second); !strings.Contains(strings.Join(w.kinds(), " "), "policy_decided tool_call_executing"); {
+		select {
+		case <-deadline:
+			t.Fatalf("events so far: %v", w.kinds())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	close(open)
+	w.wait(c)
+	if n := strings.Count(strings.Join(w.kinds(), " "), "tool_call_executing"); n != 1 {
+		t.Errorf("executing was journaled %d times", n)
+	}
+}
+
+func TestAnUnresolvedCallIsReported(t *testing.T) {
+	w, ref := atTool(t, "x__echo")
+	w.Tool(func(_ *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
+		return turntest.Complete(stream, &registryv1.Completed{Unresolved: true, ExecutionId: "exe_9", Code: "outcome_unknown", Result: &turnv1.ToolResult{}})
+	})
+	if out := w.do(ref); !out.GetIsError() {
+		t.Errorf("outcome = %v", out)
+	}
+	if events := strings.Join(w.kinds(), " "); !strings.Contains(events, "tool_call_unresolved tool_call_completed") {
+		t.Errorf("events = %s", events)
+	}
+}
+
+func TestRegistryErrors(t *testing.T) {
+	away := fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away")
+	t.Run("one that may pass is tried again with the same key", func(t *testing.T) {
+		w, ref := atTool(t, "x__echo")
+		w.Fail("CallTool", away)
+		if _, err := w.runner.Do(t.Context(), in, ref); asRetry(err) == nil || !w.Journal.Released(in.TurnID, ref.GetKey()) {
+			t.Fatalf("err = %v", err)
+		}
+		w.do(ref)
+		if calls := w.Called(); len(calls) != 2 || calls[0].GetKey() != calls[1].GetKey() {
+			t.Errorf("calls = %v", calls)
+		}
+	})
+	t.Run("one that stays becomes a result", func(t *testing.T) {
+		w, ref := atTool(t, "x__echo")
+		for range 10 {
+			w.Fail("CallTool", away)
+		}
+		for range 9 {
+			if _, err := w.runner.Do(t.Context(), in, ref); asRetry(err) == nil {
+				t.Fatalf("err = %v", err)
+			}
+		}
+		if out := w.do(ref); !out.GetIsError() || out.GetError() != nil || w.result().GetCode() != "unavailable" {
+			t.Errorf("outcome = %v, result = %v", out, w.result())
+		}
+	})
+	t.Run("a refusal becomes a result", func(t *testing.T) {
+		w, ref := atTool(t, "")
+		out := w.do(ref) // the registry refuses a call without a name
+		if !out.GetIsError() || w.result().GetCode() != "invalid_argument" {
+			t.Errorf("outcome = %v, result = %v", out, w.result())
+		}
+	})
+	t.Run("a tool that the model made up is passed on unpinned", func(t *testing.T) {
+		w, ref := atTool(t, "x__nope")
+		w.do(ref)
+		if got := w.Called()[0]; got.GetTool() != "x__nope" || got.GetDefinitionHash() != "" {
+			t.Errorf("call = %v", got)
+		}
+	})
+}
+
+func TestCancelStopsACall(t *testing.T) {
+	w, ref := atTool(t, "x__echo")
+	called := make(chan struct{})
+	w.Tool(func(_ *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
+		close(called)
+		<-stream.Context().Done()
+		return stream.Context().Err()
+	})
+	c := async(t.Context(), w.runner, ref)
+	<-called
+	w.Journal.Cancel(in.TurnID)
+	got := w.wait(c)
+	if got.err != nil || !got.out.GetCancelled() || !got.out.GetIsError() || w.result().GetCode() != "cancelled" {
+		t.Errorf("got %v, %v; result %v", got.out, got.err, w.result())
+	}
+}
+
+func TestACancelledTurnRunsNoTool(t *testing.T) {
+	w, ref := atTool(t, "x__echo")
+	w.Journal.Cancel(in.TurnID)
+	if out := w.do(ref); !out.GetCancelled() || len(w.Called()) != 0 || w.result().GetCode() != "cancelled" {
+		t.Errorf("outcome = %v, %d calls", out, len(w.Called()))
+	}
+}
+
+func TestInvalidArgumentsReachTheRegistryAsTheyAre(t *testing.T) {
+	w := newWorld(t, &sessionsv1.Agent{Tools: []string{"*"}}, turntest.Tool("x__echo"))
+	w.Model(brokenArguments)
+	w.do(w.upTo(turnv1.StepKind_STEP_KIND_TOOL))
+	if got := w.Called()[0].GetArgumentsJson(); got != `{"a":` {
+		t.Errorf("arguments = %q", got)
+	}
+	for _, e := range w.Journal.Events(in.TurnID) {
+		if s := e.GetToolCallStarted(); s != nil && s.GetArguments() != nil {
+			t.Errorf("invalid arguments are shown as %v", s.GetArguments())
+		}
+	}
+}
+
+func brokenArguments(_ *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
+	return turntest.End(stream, &inferencev1.Finished{
+		FinishReason: "tool_calls", ToolCalls: []*turnv1.ToolCall{{CallId: "c", Tool: "x__echo", ArgumentsJson: `{"a":`}},
+	})
+}

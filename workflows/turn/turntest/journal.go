@@ -1,0 +1,224 @@
+package turntest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// Journal is an ExecutionService in memory: one lock for all, real leases and fences.
+type Journal struct {
+	sessionsv1.UnimplementedExecutionServiceServer
+	mesh *Mesh
+
+	mu    sync.Mutex
+	turns map[string]*turnRecord
+}
+
+type turnRecord struct {
+	in      contract.TurnInput
+	load    *sessionsv1.LoadTurnResponse
+	steps   map[string]*stepRecord
+	history []*turnv1.Message
+	events  []*turnv1.Event
+	ending  *turnv1.Ending
+}
+
+type stepRecord struct {
+	owner   string
+	fence   uint32
+	attempt uint32
+	expires time.Time
+	done    *turnv1.StepOutcome
+	commits int
+}
+
+func newJournal(m *Mesh) *Journal { return &Journal{mesh: m, turns: map[string]*turnRecord{}} }
+
+// Add accepts a turn.
+func (j *Journal) Add(in contract.TurnInput, agent *sessionsv1.Agent, input string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	agent.Id = in.AgentID
+	j.turns[in.TurnID] = &turnRecord{
+		in: in, steps: map[string]*stepRecord{},
+		load: &sessionsv1.LoadTurnResponse{
+			Turn:  &sessionsv1.Turn{Id: in.TurnID, SessionId: in.SessionID, AgentId: in.AgentID, Status: "queued"},
+			Agent: agent, Principal: authn.Local(),
+		},
+		history: []*turnv1.Message{{
+			Id: "msg_in_" + in.TurnID, SessionId: in.SessionID, TurnId: in.TurnID, Role: turnv1.Role_ROLE_USER,
+			Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: input}}},
+		}},
+	}
+}
+
+// Cancel accepts a cancel.
+func (j *Journal) Cancel(turn string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	t := j.turns[turn]
+	t.load.CancelRequested = true
+	j.append(t, "", 0, &turnv1.Event{Data: &turnv1.Event_TurnCancelRequested{TurnCancelRequested: &turnv1.TurnCancelRequested{}}})
+}
+
+// Seize gives a step to an owner, as if that one had claimed it; it has the lease for so long.
+func (j *Journal) Seize(turn, step, owner string, ttl time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := j.step(j.turns[turn], step)
+	s.owner, s.fence, s.attempt, s.expires = owner, s.fence+1, s.attempt+1, time.Now().Add(ttl)
+}
+
+// Complete commits a step for whoever seized it.
+func (j *Journal) Complete(turn string, o *turnv1.StepOutcome) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	t := j.turns[turn]
+	j.settle(t, j.step(t, o.GetKey()), o)
+}
+
+// End ends a turn without a finish step, as the sessions service may.
+func (j *Journal) End(turn, status, reason string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	t := j.turns[turn]
+	t.load.Turn.Status, t.load.Turn.StopReason, t.ending = status, reason, &turnv1.Ending{StopReason: reason}
+}
+
+// Ending is how a turn ended, nil while it runs.
+func (j *Journal) Ending(turn string) *turnv1.Ending {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.turns[turn].ending
+}
+
+// Commits counts how often each step was committed.
+func (j *Journal) Commits(turn string) map[string]int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	counts := map[string]int{}
+	for key, s := range j.turns[turn].steps {
+		counts[key] = s.commits
+	}
+	return counts
+}
+
+// Released tells whether nobody holds a step.
+func (j *Journal) Released(turn, step string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.step(j.turns[turn], step).owner == ""
+}
+
+// Events are a turn's durable events so far.
+func (j *Journal) Events(turn string) []*turnv1.Event {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]*turnv1.Event(nil), j.turns[turn].events...)
+}
+
+// Messages are the conversation so far.
+func (j *Journal) Messages(turn string) []*turnv1.Message {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]*turnv1.Message(nil), j.turns[turn].history...)
+}
+
+func (j *Journal) step(t *turnRecord, key string) *stepRecord {
+	s, ok := t.steps[key]
+	if !ok {
+		s = &stepRecord{}
+		t.steps[key] = s
+	}
+	return s
+}
+
+// append writes an event and tells the bus. The caller holds the lock.
+func (j *Journal) append(t *turnRecord, step string, attempt uint32, e *turnv1.Event) uint32 {
+	e = proto.Clone(e).(*turnv1.Event)
+	e.Seq, e.TurnId, e.SessionId, e.Step, e.Attempt = uint32(len(t.events)+1), t.in.TurnID, t.in.SessionID, step, attempt
+	t.events = append(t.events, e)
+	data, err := proto.Marshal(e)
+	if err == nil {
+		err = j.mesh.Bus.Publish(contract.EventSubject(t.in.Tenant, t.in.SessionID), data)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("publish: %v", err))
+	}
+	return e.GetSeq()
+}
+
+func (j *Journal) settle(t *turnRecord, s *stepRecord, o *turnv1.StepOutcome) {
+	s.done, s.owner = o, ""
+	s.commits++
+	j.append(t, o.GetKey(), s.attempt, &turnv1.Event{Data: &turnv1.Event_StepFinished{StepFinished: &turnv1.StepFinished{}}})
+}
+
+func notFound(turn string) error { return fault.NotFound("turn %q does not exist", turn) }
+
+func leaseLost() error {
+	return fault.New(codes.Aborted, faultv1.Reason_REASON_LEASE_LOST, "the lease is lost")
+}
+
+// find gives a turn under the lock, after a planned fault if there is one.
+func (j *Journal) find(rpc, turn string) (*turnRecord, func(), error) {
+	if err := j.mesh.fault(rpc); err != nil {
+		return nil, nil, err
+	}
+	j.mu.Lock()
+	t, ok := j.turns[turn]
+	if !ok {
+		j.mu.Unlock()
+		return nil, nil, notFound(turn)
+	}
+	return t, j.mu.Unlock, nil
+}
+
+// LoadTurn implements ExecutionService.
+func (j *Journal) LoadTurn(_ context.Context, req *sessionsv1.LoadTurnRequest) (*sessionsv1.LoadTurnResponse, error) {
+	t, unlock, err := j.find("LoadTurn", req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return proto.Clone(t.load).(*sessionsv1.LoadTurnResponse), nil
+}
+
+// GetContext implements ExecutionService.
+func (j *Journal) GetContext(_ context.Context, req *sessionsv1.GetContextRequest) (*sessionsv1.GetContextResponse, error) {
+	t, unlock, err := j.find("GetContext", req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return &sessionsv1.GetContextResponse{Messages: append([]*turnv1.Message(nil), t.history...)}, nil
+}
+
+// GetToolCall implements ExecutionService.
+func (j *Journal) GetToolCall(_ context.Context, req *sessionsv1.GetToolCallRequest) (*turnv1.ToolCall, error) {
+	t, unlock, err := j.find("GetToolCall", req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	for _, m := range t.history {
+		for _, call := range m.GetToolCalls() {
+			if m.GetId() == req.GetMessageId() && call.GetCallId() == req.GetCallId() {
+				return call, nil
+			}
+		}
+	}
+	return nil, fault.NotFound("no such call")
+}

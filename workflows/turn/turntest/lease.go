@@ -1,0 +1,134 @@
+package turntest
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// ClaimStep implements ExecutionService.
+func (j *Journal) ClaimStep(_ context.Context, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
+	t, unlock, err := j.find("ClaimStep", req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	s := j.step(t, req.GetStep().GetKey())
+	resp := &sessionsv1.ClaimStepResponse{CancelRequested: t.load.GetCancelRequested()}
+	switch left := time.Until(s.expires); {
+	case s.done != nil:
+		resp.Result = &sessionsv1.ClaimStepResponse_Done{Done: s.done}
+		return resp, nil
+	case t.ending != nil:
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "the turn has ended")
+	case s.owner != "" && s.owner != req.GetOwner() && left > 0:
+		resp.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: &sessionsv1.Busy{Owner: s.owner, ExpiresInMs: int32(left.Milliseconds()) + 1}}
+		return resp, nil
+	}
+	s.owner, s.fence, s.attempt = req.GetOwner(), s.fence+1, s.attempt+1
+	s.expires = time.Now().Add(time.Duration(req.GetTtlMs()) * time.Millisecond)
+	seq := j.claimed(t, s, req)
+	resp.Result = &sessionsv1.ClaimStepResponse_Lease{Lease: &sessionsv1.Lease{
+		Fence: s.fence, Attempt: s.attempt, BaseSeq: seq, MessageId: "msg_" + req.GetTurnId() + "_" + req.GetStep().GetKey(),
+	}}
+	return resp, nil
+}
+
+// claimed writes the events of a claim and gives the seq of the last.
+func (j *Journal) claimed(t *turnRecord, s *stepRecord, req *sessionsv1.ClaimStepRequest) uint32 {
+	key := req.GetStep().GetKey()
+	seq := j.append(t, key, s.attempt, &turnv1.Event{Data: &turnv1.Event_StepStarted{StepStarted: &turnv1.StepStarted{Title: req.GetStep().GetTitle()}}})
+	switch {
+	case req.GetStep().GetKind() == turnv1.StepKind_STEP_KIND_INFER && s.attempt > 1:
+		return j.append(t, key, s.attempt, &turnv1.Event{Data: &turnv1.Event_MessageReset{MessageReset: &turnv1.MessageReset{}}})
+	case req.GetStep().GetKind() == turnv1.StepKind_STEP_KIND_INFER:
+		return j.append(t, key, s.attempt, &turnv1.Event{Data: &turnv1.Event_MessageStarted{MessageStarted: &turnv1.MessageStarted{Model: req.GetModel()}}})
+	case req.GetToolCall() != nil:
+		return j.append(t, key, s.attempt, &turnv1.Event{Data: &turnv1.Event_ToolCallStarted{ToolCallStarted: req.GetToolCall()}})
+	}
+	return seq
+}
+
+// RenewStep implements ExecutionService.
+func (j *Journal) RenewStep(_ context.Context, req *sessionsv1.RenewStepRequest) (*sessionsv1.RenewStepResponse, error) {
+	t, unlock, err := j.find("RenewStep", req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	s := j.step(t, req.GetStep())
+	if s.fence != req.GetFence() || s.owner == "" {
+		return nil, leaseLost()
+	}
+	s.expires = time.Now().Add(time.Duration(req.GetTtlMs()) * time.Millisecond)
+	return &sessionsv1.RenewStepResponse{CancelRequested: t.load.GetCancelRequested()}, nil
+}
+
+// ReleaseStep implements ExecutionService.
+func (j *Journal) ReleaseStep(_ context.Context, req *sessionsv1.ReleaseStepRequest) (*sessionsv1.ReleaseStepResponse, error) {
+	t, unlock, err := j.find("ReleaseStep", req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if s := j.step(t, req.GetStep()); s.fence == req.GetFence() {
+		s.owner = ""
+	}
+	return &sessionsv1.ReleaseStepResponse{}, nil
+}
+
+// AppendEvents implements ExecutionService.
+func (j *Journal) AppendEvents(_ context.Context, req *sessionsv1.AppendEventsRequest) (*sessionsv1.AppendEventsResponse, error) {
+	t, unlock, err := j.find("AppendEvents", req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	s := j.step(t, req.GetStep())
+	if s.fence != req.GetFence() {
+		return nil, leaseLost()
+	}
+	var seq uint32
+	for _, e := range req.GetEvents() {
+		seq = j.append(t, req.GetStep(), s.attempt, e)
+	}
+	return &sessionsv1.AppendEventsResponse{LastSeq: seq}, nil
+}
+
+// CommitStep implements ExecutionService.
+func (j *Journal) CommitStep(_ context.Context, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
+	t, unlock, err := j.find("CommitStep", req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	o := req.GetOutcome()
+	s := j.step(t, o.GetKey())
+	switch {
+	case s.done != nil && s.fence == req.GetFence():
+		return &sessionsv1.CommitStepResponse{Outcome: s.done}, nil
+	case s.fence != req.GetFence() || s.done != nil:
+		return nil, leaseLost()
+	}
+	for _, e := range req.GetEvents() {
+		j.append(t, o.GetKey(), s.attempt, e)
+	}
+	t.history = append(t.history, req.GetMessages()...)
+	if o.GetSurface() != nil {
+		t.load.Surface, t.load.Tools = o.GetSurface(), req.GetTools()
+	}
+	j.settle(t, s, proto.Clone(o).(*turnv1.StepOutcome))
+	if req.GetEnding() != nil {
+		t.ending = req.GetEnding()
+		j.append(t, o.GetKey(), s.attempt, &turnv1.Event{Data: &turnv1.Event_TurnEnded{TurnEnded: &turnv1.TurnEnded{
+			Status: t.ending.GetStatus(), StopReason: t.ending.GetStopReason(), Error: t.ending.GetError(),
+		}}})
+	}
+	return &sessionsv1.CommitStepResponse{Outcome: s.done}, nil
+}

@@ -1,0 +1,122 @@
+// Package turntest is a mesh for tests of turns: a journal in memory that keeps leases and fences as the sessions service does, a model
+// that follows a script, and tools that are functions. All are reached through generated clients over the in-memory network.
+package turntest
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// Generate answers one model call.
+type Generate func(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error
+
+// Call answers one tool call.
+type Call func(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error
+
+// Mesh is everything a runner talks to.
+type Mesh struct {
+	// Journal keeps turns.
+	Journal *Journal
+	// Bus is an embedded one.
+	Bus *bus.Bus
+
+	deps step.Deps
+
+	mu     sync.Mutex
+	model  Generate
+	tool   Call
+	asked  []*inferencev1.GenerateRequest
+	called []*registryv1.CallToolRequest
+	tools  []*registryv1.Tool
+	faults map[string][]error
+}
+
+// New starts a mesh that lives as long as the test. The model says "ok" and the tool echoes, until told otherwise.
+func New(t testing.TB, tools ...*registryv1.Tool) *Mesh {
+	t.Helper()
+	b, err := bus.Open(t.Context(), bus.Config{URL: bus.Embedded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := b.Close(ctx); err != nil {
+			t.Errorf("close bus: %v", err)
+		}
+	})
+	m := &Mesh{Bus: b, tools: tools, model: Say("ok"), tool: Echo, faults: map[string][]error{}}
+	m.Journal = newJournal(m)
+	conn := rpctest.Serve(t, "mesh", func(r grpc.ServiceRegistrar) {
+		sessionsv1.RegisterExecutionServiceServer(r, m.Journal)
+		registryv1.RegisterToolExecutionServiceServer(r, &registry{mesh: m})
+		inferencev1.RegisterInferenceServiceServer(r, &inference{mesh: m})
+	})
+	m.deps = step.Deps{
+		Sessions: sessionsv1.NewExecutionServiceClient(conn), Tools: registryv1.NewToolExecutionServiceClient(conn),
+		Inference: inferencev1.NewInferenceServiceClient(conn), Bus: b, Log: slog.New(slog.DiscardHandler),
+	}
+	return m
+}
+
+// Deps are what a runner needs to work on the mesh.
+func (m *Mesh) Deps() step.Deps { return m.deps }
+
+// Model sets what answers model calls.
+func (m *Mesh) Model(f Generate) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.model = f
+}
+
+// Tool sets what answers tool calls.
+func (m *Mesh) Tool(f Call) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tool = f
+}
+
+// Fail has the next calls of an RPC ("CommitStep") fail, one for each error; nil lets one pass.
+func (m *Mesh) Fail(rpc string, errs ...error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults[rpc] = append(m.faults[rpc], errs...)
+}
+
+// Asked are the model calls so far.
+func (m *Mesh) Asked() []*inferencev1.GenerateRequest {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]*inferencev1.GenerateRequest(nil), m.asked...)
+}
+
+// Called are the tool calls so far.
+func (m *Mesh) Called() []*registryv1.CallToolRequest {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]*registryv1.CallToolRequest(nil), m.called...)
+}
+
+// fault takes the next error for an RPC.
+func (m *Mesh) fault(rpc string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	queue := m.faults[rpc]
+	if len(queue) == 0 {
+		return nil
+	}
+	m.faults[rpc] = queue[1:]
+	return queue[0]
+}
