@@ -135,8 +135,8 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 			for stopped == nil && len(coming) > 0 {
 				stopped = in.progress(<-coming)
 			}
-			if o.err != nil && ctx.Err() != nil && asSendError(o.err).fate == unknownFate {
-				c.cancelRequest(id, ctx.Err().Error())
+			if o.err != nil && asSendError(o.err).fate == unknownFate {
+				c.cancelRequest(id, "nobody waits for the answer any more")
 			}
 			return o.a, o.err
 		}

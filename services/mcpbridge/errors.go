@@ -118,8 +118,6 @@ func (c *connection) judgeError(ctx context.Context, f facts, err error) *sendEr
 		e.text = fmt.Sprintf("the server answered with status %d", f.status)
 	case f.status != 0 && !strings.Contains(f.contentType, "json") && !strings.Contains(f.contentType, "event-stream"):
 		e.text = fmt.Sprintf("the server answered with %q instead of MCP (status %d)", f.contentType, f.status)
-	case errors.Is(err, transport.ErrTransportClosed):
-		e.text = "the connection was lost before the answer"
 	}
 	return e
 }

@@ -37,8 +37,20 @@ func newSSEWire(sp *spec, out *egress.Egress, lose func(error)) (wire, error) {
 		return nil, err
 	}
 	t.SetConnectionLostHandler(lose)
-	return t, nil
+	return sseWire{t}, nil
 }
+
+// sseWire hides deadlines from the library, which makes timeouts of its own from them that are no context errors.
+type sseWire struct{ *transport.SSE }
+
+func (w sseWire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	return w.SSE.SendRequest(undated{ctx}, req)
+}
+
+// undated is a context that ends with another but does not tell when.
+type undated struct{ context.Context }
+
+func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // streamObserver learns about the standing stream of notifications. status is 0 when err is set.
 type streamObserver func(status int, err error)

@@ -22,6 +22,7 @@ const (
 type stdioWire struct {
 	*transport.Stdio
 	proc *process.Process
+	lose func(error)
 }
 
 // newStdioWire starts the process. lose is called when it ends.
@@ -40,7 +41,7 @@ func newStdioWire(sp *spec, extra []string, log *slog.Logger, lose func(error)) 
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", sp.command[0], err)
 	}
-	w := &stdioWire{Stdio: transport.NewIO(proc.Reader(), proc.Writer(), nil), proc: proc}
+	w := &stdioWire{Stdio: transport.NewIO(proc.Reader(), proc.Writer(), nil), proc: proc, lose: lose}
 	go func() {
 		<-proc.Done()
 		lose(w.exit())
@@ -61,9 +62,19 @@ func (w *stdioWire) SendRequest(ctx context.Context, req transport.JSONRPCReques
 	}()
 	select {
 	case a := <-ch:
-		return a.res, a.err
+		if !errors.Is(a.err, transport.ErrTransportClosed) {
+			return a.res, a.err
+		}
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+	// Its output ended; a moment later it is known why.
+	select {
+	case <-w.proc.Done():
+		w.lose(w.exit())
+		return nil, w.exit()
+	case <-ctx.Done():
+		return nil, transport.ErrTransportClosed
 	}
 }
 
@@ -87,6 +98,9 @@ func (w *stdioWire) exit() error {
 func (w *stdioWire) explain(err error) error {
 	select {
 	case <-w.proc.Done():
+		if errors.Is(err, errEndedInProbe) {
+			return fmt.Errorf("%w: %w", errEndedInProbe, w.exit())
+		}
 		return w.exit()
 	default:
 	}

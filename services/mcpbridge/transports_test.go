@@ -1,0 +1,234 @@
+package mcpbridge_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+)
+
+func TestDiscoverListsEveryPageByteForByte(t *testing.T) {
+	eachTransport(t, func(t *testing.T, s *mcpbridgev1.Server, _ *toolServer) {
+		b := newBridge(t)
+		res := b.discover(t, s)
+		want := "2025-11-25"
+		if strings.Contains(s.GetName(), "modern") {
+			want = "2026-07-28"
+		}
+		if res.GetProtocolVersion() != want || res.GetServerName() != "test" || res.GetServerVersion() != "7.1" ||
+			res.GetInstructions() != "be kind" || !res.GetListChanged() {
+			t.Errorf("server: got %v %v %v %v %v", res.GetProtocolVersion(), res.GetServerName(), res.GetServerVersion(), res.GetInstructions(), res.GetListChanged())
+		}
+		tools := map[string]*mcpbridgev1.Tool{}
+		for _, tool := range res.GetTools() {
+			tools[tool.GetName()] = tool
+		}
+		if len(tools) != 15 {
+			t.Errorf("got %d tools, want 15 over four pages", len(tools))
+		}
+		schema := `{"type":"object","$schema":"https://json-schema.org/draft/2020-12/schema","oneOf":[{"required":["a"]},{"required":["b"]}],"x-own":{"z":1,"a":2}}`
+		if got := string(tools["strict"].GetInputSchemaJson()); got != schema {
+			t.Errorf("schema: got %s", got)
+		}
+		if !strings.Contains(string(tools["strict"].GetRawJson()), schema) {
+			t.Errorf("raw tool: got %s", tools["strict"].GetRawJson())
+		}
+		if tools["echo"].ReadOnlyHint == nil || !tools["echo"].GetReadOnlyHint() {
+			t.Error("the read-only hint is lost")
+		}
+	})
+}
+
+func TestCallsAreAnswered(t *testing.T) {
+	eachTransport(t, func(t *testing.T, s *mcpbridgev1.Server, _ *toolServer) {
+		b := newBridge(t)
+		if got := text(b.must(t, s, "echo", `{"text":"hi"}`)); got != "hi" {
+			t.Errorf("echo: got %q", got)
+		}
+		if got := b.must(t, s, "echo", ""); got.GetIsError() {
+			t.Errorf("without arguments: got %v", got)
+		}
+		sum := b.must(t, s, "add", `{"a":2,"b":40}`)
+		if got := sum.GetStructuredContent().GetStructValue().GetFields()["sum"].GetNumberValue(); got != 42 {
+			t.Errorf("structured: got %v", sum)
+		}
+		for tool, want := range map[string]string{"no": "I will not", "broken": "it broke", "nobody": "not found"} {
+			if res := b.must(t, s, tool, "{}"); !res.GetIsError() || !strings.Contains(text(res), want) {
+				t.Errorf("%s: got %v", tool, res)
+			}
+		}
+	})
+}
+
+func TestProgressOfConcurrentCallsIsNotMixed(t *testing.T) {
+	eachTransport(t, func(t *testing.T, s *mcpbridgev1.Server, _ *toolServer) {
+		b := newBridge(t)
+		b.discover(t, s)
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				tag := fmt.Sprintf("call %d", i)
+				progress, res, err := b.call(t.Context(), s, "progress", fmt.Sprintf(`{"n":10,"tag":%q}`, tag))
+				if err != nil || text(res) != "done" {
+					t.Errorf("%s: got %v %v", tag, res, err)
+				}
+				if len(progress) != 10 {
+					t.Errorf("%s: got %d of 10 messages", tag, len(progress))
+				}
+				seen := map[float64]bool{} // over several streams the order may change
+				for _, p := range progress {
+					if p.GetMessage() != tag || p.GetTotal() != 10 || seen[p.GetProgress()] {
+						t.Errorf("%s: got %v", tag, p)
+					}
+					seen[p.GetProgress()] = true
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestCancellingACallReachesTheServer(t *testing.T) {
+	eachTransport(t, func(t *testing.T, s *mcpbridgev1.Server, tools *toolServer) {
+		b := newBridge(t)
+		b.discover(t, s)
+		file := filepath.Join(t.TempDir(), "notes")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() {
+			_, _, err := b.call(ctx, s, "wait", fmt.Sprintf(`{"file":%q}`, file))
+			ended <- err
+		}()
+		until(t, func() bool { return contains(file, "started") })
+		cancel()
+		if err := <-ended; err == nil {
+			t.Error("the cancelled call was answered")
+		}
+		until(t, func() bool { return contains(file, "cancelled") })
+		if got := text(b.must(t, s, "echo", `{"text":"still here"}`)); got != "still here" {
+			t.Errorf("after a cancelled call: got %q", got)
+		}
+	})
+}
+
+func TestACallThatTakesTooLongHasAnUnknownOutcome(t *testing.T) {
+	eachTransport(t, func(t *testing.T, s *mcpbridgev1.Server, _ *toolServer) {
+		b := newBridge(t)
+		b.discover(t, s)
+		s.CallTimeoutMs = 150
+		file := filepath.Join(t.TempDir(), "notes")
+		_, _, err := b.call(t.Context(), s, "wait", fmt.Sprintf(`{"file":%q}`, file))
+		if !fault.Is(err, faultv1.Reason_REASON_OUTCOME_UNKNOWN) {
+			t.Errorf("got %v", err)
+		}
+		until(t, func() bool { return contains(file, "cancelled") })
+	})
+}
+
+func TestChangedToolListsAreTold(t *testing.T) {
+	eachTransport(t, func(t *testing.T, s *mcpbridgev1.Server, _ *toolServer) {
+		b := newBridge(t)
+		next := b.watch(t)
+		before := len(b.discover(t, s).GetTools())
+		if e := next(); e.GetKind() != "connected" || e.GetServerId() != s.GetId() {
+			t.Fatalf("got %v", e)
+		}
+		b.must(t, s, "grow", "{}")
+		if e := next(); e.GetKind() != "tools_changed" || e.GetServerId() != s.GetId() {
+			t.Fatalf("got %v", e)
+		}
+		if after := len(b.discover(t, s).GetTools()); after != before+1 {
+			t.Errorf("got %d tools, want %d", after, before+1)
+		}
+	})
+}
+
+func TestMetaAndHeadersArePassedOn(t *testing.T) {
+	t.Setenv("WINDLASS_TOOL_KEY", "s3cr3t-value")
+	eachTransport(t, func(t *testing.T, s *mcpbridgev1.Server, _ *toolServer) {
+		b := newBridge(t)
+		if s.GetUrl() != "" {
+			s.Headers = map[string]string{"X-Key": "Bearer ${env:WINDLASS_TOOL_KEY}"}
+		}
+		stream, err := b.CallTool(t.Context(), &mcpbridgev1.CallToolRequest{Server: s, Tool: "meta", Meta: map[string]string{"windlass/idempotency_key": "k1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text(res.GetResult()); !strings.Contains(got, `"windlass/idempotency_key":"k1"`) || !strings.Contains(got, `"progressToken":"`) {
+			t.Errorf("meta: got %s", got)
+		}
+		if s.GetUrl() != "" {
+			if got := text(b.must(t, s, "headers", "")); !strings.HasPrefix(got, "Bearer s3cr3t-value") {
+				t.Errorf("headers: got %q", got)
+			}
+		}
+		if strings.Contains(b.log.text(), "s3cr3t") {
+			t.Error("a secret is in the log")
+		}
+	})
+}
+
+func TestATooLargeResultIsRefused(t *testing.T) {
+	eachTransport(t, func(t *testing.T, s *mcpbridgev1.Server, _ *toolServer) {
+		b := newBridge(t)
+		b.discover(t, s)
+		sizes := []int{9 << 20, 17 << 20}
+		switch {
+		case s.GetName() == "sse":
+			sizes = sizes[:1] // the one stream of all answers ends with an answer over the limit of the wire
+		case strings.Contains(s.GetName(), "modern"):
+			sizes = []int{60 << 20}
+		}
+		for _, size := range sizes {
+			_, res, err := b.call(t.Context(), s, "big", fmt.Sprintf(`{"bytes":%d}`, size))
+			if err != nil || !res.GetIsError() || !strings.Contains(text(res), "TOO_LARGE") {
+				t.Errorf("%d bytes: got %v %.100v", size, err, res)
+			}
+		}
+		if got := text(b.must(t, s, "echo", `{"text":"next"}`)); got != "next" {
+			t.Errorf("after it: got %q", got)
+		}
+	})
+}
+
+func TestAToolThatAsksForInputSaysNo(t *testing.T) {
+	s := &mcpbridgev1.Server{Id: "src_a", Url: serve(t, newToolServer().modern()).URL}
+	b := newBridge(t)
+	if res := b.must(t, s, "ask", "{}"); !res.GetIsError() || !strings.Contains(text(res), "asks for input") {
+		t.Errorf("got %v", res)
+	}
+}
+
+// until waits for a fact that nobody announces.
+func until(t testing.TB, fact func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.NewTimer(20 * time.Second)
+	defer limit.Stop()
+	for !fact() {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			t.Fatal("it did not happen")
+		}
+	}
+}
+
+func contains(file, want string) bool {
+	text, err := os.ReadFile(file)
+	return err == nil && strings.Contains(string(text), want)
+}
