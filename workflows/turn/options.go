@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -66,9 +67,10 @@ func retryPolicy() *temporal.RetryPolicy {
 // failureOf says why a step could not be done at all.
 func failureOf(err error) *turnv1.TurnError {
 	var timeout *temporal.TimeoutError
+	var act *temporal.ActivityError
 	var app *temporal.ApplicationError
 	switch {
-	case errors.As(err, &timeout):
+	case errors.As(err, &timeout), errors.As(err, &act) && act.RetryState() == enumspb.RETRY_STATE_TIMEOUT:
 		return &turnv1.TurnError{Code: engine.CodeDeadline, Message: "The step did not come to an end in time."}
 	case errors.As(err, &app) && app.Type() != "":
 		return &turnv1.TurnError{Code: app.Type(), Message: app.Message()}

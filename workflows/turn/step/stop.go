@@ -48,6 +48,9 @@ func (e *finalError) Unwrap() error { return e.err }
 
 func (e *finalError) turnError() *turnv1.TurnError { return turnError(e.err) }
 
+// Final marks an error as one that no repetition mends.
+func Final(err error) error { return &finalError{err} }
+
 // IsFinal tells whether an error of Do is one that no repetition mends.
 func IsFinal(err error) bool {
 	var final *finalError

@@ -1,0 +1,272 @@
+package turn
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/engine"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+var input = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "helper"}
+
+// script is a doer that answers from a table; a step that it does not name ends well.
+type script struct {
+	mu      sync.Mutex
+	now     func() time.Time
+	rounds  []int // calls that each model step asks for
+	steps   map[string]func(ctx context.Context, attempt int) (*turnv1.StepOutcome, error)
+	tries   map[string]int
+	done    []string
+	running int
+	most    int // steps at the same time
+}
+
+func newScript(rounds ...int) *script {
+	return &script{rounds: rounds, steps: map[string]func(context.Context, int) (*turnv1.StepOutcome, error){}, tries: map[string]int{}}
+}
+
+func (s *script) Do(ctx context.Context, _ contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
+	s.mu.Lock()
+	s.tries[ref.GetKey()]++
+	attempt, special := s.tries[ref.GetKey()], s.steps[ref.GetKey()]
+	s.running++
+	s.most = max(s.most, s.running)
+	s.mu.Unlock()
+	out, err := s.usual(ref), error(nil)
+	if special != nil {
+		out, err = special(ctx, attempt)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+	if err != nil {
+		return nil, err
+	}
+	s.done = append(s.done, ref.GetKey())
+	out.Key, out.Kind = ref.GetKey(), ref.GetKind()
+	return out, nil
+}
+
+func (s *script) Finish(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
+	return s.Do(ctx, in, ref)
+}
+
+func (s *script) usual(ref *turnv1.StepRef) *turnv1.StepOutcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch ref.GetKind() {
+	case turnv1.StepKind_STEP_KIND_BEGIN:
+		return surface(s.now(), 4)
+	case turnv1.StepKind_STEP_KIND_INFER:
+		n := 0
+		for ref.GetKey() != engine.InferKey(n+1) {
+			n++
+		}
+		o := &turnv1.StepOutcome{FinishReason: "stop"}
+		if n < len(s.rounds) {
+			for range s.rounds[n] {
+				o.Calls = append(o.Calls, &turnv1.ToolCallRef{CallId: "c", Tool: "x__echo", MessageId: "m"})
+			}
+		}
+		return o
+	case turnv1.StepKind_STEP_KIND_FINISH:
+		e := ref.GetEnding()
+		return &turnv1.StepOutcome{
+			FinishReason: e.GetStopReason(), Error: e.GetError(), Cancelled: e.GetStatus() == turnv1.TurnStatus_TURN_STATUS_CANCELLED,
+		}
+	default:
+		return &turnv1.StepOutcome{}
+	}
+}
+
+func surface(now time.Time, parallel uint32) *turnv1.StepOutcome {
+	return &turnv1.StepOutcome{Surface: &turnv1.Surface{
+		Strategy: turnv1.Strategy_STRATEGY_REACT, MaxSteps: 10, MaxParallelTools: parallel, DeadlineMicros: now.Add(30 * time.Minute).UnixMicro(),
+	}}
+}
+
+// start prepares a turn in the time-skipping environment.
+func start(t *testing.T, s *script) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestWorkflowEnvironment()
+	s.now = env.Now
+	env.RegisterWorkflowWithOptions(Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
+	env.RegisterActivity(&Activities{steps: s, drain: time.Second})
+	return env
+}
+
+// finish runs the turn and gives its result.
+func finish(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.TurnResult {
+	t.Helper()
+	env.ExecuteWorkflow(contract.TurnWorkflow, input)
+	if !env.IsWorkflowCompleted() {
+		t.Fatal("the workflow did not complete")
+	}
+	if err := env.GetWorkflowError(); err != nil {
+		t.Fatalf("the workflow failed: %v", err)
+	}
+	var r contract.TurnResult
+	if err := env.GetWorkflowResult(&r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestWalk(t *testing.T) {
+	s := newScript(2, 1)
+	r := finish(t, start(t, s))
+	if (r != contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 3, ToolCalls: 3}) {
+		t.Errorf("result = %+v", r)
+	}
+	slices.Sort(s.done[2:4])
+	if got := strings.Join(s.done, " "); got != "begin infer-1 tool-1.0 tool-1.1 infer-2 tool-2.0 infer-3 finish" {
+		t.Errorf("steps: %s", got)
+	}
+}
+
+func TestToolsRunTogetherUpToTheLimit(t *testing.T) {
+	s := newScript(9)
+	all := make(chan struct{})
+	var once sync.Once
+	for i := range 9 {
+		s.steps[engine.ToolKey(1, i)] = func(context.Context, int) (*turnv1.StepOutcome, error) {
+			s.mu.Lock()
+			if s.running == 4 {
+				once.Do(func() { close(all) })
+			}
+			s.mu.Unlock()
+			<-all // nobody ends before four are under way
+			return &turnv1.StepOutcome{}, nil
+		}
+	}
+	if r := finish(t, start(t, s)); r.ToolCalls != 9 || s.most != 4 {
+		t.Errorf("result = %+v, %d at the same time", r, s.most)
+	}
+}
+
+func TestRetriesFollowTheStep(t *testing.T) {
+	s := newScript(1)
+	away := &step.RetryError{Err: fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away"), Delay: 7 * time.Minute}
+	fails := func(_ context.Context, attempt int) (*turnv1.StepOutcome, error) {
+		if attempt < 3 {
+			return nil, away
+		}
+		return &turnv1.StepOutcome{FinishReason: "stop"}, nil
+	}
+	s.steps["infer-1"], s.steps["finish"] = fails, func(ctx context.Context, attempt int) (*turnv1.StepOutcome, error) {
+		if attempt < 3 {
+			return nil, &step.RetryError{Err: fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away")}
+		}
+		return &turnv1.StepOutcome{FinishReason: "end"}, nil
+	}
+	env := start(t, s)
+	began := env.Now()
+	if r := finish(t, env); r.StopReason != "end" || s.tries["infer-1"] != 3 || s.tries["finish"] != 3 {
+		t.Errorf("result = %+v, tries = %v", r, s.tries)
+	}
+	if took := env.Now().Sub(began); took < 14*time.Minute {
+		t.Errorf("took %v of workflow time: the model's delay was not kept", took)
+	}
+}
+
+func TestEndings(t *testing.T) {
+	fail := func(err error) func(context.Context, int) (*turnv1.StepOutcome, error) {
+		return func(context.Context, int) (*turnv1.StepOutcome, error) { return nil, err }
+	}
+	final := step.Final(fault.NotFound("no such turn"))
+	for _, row := range []struct {
+		name string
+		step string
+		do   func(context.Context, int) (*turnv1.StepOutcome, error)
+		want contract.TurnResult
+	}{
+		{
+			name: "a model's error fails the turn", step: "infer-1", want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "model_rejected", ModelCalls: 1},
+			do: func(context.Context, int) (*turnv1.StepOutcome, error) {
+				return &turnv1.StepOutcome{Error: &turnv1.TurnError{Code: "model_rejected"}}, nil
+			},
+		},
+		{name: "a step that cannot be done fails the turn", step: "infer-1", do: fail(final), want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "not_found"}},
+		{name: "so does begin", step: "begin", do: fail(final), want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "not_found"}},
+		{name: "a turn that ended elsewhere", step: "infer-1", do: fail(step.ErrTurnEnded), want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "turn_ended"}},
+		{
+			name: "an ending that somebody else wrote", step: "finish", want: contract.TurnResult{Status: "cancelled", StopReason: "cancelled", ModelCalls: 1},
+			do: func(context.Context, int) (*turnv1.StepOutcome, error) {
+				return &turnv1.StepOutcome{Cancelled: true, FinishReason: "cancelled"}, nil
+			},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newScript()
+			s.steps[row.step] = row.do
+			if r := finish(t, start(t, s)); r != row.want {
+				t.Errorf("result = %+v, want %+v", r, row.want)
+			}
+		})
+	}
+}
+
+func TestAToolThatCannotBeDoneLetsTheOthersEnd(t *testing.T) {
+	s := newScript(2)
+	s.steps["tool-1.0"] = func(context.Context, int) (*turnv1.StepOutcome, error) {
+		return nil, step.Final(fault.NotFound("gone"))
+	}
+	r := finish(t, start(t, s))
+	if r.Status != "failed" || !slices.Contains(s.done, "tool-1.1") {
+		t.Errorf("result = %+v, done %v", r, s.done)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		cancel func(env *testsuite.TestWorkflowEnvironment)
+	}{
+		{"by signal", func(env *testsuite.TestWorkflowEnvironment) {
+			env.SignalWorkflow(contract.SignalCancel, contract.Cancel{})
+		}},
+		{"by Temporal", func(env *testsuite.TestWorkflowEnvironment) { env.CancelWorkflow() }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newScript()
+			s.steps["infer-1"] = func(ctx context.Context, _ int) (*turnv1.StepOutcome, error) {
+				<-ctx.Done()
+				if cause := context.Cause(ctx); cause != step.ErrCancelled {
+					t.Errorf("the step was stopped by %v", cause)
+				}
+				return &turnv1.StepOutcome{Cancelled: true, FinishReason: "cancelled"}, nil
+			}
+			env := start(t, s)
+			env.RegisterDelayedCallback(func() { row.cancel(env) }, time.Second)
+			// That what the step leaves is waited for shows on a real server only, see TestShapes.
+			if r := finish(t, env); r.Status != "cancelled" {
+				t.Errorf("result = %+v", r)
+			}
+		})
+	}
+}
+
+func TestCancelBetweenSteps(t *testing.T) {
+	s := newScript()
+	env := start(t, s)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(contract.SignalCancel, contract.Cancel{}) }, 0)
+	if r := finish(t, env); r.Status != "cancelled" {
+		t.Errorf("result = %+v", r)
+	}
+}
