@@ -1,14 +1,9 @@
+// Command windlass-temporal is the Temporal server `windlass up` runs as a child process: all four services in one
+// process, one SQLite file, the web UI. It is for one machine; production uses a Temporal cluster.
 package main
 
-import (
-	_ "github.com/labstack/echo/v4"
-	_ "github.com/labstack/echo/v4/middleware"
-	_ "github.com/temporalio/ui-server/v2/server"
-	_ "go.temporal.io/api/workflowservice/v1"
-	_ "go.temporal.io/sdk/client"
-	_ "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
-	_ "go.temporal.io/server/schema/sqlite"
-	_ "go.temporal.io/server/temporal"
-)
+import "os"
 
-func main() {}
+func main() {
+	os.Exit(newProgram().execute(os.Args[1:]))
+}

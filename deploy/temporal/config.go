@@ -1,0 +1,72 @@
+package main
+
+import (
+	"net"
+	"strconv"
+
+	"go.temporal.io/server/common/cluster"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/membership/static"
+	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
+	"go.temporal.io/server/common/primitives"
+)
+
+const (
+	clusterName = "active"
+
+	// historyShards is fixed for the life of a file. Queues are read per shard, so a few are quicker than one, and each
+	// costs memory.
+	historyShards = 4
+)
+
+// serverConfig is the static configuration: who listens where, and one SQLite database for everything.
+func serverConfig(host string, p ports, db *config.SQL) *config.Config {
+	frontend := dialable(host, p.frontend)
+	cfg := &config.Config{
+		Persistence: config.Persistence{
+			DefaultStore:     sqliteplugin.PluginName,
+			VisibilityStore:  sqliteplugin.PluginName,
+			NumHistoryShards: historyShards,
+			DataStores:       map[string]config.DataStore{sqliteplugin.PluginName: {SQL: db}},
+		},
+		ClusterMetadata: &cluster.Config{
+			FailoverVersionIncrement: 10,
+			MasterClusterName:        clusterName,
+			CurrentClusterName:       clusterName,
+			ClusterInformation: map[string]cluster.ClusterInformation{
+				clusterName: {Enabled: true, InitialFailoverVersion: 1, RPCAddress: frontend},
+			},
+		},
+		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
+		Services: map[string]config.Service{
+			string(primitives.FrontendService): service(host, p.frontend, p.http),
+			string(primitives.HistoryService):  service(loopback, p.history, 0),
+			string(primitives.MatchingService): service(loopback, p.matching, 0),
+			string(primitives.WorkerService):   service(loopback, p.worker, 0),
+		},
+		// The system workers inside the server are clients of the frontend like any other.
+		PublicClient: config.PublicClient{HostPort: frontend},
+	}
+	cfg.Archival.History.State = "disabled"
+	cfg.Archival.Visibility.State = "disabled"
+	cfg.NamespaceDefaults.Archival.History.State = "disabled"
+	cfg.NamespaceDefaults.Archival.Visibility.State = "disabled"
+	return cfg
+}
+
+func service(host string, grpcPort, httpPort int) config.Service {
+	return config.Service{RPC: config.RPC{BindOnIP: host, GRPCPort: grpcPort, HTTPPort: httpPort}}
+}
+
+// staticHosts names the one host of each service, which spares the membership gossip and its ports.
+func staticHosts(host string, p ports) map[primitives.ServiceName]static.Hosts {
+	local := func(port int) static.Hosts {
+		return static.SingleLocalHost(net.JoinHostPort(loopback, strconv.Itoa(port)))
+	}
+	return map[primitives.ServiceName]static.Hosts{
+		primitives.FrontendService: static.SingleLocalHost(dialable(host, p.frontend)),
+		primitives.HistoryService:  local(p.history),
+		primitives.MatchingService: local(p.matching),
+		primitives.WorkerService:   local(p.worker),
+	}
+}

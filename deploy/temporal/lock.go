@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// lockDatabase keeps a second server away from the same file: two would corrupt each other's state, since each
+// believes to own all history shards. The lock file stays behind on purpose; removing it would open a race.
+func lockDatabase(path string) (*os.File, error) {
+	dir := filepath.Dir(path)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("no directory %s for the database: create it, or choose another file with --db-filename", dir)
+	}
+	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, notWritable(path, err)
+	}
+	free, err := tryLock(f)
+	if err == nil && !free {
+		err = inUse(path, f)
+	}
+	if err == nil {
+		err = writeOwner(f)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// writeOwner leaves the pid for the message a second server prints.
+func writeOwner(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	if _, err := fmt.Fprintf(f, "%d\n", os.Getpid()); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+func inUse(path string, f *os.File) error {
+	owner, _ := io.ReadAll(io.LimitReader(f, 32)) // only decorates the message
+	return fmt.Errorf("another server (pid %s) is using %s: stop it, or choose another file with --db-filename",
+		strings.TrimSpace(string(owner)), path)
+}
+
+func notWritable(path string, err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err // the path is in our text already
+	}
+	return fmt.Errorf("cannot write %s: %w: make it and its directory writable, or choose another file with --db-filename",
+		path, err)
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"slices"
+
+	"go.temporal.io/server/common/log"
+	"go.temporal.io/server/common/log/tag"
+)
+
+// newLogger logs to w from level on; the level may change while it is in use.
+func newLogger(w io.Writer, level slog.Leveler, asJSON bool) *slog.Logger {
+	handlerOptions := &slog.HandlerOptions{Level: level}
+	if asJSON {
+		return slog.New(slog.NewJSONHandler(w, handlerOptions))
+	}
+	return slog.New(slog.NewTextHandler(w, handlerOptions))
+}
+
+// serverLogger lets the Temporal server log through slog.
+type serverLogger struct {
+	log  *slog.Logger
+	tags []tag.Tag
+	// fatal is called instead of exiting and must not return: the server relies on that.
+	fatal func(message string, details map[string]any)
+}
+
+var (
+	_ log.Logger      = (*serverLogger)(nil)
+	_ log.WithLogger  = (*serverLogger)(nil)
+	_ log.SLogWrapper = (*serverLogger)(nil)
+)
+
+func (l *serverLogger) Debug(msg string, tags ...tag.Tag)  { l.write(slog.LevelDebug, msg, tags) }
+func (l *serverLogger) Info(msg string, tags ...tag.Tag)   { l.write(slog.LevelInfo, msg, tags) }
+func (l *serverLogger) Warn(msg string, tags ...tag.Tag)   { l.write(slog.LevelWarn, msg, tags) }
+func (l *serverLogger) Error(msg string, tags ...tag.Tag)  { l.write(slog.LevelError, msg, tags) }
+func (l *serverLogger) DPanic(msg string, tags ...tag.Tag) { l.write(slog.LevelError, msg, tags) }
+
+func (l *serverLogger) Panic(msg string, tags ...tag.Tag) {
+	l.write(slog.LevelError, msg, tags)
+	panic(msg)
+}
+
+func (l *serverLogger) Fatal(msg string, tags ...tag.Tag) {
+	details := map[string]any{}
+	for _, t := range slices.Concat(l.tags, tags) {
+		details[t.Key()] = t.Value()
+	}
+	l.fatal(msg, details)
+}
+
+// With keeps the tags as they are: reading a tag's value is slow, and most lines are never written.
+func (l *serverLogger) With(tags ...tag.Tag) log.Logger {
+	return &serverLogger{log: l.log, tags: slices.Concat(l.tags, tags), fatal: l.fatal}
+}
+
+// SLog is what the Temporal SDK inside the server logs to.
+func (l *serverLogger) SLog() *slog.Logger { return l.log }
+
+func (l *serverLogger) write(level slog.Level, msg string, tags []tag.Tag) {
+	ctx := context.Background() // Temporal's logger has no context to pass on
+	if !l.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, len(l.tags)+len(tags))
+	for _, t := range slices.Concat(l.tags, tags) {
+		attrs = append(attrs, slog.Any(t.Key(), t.Value()))
+	}
+	l.log.LogAttrs(ctx, level, msg, attrs...)
+}

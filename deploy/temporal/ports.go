@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// loopback is where the services inside the process talk to each other.
+const loopback = "127.0.0.1"
+
+// ports are the TCP ports of one start. The Temporal server wants numbers, it does not take listeners.
+type ports struct {
+	frontend, http, history, matching, worker int
+}
+
+// reservePorts finds free ports. A port given for the frontend must be free; 0 picks one.
+//
+// Between here and the server's own listen another process can take a port. All are held at once until every one is
+// known, so that they differ, and the rest of the gap is closed by starting again (see restart.go).
+func reservePorts(host string, port int) (ports, error) {
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			_ = l.Close() // held only to keep the number
+		}
+	}()
+	hold := func(host string, port int, flag string) (int, error) {
+		l, err := listen(host, port, flag)
+		if err != nil {
+			return 0, err
+		}
+		held = append(held, l)
+		return l.Addr().(*net.TCPAddr).Port, nil
+	}
+	var p ports
+	var errs [5]error
+	p.frontend, errs[0] = hold(host, port, "--port")
+	p.http, errs[1] = hold(host, 0, "--port") // the server binds its HTTP API to the frontend's address
+	p.history, errs[2] = hold(loopback, 0, "")
+	p.matching, errs[3] = hold(loopback, 0, "")
+	p.worker, errs[4] = hold(loopback, 0, "")
+	for _, err := range errs {
+		if err != nil {
+			return ports{}, err
+		}
+	}
+	return p, nil
+}
+
+// listen opens a TCP listener; its errors tell a person which flag to change.
+func listen(host string, port int, flag string) (net.Listener, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, portInUse(host, port, flag)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("%s is no address of this machine: use 127.0.0.1, or 0.0.0.0 for all", host)
+	default:
+		return nil, fmt.Errorf("listen on %s port %d: %w", host, port, err)
+	}
+}
+
+func portInUse(host string, port int, flag string) error {
+	return fmt.Errorf("port %d on %s is in use: stop the program that has it, or choose another with %s (0 picks a free one)",
+		port, host, flag)
+}
+
+// dialable turns an address to listen on into one to connect to.
+func dialable(host string, port int) string {
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = loopback
+		if ip.To4() == nil {
+			host = "::1"
+		}
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port))
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"go.temporal.io/server/common/headers"
+)
+
+const (
+	exitOK    = 0
+	exitError = 1
+	exitUsage = 2
+
+	// stopTimeout bounds a clean stop. It normally takes one second, which is the frontend's fixed drain time.
+	stopTimeout = 10 * time.Second
+)
+
+// version is set by the linker in release builds.
+var version = "dev"
+
+// program is one run of the command. The fields that touch the outside are replaced in tests.
+type program struct {
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+	reserve func(host string, port int) (ports, error)
+}
+
+func newProgram() *program {
+	return &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, reserve: reservePorts}
+}
+
+// execute runs the command and answers its exit code.
+func (p *program) execute(args []string) int {
+	opts, err := parseOptions(args, p.stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		p.complain(err)
+		return exitUsage
+	case opts.version:
+		fmt.Fprintf(p.stdout, "windlass-temporal %s (Temporal server %s)\n", version, headers.ServerVersion)
+		return exitOK
+	}
+	limitMemory(opts)
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if opts.exitWithParent {
+		ctx = untilClosed(ctx, p.stdin)
+	}
+	// A second signal, or a stop that hangs, must not need a kill -9.
+	context.AfterFunc(ctx, func() {
+		stop()
+		time.AfterFunc(stopTimeout, func() {
+			p.complain(fmt.Errorf("stop took longer than %s, giving up", stopTimeout))
+			os.Exit(exitError)
+		})
+	})
+	if err := p.run(ctx, opts); err != nil && !errors.Is(err, context.Canceled) {
+		p.complain(err)
+		return exitError
+	}
+	return exitOK
+}
+
+// run starts everything in dependency order, says so, waits for the end of ctx and stops in reverse.
+func (p *program) run(ctx context.Context, opts options) error {
+	level := new(slog.LevelVar)
+	level.Set(opts.logLevel)
+	log := newLogger(p.stderr, level, opts.logJSON)
+	db, err := openDatabase(ctx, opts.dbFile)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	if err := ensureNamespaces(ctx, db.sql, opts.namespaces, opts.searchAttributes); err != nil {
+		return err
+	}
+	ui, err := listenUI(opts)
+	if err != nil {
+		return err
+	}
+	defer ui.close()
+	srv, err := p.startServer(opts, db, log)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ui.close() // before the server it is a client of
+		srv.stop(log, level)
+	}()
+	if err := waitReady(ctx, srv.address, opts.namespaces); err != nil {
+		if ctx.Err() != nil {
+			return nil // told to stop while starting: that is a clean end
+		}
+		return err
+	}
+	failed, err := ui.serve(srv.address, opts.namespaces[0])
+	if err != nil {
+		return err
+	}
+	if err := p.announce(srv.address, ui.url()); err != nil {
+		return err
+	}
+	// Starting leaves far more memory behind than idling needs: give it back once.
+	debug.FreeOSMemory()
+	trimStartPages()
+
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-failed:
+		return fmt.Errorf("the web UI stopped: %w", err)
+	}
+}
+
+// announce prints the one line the parent process waits for. Nothing else is ever written to stdout.
+func (p *program) announce(address, ui string) error {
+	line, err := json.Marshal(struct {
+		Ready   bool   `json:"ready"`
+		Address string `json:"address"`
+		UI      string `json:"ui,omitempty"`
+		PID     int    `json:"pid"`
+	}{Ready: true, Address: address, UI: ui, PID: os.Getpid()})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(p.stdout, "%s\n", line); err != nil {
+		return fmt.Errorf("print the ready line: %w", err)
+	}
+	return nil
+}
+
+func (p *program) complain(err error) {
+	fmt.Fprintf(p.stderr, "windlass-temporal: %v\n", err)
+}
+
+// limitMemory makes the collector work for a small process. An operator who set GOMEMLIMIT or GOGC is not overruled
+// by our defaults.
+func limitMemory(opts options) {
+	if opts.memoryLimit > 0 && (opts.memoryLimitSet || os.Getenv("GOMEMLIMIT") == "") {
+		debug.SetMemoryLimit(opts.memoryLimit)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+}
+
+// untilClosed ends the context when the reader does. The parent holds the other end of our stdin, so this fires when
+// the parent is gone, however it went: a kill -9 closes the pipe too.
+func untilClosed(ctx context.Context, stdin io.Reader) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin) // an error is an end like any other
+		cancel()
+	}()
+	return ctx
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	startTimeout = time.Minute // a loaded machine may need many times the usual half second
+	probeEvery   = 10 * time.Millisecond
+)
+
+// waitReady returns when a client would find everything working: the frontend answers, the namespaces are there and
+// the history service has taken its shards.
+func waitReady(ctx context.Context, address string, namespaces []string) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", address, err)
+	}
+	defer conn.Close()
+	frontend := workflowservice.NewWorkflowServiceClient(conn)
+	for {
+		err := probe(ctx, frontend, namespaces)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the server did not become ready within %s: %w", startTimeout, err)
+		case <-time.After(probeEvery):
+		}
+	}
+}
+
+func probe(ctx context.Context, frontend workflowservice.WorkflowServiceClient, namespaces []string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if _, err := frontend.GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{}, grpc.WaitForReady(true)); err != nil {
+		return err
+	}
+	for _, name := range namespaces {
+		// A workflow nobody has: the answer "not found" can only come from the shard that would have it.
+		_, err := frontend.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+			Namespace: name,
+			Execution: &commonpb.WorkflowExecution{WorkflowId: "windlass-ready-probe"},
+		})
+		var noNamespace *serviceerror.NamespaceNotFound
+		if err != nil && (status.Code(err) != codes.NotFound || errors.As(serviceerror.FromStatus(status.Convert(err)), &noNamespace)) {
+			return err
+		}
+	}
+	return nil
+}

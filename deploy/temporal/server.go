@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"go.temporal.io/server/common/authorization"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/temporal"
+)
+
+// server is a running Temporal server.
+type server struct {
+	temporal.Server
+	address string // of the frontend, to connect to
+}
+
+// startServer returns when all services are started, which is a little before they answer.
+func (p *program) startServer(opts options, db *database, log *slog.Logger) (*server, error) {
+	picked, err := p.reserve(opts.host, opts.port)
+	if err != nil {
+		return nil, err
+	}
+	srv, err := temporal.NewServer(
+		temporal.WithConfig(serverConfig(opts.host, picked, db.sql)),
+		temporal.ForServices(temporal.DefaultServices),
+		temporal.WithStaticHosts(staticHosts(opts.host, picked)),
+		temporal.WithDynamicConfigClient(tuning(opts.dynamicConfig)),
+		// Like the file it serves, this server belongs to whoever may reach it: it listens on loopback by default.
+		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
+		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper {
+			return authorization.NewNoopClaimMapper()
+		}),
+		temporal.WithLogger(&serverLogger{log: log, fatal: func(message string, details map[string]any) {
+			p.fatal(opts, message, details)
+		}}),
+	)
+	if err == nil {
+		err = srv.Start()
+	}
+	if err != nil {
+		if strings.Contains(err.Error(), "address already in use") {
+			p.retryStart(opts, "an internal port")
+		}
+		return nil, fmt.Errorf("start the Temporal server: %w", err)
+	}
+	return &server{Server: srv, address: dialable(opts.host, picked.frontend)}, nil
+}
+
+// stop takes about a second, which is how long the frontend waits for its clients' long polls.
+func (s *server) stop(log *slog.Logger, level *slog.LevelVar) {
+	// The parts warn about each other's going away. Whoever asked for more than warnings still sees it.
+	if level.Level() == slog.LevelWarn {
+		level.Set(slog.LevelError)
+	}
+	if err := s.Server.Stop(); err != nil {
+		log.ErrorContext(context.Background(), "temporal server stopped with an error", "error", err)
+	}
+}

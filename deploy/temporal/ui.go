@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+	"github.com/temporalio/ui-server/v2/server/api"
+	"github.com/temporalio/ui-server/v2/server/config"
+	"github.com/temporalio/ui-server/v2/server/cors"
+	"github.com/temporalio/ui-server/v2/server/csrf"
+	"github.com/temporalio/ui-server/v2/server/headers"
+	"github.com/temporalio/ui-server/v2/server/route"
+	"github.com/temporalio/ui-server/v2/ui"
+)
+
+// webUI is Temporal's UI on a listener of ours. The UI's own server opens its port itself and ends the process when it
+// cannot; here a port in use is an ordinary error, found before anything else starts, and port 0 has no race.
+type webUI struct {
+	listener net.Listener // nil: headless
+	server   *http.Server
+}
+
+func listenUI(opts options) (*webUI, error) {
+	if opts.headless {
+		return &webUI{}, nil
+	}
+	l, err := listen(opts.uiHost, opts.uiPort, "--ui-port")
+	if err != nil {
+		return nil, err
+	}
+	return &webUI{listener: l}, nil
+}
+
+// url is where a browser finds the UI; empty without one.
+func (u *webUI) url() string {
+	if u.listener == nil {
+		return ""
+	}
+	addr := u.listener.Addr().(*net.TCPAddr)
+	return "http://" + dialable(addr.IP.String(), addr.Port)
+}
+
+// serve answers from now on. The channel gets the error that ends it, if any.
+func (u *webUI) serve(frontend, namespace string) (<-chan error, error) {
+	failed := make(chan error, 1)
+	if u.listener == nil {
+		return failed, nil
+	}
+	handler, err := uiHandler(frontend, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("web UI: %w", err)
+	}
+	u.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		if err := u.server.Serve(u.listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
+		}
+	}()
+	return failed, nil
+}
+
+func (u *webUI) close() {
+	if u.server != nil {
+		_ = u.server.Close()
+	} else if u.listener != nil {
+		_ = u.listener.Close()
+	}
+}
+
+// uiHandler puts the UI's public parts together as its own server does, less what a local server has no use for
+// (sign-in, TLS, another public path).
+func uiHandler(frontend, namespace string) (http.Handler, error) {
+	settings, err := config.NewConfigProviderWithRefresh(&config.Config{
+		TemporalGRPCAddress: frontend,
+		DefaultNamespace:    namespace,
+		EnableUI:            true,
+		DisableNewsFetch:    true, // the page must not depend on the internet
+		HideLogs:            true,
+		CORS:                config.CORS{CookieInsecure: true}, // plain HTTP
+	})
+	if err != nil {
+		return nil, err
+	}
+	assets, err := ui.Assets()
+	if err != nil {
+		return nil, err
+	}
+	if assets, err = fs.Sub(assets, "local"); err != nil {
+		return nil, err
+	}
+	e := echo.New()
+	e.Use(middleware.Recover(), middleware.Gzip(), allowOrigins(settings), middleware.Secure(),
+		csrf.EnsureTokenCookie(false), middleware.CSRFWithConfig(csrf.MiddlewareConfig(settings, false)))
+	route.SetHealthRoute(e)
+	forward := []api.Middleware{headers.WithForwardHeaders([]string{"Caller-Type"})}
+	if err := route.SetAPIRoutes(e, settings, forward); err != nil {
+		return nil, err
+	}
+	if err := route.SetUIRoutes(e, "", assets); err != nil {
+		return nil, err
+	}
+	route.SetRenderRoute(e, "")
+	return e, nil
+}
+
+func allowOrigins(settings *config.ConfigProviderWithRefresh) echo.MiddlewareFunc {
+	return cors.CORSMiddleware(cors.CORSConfig{
+		AllowHeaders: []string{
+			echo.HeaderOrigin, echo.HeaderContentType, echo.HeaderAccept, echo.HeaderXCSRFToken, "Caller-Type",
+		},
+		AllowCredentials: true,
+		ConfigProvider:   settings,
+	})
+}
