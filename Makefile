@@ -62,13 +62,18 @@ test-programs: bin/windlass-temporal
 ## Test
 
 .PHONY: test
-test: test-programs ## Run all tests, with the race detector if there is a C compiler (PKG, ARGS, TIMEOUT)
+test: test-work $(if $(filter work,$(PKG)),test-modules) ## Run all tests, with the race detector if there is a C compiler (PKG, ARGS, TIMEOUT)
+
+.PHONY: test-work
+test-work: test-programs
 	@[ -n "$(RACE)" ] || echo "NOTE: no C compiler with headers found, so the tests run without the race detector"
 	WINDLASS_TEST_BIN=$(CURDIR)/bin/test $(GO) test $(RACE) -shuffle=on -timeout $(TIMEOUT) $(PKG) $(ARGS)
-ifeq ($(PKG),work)
+
+# Tests of modules outside go.work.
+.PHONY: test-modules
+test-modules:
 	$(TEMPORAL_ENV) $(GO) -C deploy/temporal test -shuffle=on -timeout $(TIMEOUT) ./...
 	GOWORK=off $(GO) -C tools/protoc test -trimpath ./...
-endif
 
 .PHONY: cover
 cover: test-programs ## Run the tests and write bin/cover.html; prints the total
