@@ -148,6 +148,8 @@ func TestRulesBite(t *testing.T) {
 		{name: "Temporal in the wiring", dir: "internal/assembly", imports: "go.temporal.io/sdk/worker", refused: true},
 		{name: "NATS in the bus", dir: "libs/bus", imports: "github.com/nats-io/nats.go/jetstream"},
 		{name: "NATS in a service", dir: "services/sessions", imports: "github.com/nats-io/nats.go", refused: true},
+		{name: "the system tests' harness imports testing", dir: "test/harness", imports: "testing"},
+		{name: "production code imports the harness", dir: "cmd/windlass", imports: own + "test/harness", refused: true},
 		{name: "the standard library", dir: "services/sessions", imports: "net/http"},
 	} {
 		err := mayImport(file{dir: row.dir, test: row.test || isTestHelper(row.dir)}, row.imports)
@@ -337,10 +339,10 @@ func layer(dir string) string {
 	return longest
 }
 
-// isTestHelper reports whether a package is there for tests: storetest, testpg, rpctest.
+// isTestHelper reports whether a package is there for tests: storetest, testpg, and all of the test folder.
 func isTestHelper(dir string) bool {
 	base := path.Base(dir)
-	return strings.HasPrefix(base, "test") || strings.HasSuffix(base, "test")
+	return top(dir) == "test" || strings.HasPrefix(base, "test") || strings.HasSuffix(base, "test")
 }
 
 func service(dir string) string {
