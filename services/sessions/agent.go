@@ -1,0 +1,195 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// CreateAgent implements AgentService.
+func (s *Service) CreateAgent(ctx context.Context, req *sessionsv1.CreateAgentRequest) (*sessionsv1.Agent, error) {
+	want := req.GetAgent()
+	if fields := s.checkAgent("agent.", want); len(fields) > 0 {
+		return nil, fault.InvalidFields(fields)
+	}
+	var made *sessionsv1.Agent
+	err := s.store.Write(ctx, func(tx *store.Tx) error {
+		_, before, err := agentIn(ctx, tx, want.GetId())
+		if err != nil {
+			return err
+		}
+		if before.ID != "" && !before.Deleted {
+			return fault.AlreadyExists("agent %q exists already", want.GetId()).Hint("Choose another id, or update the agent.")
+		}
+		made, err = putAgent(ctx, tx, want, before, nil)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return shown(made), nil
+}
+
+// agentIn reads an agent in a transaction; one that never was is the zero row.
+func agentIn(ctx context.Context, tx *store.Tx, id string) (*sessionsv1.Agent, store.Agent, error) {
+	row, err := tx.Agent(ctx, authn.Tenant(ctx), id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, store.Agent{}, nil
+	}
+	if err != nil {
+		return nil, store.Agent{}, err
+	}
+	a, err := agentToProto(row)
+	return a, row, err
+}
+
+// putAgent stores want as the revision after before. The creation time is that of old, nil for a new agent.
+func putAgent(ctx context.Context, tx *store.Tx, want *sessionsv1.Agent, before store.Agent, old *sessionsv1.Agent) (*sessionsv1.Agent, error) {
+	made := proto.CloneOf(want)
+	made.Revision = before.Revision + 1
+	made.UpdateTime = stamp(micros())
+	made.CreateTime = made.GetUpdateTime()
+	if old != nil {
+		made.CreateTime = old.GetCreateTime()
+	}
+	data, err := proto.Marshal(made)
+	if err != nil {
+		return nil, fmt.Errorf("agent %s: %w", made.GetId(), err)
+	}
+	return made, tx.PutAgent(ctx, store.Agent{Tenant: authn.Tenant(ctx), ID: made.GetId(), Revision: made.GetRevision(), Data: data})
+}
+
+// checkAgent finds what validation rules of the fields cannot: limits above the mesh's, a model without provider, broken globs.
+func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
+	var wrong []fault.Field
+	l := a.GetLimits()
+	asked := LimitsConfig{
+		MaxSteps: l.GetMaxSteps(), MaxTokens: l.GetMaxTokens(), MaxParallelTools: l.GetMaxParallelTools(),
+		MaxIdenticalCalls: l.GetMaxIdenticalCalls(), TurnSeconds: l.GetTurnSeconds(),
+	}
+	if name, ok := asked.within(s.cfg.MaxLimits); !ok {
+		wrong = append(wrong, fault.Field{Path: prefix + "limits." + name, Message: "is higher than the mesh allows (max_limits." + name + ")"})
+	}
+	if m := a.GetModel(); m != "" {
+		if provider, model, ok := strings.Cut(m, "/"); !ok || provider == "" || model == "" || !known(m) {
+			wrong = append(wrong, fault.Field{Path: prefix + "model", Message: `want "provider/model", for example "openai/gpt-4o"`})
+		}
+	}
+	for i, glob := range a.GetTools() {
+		if _, err := path.Match(glob, ""); err != nil {
+			wrong = append(wrong, fault.Field{Path: fmt.Sprintf("%stools[%d]", prefix, i), Message: fmt.Sprintf("%q is no valid pattern", glob)})
+		}
+	}
+	return wrong
+}
+
+// liveAgent reads an agent that is not deleted, at its newest revision.
+func (s *Service) liveAgent(ctx context.Context, id string) (*sessionsv1.Agent, error) {
+	if !known(id) {
+		return nil, noAgent(id)
+	}
+	row, err := s.store.Agent(ctx, authn.Tenant(ctx), id)
+	if errors.Is(err, store.ErrNotFound) || err == nil && row.Deleted {
+		return nil, noAgent(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return agentToProto(row)
+}
+
+// GetAgent implements AgentService.
+func (s *Service) GetAgent(ctx context.Context, req *sessionsv1.GetAgentRequest) (*sessionsv1.Agent, error) {
+	a, err := s.liveAgent(ctx, req.GetAgentId())
+	if err != nil {
+		return nil, err
+	}
+	if r := req.GetRevision(); r != 0 && r != a.GetRevision() {
+		row, err := s.store.AgentRevision(ctx, authn.Tenant(ctx), a.GetId(), r)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, fault.NotFound("agent %q has no revision %d", a.GetId(), r)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if a, err = agentToProto(row); err != nil {
+			return nil, err
+		}
+	}
+	return shown(a), nil
+}
+
+// ListAgents implements AgentService.
+func (s *Service) ListAgents(ctx context.Context, req *sessionsv1.ListAgentsRequest) (*sessionsv1.ListAgentsResponse, error) {
+	var after string
+	size, err := pageOf("agents", req.GetPageSize(), req.GetPageToken(), 50, &after)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.store.Agents(ctx, authn.Tenant(ctx), after, size+1)
+	if err != nil {
+		return nil, err
+	}
+	rows, next := cut(rows, size, "agents", func(a store.Agent) any { return a.ID })
+	out := &sessionsv1.ListAgentsResponse{NextPageToken: next}
+	out.Agents, err = agentsToProto(rows)
+	return out, err
+}
+
+func agentsToProto(rows []store.Agent) ([]*sessionsv1.Agent, error) {
+	var out []*sessionsv1.Agent
+	for _, row := range rows {
+		a, err := agentToProto(row)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, shown(a))
+	}
+	return out, nil
+}
+
+// DeleteAgent implements AgentService.
+func (s *Service) DeleteAgent(ctx context.Context, req *sessionsv1.DeleteAgentRequest) (*sessionsv1.DeleteAgentResponse, error) {
+	if !known(req.GetAgentId()) {
+		return nil, noAgent(req.GetAgentId())
+	}
+	err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.DeleteAgent(ctx, authn.Tenant(ctx), req.GetAgentId()) })
+	if errors.Is(err, store.ErrNotFound) {
+		err = noAgent(req.GetAgentId())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &sessionsv1.DeleteAgentResponse{}, nil
+}
+
+// ListAgentRevisions implements AgentService.
+func (s *Service) ListAgentRevisions(ctx context.Context, req *sessionsv1.ListAgentRevisionsRequest) (*sessionsv1.ListAgentRevisionsResponse, error) {
+	a, err := s.liveAgent(ctx, req.GetAgentId())
+	if err != nil {
+		return nil, err
+	}
+	var below int64
+	list := "revisions|" + a.GetId()
+	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 50, &below)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.store.AgentRevisions(ctx, authn.Tenant(ctx), a.GetId(), below, size+1)
+	if err != nil {
+		return nil, err
+	}
+	rows, next := cut(rows, size, list, func(a store.Agent) any { return int64(a.Revision) })
+	out := &sessionsv1.ListAgentRevisionsResponse{NextPageToken: next}
+	out.Revisions, err = agentsToProto(rows)
+	return out, err
+}

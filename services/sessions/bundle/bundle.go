@@ -1,0 +1,185 @@
+// Package bundle reads YAML bundles: documents of kind "agent" and "source". Mistakes are named with document, line and field; all of them
+// are found in one go.
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// Kinds of documents.
+const (
+	// Agent is an agent.
+	Agent = "agent"
+	// Source is a source of tools.
+	Source = "source"
+)
+
+// sourceKind is the key that sets a source's own kind, since "kind" tells the kind of document.
+const sourceKind = "source_kind"
+
+// Document is one document of a bundle.
+type Document struct {
+	// Number counts documents from 1; Line is where it begins.
+	Number, Line int
+	// Kind is Agent or Source; Agent or Source is set accordingly.
+	Kind   string
+	Agent  *sessionsv1.Agent
+	Source *registryv1.Source
+	// Fields names the top fields that the document has.
+	Fields []string
+
+	lines map[string]int
+}
+
+// ID is the agent's id or the source's name.
+func (d *Document) ID() string {
+	if d.Kind == Agent {
+		return d.Agent.GetId()
+	}
+	return d.Source.GetName()
+}
+
+// Message is the document's resource.
+func (d *Document) Message() proto.Message {
+	if d.Kind == Agent {
+		return d.Agent
+	}
+	return d.Source
+}
+
+// Place names a field of the document for people: "document 2 (agent support), line 7: limits.max_steps". A field that
+// is not written in the document has the line of the nearest part that is.
+func (d *Document) Place(path string) string {
+	line := d.Line
+	for p := path; p != ""; p = parent(p) {
+		if l, ok := d.lines[p]; ok {
+			line = l
+			break
+		}
+	}
+	name := d.Kind
+	if id := d.ID(); id != "" {
+		name += " " + id
+	}
+	return place(d.Number, name, line, path)
+}
+
+func place(number int, name string, line int, path string) string {
+	text := "document " + strconv.Itoa(number)
+	if name != "" {
+		text += " (" + name + ")"
+	}
+	text += ", line " + strconv.Itoa(line)
+	if path != "" {
+		text += ": " + path
+	}
+	return text
+}
+
+func parent(path string) string {
+	return path[:max(strings.LastIndexAny(path, ".["), 0)]
+}
+
+// Parse reads a bundle. The error is a fault that lists every mistake found; a text that is no YAML is MALFORMED_BODY.
+func Parse(text string) ([]*Document, error) {
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	var docs []*Document
+	var wrong []fault.Field
+	for number := 1; ; number++ {
+		var node yaml.Node
+		err := decoder.Decode(&node)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, malformed(err)
+		}
+		if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
+			continue // an empty document, as after a last "---"
+		}
+		doc, mistakes := read(number, node.Content[0])
+		wrong = append(wrong, mistakes...)
+		docs = append(docs, doc)
+	}
+	if len(docs) == 0 && len(wrong) == 0 {
+		return nil, fault.Invalid("yaml", "holds no document")
+	}
+	wrong = append(wrong, twice(docs)...)
+	if len(wrong) > 0 {
+		return nil, fault.InvalidFields(wrong)
+	}
+	return docs, nil
+}
+
+// twice finds documents about the same thing.
+func twice(docs []*Document) []fault.Field {
+	var wrong []fault.Field
+	seen := map[string]*Document{}
+	for _, d := range docs {
+		if d.ID() == "" {
+			continue
+		}
+		key := d.Kind + " " + d.ID()
+		if first, ok := seen[key]; ok {
+			wrong = append(wrong, fault.Field{Path: d.Place(""), Message: fmt.Sprintf("%s is in document %d already", key, first.Number)})
+		}
+		seen[key] = d
+	}
+	return wrong
+}
+
+// read makes a document of a node.
+func read(number int, node *yaml.Node) (*Document, []fault.Field) {
+	d := &Document{Number: number, Line: node.Line, lines: map[string]int{}}
+	bad := func(line int, path, format string, args ...any) []fault.Field {
+		return []fault.Field{{Path: place(number, "", line, path), Message: fmt.Sprintf(format, args...)}}
+	}
+	if node.Kind != yaml.MappingNode {
+		return d, bad(node.Line, "", "want fields, as in \"kind: agent\"")
+	}
+	kind := value(node, "kind")
+	switch {
+	case kind == nil:
+		return d, bad(node.Line, "kind", "is missing: want agent or source")
+	case kind.Value == Agent:
+		d.Kind, d.Agent = Agent, &sessionsv1.Agent{}
+	case kind.Value == Source:
+		d.Kind, d.Source = Source, &registryv1.Source{Kind: "mcp"}
+		if v := value(node, sourceKind); v != nil {
+			d.Source.Kind = v.Value
+		}
+	default:
+		return d, bad(kind.Line, "kind", "%q is unknown: want agent or source", kind.Value)
+	}
+	r := reader{doc: d}
+	r.message(d.Message().ProtoReflect(), node, "")
+	return d, r.wrong
+}
+
+// value finds the value of a key, nil when the mapping has none.
+func value(node *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// strategies are the short names of strategies.
+var strategies = map[string]string{
+	"react":  turnv1.Strategy_STRATEGY_REACT.String(),
+	"direct": turnv1.Strategy_STRATEGY_DIRECT.String(),
+}

@@ -1,0 +1,250 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/genproto/googleapis/api/annotations"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+// reader fills a message from a mapping, field by field, so that each mistake has its own line.
+type reader struct {
+	doc   *Document
+	wrong []fault.Field
+}
+
+func (r *reader) bad(n *yaml.Node, path, format string, args ...any) {
+	name := r.doc.Kind
+	if id := r.doc.ID(); id != "" {
+		name += " " + id
+	}
+	r.wrong = append(r.wrong, fault.Field{Path: place(r.doc.Number, name, n.Line, path), Message: fmt.Sprintf(format, args...)})
+}
+
+// message reads the fields of m that a mapping has. The prefix is the path of m.
+func (r *reader) message(m protoreflect.Message, node *yaml.Node, prefix string) {
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, val := node.Content[i], node.Content[i+1]
+		path := prefix + key.Value
+		if seen[key.Value] {
+			r.bad(key, path, "is there twice")
+			continue
+		}
+		seen[key.Value] = true
+		r.doc.lines[path] = key.Line
+		if prefix == "" && (key.Value == "kind" || r.doc.Kind == Source && key.Value == sourceKind) {
+			continue
+		}
+		fd := m.Descriptor().Fields().ByName(protoreflect.Name(key.Value))
+		if fd == nil || outputOnly(fd) {
+			r.unknown(m, key, path)
+			continue
+		}
+		if prefix == "" {
+			r.doc.Fields = append(r.doc.Fields, key.Value)
+		}
+		r.field(m, fd, val, path)
+	}
+}
+
+func outputOnly(fd protoreflect.FieldDescriptor) bool {
+	behaviors, _ := proto.GetExtension(fd.Options(), annotations.E_FieldBehavior).([]annotations.FieldBehavior)
+	for _, b := range behaviors {
+		if b == annotations.FieldBehavior_OUTPUT_ONLY {
+			return true
+		}
+	}
+	return fd.Name() == "id" && fd.ContainingMessage().Name() == "Source" // a source is known by its name
+}
+
+func (r *reader) unknown(m protoreflect.Message, key *yaml.Node, path string) {
+	var names []string
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		if !outputOnly(fields.Get(i)) {
+			names = append(names, string(fields.Get(i).Name()))
+		}
+	}
+	if near := nearest(key.Value, names); near != "" {
+		r.bad(key, path, "is no field of %s: did you mean %q?", r.doc.Kind, near)
+		return
+	}
+	r.bad(key, path, "is no field of %s: there are %s", r.doc.Kind, strings.Join(names, ", "))
+}
+
+// field sets one field from its value.
+func (r *reader) field(m protoreflect.Message, fd protoreflect.FieldDescriptor, val *yaml.Node, path string) {
+	if fd.Message() != nil && !fd.IsMap() && !fd.IsList() {
+		if val.Kind != yaml.MappingNode {
+			r.bad(val, path, "wants fields")
+			return
+		}
+		r.message(m.Mutable(fd).Message(), val, path+".")
+		return
+	}
+	if val.Tag == "!!null" {
+		return
+	}
+	r.lines(val, path)
+	content, err := plain(val)
+	if err != nil {
+		r.bad(val, path, "%s", err)
+		return
+	}
+	if fd.Enum() != nil && !fd.IsList() && !fd.IsMap() {
+		if long, ok := strategies[val.Value]; ok && fd.Enum().Name() == "Strategy" {
+			content = long
+		}
+	}
+	text, err := json.Marshal(map[string]any{string(fd.Name()): content})
+	if err != nil {
+		r.bad(val, path, "%s", err)
+		return
+	}
+	scratch := m.New()
+	if err := protojson.Unmarshal(text, scratch.Interface()); err != nil {
+		r.bad(val, path, "want %s", wanted(fd))
+		return
+	}
+	if scratch.Has(fd) {
+		m.Set(fd, scratch.Get(fd))
+	}
+}
+
+// lines remembers where the elements of a list are.
+func (r *reader) lines(val *yaml.Node, path string) {
+	if val.Kind == yaml.SequenceNode {
+		for i, n := range val.Content {
+			r.doc.lines[fmt.Sprintf("%s[%d]", path, i)] = n.Line
+		}
+	}
+}
+
+// plain is a node as JSON has it.
+func plain(n *yaml.Node) (any, error) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		return scalar(n)
+	case yaml.SequenceNode:
+		list := []any{}
+		for _, item := range n.Content {
+			v, err := plain(item)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, nil
+	case yaml.MappingNode:
+		object := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i].Value
+			if _, ok := object[key]; ok {
+				return nil, fmt.Errorf("%q is there twice", key)
+			}
+			v, err := plain(n.Content[i+1])
+			if err != nil {
+				return nil, err
+			}
+			object[key] = v
+		}
+		return object, nil
+	}
+	return nil, errors.New("anchors and aliases are not supported: write the value out")
+}
+
+func scalar(n *yaml.Node) (any, error) {
+	switch n.Tag {
+	case "!!bool", "!!float":
+		var v any
+		err := n.Decode(&v)
+		return v, err
+	case "!!int":
+		var v json.Number
+		var i int64
+		if err := n.Decode(&i); err != nil {
+			return nil, fmt.Errorf("%q is out of range", n.Value)
+		}
+		v = json.Number(fmt.Sprint(i))
+		return v, nil
+	case "!!null":
+		return nil, nil
+	}
+	return n.Value, nil
+}
+
+// wanted says what a field takes.
+func wanted(fd protoreflect.FieldDescriptor) string {
+	what := map[protoreflect.Kind]string{
+		protoreflect.StringKind: "text (put numbers and true or false in quotes)", protoreflect.BoolKind: "true or false",
+		protoreflect.DoubleKind: "a number", protoreflect.EnumKind: "a name",
+	}[fd.Kind()]
+	switch {
+	case fd.IsMap():
+		return "names with values; the values are text: put numbers and true or false in quotes"
+	case fd.Enum() != nil && fd.Enum().Name() == "Strategy":
+		return "react or direct"
+	case what == "":
+		what = "a whole number of at least 0"
+	}
+	if fd.IsList() {
+		return "a list of " + what
+	}
+	return what
+}
+
+// nearest is the name with the fewest changes to the one given, "" when none is near.
+func nearest(name string, names []string) string {
+	best, least := "", len(name)/2+1
+	for _, n := range names {
+		if d := distance(name, n); d < least {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// distance counts the single-character changes that make a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func malformed(err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	var typed *yaml.TypeError
+	if errors.As(err, &typed) {
+		text = strings.Join(typed.Errors, "; ")
+	}
+	text = string(bytes.ToValidUTF8([]byte(text), nil))
+	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_MALFORMED_BODY, "the bundle is no valid YAML: %s", text)
+	e.Fields = []fault.Field{{Path: "yaml", Message: text}}
+	return e.Hint("Mend the line that is named.")
+}

@@ -1,0 +1,181 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"buf.build/go/protovalidate"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/bundle"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// What became of a document.
+const (
+	created   = "created"
+	updated   = "updated"
+	unchanged = "unchanged"
+)
+
+// ApplyBundle implements AgentService. An agent becomes exactly what its document says; of a source only the fields change that its document has.
+// Sources come first, then all agents in one transaction.
+func (s *Service) ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleRequest) (*sessionsv1.ApplyBundleResponse, error) {
+	docs, err := bundle.Parse(req.GetYaml())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkBundle(docs); err != nil {
+		return nil, err
+	}
+	applied := make([]*sessionsv1.Applied, len(docs))
+	for i, d := range docs {
+		applied[i] = &sessionsv1.Applied{Kind: d.Kind, Id: d.ID(), Action: unchanged}
+		if d.Kind != bundle.Source {
+			continue
+		}
+		if err := s.applySource(ctx, d, applied[i], req.GetDryRun()); err != nil {
+			return nil, fmt.Errorf("%s: %w", d.Place(""), err)
+		}
+	}
+	err = s.store.Write(ctx, func(tx *store.Tx) error {
+		for i, d := range docs {
+			if d.Kind != bundle.Agent {
+				continue
+			}
+			if err := applyAgent(ctx, tx, d.Agent, applied[i], req.GetDryRun()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &sessionsv1.ApplyBundleResponse{Applied: applied}, nil
+}
+
+// checkBundle checks the documents' contents, each mistake with its place.
+func (s *Service) checkBundle(docs []*bundle.Document) error {
+	var wrong []fault.Field
+	for _, d := range docs {
+		found := s.violations("", d.Message())
+		if d.Kind == bundle.Agent {
+			found = append(found, s.checkAgent("", d.Agent)...)
+		} else if d.Source.GetName() == "" {
+			found = append(found, fault.Field{Path: "name", Message: "is required"})
+		}
+		for _, f := range found {
+			wrong = append(wrong, fault.Field{Path: d.Place(f.Path), Message: f.Message})
+		}
+	}
+	if len(wrong) > 0 {
+		return fault.InvalidFields(wrong)
+	}
+	return nil
+}
+
+// violations finds what breaks the validation rules of a message's fields.
+func (s *Service) violations(prefix string, m proto.Message) []fault.Field {
+	err := s.validator.Validate(m)
+	var bad *protovalidate.ValidationError
+	if err == nil {
+		return nil
+	}
+	if !errors.As(err, &bad) {
+		return []fault.Field{{Path: strings.TrimSuffix(prefix, "."), Message: err.Error()}}
+	}
+	var wrong []fault.Field
+	for _, v := range bad.Violations {
+		wrong = append(wrong, fault.Field{Path: prefix + protovalidate.FieldPathString(v.Proto.GetField()), Message: v.Proto.GetMessage()})
+	}
+	return wrong
+}
+
+func applyAgent(ctx context.Context, tx *store.Tx, want *sessionsv1.Agent, out *sessionsv1.Applied, dry bool) error {
+	old, row, err := agentIn(ctx, tx, want.GetId())
+	if err != nil {
+		return err
+	}
+	out.Action = created
+	if old != nil && !row.Deleted {
+		same := proto.CloneOf(want)
+		same.Revision, same.CreateTime, same.UpdateTime = old.GetRevision(), old.GetCreateTime(), old.GetUpdateTime()
+		if out.Action = updated; proto.Equal(same, old) {
+			out.Action, out.Revision = unchanged, old.GetRevision()
+			return nil
+		}
+	} else {
+		old = nil
+	}
+	out.Revision = row.Revision + 1
+	if dry {
+		return nil
+	}
+	_, err = putAgent(ctx, tx, want, row, old)
+	return err
+}
+
+// applySource creates or updates a source at the registry, in the name of the caller.
+func (s *Service) applySource(ctx context.Context, d *bundle.Document, out *sessionsv1.Applied, dry bool) error {
+	old, err := s.registry.GetSource(ctx, &registryv1.GetSourceRequest{SourceId: d.Source.GetName()})
+	switch {
+	case fault.Is(err, faultv1.Reason_REASON_NOT_FOUND):
+		out.Action, out.Revision = created, 1
+		if dry {
+			return nil
+		}
+		made, err := s.registry.CreateSource(ctx, &registryv1.CreateSourceRequest{Source: d.Source})
+		if err != nil {
+			return err
+		}
+		out.Revision, out.Warning = made.GetRevision(), sourceWarning(made)
+		return nil
+	case err != nil:
+		return err
+	}
+	mask := changedFields(d, old)
+	out.Revision, out.Warning = old.GetRevision(), sourceWarning(old)
+	if len(mask) == 0 {
+		return nil
+	}
+	if out.Action = updated; dry {
+		return nil
+	}
+	want := proto.CloneOf(d.Source)
+	want.Id = old.GetId()
+	now, err := s.registry.UpdateSource(ctx, &registryv1.UpdateSourceRequest{Source: want, UpdateMask: &fieldmaskpb.FieldMask{Paths: mask}})
+	if err != nil {
+		return err
+	}
+	out.Revision, out.Warning = now.GetRevision(), sourceWarning(now)
+	return nil
+}
+
+// changedFields names the document's fields whose value is another than the source's.
+func changedFields(d *bundle.Document, old *registryv1.Source) []string {
+	var mask []string
+	want, have := d.Source.ProtoReflect(), old.ProtoReflect()
+	for _, name := range d.Fields {
+		fd := want.Descriptor().Fields().ByName(protoreflect.Name(name))
+		if !want.Get(fd).Equal(have.Get(fd)) {
+			mask = append(mask, name)
+		}
+	}
+	return mask
+}
+
+func sourceWarning(src *registryv1.Source) string {
+	if src.GetState() != "unreachable" {
+		return ""
+	}
+	return fmt.Sprintf("source %s cannot be reached now: %s", src.GetName(), src.GetLastError())
+}

@@ -1,0 +1,69 @@
+package sessions
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+)
+
+// Chat implements TurnService.
+func (s *Service) Chat(ctx context.Context, req *sessionsv1.ChatRequest) (*sessionsv1.ChatResponse, error) {
+	began := time.Now()
+	turn, err := s.chatTurn(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if turn.GetEndTime() == nil {
+		t, err := s.store.Turn(ctx, authn.Tenant(ctx), turn.GetId())
+		if err != nil {
+			return nil, err
+		}
+		if err := s.awaitEnd(ctx, t, s.cfg.ChatWait); err != nil {
+			return nil, err
+		}
+		if turn, err = s.readTurn(ctx, t.Tenant, t.ID); err != nil {
+			return nil, err
+		}
+	}
+	out := &sessionsv1.ChatResponse{
+		Answer: turn.GetOutput(), ToolsUsed: turn.GetToolsUsed(), LatencyMs: int32(time.Since(began).Milliseconds()),
+		SessionId: turn.GetSessionId(), TurnId: turn.GetId(), Status: turn.GetStatus(), StopReason: turn.GetStopReason(),
+		Error: turn.GetError(), Usage: turn.GetUsage(),
+	}
+	if turn.GetEndTime() == nil {
+		out.Status = "running"
+	}
+	return out, nil
+}
+
+// chatTurn accepts the message as a turn of the named session, or of a new one that is made with it.
+func (s *Service) chatTurn(ctx context.Context, req *sessionsv1.ChatRequest) (*sessionsv1.Turn, error) {
+	content, err := s.checkText("message", req.GetMessage())
+	if err != nil {
+		return nil, err
+	}
+	bare := proto.CloneOf(req)
+	bare.IdempotencyKey = ""
+	once, err := onceOf(ctx, "chat", req.GetIdempotencyKey(), bare)
+	if err != nil {
+		return nil, err
+	}
+	if t, ok, err := s.before(ctx, once); err != nil || ok {
+		return t, err
+	}
+	o := order{content: content, once: once, fresh: req.GetSessionId() == ""}
+	if o.fresh {
+		o.session, err = s.newSession(ctx, req.GetAgentId(), "", nil)
+	} else if o.session, err = s.session(ctx, req.GetSessionId()); err == nil && req.GetAgentId() != "" && req.GetAgentId() != o.session.AgentID {
+		err = fault.Invalid("agent_id", "the session is one with agent %q", o.session.AgentID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.accept(ctx, o)
+}

@@ -1,0 +1,184 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+var kindNames = map[turnv1.StepKind]string{
+	turnv1.StepKind_STEP_KIND_BEGIN:  "begin",
+	turnv1.StepKind_STEP_KIND_INFER:  "infer",
+	turnv1.StepKind_STEP_KIND_TOOL:   "tool",
+	turnv1.StepKind_STEP_KIND_FINISH: "finish",
+}
+
+// maxStepKey bounds a step's key in bytes.
+const maxStepKey = 64
+
+func leaseLost(turn, step string) error {
+	return fault.New(codes.Aborted, faultv1.Reason_REASON_LEASE_LOST, "the lease of step %q of turn %s is another's or over", step, turn).
+		Hint("Drop what was done; whoever holds the lease goes on.")
+}
+
+// ClaimStep implements ExecutionService.
+func (s *Service) ClaimStep(ctx context.Context, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
+	if err := checkStep(req.GetStep()); err != nil {
+		return nil, err
+	}
+	if time.Duration(req.GetTtlMs())*time.Millisecond > s.cfg.MaxLease {
+		return nil, fault.Invalid("ttl_ms", "is longer than %s", s.cfg.MaxLease)
+	}
+	var out *sessionsv1.ClaimStepResponse
+	err := s.journal.Write(ctx, func(tx *journal.Tx) (err error) {
+		out, err = claim(tx, authn.Tenant(ctx), req)
+		return err
+	})
+	if err != nil {
+		return nil, turnFault(err, req.GetTurnId())
+	}
+	return out, nil
+}
+
+func checkStep(ref *turnv1.StepRef) error {
+	switch key := ref.GetKey(); {
+	case key == "" || len(key) > maxStepKey || !known(key):
+		return fault.Invalid("step.key", "must have 1 to %d characters", maxStepKey)
+	case kindNames[ref.GetKind()] == "":
+		return fault.Invalid("step.kind", "is not set")
+	}
+	return nil
+}
+
+// turnFault says that a turn is not there; other errors pass.
+func turnFault(err error, turn string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return noTurn(turn)
+	}
+	return err
+}
+
+func claim(tx *journal.Tx, tenant string, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
+	t, err := tx.LockTurn(tenant, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	out := &sessionsv1.ClaimStepResponse{CancelRequested: t.CancelRequested}
+	step, err := tx.Step(tx.Context(), tenant, t.ID, req.GetStep().GetKey())
+	fresh := errors.Is(err, store.ErrNotFound)
+	switch {
+	case err != nil && !fresh:
+		return nil, err
+	case step.Done:
+		outcome, err := outcomeOf(step)
+		out.Result = &sessionsv1.ClaimStepResponse_Done{Done: outcome}
+		return out, err
+	case ended(t):
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, statusNames[turnStatus(t)])
+	case tx.Session.ActiveTurnID != t.ID:
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s waits for turn %s", t.ID, tx.Session.ActiveTurnID)
+	case step.Owner != "" && step.LeaseExpiresUs > tx.NowUs:
+		left := time.Duration(step.LeaseExpiresUs-tx.NowUs) * time.Microsecond
+		out.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: &sessionsv1.Busy{
+			Owner: step.Owner, ExpiresInMs: int32(left.Milliseconds()) + 1,
+		}}
+		return out, nil
+	}
+	lease, err := takeLease(tx, &t, step, req)
+	out.Result = &sessionsv1.ClaimStepResponse_Lease{Lease: lease}
+	return out, err
+}
+
+// takeLease gives the step to the caller. The step is the zero value if nobody claimed it before.
+func takeLease(tx *journal.Tx, t *store.Turn, step store.Step, req *sessionsv1.ClaimStepRequest) (*sessionsv1.Lease, error) {
+	previous := step.Owner
+	if step.Fence == 0 {
+		step = store.Step{
+			Tenant: t.Tenant, TurnID: t.ID, Key: req.GetStep().GetKey(), Kind: int32(req.GetStep().GetKind()), FirstSeq: tx.Session.LastSeq + 1,
+		}
+		switch req.GetStep().GetKind() {
+		case turnv1.StepKind_STEP_KIND_INFER:
+			step.MessageID = ids.New(ids.Message)
+		case turnv1.StepKind_STEP_KIND_TOOL:
+			step.Tool = req.GetToolCall().GetTool()
+			if step.Tool == "" {
+				step.Tool = req.GetStep().GetCall().GetTool()
+			}
+		}
+	}
+	step.Fence, step.Attempt = step.Fence+1, step.Attempt+1
+	step.Owner, step.StartedUs = req.GetOwner(), tx.NowUs
+	step.LeaseExpiresUs = tx.NowUs + int64(req.GetTtlMs())*1000
+	for _, e := range claimEvents(step, previous, req) {
+		if _, err := tx.Append(stepOrigin(*t, step), e); err != nil {
+			return nil, err
+		}
+	}
+	if err := tx.SaveStep(tx.Context(), step); err != nil {
+		return nil, err
+	}
+	if turnStatus(*t) == turnv1.TurnStatus_TURN_STATUS_QUEUED {
+		t.Status, t.StartUs = int32(turnv1.TurnStatus_TURN_STATUS_RUNNING), tx.NowUs
+		if err := tx.SaveTurn(tx.Context(), *t); err != nil {
+			return nil, err
+		}
+	}
+	return &sessionsv1.Lease{Fence: step.Fence, Attempt: step.Attempt, BaseSeq: tx.Session.LastSeq, MessageId: step.MessageID}, nil
+}
+
+func stepOrigin(t store.Turn, step store.Step) journal.Origin {
+	return journal.Origin{TurnID: t.ID, AgentID: t.AgentID, Step: step.Key, Attempt: step.Attempt}
+}
+
+// claimEvents tells of a claim. The event that deltas hang on comes last.
+func claimEvents(step store.Step, previous string, req *sessionsv1.ClaimStepRequest) []*turnv1.Event {
+	var events []*turnv1.Event
+	add := func(e *turnv1.Event) { events = append(events, e) }
+	first := step.Attempt == 1
+	if !first && previous != "" && previous != step.Owner { // "" = it was given back
+		add(&turnv1.Event{Data: &turnv1.Event_TurnRecovered{TurnRecovered: &turnv1.TurnRecovered{PreviousOwner: previous, Owner: step.Owner}}})
+	}
+	if first {
+		add(&turnv1.Event{Data: &turnv1.Event_StepStarted{StepStarted: &turnv1.StepStarted{
+			Kind: kindNames[turnv1.StepKind(step.Kind)], Title: req.GetStep().GetTitle(),
+		}}})
+	}
+	switch turnv1.StepKind(step.Kind) {
+	case turnv1.StepKind_STEP_KIND_TOOL:
+		if first && req.GetToolCall() != nil {
+			add(&turnv1.Event{Data: &turnv1.Event_ToolCallStarted{ToolCallStarted: req.GetToolCall()}})
+		}
+	case turnv1.StepKind_STEP_KIND_INFER:
+		if first {
+			add(&turnv1.Event{Data: &turnv1.Event_MessageStarted{MessageStarted: &turnv1.MessageStarted{MessageId: step.MessageID, Model: req.GetModel()}}})
+			break
+		}
+		reason := "the step was given back"
+		if previous != "" {
+			reason = "worker lost"
+		}
+		add(&turnv1.Event{Data: &turnv1.Event_MessageReset{MessageReset: &turnv1.MessageReset{MessageId: step.MessageID, Reason: reason}}})
+	}
+	return events
+}
+
+func outcomeOf(step store.Step) (*turnv1.StepOutcome, error) {
+	out := &turnv1.StepOutcome{}
+	if err := proto.Unmarshal(step.Outcome, out); err != nil {
+		return nil, fmt.Errorf("outcome of step %s: %w", step.Key, err)
+	}
+	return out, nil
+}

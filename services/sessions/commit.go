@@ -1,0 +1,236 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// CommitStep implements ExecutionService.
+//
+// Each message of the request is told by one event: the message.completed of the request whose message has the same id, or the tool_call.completed whose result has
+// the same call id. A message without such an event gets one, after the given events. The message's seq is that of its event.
+func (s *Service) CommitStep(ctx context.Context, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
+	if key := req.GetOutcome().GetKey(); key == "" || !known(key) {
+		return nil, fault.Invalid("outcome.key", "names no step")
+	}
+	var out *sessionsv1.CommitStepResponse
+	err := s.journal.Write(ctx, func(tx *journal.Tx) (err error) {
+		out, err = s.commit(tx, authn.Tenant(ctx), req)
+		return err
+	})
+	if err != nil {
+		return nil, turnFault(err, req.GetTurnId())
+	}
+	if req.GetEnding() != nil {
+		s.outbox.kick() // the next turn of the session, or another one that waited for room
+	}
+	return out, nil
+}
+
+func (s *Service) commit(tx *journal.Tx, tenant string, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
+	t, step, err := heldStep(tx, tenant, req.GetTurnId(), req.GetOutcome().GetKey(), req.GetFence())
+	if err != nil {
+		return nil, err
+	}
+	if step.Done {
+		outcome, err := outcomeOf(step)
+		return &sessionsv1.CommitStepResponse{Outcome: outcome}, err
+	}
+	kind := turnv1.StepKind(step.Kind)
+	if (req.GetEnding() != nil) != (kind == turnv1.StepKind_STEP_KIND_FINISH) {
+		return nil, fault.Invalid("ending", "belongs to the finish step, and only to it")
+	}
+	if req.GetEnding() != nil && !terminal(req.GetEnding().GetStatus()) {
+		return nil, fault.Invalid("ending.status", "must be completed, failed or cancelled")
+	}
+	outcome := proto.CloneOf(req.GetOutcome())
+	outcome.Kind, outcome.CommittedMicros = kind, tx.NowUs
+	outcome.Cancelled = outcome.GetCancelled() || t.CancelRequested
+	if err := writeContent(tx, t, step, outcome, req); err != nil {
+		return nil, err
+	}
+	if err := applyOutcome(tx, &t, step, outcome, req); err != nil {
+		return nil, err
+	}
+	if step.Outcome, err = proto.Marshal(outcome); err != nil {
+		return nil, fmt.Errorf("outcome of step %s: %w", step.Key, err)
+	}
+	step.Done = true
+	if err := tx.SaveStep(tx.Context(), step); err != nil {
+		return nil, err
+	}
+	out := &sessionsv1.CommitStepResponse{Outcome: outcome}
+	if req.GetEnding() != nil {
+		out.NextTurnId, err = s.endTurn(tx, &t, req.GetEnding())
+	}
+	return out, err
+}
+
+func terminal(st turnv1.TurnStatus) bool { return st >= turnv1.TurnStatus_TURN_STATUS_COMPLETED }
+
+// heldStep locks the turn's session and reads the step if the fence is its newest. A lease that has expired still counts as long as nobody
+// has taken it over.
+func heldStep(tx *journal.Tx, tenant, turn, key string, fence uint32) (store.Turn, store.Step, error) {
+	t, err := tx.LockTurn(tenant, turn)
+	if err != nil {
+		return t, store.Step{}, err
+	}
+	step, err := tx.Step(tx.Context(), tenant, turn, key)
+	if errors.Is(err, store.ErrNotFound) || err == nil && (step.Fence != fence || !step.Done && (step.Owner == "" || ended(t))) {
+		err = leaseLost(turn, key)
+	}
+	return t, step, err
+}
+
+// writeContent appends the events of the request, and stores its messages with the seq of their events.
+func writeContent(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1.StepOutcome, req *sessionsv1.CommitStepRequest) error {
+	pending := make([]*turnv1.Message, 0, len(req.GetMessages()))
+	for _, m := range req.GetMessages() {
+		m = proto.CloneOf(m)
+		if m.GetId() == "" && m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
+			m.Id = step.MessageID
+		}
+		if m.GetId() == "" {
+			m.Id = ids.New(ids.Message)
+		}
+		m.SessionId, m.TurnId, m.CreateTime = t.SessionID, t.ID, stamp(tx.NowUs)
+		pending = append(pending, m)
+		if outcome.GetMessageId() == "" && step.Kind == int32(turnv1.StepKind_STEP_KIND_INFER) {
+			outcome.MessageId = m.GetId()
+		}
+	}
+	for _, e := range req.GetEvents() {
+		var err error
+		if pending, err = writeEvent(tx, t, step, e, pending); err != nil {
+			return err
+		}
+	}
+	for _, m := range pending {
+		e := &turnv1.Event{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{Message: m}}}
+		if m.GetRole() == turnv1.Role_ROLE_TOOL {
+			e = &turnv1.Event{Data: &turnv1.Event_ToolCallCompleted{ToolCallCompleted: &turnv1.ToolCallCompleted{Result: m.GetToolResult()}}}
+		}
+		if _, err := writeEvent(tx, t, step, e, []*turnv1.Message{m}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeEvent appends one event; if it tells of one of the messages, that one is stored too and taken off the list.
+func writeEvent(tx *journal.Tx, t store.Turn, step store.Step, e *turnv1.Event, pending []*turnv1.Message) ([]*turnv1.Message, error) {
+	if journal.Type(e) == "" || e.GetTurnEnded() != nil {
+		return nil, fault.Invalid("events", "%T is not an event that a step may write", e.GetData())
+	}
+	for i, m := range pending {
+		if !tells(e, step, m) {
+			continue
+		}
+		m.Seq = tx.Session.LastSeq + 1
+		if done := e.GetMessageCompleted(); done != nil {
+			done = proto.CloneOf(done)
+			done.Message = m
+			e = &turnv1.Event{Data: &turnv1.Event_MessageCompleted{MessageCompleted: done}}
+		}
+		if err := addMessage(tx, t, m); err != nil {
+			return nil, err
+		}
+		pending = append(pending[:i:i], pending[i+1:]...)
+		break
+	}
+	_, err := tx.Append(stepOrigin(t, step), e)
+	return pending, err
+}
+
+// tells reports whether e is the event of message m.
+func tells(e *turnv1.Event, step store.Step, m *turnv1.Message) bool {
+	switch d := e.GetData().(type) {
+	case *turnv1.Event_MessageCompleted:
+		id := d.MessageCompleted.GetMessage().GetId()
+		return m.GetRole() != turnv1.Role_ROLE_TOOL && (id == m.GetId() || id == "" && m.GetId() == step.MessageID)
+	case *turnv1.Event_ToolCallCompleted:
+		return m.GetRole() == turnv1.Role_ROLE_TOOL && d.ToolCallCompleted.GetResult().GetCallId() == m.GetToolResult().GetCallId()
+	}
+	return false
+}
+
+// applyOutcome writes what the outcome changes in the turn, then usage.updated and step.finished.
+func applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv1.StepOutcome, req *sessionsv1.CommitStepRequest) error {
+	switch turnv1.StepKind(step.Kind) {
+	case turnv1.StepKind_STEP_KIND_BEGIN:
+		if err := pin(tx, t, outcome.GetSurface(), req.GetTools()); err != nil {
+			return err
+		}
+	case turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL:
+		total, err := addUsage(t, turnv1.StepKind(step.Kind), outcome.GetUsage())
+		if err != nil {
+			return err
+		}
+		if err := tx.SaveTurn(tx.Context(), *t); err != nil {
+			return err
+		}
+		if step.Kind != int32(turnv1.StepKind_STEP_KIND_INFER) {
+			break
+		}
+		e := &turnv1.Event{Data: &turnv1.Event_UsageUpdated{UsageUpdated: &turnv1.UsageUpdated{Usage: total}}}
+		if _, err := tx.Append(stepOrigin(*t, step), e); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Append(stepOrigin(*t, step), &turnv1.Event{Data: &turnv1.Event_StepFinished{StepFinished: &turnv1.StepFinished{
+		Kind: kindNames[turnv1.StepKind(step.Kind)], DurationMs: req.GetDurationMs(), Error: outcome.GetError(),
+	}}})
+	return err
+}
+
+// pin keeps what the turn may use from now on.
+func pin(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface, tools []*sessionsv1.PinnedTool) error {
+	if surface == nil { // the turn could not begin; it will be ended with an error
+		return nil
+	}
+	t.Model, t.BlueprintRevision, t.DeadlineUs = surface.GetModel(), surface.GetBlueprintRevision(), surface.GetDeadlineMicros()
+	if err := tx.SaveTurn(tx.Context(), *t); err != nil {
+		return err
+	}
+	data, err := proto.Marshal(surface)
+	if err != nil {
+		return fmt.Errorf("surface of turn %s: %w", t.ID, err)
+	}
+	list, err := proto.Marshal(&sessionsv1.LoadTurnResponse{Tools: tools})
+	if err != nil {
+		return fmt.Errorf("tools of turn %s: %w", t.ID, err)
+	}
+	return tx.AddSurface(tx.Context(), t.Tenant, t.ID, store.Surface{Surface: data, Tools: list})
+}
+
+// addUsage adds what a step used to the turn's totals. A step counts as one call at least.
+func addUsage(t *store.Turn, kind turnv1.StepKind, used *turnv1.Usage) (*turnv1.Usage, error) {
+	total, err := usageOf(*t)
+	if err != nil {
+		return nil, err
+	}
+	total.InputTokens += used.GetInputTokens()
+	total.OutputTokens += used.GetOutputTokens()
+	total.CachedInputTokens += used.GetCachedInputTokens()
+	total.ReasoningTokens += used.GetReasoningTokens()
+	if kind == turnv1.StepKind_STEP_KIND_INFER {
+		total.ModelCalls += max(1, used.GetModelCalls())
+	} else {
+		total.ToolCalls += max(1, used.GetToolCalls())
+	}
+	if t.Usage, err = proto.Marshal(total); err != nil {
+		return nil, fmt.Errorf("usage of turn %s: %w", t.ID, err)
+	}
+	return total, nil
+}

@@ -1,0 +1,142 @@
+package sessions
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config sizes the sessions service. Zero fields take their defaults.
+type Config struct {
+	// Limits are the defaults of a turn's limits.
+	Limits LimitsConfig `yaml:"limits" doc:"default limits of a turn; an agent may set others up to max_limits"`
+	// MaxLimits bounds what an agent may ask for.
+	MaxLimits LimitsConfig `yaml:"max_limits" doc:"highest limits an agent may ask for"`
+	// MaxInputBytes bounds one input.
+	MaxInputBytes int `yaml:"max_input_bytes" doc:"largest input of a turn in bytes (default 1048576)"`
+	// MaxQueuedTurns bounds the turns of one session that are not over.
+	MaxQueuedTurns int `yaml:"max_queued_turns" doc:"turns of one session that may be unfinished at once (default 100)"`
+	// SweepInterval is how often the outbox and lost turns are looked after.
+	SweepInterval time.Duration `yaml:"sweep_interval" doc:"how often queued work is looked after when nothing wakes the service (default 1s)"`
+	// MaxOpenWorkflows bounds the turns under way in the whole mesh.
+	MaxOpenWorkflows int `yaml:"max_open_workflows" doc:"turns under way at once; further ones wait in order (default 200)"`
+	// MaxStarting bounds the workflow starts in flight from one process.
+	MaxStarting int `yaml:"max_starting" doc:"workflow starts in flight at once (default 8)"`
+	// LostAfter is how long a turn may be without a live lease before its workflow is asked after.
+	LostAfter time.Duration `yaml:"lost_after" doc:"idle time after which a turn's workflow is asked for a sign of life (default 30s)"`
+	// MaxRestarts is how often a lost workflow is started anew before its turn fails.
+	MaxRestarts int `yaml:"max_restarts" doc:"times a lost workflow is started anew before its turn fails (default 3)"`
+	// MaxLease bounds a step's lease.
+	MaxLease time.Duration `yaml:"max_lease" doc:"longest lease of a step (default 60s)"`
+	// IdempotencyAge is how long idempotency keys are remembered.
+	IdempotencyAge time.Duration `yaml:"idempotency_age" doc:"how long idempotency keys are remembered (default 24h)"`
+	// DeltaAge is how long the bus keeps deltas for late watchers.
+	DeltaAge time.Duration `yaml:"delta_age" doc:"how long the bus keeps deltas of unfinished messages (default 1h)"`
+	// DeltaBytes bounds the deltas the bus keeps.
+	DeltaBytes int64 `yaml:"delta_bytes" doc:"most bytes of deltas the bus keeps (default 268435456)"`
+	// ChatWait is how long Chat and GetTurn wait at most.
+	ChatWait time.Duration `yaml:"chat_wait" doc:"longest wait for a turn's end in one call (default 60s)"`
+	// WatchBuffer is how many events may wait for one watcher.
+	WatchBuffer int `yaml:"watch_buffer" doc:"events that may wait for one watcher before he is cut off (default 256)"`
+	// BusBuffer is how many bus messages may wait for one session's feed.
+	BusBuffer int `yaml:"bus_buffer" doc:"bus messages that may wait for one watched session (default 64)"`
+	// PollActive, PollIdle and PollAway are how often the journal of a watched session is read without being told to.
+	PollActive time.Duration `yaml:"poll_active" doc:"how often a watched session's journal is checked while a turn runs (default 5s)"`
+	PollIdle   time.Duration `yaml:"poll_idle" doc:"how often it is checked while none does (default 30s)"`
+	PollAway   time.Duration `yaml:"poll_away" doc:"how often it is checked while the bus is away (default 750ms)"`
+}
+
+// LimitsConfig are limits of a turn.
+type LimitsConfig struct {
+	// MaxSteps is model steps.
+	MaxSteps uint32 `yaml:"max_steps" doc:"model steps"`
+	// MaxTokens is input and output tokens of the whole turn.
+	MaxTokens int32 `yaml:"max_tokens" doc:"input and output tokens of a turn, 0 = no limit"`
+	// MaxParallelTools is tool calls at the same time.
+	MaxParallelTools uint32 `yaml:"max_parallel_tools" doc:"tool calls at the same time"`
+	// MaxIdenticalCalls is identical tool calls in a row.
+	MaxIdenticalCalls uint32 `yaml:"max_identical_calls" doc:"identical tool calls in a row"`
+	// TurnSeconds is the time of a turn.
+	TurnSeconds uint32 `yaml:"turn_seconds" doc:"time of a turn in seconds"`
+}
+
+// DefaultConfig is the configuration that all-zero fields stand for.
+func DefaultConfig() Config {
+	return Config{
+		Limits:        LimitsConfig{MaxSteps: 25, MaxParallelTools: 16, MaxIdenticalCalls: 3, TurnSeconds: 1800},
+		MaxLimits:     LimitsConfig{MaxSteps: 200, MaxParallelTools: 64, MaxIdenticalCalls: 20, TurnSeconds: 86400},
+		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100,
+		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8,
+		LostAfter: 30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
+		DeltaAge: time.Hour, DeltaBytes: 256 << 20, ChatWait: time.Minute, WatchBuffer: 256, BusBuffer: 64,
+		PollActive: 5 * time.Second, PollIdle: 30 * time.Second, PollAway: 750 * time.Millisecond,
+	}
+}
+
+// complete fills in the defaults and refuses what makes no sense.
+func (c Config) complete() (Config, error) {
+	d := DefaultConfig()
+	c.Limits, c.MaxLimits = c.Limits.or(d.Limits), c.MaxLimits.or(d.MaxLimits)
+	or(&c.MaxInputBytes, d.MaxInputBytes)
+	or(&c.MaxQueuedTurns, d.MaxQueuedTurns)
+	or(&c.SweepInterval, d.SweepInterval)
+	or(&c.MaxOpenWorkflows, d.MaxOpenWorkflows)
+	or(&c.MaxStarting, d.MaxStarting)
+	or(&c.LostAfter, d.LostAfter)
+	or(&c.MaxRestarts, d.MaxRestarts)
+	or(&c.MaxLease, d.MaxLease)
+	or(&c.IdempotencyAge, d.IdempotencyAge)
+	or(&c.DeltaAge, d.DeltaAge)
+	or(&c.DeltaBytes, d.DeltaBytes)
+	or(&c.ChatWait, d.ChatWait)
+	or(&c.WatchBuffer, d.WatchBuffer)
+	or(&c.BusBuffer, d.BusBuffer)
+	or(&c.PollActive, d.PollActive)
+	or(&c.PollIdle, d.PollIdle)
+	or(&c.PollAway, d.PollAway)
+	if c.SweepInterval < 0 || c.LostAfter < 0 || c.MaxLease < 100*time.Millisecond || c.IdempotencyAge < 0 || c.DeltaAge < 0 || c.ChatWait < 0 {
+		return c, errors.New("sessions: a time is negative, or max_lease is below 100ms")
+	}
+	if c.MaxInputBytes < 0 || c.MaxQueuedTurns < 0 || c.MaxOpenWorkflows < 0 || c.MaxStarting < 0 || c.MaxRestarts < 0 {
+		return c, errors.New("sessions: a size is negative")
+	}
+	if name, ok := c.Limits.within(c.MaxLimits); !ok {
+		return c, fmt.Errorf("sessions: limits.%s is higher than max_limits.%s", name, name)
+	}
+	return c, nil
+}
+
+func (l LimitsConfig) or(d LimitsConfig) LimitsConfig {
+	or(&l.MaxSteps, d.MaxSteps)
+	or(&l.MaxTokens, d.MaxTokens)
+	or(&l.MaxParallelTools, d.MaxParallelTools)
+	or(&l.MaxIdenticalCalls, d.MaxIdenticalCalls)
+	or(&l.TurnSeconds, d.TurnSeconds)
+	return l
+}
+
+// within names the first limit that is higher than the maximum. A maximum of 0 is none.
+func (l LimitsConfig) within(most LimitsConfig) (string, bool) {
+	for _, v := range []struct {
+		name      string
+		got, most int64
+	}{
+		{"max_steps", int64(l.MaxSteps), int64(most.MaxSteps)},
+		{"max_tokens", int64(l.MaxTokens), int64(most.MaxTokens)},
+		{"max_parallel_tools", int64(l.MaxParallelTools), int64(most.MaxParallelTools)},
+		{"max_identical_calls", int64(l.MaxIdenticalCalls), int64(most.MaxIdenticalCalls)},
+		{"turn_seconds", int64(l.TurnSeconds), int64(most.TurnSeconds)},
+	} {
+		if v.most > 0 && v.got > v.most {
+			return v.name, false
+		}
+	}
+	return "", true
+}
+
+func or[T comparable](field *T, def T) {
+	var zero T
+	if *field == zero {
+		*field = def
+	}
+}

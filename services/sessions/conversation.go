@@ -1,0 +1,157 @@
+package sessions
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+const (
+	// contextBytes is how much conversation a model step reads unless it asks for less or more.
+	contextBytes = 3 << 20
+	// contextPage is how many messages one read of the conversation takes.
+	contextPage = 64
+)
+
+// block is what must stay together: one message, or an assistant message with the results of its tool calls.
+type block struct {
+	messages []*turnv1.Message
+	size     int
+}
+
+// GetContext implements ExecutionService. The conversation is in the order of turns, then of events: the input of a turn that waited stands after the answers
+// before it. Each tool call has a result; one that was never executed gets a result that says so. The turn's own input is always there.
+func (s *Service) GetContext(ctx context.Context, req *sessionsv1.GetContextRequest) (*sessionsv1.GetContextResponse, error) {
+	t, _, err := s.turn(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	limit := int(req.GetMaxBytes())
+	if limit == 0 {
+		limit = contextBytes
+	}
+	messages, more, err := s.tail(ctx, t, limit)
+	if err != nil {
+		return nil, err
+	}
+	var input *turnv1.Message // when the turn alone is too long
+	if !slices.ContainsFunc(messages, func(m *turnv1.Message) bool { return m.GetSeq() == t.InputSeq }) {
+		if input, err = s.input(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	chosen, cut := fit(blocks(messages), t, limit, input)
+	return &sessionsv1.GetContextResponse{Messages: chosen, Truncated: more || cut}, nil
+}
+
+// tail reads the conversation up to the turn from its end back until limit bytes are read. It tells whether there is more.
+func (s *Service) tail(ctx context.Context, t store.Turn, limit int) ([]*turnv1.Message, bool, error) {
+	var out []*turnv1.Message
+	turnSeq, seq := t.FirstSeq, ^uint32(0)
+	for size := 0; ; {
+		rows, err := s.store.ConversationBack(ctx, t.Tenant, t.SessionID, turnSeq, seq, contextPage)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, row := range rows {
+			m, err := messageToProto(row)
+			if err != nil {
+				return nil, false, err
+			}
+			out = append(out, m)
+			size += len(row.Data)
+			turnSeq, seq = row.TurnSeq, row.Seq
+		}
+		if len(rows) < contextPage || size > limit {
+			slices.Reverse(out)
+			return out, len(rows) == contextPage, nil
+		}
+	}
+}
+
+func (s *Service) input(ctx context.Context, t store.Turn) (*turnv1.Message, error) {
+	rows, err := s.store.Messages(ctx, t.Tenant, t.SessionID, t.InputSeq-1, 1)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return messageToProto(rows[0])
+}
+
+// blocks joins assistant messages with the results of their calls, in the order of the calls. Results whose call is not there are left out.
+func blocks(messages []*turnv1.Message) []block {
+	results := map[string]*turnv1.Message{}
+	for _, m := range messages {
+		if m.GetRole() == turnv1.Role_ROLE_TOOL {
+			results[m.GetTurnId()+"\x00"+m.GetToolResult().GetCallId()] = m
+		}
+	}
+	var out []block
+	for _, m := range messages {
+		if m.GetRole() == turnv1.Role_ROLE_TOOL {
+			continue
+		}
+		b := block{messages: []*turnv1.Message{m}, size: proto.Size(m)}
+		for _, call := range m.GetToolCalls() {
+			r := results[m.GetTurnId()+"\x00"+call.GetCallId()]
+			if r == nil {
+				r = notExecuted(m, call)
+			}
+			b.messages = append(b.messages, r)
+			b.size += proto.Size(r)
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// notExecuted is a result for a call that has none, since the turn ended before. Providers refuse a conversation without it.
+func notExecuted(m *turnv1.Message, call *turnv1.ToolCall) *turnv1.Message {
+	text := "not executed: the turn ended before this call"
+	return &turnv1.Message{
+		SessionId: m.GetSessionId(), TurnId: m.GetTurnId(), Role: turnv1.Role_ROLE_TOOL, CreateTime: m.GetCreateTime(), Seq: m.GetSeq(),
+		ToolResult: &turnv1.ToolResult{
+			CallId: call.GetCallId(), Tool: call.GetTool(), IsError: true,
+			Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}},
+		},
+	}
+}
+
+// fit takes the newest blocks that fit, the newest one in any case, and tells whether it left any out. A conversation that was cut begins with a
+// user's message: with that of the turn when the cut is inside it.
+func fit(all []block, t store.Turn, limit int, input *turnv1.Message) ([]*turnv1.Message, bool) {
+	first, own := 0, -1
+	for i, b := range all {
+		if b.messages[0].GetSeq() == t.InputSeq {
+			own = i
+		}
+	}
+	if own >= 0 {
+		input = all[own].messages[0]
+	}
+	size := proto.Size(input)
+	for i := len(all) - 1; i >= 0; i-- {
+		if i != own {
+			size += all[i].size
+		}
+		if size > limit && i < len(all)-1 {
+			first = i + 1
+			break
+		}
+	}
+	for own >= 0 && first > 0 && first < own && all[first].messages[0].GetRole() != turnv1.Role_ROLE_USER {
+		first++
+	}
+	var out []*turnv1.Message
+	if input != nil && first > own {
+		out = append(out, input)
+	}
+	for _, b := range all[first:] {
+		out = append(out, b.messages...)
+	}
+	return out, first > 0
+}

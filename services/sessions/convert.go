@@ -1,0 +1,119 @@
+package sessions
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// stamp is the time of Unix microseconds, nil for 0.
+func stamp(us int64) *timestamppb.Timestamp {
+	if us == 0 {
+		return nil
+	}
+	return timestamppb.New(time.UnixMicro(us))
+}
+
+var statusNames = map[turnv1.TurnStatus]string{
+	turnv1.TurnStatus_TURN_STATUS_QUEUED:    "queued",
+	turnv1.TurnStatus_TURN_STATUS_RUNNING:   "running",
+	turnv1.TurnStatus_TURN_STATUS_COMPLETED: "completed",
+	turnv1.TurnStatus_TURN_STATUS_FAILED:    "failed",
+	turnv1.TurnStatus_TURN_STATUS_CANCELLED: "cancelled",
+}
+
+// statusOf gives the status of a name, 0 for "".
+func statusOf(name string) turnv1.TurnStatus {
+	for status, n := range statusNames {
+		if n == name {
+			return status
+		}
+	}
+	return turnv1.TurnStatus_TURN_STATUS_UNSPECIFIED
+}
+
+func turnStatus(t store.Turn) turnv1.TurnStatus { return turnv1.TurnStatus(t.Status) }
+
+func ended(t store.Turn) bool { return t.EndUs != 0 }
+
+func turnToProto(t store.Turn, input string) (*sessionsv1.Turn, error) {
+	usage, err := usageOf(t)
+	if err != nil {
+		return nil, err
+	}
+	out := &sessionsv1.Turn{
+		Id: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Status: statusNames[turnStatus(t)], Input: input, Usage: usage,
+		Model: t.Model, BlueprintRevision: t.BlueprintRevision, Subject: t.Subject, FirstSeq: t.FirstSeq, LastSeq: t.LastSeq,
+		CreateTime: stamp(t.CreateUs), StartTime: stamp(t.StartUs), EndTime: stamp(t.EndUs),
+	}
+	if !ended(t) {
+		return out, nil
+	}
+	end := &turnv1.TurnEnded{}
+	if err := proto.Unmarshal(t.End, end); err != nil {
+		return nil, fmt.Errorf("end of turn %s: %w", t.ID, err)
+	}
+	out.Output, out.StopReason, out.ToolsUsed, out.Error = end.GetOutput(), end.GetStopReason(), end.GetToolsUsed(), end.GetError()
+	return out, nil
+}
+
+func usageOf(t store.Turn) (*turnv1.Usage, error) {
+	usage := &turnv1.Usage{}
+	if err := proto.Unmarshal(t.Usage, usage); err != nil {
+		return nil, fmt.Errorf("usage of turn %s: %w", t.ID, err)
+	}
+	return usage, nil
+}
+
+func sessionToProto(s store.Session) *sessionsv1.Session {
+	return &sessionsv1.Session{
+		Id: s.ID, AgentId: s.AgentID, Title: s.Title, Subject: s.Subject, Labels: s.Labels, LastSeq: s.LastSeq,
+		ActiveTurnId: s.ActiveTurnID, CreateTime: stamp(s.CreateUs), UpdateTime: stamp(s.UpdateUs),
+	}
+}
+
+func messageToProto(m store.Message) (*turnv1.Message, error) {
+	out := &turnv1.Message{}
+	if err := proto.Unmarshal(m.Data, out); err != nil {
+		return nil, fmt.Errorf("message %s: %w", m.ID, err)
+	}
+	return out, nil
+}
+
+func agentToProto(a store.Agent) (*sessionsv1.Agent, error) {
+	out := &sessionsv1.Agent{}
+	if err := proto.Unmarshal(a.Data, out); err != nil {
+		return nil, fmt.Errorf("agent %s: %w", a.ID, err)
+	}
+	return out, nil
+}
+
+// shown is an agent as callers see it.
+func shown(a *sessionsv1.Agent) *sessionsv1.Agent {
+	if a.GetDisplayName() != "" {
+		return a
+	}
+	a = proto.CloneOf(a)
+	a.DisplayName = a.GetId()
+	return a
+}
+
+// partsText is the text of content parts, one after the other.
+func partsText(parts []*turnv1.ContentPart) string {
+	var text []byte
+	for _, p := range parts {
+		if t := p.GetText(); t != "" {
+			if len(text) > 0 {
+				text = append(text, '\n')
+			}
+			text = append(text, t...)
+		}
+	}
+	return string(text)
+}

@@ -1,0 +1,179 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// LoadTurn implements ExecutionService. The agent's limits are complete: the mesh's defaults stand where it has none.
+func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest) (*sessionsv1.LoadTurnResponse, error) {
+	t, _, err := s.turn(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	out := &sessionsv1.LoadTurnResponse{}
+	pinned, err := s.store.Surface(ctx, t.Tenant, t.ID)
+	switch {
+	case err == nil:
+		if err := proto.Unmarshal(pinned.Tools, out); err != nil {
+			return nil, fmt.Errorf("tools of turn %s: %w", t.ID, err)
+		}
+		out.Surface = &turnv1.Surface{}
+		if err := proto.Unmarshal(pinned.Surface, out.Surface); err != nil {
+			return nil, fmt.Errorf("surface of turn %s: %w", t.ID, err)
+		}
+	case !errors.Is(err, store.ErrNotFound):
+		return nil, err
+	}
+	if out.Agent, err = s.blueprint(ctx, t); err != nil {
+		return nil, err
+	}
+	in, err := s.store.TurnInputs(ctx, t.Tenant, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(in) != 1 {
+		return nil, noTurn(t.ID)
+	}
+	out.Principal = &policyv1.Principal{}
+	if err := proto.Unmarshal(in[0].Principal, out.Principal); err != nil {
+		return nil, fmt.Errorf("principal of turn %s: %w", t.ID, err)
+	}
+	out.CreateMicros, out.CancelRequested = t.CreateUs, t.CancelRequested
+	out.Turn, err = turnToProto(t, in[0].Input)
+	return out, err
+}
+
+// blueprint reads the agent at the turn's pinned revision, or at the newest one before its start, even if it was deleted meanwhile.
+func (s *Service) blueprint(ctx context.Context, t store.Turn) (*sessionsv1.Agent, error) {
+	var row store.Agent
+	var err error
+	if t.BlueprintRevision != 0 {
+		row, err = s.store.AgentRevision(ctx, t.Tenant, t.AgentID, t.BlueprintRevision)
+	} else {
+		row, err = s.store.Agent(ctx, t.Tenant, t.AgentID)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, noAgent(t.AgentID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a, err := agentToProto(row)
+	if err != nil {
+		return nil, err
+	}
+	if a.Limits == nil {
+		a.Limits = &sessionsv1.Limits{}
+	}
+	l, d := a.Limits, s.cfg.Limits
+	or(&l.MaxSteps, d.MaxSteps)
+	or(&l.MaxTokens, d.MaxTokens)
+	or(&l.MaxParallelTools, d.MaxParallelTools)
+	or(&l.MaxIdenticalCalls, d.MaxIdenticalCalls)
+	or(&l.TurnSeconds, d.TurnSeconds)
+	return a, nil
+}
+
+// RenewStep implements ExecutionService.
+func (s *Service) RenewStep(ctx context.Context, req *sessionsv1.RenewStepRequest) (*sessionsv1.RenewStepResponse, error) {
+	tenant := authn.Tenant(ctx)
+	var held bool
+	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
+		ttl := min(int64(req.GetTtlMs())*1000, s.cfg.MaxLease.Microseconds())
+		held, err = tx.RenewStep(ctx, tenant, req.GetTurnId(), req.GetStep(), req.GetFence(), micros()+ttl)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.store.Turn(ctx, tenant, req.GetTurnId())
+	if err != nil {
+		return nil, turnFault(err, req.GetTurnId())
+	}
+	if !held {
+		return nil, leaseLost(t.ID, req.GetStep())
+	}
+	return &sessionsv1.RenewStepResponse{CancelRequested: t.CancelRequested}, nil
+}
+
+// AppendEvents implements ExecutionService.
+func (s *Service) AppendEvents(ctx context.Context, req *sessionsv1.AppendEventsRequest) (*sessionsv1.AppendEventsResponse, error) {
+	out := &sessionsv1.AppendEventsResponse{}
+	err := s.journal.Write(ctx, func(tx *journal.Tx) error {
+		t, step, err := heldStep(tx, authn.Tenant(ctx), req.GetTurnId(), req.GetStep(), req.GetFence())
+		if err != nil {
+			return err
+		}
+		if step.Done {
+			return leaseLost(t.ID, step.Key)
+		}
+		for _, e := range req.GetEvents() {
+			if _, err := writeEvent(tx, t, step, e, nil); err != nil {
+				return err
+			}
+		}
+		out.LastSeq = tx.Session.LastSeq
+		return nil
+	})
+	if err != nil {
+		return nil, turnFault(err, req.GetTurnId())
+	}
+	return out, nil
+}
+
+// ReleaseStep implements ExecutionService. A step that is done stays so.
+func (s *Service) ReleaseStep(ctx context.Context, req *sessionsv1.ReleaseStepRequest) (*sessionsv1.ReleaseStepResponse, error) {
+	err := s.journal.Write(ctx, func(tx *journal.Tx) error {
+		_, step, err := heldStep(tx, authn.Tenant(ctx), req.GetTurnId(), req.GetStep(), req.GetFence())
+		if err != nil || step.Done {
+			return err
+		}
+		step.Owner, step.LeaseExpiresUs = "", 0
+		return tx.SaveStep(ctx, step)
+	})
+	if err != nil {
+		return nil, turnFault(err, req.GetTurnId())
+	}
+	return &sessionsv1.ReleaseStepResponse{}, nil
+}
+
+// GetToolCall implements ExecutionService.
+func (s *Service) GetToolCall(ctx context.Context, req *sessionsv1.GetToolCallRequest) (*turnv1.ToolCall, error) {
+	t, _, err := s.turn(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	missing := fault.NotFound("turn %s has no tool call %q in message %q", t.ID, req.GetCallId(), req.GetMessageId())
+	if !known(req.GetMessageId()) {
+		return nil, missing
+	}
+	row, err := s.store.Message(ctx, t.Tenant, req.GetMessageId())
+	if errors.Is(err, store.ErrNotFound) || err == nil && row.TurnID != t.ID {
+		return nil, missing
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := messageToProto(row)
+	if err != nil {
+		return nil, err
+	}
+	for _, call := range m.GetToolCalls() {
+		if call.GetCallId() == req.GetCallId() {
+			return call, nil
+		}
+	}
+	return nil, missing
+}

@@ -1,0 +1,180 @@
+// Package journal is the one writer of durable events. An event is written in the same transaction as the change it tells of, gets
+// the next seq of its session, and goes to the bus once the transaction is committed.
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// maxPublished is the size in bytes above which the bus gets an event's envelope only; watchers then read it from the journal.
+const maxPublished = 256 << 10
+
+// publisher is the bus's part that the journal needs. It must not block.
+type publisher interface {
+	Publish(subject string, data []byte) error
+}
+
+// Journal writes events. It is safe for concurrent use.
+type Journal struct {
+	store *store.Store
+	bus   publisher
+	log   *slog.Logger
+}
+
+// New makes a journal over a store, told on a bus.
+func New(s *store.Store, bus publisher, log *slog.Logger) *Journal {
+	return &Journal{store: s, bus: bus, log: log}
+}
+
+// Tx is a transaction that may append to the journal of one session, the one it locked.
+type Tx struct {
+	*store.Tx
+	// Session is the locked session. Changes made to it are saved at the end of the transaction, after Touch or Append.
+	Session store.Session
+	// NowUs is the transaction's time in Unix microseconds.
+	NowUs int64
+
+	ctx     context.Context
+	touched bool
+	rows    []store.Event
+	large   map[int][]byte // envelopes of events too large for the bus, by index in rows
+}
+
+// Write runs f in a transaction, then writes the events f appended and the session f changed, commits, and tells the bus. After
+// an error nothing stands. Like every transaction it may run again after a conflict.
+func (j *Journal) Write(ctx context.Context, f func(*Tx) error) error {
+	var done *Tx
+	err := j.store.Write(ctx, func(stx *store.Tx) error {
+		tx := &Tx{Tx: stx, ctx: ctx, NowUs: time.Now().UnixMicro()}
+		if err := f(tx); err != nil {
+			return err
+		}
+		done = tx
+		return tx.flush()
+	})
+	if err != nil {
+		return err
+	}
+	j.publish(ctx, done)
+	return nil
+}
+
+// Lock locks a session and makes it the transaction's.
+func (tx *Tx) Lock(tenant, session string) error {
+	var err error
+	tx.Session, err = tx.LockSession(tx.ctx, tenant, session)
+	return err
+}
+
+// LockTurn locks the session of a turn, makes it the transaction's, and reads the turn.
+func (tx *Tx) LockTurn(tenant, turn string) (t store.Turn, err error) {
+	tx.Session, t, err = tx.Tx.LockTurn(tx.ctx, tenant, turn)
+	return t, err
+}
+
+// Context is the transaction's.
+func (tx *Tx) Context() context.Context { return tx.ctx }
+
+// Touch has the changed session saved.
+func (tx *Tx) Touch() { tx.touched = true }
+
+// Origin says what an event belongs to.
+type Origin struct {
+	// TurnID and AgentID are required.
+	TurnID, AgentID string
+	// Step and Attempt are set for events of a step.
+	Step    string
+	Attempt uint32
+}
+
+// Append gives e the next seq and the rest of its envelope; only its data is read. It returns the seq. Transient events are refused.
+func (tx *Tx) Append(from Origin, e *turnv1.Event) (uint32, error) {
+	kind := Type(e)
+	if kind == "" {
+		return 0, fmt.Errorf("append %T: %w", e.GetData(), ErrTransient)
+	}
+	seq := tx.Session.LastSeq + 1
+	full := &turnv1.Event{
+		Seq: seq, Type: kind, Time: timestamppb.New(time.UnixMicro(tx.NowUs)), SessionId: tx.Session.ID, TurnId: from.TurnID,
+		Step: from.Step, Attempt: from.Attempt, Actor: authn.From(tx.ctx).GetSubject(), Data: e.GetData(),
+	}
+	if from.AgentID != "" {
+		full.AgentPath = []string{from.AgentID}
+	}
+	if span := trace.SpanContextFromContext(tx.ctx); span.HasTraceID() {
+		full.TraceId = span.TraceID().String()
+	}
+	data, err := proto.Marshal(full)
+	if err != nil {
+		return 0, fmt.Errorf("append %s: %w", kind, err)
+	}
+	if len(data) > maxPublished {
+		if err := tx.keepEnvelope(full); err != nil {
+			return 0, err
+		}
+	}
+	tx.Session.LastSeq, tx.Session.OpenSeq, tx.touched = seq, Open(tx.Session.OpenSeq, full), true
+	tx.rows = append(tx.rows, store.Event{
+		Seq: seq, TurnID: from.TurnID, Type: kind, OpenSeq: tx.Session.OpenSeq, TimeUs: tx.NowUs, Data: data,
+	})
+	return seq, nil
+}
+
+// ErrTransient means that an event is none the journal keeps.
+var ErrTransient = errors.New("not a durable event")
+
+func (tx *Tx) keepEnvelope(e *turnv1.Event) error {
+	envelope, err := proto.Marshal(&turnv1.Event{Seq: e.GetSeq(), Type: e.GetType(), SessionId: e.GetSessionId(), TurnId: e.GetTurnId()})
+	if err != nil {
+		return fmt.Errorf("append %s: %w", e.GetType(), err)
+	}
+	if tx.large == nil {
+		tx.large = map[int][]byte{}
+	}
+	tx.large[len(tx.rows)] = envelope
+	return nil
+}
+
+func (tx *Tx) flush() error {
+	if len(tx.rows) > 0 {
+		if err := tx.AddEvents(tx.ctx, tx.Session.Tenant, tx.Session.ID, tx.rows); err != nil {
+			return err
+		}
+	}
+	if !tx.touched {
+		return nil
+	}
+	tx.Session.UpdateUs = tx.NowUs
+	return tx.SaveSession(tx.ctx, tx.Session)
+}
+
+// publish tells the bus. A bus that is away is no error: watchers read the journal.
+func (j *Journal) publish(ctx context.Context, tx *Tx) {
+	if len(tx.rows) == 0 {
+		return
+	}
+	subject := contract.EventSubject(tx.Session.Tenant, tx.Session.ID)
+	for i, row := range tx.rows {
+		data := row.Data
+		if envelope, ok := tx.large[i]; ok {
+			data = envelope
+		}
+		if err := j.bus.Publish(subject, data); err != nil {
+			j.log.DebugContext(ctx, "event not told on the bus", "session_id", tx.Session.ID, "seq", row.Seq, "error", err)
+			return
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package journal
+
+import (
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// Type gives the type of a durable event from its data; "" for a transient event, and for one without data.
+func Type(e *turnv1.Event) string {
+	switch d := e.GetData().(type) {
+	case *turnv1.Event_TurnQueued:
+		return "turn.queued"
+	case *turnv1.Event_TurnStarted:
+		return "turn.started"
+	case *turnv1.Event_TurnEnded:
+		return endType(d.TurnEnded.GetStatus())
+	case *turnv1.Event_TurnRecovered:
+		return "turn.recovered"
+	case *turnv1.Event_TurnCancelRequested:
+		return "turn.cancel_requested"
+	case *turnv1.Event_StrategySelected:
+		return "strategy.selected"
+	case *turnv1.Event_StepStarted:
+		return "step.started"
+	case *turnv1.Event_StepFinished:
+		return "step.finished"
+	case *turnv1.Event_MessageStarted:
+		return "message.started"
+	case *turnv1.Event_MessageReset:
+		return "message.reset"
+	case *turnv1.Event_MessageCompleted:
+		return "message.completed"
+	case *turnv1.Event_ToolCallStarted:
+		return "tool_call.started"
+	case *turnv1.Event_ToolCallExecuting:
+		return "tool_call.executing"
+	case *turnv1.Event_ToolCallCompleted:
+		return "tool_call.completed"
+	case *turnv1.Event_ToolCallUnresolved:
+		return "tool_call.unresolved"
+	case *turnv1.Event_PolicyDecided:
+		return "policy.decided"
+	case *turnv1.Event_UsageUpdated:
+		return "usage.updated"
+	}
+	return ""
+}
+
+func endType(s turnv1.TurnStatus) string {
+	switch s {
+	case turnv1.TurnStatus_TURN_STATUS_COMPLETED:
+		return "turn.completed"
+	case turnv1.TurnStatus_TURN_STATUS_FAILED:
+		return "turn.failed"
+	case turnv1.TurnStatus_TURN_STATUS_CANCELLED:
+		return "turn.cancelled"
+	}
+	return ""
+}
+
+// Open tells which seq deltas hang on after e, given which one they hung on before it; 0 means that no message is open. There is one
+// open message in a session at most: message.started and message.reset open one; its completion, the end of its step or of the turn closes it.
+func Open(before uint32, e *turnv1.Event) uint32 {
+	switch d := e.GetData().(type) {
+	case *turnv1.Event_MessageStarted, *turnv1.Event_MessageReset:
+		return e.GetSeq()
+	case *turnv1.Event_MessageCompleted, *turnv1.Event_TurnEnded:
+		return 0
+	case *turnv1.Event_StepFinished:
+		if d.StepFinished.GetKind() == "infer" {
+			return 0
+		}
+	}
+	return before
+}

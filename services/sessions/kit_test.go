@@ -1,0 +1,273 @@
+package sessions_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testpg"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
+
+// kit is a running sessions service and its clients.
+type kit struct {
+	t          testing.TB
+	svc        *sessions.Service
+	conn       *grpc.ClientConn
+	agents     sessionsv1.AgentServiceClient
+	sessions   sessionsv1.SessionServiceClient
+	turns      sessionsv1.TurnServiceClient
+	exec       sessionsv1.ExecutionServiceClient
+	dispatcher *dispatcher
+	sources    *sources
+	bus        *bus.Bus
+	db         *sqldb.DB
+}
+
+// options of a kit; the zero value is SQLite and an embedded bus.
+type options struct {
+	cfg      sessions.Config
+	postgres bool
+	bus      *bus.Bus
+	db       *sqldb.DB
+	idle     bool // Run is not called
+}
+
+func newKit(t testing.TB, o options) *kit {
+	t.Helper()
+	k := &kit{t: t, dispatcher: &dispatcher{}, sources: &sources{byName: map[string]*registryv1.Source{}}, bus: o.bus, db: o.db}
+	if k.db == nil {
+		k.db = openDB(t, o.postgres)
+	}
+	if k.bus == nil {
+		k.bus = openBus(t, bus.Config{URL: bus.Embedded})
+	}
+	var err error
+	k.svc, err = sessions.New(o.cfg, sessions.Deps{
+		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Log: slog.New(slog.DiscardHandler),
+	})
+	must(t, err)
+	if !o.idle {
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- k.svc.Run(ctx) }()
+		t.Cleanup(func() {
+			cancel()
+			must(t, <-done)
+		})
+	}
+	k.conn = rpctest.Serve(t, "sessions", k.svc.Register)
+	k.agents, k.sessions = sessionsv1.NewAgentServiceClient(k.conn), sessionsv1.NewSessionServiceClient(k.conn)
+	k.turns, k.exec = sessionsv1.NewTurnServiceClient(k.conn), sessionsv1.NewExecutionServiceClient(k.conn)
+	return k
+}
+
+func openDB(t testing.TB, postgres bool) *sqldb.DB {
+	t.Helper()
+	url := "sqlite:" + filepath.Join(t.TempDir(), "sessions.db")
+	if postgres {
+		url = testpg.URL(t)
+	}
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "sessions"})
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
+	return db
+}
+
+func openBus(t testing.TB, cfg bus.Config) *bus.Bus {
+	t.Helper()
+	b, err := bus.Open(t.Context(), cfg)
+	must(t, err)
+	t.Cleanup(func() { must(t, b.Close(context.Background())) })
+	return b
+}
+
+// as gives clients that call as somebody else.
+func (k *kit) as(p *policyv1.Principal) sessionsv1.TurnServiceClient {
+	return sessionsv1.NewTurnServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register, rpctest.WithPrincipal(p)))
+}
+
+// asWorker gives the client of a worker.
+func (k *kit) asWorker() sessionsv1.ExecutionServiceClient {
+	return sessionsv1.NewExecutionServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register, rpctest.WithPrincipal(authn.Service("worker"))))
+}
+
+func (k *kit) agent(id string) {
+	k.t.Helper()
+	_, err := k.agents.CreateAgent(k.t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: id, Tools: []string{"*"}}})
+	must(k.t, err)
+}
+
+func (k *kit) session() *sessionsv1.Session {
+	k.t.Helper()
+	ses, err := k.sessions.CreateSession(k.t.Context(), &sessionsv1.CreateSessionRequest{})
+	must(k.t, err)
+	return ses
+}
+
+func (k *kit) turn(session, input string) *sessionsv1.Turn {
+	k.t.Helper()
+	turn, err := k.turns.CreateTurn(k.t.Context(), &sessionsv1.CreateTurnRequest{SessionId: session, Input: input})
+	must(k.t, err)
+	return turn
+}
+
+// newTurn makes agent, session and turn.
+func (k *kit) newTurn(input string) *sessionsv1.Turn {
+	k.t.Helper()
+	k.agent("assistant")
+	return k.turn(k.session().GetId(), input)
+}
+
+// dispatcher remembers what it was asked to start.
+type dispatcher struct {
+	mu      sync.Mutex
+	starts  []sessions.TurnStart
+	cancels []string
+	state   sessions.WorkflowState
+	fail    error
+	changed chan struct{}
+}
+
+func (d *dispatcher) Start(_ context.Context, start sessions.TurnStart) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fail != nil {
+		return d.fail
+	}
+	d.starts = append(d.starts, start)
+	d.tell()
+	return nil
+}
+
+func (d *dispatcher) Cancel(_ context.Context, turnID, _ string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cancels = append(d.cancels, turnID)
+	d.tell()
+	return nil
+}
+
+func (d *dispatcher) State(context.Context, string) (sessions.WorkflowState, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.state == 0 {
+		return sessions.WorkflowOpen, nil
+	}
+	return d.state, nil
+}
+
+func (d *dispatcher) tell() {
+	if d.changed != nil {
+		close(d.changed)
+		d.changed = nil
+	}
+}
+
+func (d *dispatcher) set(f func(*dispatcher)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f(d)
+}
+
+// await waits until ok holds; ok is called with the lock held.
+func (d *dispatcher) await(t testing.TB, ok func(*dispatcher) bool) {
+	t.Helper()
+	limit := time.NewTimer(20 * time.Second)
+	defer limit.Stop()
+	for {
+		d.mu.Lock()
+		if ok(d) {
+			d.mu.Unlock()
+			return
+		}
+		if d.changed == nil {
+			d.changed = make(chan struct{})
+		}
+		changed := d.changed
+		d.mu.Unlock()
+		select {
+		case <-changed:
+		case <-limit.C:
+			t.Fatal("the dispatcher was not called as expected in 20s")
+		}
+	}
+}
+
+func (d *dispatcher) started(turn string) bool {
+	return slices.ContainsFunc(d.starts, func(s sessions.TurnStart) bool { return s.TurnID == turn })
+}
+
+// sources is a registry in memory.
+type sources struct {
+	registryv1.SourceServiceClient
+	mu     sync.Mutex
+	byName map[string]*registryv1.Source
+}
+
+func (s *sources) GetSource(_ context.Context, req *registryv1.GetSourceRequest, _ ...grpc.CallOption) (*registryv1.Source, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if src, ok := s.byName[req.GetSourceId()]; ok {
+		return src, nil
+	}
+	return nil, fault.NotFound("source %q does not exist", req.GetSourceId())
+}
+
+func (s *sources) CreateSource(_ context.Context, req *registryv1.CreateSourceRequest, _ ...grpc.CallOption) (*registryv1.Source, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	src := req.GetSource()
+	src.Id, src.Revision, src.State, src.LastError = "src_1", 1, "unreachable", "connection refused"
+	s.byName[src.GetName()] = src
+	return src, nil
+}
+
+func (s *sources) UpdateSource(_ context.Context, req *registryv1.UpdateSourceRequest, _ ...grpc.CallOption) (*registryv1.Source, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	src := req.GetSource()
+	src.Revision = s.byName[src.GetName()].GetRevision() + 1
+	s.byName[src.GetName()] = src
+	return src, nil
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantFault checks code and fields of an error.
+func wantFault(t testing.TB, err error, code string, fields ...string) {
+	t.Helper()
+	if got := fault.CodeOf(err); got != code {
+		t.Fatalf("code %q, want %q (%v)", got, code, err)
+	}
+	var got []string
+	for _, f := range fault.From(err).Fields {
+		got = append(got, f.Path)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(fields) {
+		t.Fatalf("fields %q, want %q (%v)", got, fields, err)
+	}
+}

@@ -1,0 +1,141 @@
+package sessions
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+const (
+	// startTimeout bounds one start of a workflow.
+	startTimeout = 10 * time.Second
+	// takenFor is how long a turn taken out of the outbox is left alone by others; longer than a start may last.
+	takenFor = 30 * time.Second
+	// maxStartPause bounds the pause between two tries to start one workflow.
+	maxStartPause = 15 * time.Second
+)
+
+// outbox hands accepted turns to the dispatcher. A caller never waits for it: kick only wakes it. The rows in the database are the truth, so a
+// turn that was accepted is started, whatever happens in between.
+type outbox struct {
+	store      *store.Store
+	dispatcher Dispatcher
+	log        *slog.Logger
+	cfg        Config
+	wake       chan struct{}
+	slots      chan struct{}
+
+	mu      sync.Mutex
+	stopped bool
+	flying  sync.WaitGroup
+	ctx     context.Context // of Run; ends work in flight
+}
+
+func newOutbox(s *store.Store, d Dispatcher, log *slog.Logger, cfg Config) *outbox {
+	return &outbox{store: s, dispatcher: d, log: log, cfg: cfg, wake: make(chan struct{}, 1), slots: make(chan struct{}, cfg.MaxStarting)}
+}
+
+// kick has the outbox looked into soon.
+func (o *outbox) kick() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run sends until ctx ends, then waits for what is in flight.
+func (o *outbox) run(ctx context.Context) {
+	o.mu.Lock()
+	o.ctx = ctx
+	o.mu.Unlock()
+	tick := time.NewTicker(o.cfg.SweepInterval)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		if err := o.drain(ctx); err != nil && ctx.Err() == nil {
+			o.log.ErrorContext(ctx, "outbox cannot be read", "error", err)
+		}
+		select {
+		case <-o.wake:
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	o.mu.Lock()
+	o.stopped = true
+	o.mu.Unlock()
+	o.flying.Wait()
+}
+
+// drain starts what may be started, as far as slots are free. A slot that becomes free kicks.
+func (o *outbox) drain(ctx context.Context) error {
+	for {
+		free := cap(o.slots) - len(o.slots)
+		if free == 0 {
+			return nil
+		}
+		now := micros()
+		if some, err := o.store.HasOutgoing(ctx, now); err != nil || !some {
+			return err
+		}
+		var taken []store.Outgoing
+		err := o.store.Write(ctx, func(tx *store.Tx) (err error) {
+			taken, err = tx.TakeOutgoing(ctx, now, now+takenFor.Microseconds(), free, o.cfg.MaxOpenWorkflows)
+			return err
+		})
+		if err != nil || len(taken) == 0 {
+			return err
+		}
+		for _, out := range taken {
+			o.slots <- struct{}{} // never blocks: only this goroutine takes slots
+			o.flying.Go(func() {
+				o.start(ctx, out)
+				<-o.slots
+				o.kick()
+			})
+		}
+	}
+}
+
+func (o *outbox) start(ctx context.Context, out store.Outgoing) {
+	starting, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	err := o.dispatcher.Start(starting, TurnStart{
+		Tenant: out.Tenant, TurnID: out.TurnID, SessionID: out.SessionID, AgentID: out.AgentID, Summary: out.Summary, Again: out.Again,
+	})
+	after := context.WithoutCancel(ctx) // what was started must be noted, also on the way out
+	if err == nil {
+		err = o.store.Write(after, func(tx *store.Tx) error { return tx.DropOutgoing(after, out.Tenant, out.TurnID) })
+		if err != nil { // it will be started again, which does nothing
+			o.log.ErrorContext(ctx, "outbox cannot be written", "turn_id", out.TurnID, "error", err)
+		}
+		return
+	}
+	if ctx.Err() == nil {
+		o.log.WarnContext(ctx, "turn cannot be dispatched yet", "turn_id", out.TurnID, "attempt", out.Attempts, "error", err)
+	}
+	pause := min(time.Second<<min(out.Attempts-1, 10), maxStartPause)
+	if err := o.store.Write(after, func(tx *store.Tx) error {
+		return tx.FreeOutgoing(after, out.Tenant, out.TurnID, micros()+pause.Microseconds())
+	}); err != nil {
+		o.log.ErrorContext(ctx, "outbox cannot be written", "turn_id", out.TurnID, "error", err)
+	}
+}
+
+// cancel tells a turn's workflow in the background that somebody wants its end. The journal has it already.
+func (o *outbox) cancel(turnID, reason string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.stopped || o.ctx == nil {
+		return // a worker sees it in the journal
+	}
+	o.flying.Go(func() {
+		ctx, cancel := context.WithTimeout(o.ctx, startTimeout)
+		defer cancel()
+		if err := o.dispatcher.Cancel(ctx, turnID, reason); err != nil && o.ctx.Err() == nil {
+			o.log.WarnContext(ctx, "workflow was not told of a cancel", "turn_id", turnID, "error", err)
+		}
+	})
+}

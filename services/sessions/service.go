@@ -1,0 +1,101 @@
+// Package sessions keeps agents, sessions, messages, turns and the journal of events. It takes input, has turns run by workers, tells what
+// happens in them, and gives workers the steps of a turn under a lease.
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"buf.build/go/protovalidate"
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/watch"
+)
+
+// Deps are what the service needs; all are required.
+type Deps struct {
+	// DB is the service's database. It stays its owner's to close.
+	DB *sqldb.DB
+	// Bus tells events and keeps deltas.
+	Bus *bus.Bus
+	// Dispatcher has turns run.
+	Dispatcher Dispatcher
+	// Registry keeps the sources of bundles.
+	Registry registryv1.SourceServiceClient
+	// Log gets what went wrong.
+	Log *slog.Logger
+}
+
+// Service implements AgentService, SessionService, TurnService and ExecutionService.
+type Service struct {
+	sessionsv1.UnimplementedAgentServiceServer
+	sessionsv1.UnimplementedSessionServiceServer
+	sessionsv1.UnimplementedTurnServiceServer
+	sessionsv1.UnimplementedExecutionServiceServer
+
+	cfg       Config
+	store     *store.Store
+	journal   *journal.Journal
+	hub       *watch.Hub
+	bus       *bus.Bus
+	outbox    *outbox
+	registry  registryv1.SourceServiceClient
+	validator protovalidate.Validator
+	log       *slog.Logger
+}
+
+// New checks the configuration, brings the tables up to date and makes the service. It answers calls at once; Run does its
+// background work. Close ends it.
+func New(cfg Config, deps Deps) (*Service, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	if deps.DB == nil || deps.Bus == nil || deps.Dispatcher == nil || deps.Registry == nil || deps.Log == nil {
+		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry and Log")
+	}
+	st, err := store.Open(context.Background(), deps.DB)
+	if err != nil {
+		return nil, err
+	}
+	hub, err := watch.New(watch.Config{
+		Buffer: cfg.WatchBuffer, BusBuffer: cfg.BusBuffer,
+		PollActive: cfg.PollActive, PollIdle: cfg.PollIdle, PollAway: cfg.PollAway,
+	}, st, deps.Bus, deps.Log)
+	if err != nil {
+		return nil, err
+	}
+	validator, err := protovalidate.New()
+	if err != nil {
+		return nil, fmt.Errorf("build validator: %w", err)
+	}
+	s := &Service{
+		cfg: cfg, store: st, journal: journal.New(st, deps.Bus, deps.Log), hub: hub, bus: deps.Bus,
+		registry: deps.Registry, validator: validator, log: deps.Log,
+	}
+	s.outbox = newOutbox(st, deps.Dispatcher, deps.Log, cfg)
+	return s, nil
+}
+
+// Register adds the four services to a server.
+func (s *Service) Register(r grpc.ServiceRegistrar) {
+	sessionsv1.RegisterAgentServiceServer(r, s)
+	sessionsv1.RegisterSessionServiceServer(r, s)
+	sessionsv1.RegisterTurnServiceServer(r, s)
+	sessionsv1.RegisterExecutionServiceServer(r, s)
+}
+
+// Run sends what the outbox holds, looks after lost turns and keeps the bus's delta stream there until ctx ends; then watchers are
+// sent home and work in flight is waited for. It returns nil then.
+func (s *Service) Run(ctx context.Context) error {
+	defer s.hub.Stop()
+	return s.sweep(ctx)
+}

@@ -1,0 +1,160 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// defaultAgent is the agent of a session that names none, where there are several.
+const defaultAgent = "assistant"
+
+// CreateSession implements SessionService.
+func (s *Service) CreateSession(ctx context.Context, req *sessionsv1.CreateSessionRequest) (*sessionsv1.Session, error) {
+	ses, err := s.newSession(ctx, req.GetAgentId(), req.GetTitle(), req.GetLabels())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.AddSession(ctx, ses) }); err != nil {
+		return nil, err
+	}
+	return sessionToProto(ses), nil
+}
+
+// newSession makes a session of the caller that is not stored yet.
+func (s *Service) newSession(ctx context.Context, agentID, title string, labels map[string]string) (store.Session, error) {
+	agentID, err := s.chooseAgent(ctx, agentID)
+	if err != nil {
+		return store.Session{}, err
+	}
+	if !known(title) {
+		return store.Session{}, fault.Invalid("title", "must not contain NUL")
+	}
+	now := micros()
+	p := authn.From(ctx)
+	return store.Session{
+		Tenant: p.GetTenant(), ID: ids.New(ids.Session), AgentID: agentID, Subject: p.GetSubject(), Title: title, Labels: labels,
+		CreateUs: now, UpdateUs: now,
+	}, nil
+}
+
+// chooseAgent checks that the named agent is there; without a name it takes the only one, or "assistant".
+func (s *Service) chooseAgent(ctx context.Context, id string) (string, error) {
+	tenant := authn.Tenant(ctx)
+	if id != "" {
+		_, err := s.liveAgent(ctx, id)
+		return id, err
+	}
+	agents, err := s.store.Agents(ctx, tenant, "", 2)
+	if err != nil {
+		return "", err
+	}
+	if len(agents) == 1 {
+		return agents[0].ID, nil
+	}
+	a, err := s.store.Agent(ctx, tenant, defaultAgent)
+	switch {
+	case err == nil && !a.Deleted:
+		return defaultAgent, nil
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return "", err
+	case len(agents) == 0:
+		return "", fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "there is no agent yet").
+			Hint("Create one first: POST /v1/agents {\"id\":\"assistant\"}.")
+	}
+	return "", fault.Invalid("agent_id", "is required: there are several agents and none is called %q", defaultAgent)
+}
+
+// GetSession implements SessionService.
+func (s *Service) GetSession(ctx context.Context, req *sessionsv1.GetSessionRequest) (*sessionsv1.Session, error) {
+	ses, err := s.session(ctx, req.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	return sessionToProto(ses), nil
+}
+
+// ListSessions implements SessionService.
+func (s *Service) ListSessions(ctx context.Context, req *sessionsv1.ListSessionsRequest) (*sessionsv1.ListSessionsResponse, error) {
+	var at timeCursor
+	list := "sessions|" + subject(ctx) + "|" + req.GetAgentId()
+	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
+	if err != nil {
+		return nil, err
+	}
+	if !known(req.GetAgentId()) {
+		return &sessionsv1.ListSessionsResponse{}, nil
+	}
+	rows, err := s.store.Sessions(ctx, store.SessionFilter{
+		Tenant: authn.Tenant(ctx), Subject: subject(ctx), AgentID: req.GetAgentId(), BeforeUs: at.Us, BeforeID: at.ID, Limit: size + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows, next := cut(rows, size, list, func(v store.Session) any { return timeCursor{v.CreateUs, v.ID} })
+	out := &sessionsv1.ListSessionsResponse{NextPageToken: next}
+	for _, row := range rows {
+		out.Sessions = append(out.Sessions, sessionToProto(row))
+	}
+	return out, nil
+}
+
+// DeleteSession implements SessionService.
+func (s *Service) DeleteSession(ctx context.Context, req *sessionsv1.DeleteSessionRequest) (*sessionsv1.DeleteSessionResponse, error) {
+	ses, err := s.session(ctx, req.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	err = s.journal.Write(ctx, func(tx *journal.Tx) error {
+		if err := tx.Lock(ses.Tenant, ses.ID); err != nil {
+			return err
+		}
+		if tx.Session.ActiveTurnID != "" {
+			return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ACTIVE, "turn %s of the session is active", tx.Session.ActiveTurnID).
+				Hint("Wait for its end or cancel it first.")
+		}
+		return tx.DeleteSession(ctx, ses.Tenant, ses.ID)
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = noSession(ses.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &sessionsv1.DeleteSessionResponse{}, nil
+}
+
+// ListMessages implements SessionService.
+func (s *Service) ListMessages(ctx context.Context, req *sessionsv1.ListMessagesRequest) (*sessionsv1.ListMessagesResponse, error) {
+	ses, err := s.session(ctx, req.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	var after uint32
+	list := "messages|" + ses.ID
+	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 100, &after)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.store.Messages(ctx, ses.Tenant, ses.ID, after, size+1)
+	if err != nil {
+		return nil, err
+	}
+	rows, next := cut(rows, size, list, func(m store.Message) any { return m.Seq })
+	out := &sessionsv1.ListMessagesResponse{NextPageToken: next}
+	for _, row := range rows {
+		m, err := messageToProto(row)
+		if err != nil {
+			return nil, err
+		}
+		out.Messages = append(out.Messages, m)
+	}
+	return out, nil
+}

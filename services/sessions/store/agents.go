@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Agent is an agent at one revision.
+type Agent struct {
+	// Tenant and ID name it.
+	Tenant, ID string
+	// Revision counts its blueprints from 1; it goes on when a deleted id is taken again.
+	Revision uint32
+	// Deleted agents are out of sight; their revisions stay for the turns that began with them.
+	Deleted bool
+	// Data is the windlass.sessions.v1.Agent.
+	Data []byte
+}
+
+const agentColumns = "tenant, id, revision, deleted, data"
+
+func scanAgent(s sqldb.Scanner) (a Agent, err error) {
+	var deleted int64
+	err = s.Scan(&a.Tenant, &a.ID, &a.Revision, &deleted, &a.Data)
+	a.Deleted = deleted != 0
+	return a, err
+}
+
+func scanRevision(s sqldb.Scanner) (a Agent, err error) {
+	err = s.Scan(&a.Tenant, &a.ID, &a.Revision, &a.Data)
+	return a, err
+}
+
+const selectAgent = "SELECT " + agentColumns + " FROM agents WHERE tenant = $1 AND id = $2"
+
+// Agent reads an agent at its newest revision, also a deleted one. ErrNotFound when there never was one.
+func (s *Store) Agent(ctx context.Context, tenant, id string) (Agent, error) {
+	return one(ctx, s.db.Reader(), scanAgent, selectAgent, tenant, id)
+}
+
+// Agent reads an agent and, under PostgreSQL, locks it against other changes.
+func (tx *Tx) Agent(ctx context.Context, tenant, id string) (Agent, error) {
+	return sqldb.One(ctx, tx, scanAgent, selectAgent+tx.db.ForUpdate(), tenant, id)
+}
+
+const selectRevision = "SELECT tenant, id, revision, data FROM agent_revisions WHERE tenant = $1 AND id = $2 AND revision = $3"
+
+// AgentRevision reads an agent at one revision. ErrNotFound when there is no such revision.
+func (s *Store) AgentRevision(ctx context.Context, tenant, id string, revision uint32) (Agent, error) {
+	return one(ctx, s.db.Reader(), scanRevision, selectRevision, tenant, id, int64(revision))
+}
+
+// Agents lists agents that are not deleted by id, after the given one.
+func (s *Store) Agents(ctx context.Context, tenant, after string, limit int) ([]Agent, error) {
+	return all(ctx, s.db.Reader(), scanAgent, "SELECT "+agentColumns+
+		" FROM agents WHERE tenant = $1 AND deleted = 0 AND id > $2 ORDER BY id LIMIT $3", tenant, after, limit)
+}
+
+// AgentRevisions lists the revisions of an agent below the given one, newest first. A below of 0 means all.
+func (s *Store) AgentRevisions(ctx context.Context, tenant, id string, below int64, limit int) ([]Agent, error) {
+	return all(ctx, s.db.Reader(), scanRevision, `SELECT tenant, id, revision, data FROM agent_revisions
+		WHERE tenant = $1 AND id = $2 AND (CAST($3 AS BIGINT) <= 0 OR revision < $3) ORDER BY revision DESC LIMIT $4`, tenant, id, below, limit)
+}
+
+// PutAgent makes a the newest revision. The revision must be a new one.
+func (tx *Tx) PutAgent(ctx context.Context, a Agent) error {
+	_, err := sqldb.Exec(ctx, tx, `INSERT INTO agents (tenant, id, revision, deleted, data) VALUES ($1, $2, $3, 0, $4)
+		ON CONFLICT (tenant, id) DO UPDATE SET revision = excluded.revision, deleted = 0, data = excluded.data`,
+		a.Tenant, a.ID, int64(a.Revision), a.Data)
+	if err != nil {
+		return err
+	}
+	_, err = sqldb.Exec(ctx, tx, "INSERT INTO agent_revisions (tenant, id, revision, data) VALUES ($1, $2, $3, $4)",
+		a.Tenant, a.ID, int64(a.Revision), a.Data)
+	return err
+}
+
+// DeleteAgent takes an agent out of sight. ErrNotFound when it is not there or was deleted before.
+func (tx *Tx) DeleteAgent(ctx context.Context, tenant, id string) error {
+	return sqldb.ExecOne(ctx, tx, "UPDATE agents SET deleted = 1 WHERE tenant = $1 AND id = $2 AND deleted = 0", tenant, id)
+}

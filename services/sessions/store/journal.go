@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Event is one durable event.
+type Event struct {
+	// Seq is its place in the session's journal.
+	Seq uint32
+	// TurnID and Type are those of the envelope.
+	TurnID, Type string
+	// OpenSeq is the seq that deltas hang on after this event, 0 when no message is open then.
+	OpenSeq uint32
+	// TimeUs is when it happened.
+	TimeUs int64
+	// Data is the windlass.turn.v1.Event.
+	Data []byte
+}
+
+func scanEvent(s sqldb.Scanner) (e Event, err error) {
+	err = s.Scan(&e.Seq, &e.TurnID, &e.Type, &e.OpenSeq, &e.TimeUs, &e.Data)
+	return e, err
+}
+
+const eventColumns = "seq, turn_id, type, open_seq, time_us, data"
+
+// Events reads a session's journal in order, after the given seq.
+func (s *Store) Events(ctx context.Context, tenant, session string, after uint32, limit int) ([]Event, error) {
+	return all(ctx, s.db.Reader(), scanEvent, "SELECT "+eventColumns+
+		" FROM turn_journal WHERE tenant = $1 AND session_id = $2 AND seq > $3 ORDER BY seq LIMIT $4", tenant, session, int64(after), limit)
+}
+
+// Event reads one event. ErrNotFound when the journal has none with this seq.
+func (s *Store) Event(ctx context.Context, tenant, session string, seq uint32) (Event, error) {
+	return one(ctx, s.db.Reader(), scanEvent, "SELECT "+eventColumns+
+		" FROM turn_journal WHERE tenant = $1 AND session_id = $2 AND seq = $3", tenant, session, int64(seq))
+}
+
+// AddEvents appends events to a locked session's journal.
+func (tx *Tx) AddEvents(ctx context.Context, tenant, session string, events []Event) error {
+	const columns = 8
+	var query strings.Builder
+	query.WriteString("INSERT INTO turn_journal (tenant, session_id, " + eventColumns + ") VALUES ")
+	args := make([]any, 0, columns*len(events))
+	for i, e := range events {
+		if i > 0 {
+			query.WriteString(", ")
+		}
+		query.WriteString("(" + strings.TrimSuffix(placeholders(i*columns+1, columns), ", ") + ")")
+		args = append(args, tenant, session, int64(e.Seq), e.TurnID, e.Type, int64(e.OpenSeq), e.TimeUs, e.Data)
+	}
+	_, err := sqldb.Exec(ctx, tx, query.String(), args...)
+	return err
+}
+
+// placeholders writes n placeholders from $first on, each with ", " behind it.
+func placeholders(first, n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString("$" + strconv.Itoa(first+i) + ", ")
+	}
+	return b.String()
+}

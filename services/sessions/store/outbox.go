@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Outgoing is a turn whose workflow is to be started.
+type Outgoing struct {
+	// Tenant, TurnID, SessionID and AgentID are the workflow's input.
+	Tenant, TurnID, SessionID, AgentID string
+	// Summary is one line for people.
+	Summary string
+	// Again: the turn had a workflow before, which is lost.
+	Again bool
+	// CreateUs orders the outbox.
+	CreateUs int64
+	// Attempts counts how often it was taken.
+	Attempts int
+}
+
+func scanOutgoing(s sqldb.Scanner) (o Outgoing, err error) {
+	var again int64
+	err = s.Scan(&o.Tenant, &o.TurnID, &o.SessionID, &o.AgentID, &o.Summary, &again, &o.CreateUs, &o.Attempts)
+	o.Again = again != 0
+	return o, err
+}
+
+// AddOutgoing puts a turn into the outbox. One that is in it already stays as it is.
+func (tx *Tx) AddOutgoing(ctx context.Context, o Outgoing) error {
+	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_outbox (tenant, turn_id, session_id, agent_id, summary, again, create_us, claimed_until_us, attempts)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0) ON CONFLICT (tenant, turn_id) DO NOTHING`,
+		o.Tenant, o.TurnID, o.SessionID, o.AgentID, o.Summary, flag(o.Again), o.CreateUs)
+	return err
+}
+
+// HasOutgoing tells whether the outbox holds a turn that may be taken now.
+func (s *Store) HasOutgoing(ctx context.Context, nowUs int64) (bool, error) {
+	n, err := one(ctx, s.db.Reader(), sqldb.Column[int], `SELECT count(*) FROM
+		(SELECT 1 FROM turn_outbox WHERE claimed_until_us <= $1 LIMIT 1) AS o`, nowUs)
+	return n > 0, err
+}
+
+// TakeOutgoing takes up to limit turns out of the outbox for a while, oldest first, and marks them dispatched: nobody else
+// gets them before untilUs. Turns are left in it while maxOpen turns are under way; 0 = no such bound.
+func (tx *Tx) TakeOutgoing(ctx context.Context, nowUs, untilUs int64, limit, maxOpen int) ([]Outgoing, error) {
+	if maxOpen > 0 {
+		open, err := sqldb.One(ctx, tx, sqldb.Column[int], "SELECT count(*) FROM turns WHERE end_us = 0 AND dispatched_us > 0")
+		if err != nil {
+			return nil, err
+		}
+		// Turns that were taken before and whose start is unproven are open already: they may always be taken again.
+		waiting, err := sqldb.One(ctx, tx, sqldb.Column[int], "SELECT count(*) FROM turn_outbox WHERE attempts > 0 OR again = 1")
+		if err != nil {
+			return nil, err
+		}
+		limit = min(limit, maxOpen-open+waiting)
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	taken, err := sqldb.All(ctx, tx, scanOutgoing, `SELECT tenant, turn_id, session_id, agent_id, summary, again, create_us, attempts
+		FROM turn_outbox WHERE claimed_until_us <= $1 ORDER BY create_us, turn_id LIMIT $2`+tx.db.SkipLocked(), nowUs, limit)
+	if err != nil {
+		return nil, err
+	}
+	for i := range taken {
+		o := &taken[i]
+		o.Attempts++
+		if err := sqldb.ExecOne(ctx, tx, "UPDATE turn_outbox SET claimed_until_us = $3, attempts = attempts + 1 WHERE tenant = $1 AND turn_id = $2",
+			o.Tenant, o.TurnID, untilUs); err != nil {
+			return nil, err
+		}
+		if _, err := sqldb.Exec(ctx, tx, "UPDATE turns SET dispatched_us = $3 WHERE tenant = $1 AND id = $2 AND dispatched_us = 0",
+			o.Tenant, o.TurnID, nowUs); err != nil {
+			return nil, err
+		}
+	}
+	return taken, nil
+}
+
+// DropOutgoing removes a turn from the outbox: its workflow is started, or it needs none any more. It may be gone already.
+func (tx *Tx) DropOutgoing(ctx context.Context, tenant, turn string) error {
+	_, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_outbox WHERE tenant = $1 AND turn_id = $2", tenant, turn)
+	return err
+}
+
+// WithdrawOutgoing removes a turn from the outbox if nobody has taken it yet, and tells whether it did. Its session must be locked.
+func (tx *Tx) WithdrawOutgoing(ctx context.Context, tenant, turn string) (bool, error) {
+	n, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_outbox WHERE tenant = $1 AND turn_id = $2 AND attempts = 0", tenant, turn)
+	return n == 1, err
+}
+
+// FreeOutgoing lets a taken turn be taken again from the given time on.
+func (tx *Tx) FreeOutgoing(ctx context.Context, tenant, turn string, fromUs int64) error {
+	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_outbox SET claimed_until_us = $3 WHERE tenant = $1 AND turn_id = $2", tenant, turn, fromUs)
+	return err
+}

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Session is a conversation.
+type Session struct {
+	// Tenant and ID name it.
+	Tenant, ID string
+	// AgentID names the agent; Subject who opened it; Title is for people.
+	AgentID, Subject, Title string
+	// Labels are free.
+	Labels map[string]string
+	// LastSeq is the seq of the newest event in the journal, 0 when it is empty.
+	LastSeq uint32
+	// OpenSeq is the seq that the deltas of the open message hang on, 0 when no message is open.
+	OpenSeq uint32
+	// ActiveTurnID is the turn that was handed to the dispatcher and is not over, "" when there is none.
+	ActiveTurnID string
+	// CreateUs and UpdateUs are when it was opened and when something last happened, in Unix microseconds.
+	CreateUs, UpdateUs int64
+}
+
+const sessionColumns = "tenant, id, agent_id, subject, title, labels, last_seq, open_seq, active_turn_id, create_us, update_us"
+
+func scanSession(s sqldb.Scanner) (v Session, err error) {
+	var labels string
+	err = s.Scan(&v.Tenant, &v.ID, &v.AgentID, &v.Subject, &v.Title, &labels, &v.LastSeq, &v.OpenSeq, &v.ActiveTurnID, &v.CreateUs, &v.UpdateUs)
+	if err != nil || labels == "" {
+		return v, err
+	}
+	if err := json.Unmarshal([]byte(labels), &v.Labels); err != nil {
+		return v, fmt.Errorf("labels of session %s: %w", v.ID, err)
+	}
+	return v, nil
+}
+
+const selectSession = "SELECT " + sessionColumns + " FROM sessions WHERE tenant = $1 AND id = $2"
+
+// Session reads one. ErrNotFound when there is none.
+func (s *Store) Session(ctx context.Context, tenant, id string) (Session, error) {
+	return one(ctx, s.db.Reader(), scanSession, selectSession, tenant, id)
+}
+
+// LockSession reads a session and keeps others from changing it until the transaction ends.
+func (tx *Tx) LockSession(ctx context.Context, tenant, id string) (Session, error) {
+	return sqldb.One(ctx, tx, scanSession, selectSession+tx.db.ForUpdate(), tenant, id)
+}
+
+// LockTurn locks the session of a turn and reads both. ErrNotFound when there is no such turn.
+func (tx *Tx) LockTurn(ctx context.Context, tenant, turn string) (Session, Turn, error) {
+	ses, err := sqldb.One(ctx, tx, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE tenant = $1 AND id = "+
+		"(SELECT session_id FROM turns WHERE tenant = $1 AND id = $2)"+tx.db.ForUpdate(), tenant, turn)
+	if err != nil {
+		return Session{}, Turn{}, err
+	}
+	// A second statement, as the turn may have changed while this one waited for the lock.
+	t, err := sqldb.One(ctx, tx, scanTurn, selectTurn, tenant, turn)
+	return ses, t, err
+}
+
+// SessionFilter says which sessions to list.
+type SessionFilter struct {
+	// Tenant is required; the others only narrow when they are set.
+	Tenant, Subject, AgentID string
+	// BeforeUs and BeforeID name the last session of the page before; 0 = the first page.
+	BeforeUs int64
+	BeforeID string
+	// Limit bounds the page.
+	Limit int
+}
+
+// Sessions lists sessions, newest first.
+func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error) {
+	return all(ctx, s.db.Reader(), scanSession, "SELECT "+sessionColumns+` FROM sessions WHERE tenant = $1
+		AND ($2 = '' OR subject = $2) AND ($3 = '' OR agent_id = $3)
+		AND (CAST($4 AS BIGINT) = 0 OR create_us < $4 OR (create_us = $4 AND id < $5)) ORDER BY create_us DESC, id DESC LIMIT $6`,
+		f.Tenant, f.Subject, f.AgentID, f.BeforeUs, f.BeforeID, f.Limit)
+}
+
+// AddSession stores a new session.
+func (tx *Tx) AddSession(ctx context.Context, v Session) error {
+	labels := ""
+	if len(v.Labels) > 0 {
+		text, err := json.Marshal(v.Labels)
+		if err != nil {
+			return fmt.Errorf("labels of session %s: %w", v.ID, err)
+		}
+		labels = string(text)
+	}
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO sessions ("+sessionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, v.CreateUs, v.UpdateUs)
+	return err
+}
+
+// SaveSession writes what changes in a locked session: sequence numbers, active turn, title, time.
+func (tx *Tx) SaveSession(ctx context.Context, v Session) error {
+	return sqldb.ExecOne(ctx, tx, `UPDATE sessions SET last_seq = $3, open_seq = $4, active_turn_id = $5, title = $6, update_us = $7
+		WHERE tenant = $1 AND id = $2`, v.Tenant, v.ID, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, v.Title, v.UpdateUs)
+}
+
+// DeleteSession removes a locked session with all that belongs to it.
+func (tx *Tx) DeleteSession(ctx context.Context, tenant, id string) error {
+	const ofTurns = " WHERE tenant = $1 AND turn_id IN (SELECT id FROM turns WHERE tenant = $1 AND session_id = $2)"
+	for _, statement := range []string{
+		"DELETE FROM turn_steps" + ofTurns,
+		"DELETE FROM turn_inputs" + ofTurns,
+		"DELETE FROM turn_surfaces" + ofTurns,
+		"DELETE FROM turn_idempotency" + ofTurns,
+		"DELETE FROM turn_outbox WHERE tenant = $1 AND session_id = $2",
+		"DELETE FROM turn_journal WHERE tenant = $1 AND session_id = $2",
+		"DELETE FROM messages WHERE tenant = $1 AND session_id = $2",
+		"DELETE FROM turns WHERE tenant = $1 AND session_id = $2",
+	} {
+		if _, err := sqldb.Exec(ctx, tx, statement, tenant, id); err != nil {
+			return err
+		}
+	}
+	return sqldb.ExecOne(ctx, tx, "DELETE FROM sessions WHERE tenant = $1 AND id = $2", tenant, id)
+}

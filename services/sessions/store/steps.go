@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Step is one step of a turn and the lease on it. Times are Unix microseconds.
+type Step struct {
+	// Tenant, TurnID and Key name it.
+	Tenant, TurnID, Key string
+	// Kind is a windlass.turn.v1.StepKind; Tool is set for tool steps.
+	Kind int32
+	Tool string
+	// Owner holds or held the lease, "" after a release.
+	Owner string
+	// Fence and Attempt rise with each claim, from 1.
+	Fence, Attempt uint32
+	// Done steps have an outcome.
+	Done bool
+	// LeaseExpiresUs is until when the lease holds; StartedUs when the newest attempt began.
+	LeaseExpiresUs, StartedUs int64
+	// FirstSeq is the seq of step.started.
+	FirstSeq uint32
+	// MessageID is reserved for what an infer step will write.
+	MessageID string
+	// Outcome is the windlass.turn.v1.StepOutcome.
+	Outcome []byte
+}
+
+const stepColumns = `tenant, turn_id, step_key, kind, tool, owner, fence, attempt, done, lease_expires_us, started_us, first_seq, message_id, outcome`
+
+func scanStep(s sqldb.Scanner) (v Step, err error) {
+	var done int64
+	err = s.Scan(&v.Tenant, &v.TurnID, &v.Key, &v.Kind, &v.Tool, &v.Owner, &v.Fence, &v.Attempt, &done, &v.LeaseExpiresUs, &v.StartedUs,
+		&v.FirstSeq, &v.MessageID, &v.Outcome)
+	v.Done = done != 0
+	return v, err
+}
+
+const selectStep = "SELECT " + stepColumns + " FROM turn_steps WHERE tenant = $1 AND turn_id = $2 AND step_key = $3"
+
+// Step reads a step of a turn whose session is locked. ErrNotFound when nobody has claimed it yet.
+func (tx *Tx) Step(ctx context.Context, tenant, turn, key string) (Step, error) {
+	return sqldb.One(ctx, tx, scanStep, selectStep, tenant, turn, key)
+}
+
+// Step reads a step. ErrNotFound when nobody has claimed it yet.
+func (s *Store) Step(ctx context.Context, tenant, turn, key string) (Step, error) {
+	return one(ctx, s.db.Reader(), scanStep, selectStep, tenant, turn, key)
+}
+
+// SaveStep writes a step, new or not. The turn's session must be locked.
+func (tx *Tx) SaveStep(ctx context.Context, v Step) error {
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_steps ("+stepColumns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+		ON CONFLICT (tenant, turn_id, step_key) DO UPDATE SET owner = excluded.owner, fence = excluded.fence, attempt = excluded.attempt,
+		done = excluded.done, lease_expires_us = excluded.lease_expires_us, started_us = excluded.started_us, outcome = excluded.outcome`,
+		v.Tenant, v.TurnID, v.Key, int64(v.Kind), v.Tool, v.Owner, int64(v.Fence), int64(v.Attempt), flag(v.Done), v.LeaseExpiresUs, v.StartedUs,
+		int64(v.FirstSeq), v.MessageID, v.Outcome)
+	return err
+}
+
+// RenewStep prolongs a lease without the session's lock: it changes nothing if the fence is stale or the step done, and then
+// reports false.
+func (tx *Tx) RenewStep(ctx context.Context, tenant, turn, key string, fence uint32, expiresUs int64) (bool, error) {
+	n, err := sqldb.Exec(ctx, tx, `UPDATE turn_steps SET lease_expires_us = $5
+		WHERE tenant = $1 AND turn_id = $2 AND step_key = $3 AND fence = $4 AND done = 0 AND owner <> ''`,
+		tenant, turn, key, int64(fence), expiresUs)
+	return n == 1, err
+}
+
+// ToolsStarted lists the tools of a turn's tool steps in the order in which they were first claimed, with repetitions.
+func (tx *Tx) ToolsStarted(ctx context.Context, tenant, turn string) ([]string, error) {
+	return sqldb.All(ctx, tx, sqldb.Column[string], `SELECT tool FROM turn_steps WHERE tenant = $1 AND turn_id = $2 AND tool <> ''
+		ORDER BY first_seq`, tenant, turn)
+}
+
+// FenceOff ends the leases of all steps of a turn that are not done, so that their holders are refused.
+func (tx *Tx) FenceOff(ctx context.Context, tenant, turn string) error {
+	_, err := sqldb.Exec(ctx, tx, `UPDATE turn_steps SET fence = fence + 1, owner = '', lease_expires_us = 0
+		WHERE tenant = $1 AND turn_id = $2 AND done = 0`, tenant, turn)
+	return err
+}

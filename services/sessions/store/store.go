@@ -1,0 +1,86 @@
+// Package store keeps agents, sessions, messages, turns, steps and the journal in a database. Its one SQL text runs on SQLite and
+// PostgreSQL; storetest holds both to the same behaviour.
+//
+// A transaction that touches a session takes the session's lock first (Tx.LockSession, Tx.LockTurn), so that changes of one session happen one
+// after the other and its sequence numbers have no gap. No method locks a second session.
+package store
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// ErrNotFound means that no row fits.
+var ErrNotFound = sqldb.ErrNotFound
+
+// Store is the sessions service's part of a database. It is safe for concurrent use. Every method may fail with
+// a fault of code UNAVAILABLE when the database is away, full or cannot be written.
+type Store struct{ db *sqldb.DB }
+
+// Open brings the tables up to date and returns the store. The database stays its owner's to close.
+func Open(ctx context.Context, db *sqldb.DB) (*Store, error) {
+	if db == nil {
+		return nil, errors.New("sessions store needs a database")
+	}
+	if err := db.Migrate(ctx, migrations, "migrations"); err != nil {
+		return nil, fmt.Errorf("open sessions store: %w", err)
+	}
+	return &Store{db: db}, nil
+}
+
+// Tx is a writing transaction. It belongs to one goroutine and ends with the function it was given to.
+type Tx struct {
+	sqldb.Tx
+	db *sqldb.DB
+}
+
+// Write runs f in one transaction: all of it stands, or nothing after an error. Under PostgreSQL f may run again after a
+// conflict, so it must set its results anew.
+func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
+	return meaning(s.db.Write(ctx, func(tx sqldb.Tx) error { return f(&Tx{Tx: tx, db: s.db}) }))
+}
+
+// meaning turns the database's troubles that a caller can wait for into faults. Others pass.
+func meaning(err error) error {
+	switch {
+	case err == nil, fault.As(err) != nil:
+		return err
+	case errors.Is(err, sqldb.ErrUnavailable), errors.Is(err, sqldb.ErrConflict):
+		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the sessions database is not available").
+			RetryAfter(time.Second).Cause(err)
+	case errors.Is(err, sqldb.ErrDiskFull), errors.Is(err, sqldb.ErrReadOnly):
+		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the sessions database cannot be written").
+			Hint("An operator must look at the disk and the permissions of the database.").Cause(err)
+	}
+	return err
+}
+
+// one reads one row outside a transaction.
+func one[T any](ctx context.Context, q sqldb.Querier, scan func(sqldb.Scanner) (T, error), query string, args ...any) (T, error) {
+	v, err := sqldb.One(ctx, q, scan, query, args...)
+	return v, meaning(err)
+}
+
+// all reads rows outside a transaction.
+func all[T any](ctx context.Context, q sqldb.Querier, scan func(sqldb.Scanner) (T, error), query string, args ...any) ([]T, error) {
+	v, err := sqldb.All(ctx, q, scan, query, args...)
+	return v, meaning(err)
+}
+
+// flag is a boolean as both engines store it.
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

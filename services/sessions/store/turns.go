@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Turn is one user input until its final answer. Times are Unix microseconds, 0 = not yet.
+type Turn struct {
+	// Tenant and ID name it.
+	Tenant, ID string
+	// SessionID, AgentID and Subject say where, with whom and by whom.
+	SessionID, AgentID, Subject string
+	// Status is a windlass.turn.v1.TurnStatus.
+	Status int32
+	// CancelRequested: somebody asked for its end.
+	CancelRequested bool
+	// Model and BlueprintRevision are set at the start.
+	Model             string
+	BlueprintRevision uint32
+	// DeadlineUs is when it must have ended; set at the start.
+	DeadlineUs int64
+	// InputSeq is the seq of its user message; FirstSeq that of turn.queued; LastSeq that of the terminal event.
+	InputSeq, FirstSeq, LastSeq uint32
+	// DispatchedUs is when the dispatcher took it; CheckUs when the sweeper should next look whether its workflow lives.
+	DispatchedUs, CheckUs int64
+	// Restarts counts workflows started for it after the first was lost.
+	Restarts uint32
+	// CreateUs, StartUs and EndUs are when it was accepted, begun and over.
+	CreateUs, StartUs, EndUs int64
+	// Usage is the windlass.turn.v1.Usage so far; End the windlass.turn.v1.TurnEnded.
+	Usage, End []byte
+}
+
+const turnColumns = `tenant, id, session_id, agent_id, subject, status, cancel_requested, model, blueprint_revision, deadline_us, input_seq,
+	first_seq, last_seq, dispatched_us, check_us, restarts, create_us, start_us, end_us, usage_data, end_data`
+
+const selectTurn = "SELECT " + turnColumns + " FROM turns WHERE tenant = $1 AND id = $2"
+
+func scanTurn(s sqldb.Scanner) (t Turn, err error) {
+	var cancel int64
+	err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.Subject, &t.Status, &cancel, &t.Model, &t.BlueprintRevision, &t.DeadlineUs,
+		&t.InputSeq, &t.FirstSeq, &t.LastSeq, &t.DispatchedUs, &t.CheckUs, &t.Restarts, &t.CreateUs, &t.StartUs, &t.EndUs, &t.Usage, &t.End)
+	t.CancelRequested = cancel != 0
+	return t, err
+}
+
+// Turn reads one. ErrNotFound when there is none.
+func (s *Store) Turn(ctx context.Context, tenant, id string) (Turn, error) {
+	return one(ctx, s.db.Reader(), scanTurn, selectTurn, tenant, id)
+}
+
+// TurnFilter says which turns to list.
+type TurnFilter struct {
+	// Tenant is required; the others only narrow when they are set. Subject is that of the session.
+	Tenant, SessionID, Subject string
+	// Status narrows to one windlass.turn.v1.TurnStatus, 0 = all.
+	Status int32
+	// BeforeUs and BeforeID name the last turn of the page before; 0 = the first page.
+	BeforeUs int64
+	BeforeID string
+	// Limit bounds the page.
+	Limit int
+}
+
+// Turns lists turns, newest first.
+func (s *Store) Turns(ctx context.Context, f TurnFilter) ([]Turn, error) {
+	return all(ctx, s.db.Reader(), scanTurn, "SELECT "+turnColumns+` FROM turns WHERE tenant = $1
+		AND ($2 = '' OR session_id = $2) AND ($3 = '' OR session_id IN (SELECT id FROM sessions WHERE tenant = $1 AND subject = $3)) AND (CAST($4 AS BIGINT) = 0 OR status = $4)
+		AND (CAST($5 AS BIGINT) = 0 OR create_us < $5 OR (create_us = $5 AND id < $6)) ORDER BY create_us DESC, id DESC LIMIT $7`,
+		f.Tenant, f.SessionID, f.Subject, int64(f.Status), f.BeforeUs, f.BeforeID, f.Limit)
+}
+
+// AddTurn stores a new turn. The session must be locked.
+func (tx *Tx) AddTurn(ctx context.Context, t Turn) error {
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turns ("+turnColumns+
+		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)",
+		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs,
+		int64(t.InputSeq), int64(t.FirstSeq), int64(t.LastSeq), t.DispatchedUs, t.CheckUs, int64(t.Restarts), t.CreateUs, t.StartUs, t.EndUs,
+		t.Usage, t.End)
+	return err
+}
+
+// SaveTurn writes what changes in a turn, but for what the outbox and the sweeper change (DispatchedUs, CheckUs, Restarts). Its session
+// must be locked.
+func (tx *Tx) SaveTurn(ctx context.Context, t Turn) error {
+	return sqldb.ExecOne(ctx, tx, `UPDATE turns SET status = $3, cancel_requested = $4, model = $5, blueprint_revision = $6, deadline_us = $7,
+		last_seq = $8, start_us = $9, end_us = $10, usage_data = $11, end_data = $12 WHERE tenant = $1 AND id = $2`,
+		t.Tenant, t.ID, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs, int64(t.LastSeq),
+		t.StartUs, t.EndUs, t.Usage, t.End)
+}
+
+// SetCheck says when the sweeper should look at a turn next, and how many workflows it had.
+func (tx *Tx) SetCheck(ctx context.Context, tenant, id string, checkUs int64, restarts uint32) error {
+	return sqldb.ExecOne(ctx, tx, "UPDATE turns SET check_us = $3, restarts = $4 WHERE tenant = $1 AND id = $2",
+		tenant, id, checkUs, int64(restarts))
+}
+
+// NextQueued reads the oldest turn of a locked session that nobody has taken yet. ErrNotFound when there is none.
+func (tx *Tx) NextQueued(ctx context.Context, tenant, session string, queued int32) (Turn, error) {
+	return sqldb.One(ctx, tx, scanTurn, "SELECT "+turnColumns+` FROM turns WHERE tenant = $1 AND session_id = $2 AND status = $3
+		AND end_us = 0 ORDER BY first_seq LIMIT 1`, tenant, session, int64(queued))
+}
+
+// CountOpen counts the turns of a locked session that are not over.
+func (tx *Tx) CountOpen(ctx context.Context, tenant, session string) (int, error) {
+	return sqldb.One(ctx, tx, sqldb.Column[int], "SELECT count(*) FROM turns WHERE tenant = $1 AND session_id = $2 AND end_us = 0", tenant, session)
+}
+
+// Stale lists turns that were dispatched, are not over, and whose time to be looked at has come: no lease of a step is live,
+// and the outbox does not hold them.
+func (s *Store) Stale(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
+	return all(ctx, s.db.Reader(), scanTurn, "SELECT "+turnColumns+` FROM turns t WHERE t.end_us = 0 AND t.dispatched_us > 0
+		AND t.check_us <= $1 AND NOT EXISTS (SELECT 1 FROM turn_steps s WHERE s.tenant = t.tenant AND s.turn_id = t.id
+		AND s.done = 0 AND s.lease_expires_us > $1)
+		AND NOT EXISTS (SELECT 1 FROM turn_outbox o WHERE o.tenant = t.tenant AND o.turn_id = t.id) ORDER BY t.check_us LIMIT $2`, nowUs, limit)
+}
+
+// TurnInput is what a turn was given.
+type TurnInput struct {
+	// TurnID names the turn.
+	TurnID string
+	// Input is the input's text; Principal the windlass.policy.v1.Principal of who sent it.
+	Input     string
+	Principal []byte
+}
+
+func scanTurnInput(s sqldb.Scanner) (in TurnInput, err error) {
+	var input []byte // a blob, as PostgreSQL's text holds no NUL
+	err = s.Scan(&in.TurnID, &input, &in.Principal)
+	in.Input = string(input)
+	return in, err
+}
+
+// AddTurnInput stores what a new turn was given.
+func (tx *Tx) AddTurnInput(ctx context.Context, tenant string, in TurnInput) error {
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_inputs (tenant, turn_id, input, principal) VALUES ($1, $2, $3, $4)",
+		tenant, in.TurnID, []byte(in.Input), in.Principal)
+	return err
+}
+
+// TurnInputs reads what turns were given, in no order. Unknown turns are left out.
+func (s *Store) TurnInputs(ctx context.Context, tenant string, turns ...string) ([]TurnInput, error) {
+	if len(turns) == 0 {
+		return nil, nil
+	}
+	args := []any{tenant}
+	for _, id := range turns {
+		args = append(args, id)
+	}
+	return all(ctx, s.db.Reader(), scanTurnInput, "SELECT turn_id, input, principal FROM turn_inputs WHERE tenant = $1 AND turn_id IN ("+
+		strings.TrimSuffix(placeholders(2, len(turns)), ", ")+")", args...)
+}
+
+// TurnInput reads what a turn was given. ErrNotFound when there is no such turn.
+func (tx *Tx) TurnInput(ctx context.Context, tenant, turn string) (TurnInput, error) {
+	return sqldb.One(ctx, tx, scanTurnInput, "SELECT turn_id, input, principal FROM turn_inputs WHERE tenant = $1 AND turn_id = $2", tenant, turn)
+}
+
+// Surface is what a turn pinned at its start.
+type Surface struct {
+	// Surface is the windlass.turn.v1.Surface; Tools a windlass.sessions.v1.LoadTurnResponse with nothing but tools.
+	Surface, Tools []byte
+}
+
+// AddSurface stores what a turn pinned.
+func (tx *Tx) AddSurface(ctx context.Context, tenant, turn string, v Surface) error {
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_surfaces (tenant, turn_id, surface, tools) VALUES ($1, $2, $3, $4)",
+		tenant, turn, v.Surface, v.Tools)
+	return err
+}
+
+// Surface reads what a turn pinned. ErrNotFound before its start.
+func (s *Store) Surface(ctx context.Context, tenant, turn string) (Surface, error) {
+	scan := func(s sqldb.Scanner) (v Surface, err error) {
+		err = s.Scan(&v.Surface, &v.Tools)
+		return v, err
+	}
+	return one(ctx, s.db.Reader(), scan, "SELECT surface, tools FROM turn_surfaces WHERE tenant = $1 AND turn_id = $2", tenant, turn)
+}

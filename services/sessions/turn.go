@@ -1,0 +1,189 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// GetTurn implements TurnService.
+func (s *Service) GetTurn(ctx context.Context, req *sessionsv1.GetTurnRequest) (*sessionsv1.Turn, error) {
+	t, _, err := s.turn(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	if wait := req.GetWait().AsDuration(); wait > 0 && !ended(t) {
+		if err := s.awaitEnd(ctx, t, wait); err != nil {
+			return nil, err
+		}
+	} else if ended(t) {
+		return s.withInput(ctx, t)
+	}
+	return s.readTurn(ctx, t.Tenant, t.ID)
+}
+
+// readTurn reads a turn with its input.
+func (s *Service) readTurn(ctx context.Context, tenant, id string) (*sessionsv1.Turn, error) {
+	t, err := s.store.Turn(ctx, tenant, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, noTurn(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.withInput(ctx, t)
+}
+
+func (s *Service) withInput(ctx context.Context, t store.Turn) (*sessionsv1.Turn, error) {
+	in, err := s.store.TurnInputs(ctx, t.Tenant, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(in) != 1 {
+		return nil, noTurn(t.ID) // it was deleted just now
+	}
+	return turnToProto(t, in[0].Input)
+}
+
+// awaitEnd returns when the turn is over or the time is, whichever is first. It answers a little before the call's own deadline.
+func (s *Service) awaitEnd(ctx context.Context, t store.Turn, wait time.Duration) error {
+	const margin = 250 * time.Millisecond
+	wait = min(wait, s.cfg.ChatWait)
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline)-margin)
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err := s.hub.AwaitEnd(waiting, t.Tenant, t.SessionID, t.ID, func(ctx context.Context) (bool, error) {
+		now, err := s.store.Turn(ctx, t.Tenant, t.ID)
+		return ended(now), err
+	})
+	switch {
+	case err == nil, ctx.Err() == nil && waiting.Err() != nil:
+		return nil
+	case errors.Is(err, store.ErrNotFound):
+		return noTurn(t.ID)
+	}
+	return watchFault(err)
+}
+
+// ListTurns implements TurnService.
+func (s *Service) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsRequest) (*sessionsv1.ListTurnsResponse, error) {
+	filter := store.TurnFilter{
+		Tenant: authn.Tenant(ctx), SessionID: req.GetSessionId(), Subject: subject(ctx), Status: int32(statusOf(req.GetStatus())),
+	}
+	if req.GetSessionId() != "" {
+		if _, err := s.session(ctx, req.GetSessionId()); err != nil {
+			return nil, err
+		}
+	}
+	var at timeCursor
+	list := fmt.Sprintf("turns|%s|%s|%s", filter.SessionID, filter.Subject, req.GetStatus())
+	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
+	if err != nil {
+		return nil, err
+	}
+	filter.BeforeUs, filter.BeforeID, filter.Limit = at.Us, at.ID, size+1
+	rows, err := s.store.Turns(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	rows, next := cut(rows, size, list, func(t store.Turn) any { return timeCursor{t.CreateUs, t.ID} })
+	turns, err := s.withInputs(ctx, filter.Tenant, rows)
+	return &sessionsv1.ListTurnsResponse{Turns: turns, NextPageToken: next}, err
+}
+
+func (s *Service) withInputs(ctx context.Context, tenant string, rows []store.Turn) ([]*sessionsv1.Turn, error) {
+	names := make([]string, len(rows))
+	for i, t := range rows {
+		names[i] = t.ID
+	}
+	inputs, err := s.store.TurnInputs(ctx, tenant, names...)
+	if err != nil {
+		return nil, err
+	}
+	texts := make(map[string]string, len(inputs))
+	for _, in := range inputs {
+		texts[in.TurnID] = in.Input
+	}
+	var out []*sessionsv1.Turn
+	for _, t := range rows {
+		turn, err := turnToProto(t, texts[t.ID])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, turn)
+	}
+	return out, nil
+}
+
+// CancelTurn implements TurnService. The journal comes first; telling the workflow only makes it fast. A turn that nobody has taken yet ends
+// at once.
+func (s *Service) CancelTurn(ctx context.Context, req *sessionsv1.CancelTurnRequest) (*sessionsv1.Turn, error) {
+	seen, _, err := s.turn(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	var tell bool
+	err = s.journal.Write(ctx, func(tx *journal.Tx) error {
+		tell = false
+		t, err := tx.LockTurn(seen.Tenant, seen.ID)
+		if err != nil {
+			return err
+		}
+		if ended(t) {
+			return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s already", t.ID, statusNames[turnStatus(t)])
+		}
+		if t.CancelRequested {
+			return nil
+		}
+		tell, err = s.requestCancel(tx, t, req.GetReason())
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = noTurn(seen.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if tell {
+		s.outbox.cancel(seen.ID, req.GetReason())
+	} else {
+		s.outbox.kick() // a turn behind it may be next
+	}
+	return s.readTurn(ctx, seen.Tenant, seen.ID)
+}
+
+// requestCancel writes the wish, or the end of a turn that was not dispatched. It tells whether a workflow is to be told.
+func (s *Service) requestCancel(tx *journal.Tx, t store.Turn, reason string) (bool, error) {
+	t.CancelRequested = true
+	if _, err := tx.Append(origin(t), &turnv1.Event{Data: &turnv1.Event_TurnCancelRequested{
+		TurnCancelRequested: &turnv1.TurnCancelRequested{Reason: reason},
+	}}); err != nil {
+		return false, err
+	}
+	untaken := false
+	if turnStatus(t) == turnv1.TurnStatus_TURN_STATUS_QUEUED {
+		untaken = tx.Session.ActiveTurnID != t.ID
+		if !untaken {
+			var err error
+			if untaken, err = tx.WithdrawOutgoing(tx.Context(), t.Tenant, t.ID); err != nil {
+				return false, err
+			}
+		}
+	}
+	if !untaken {
+		return true, tx.SaveTurn(tx.Context(), t)
+	}
+	_, err := s.endTurn(tx, &t, &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED, StopReason: "cancelled"})
+	return false, err
+}

@@ -1,0 +1,109 @@
+package sessions
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// endTurn writes the one terminal event of a turn whose session is locked, refuses whoever still works on it, and makes the session's next queued turn
+// the active one; its id is returned.
+func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) (next string, err error) {
+	ctx := tx.Context()
+	end := &turnv1.TurnEnded{Status: ending.GetStatus(), StopReason: ending.GetStopReason(), Error: ending.GetError()}
+	if end.Usage, err = usageOf(*t); err != nil {
+		return "", err
+	}
+	if end.Output, err = lastAnswer(tx, *t); err != nil {
+		return "", err
+	}
+	if end.ToolsUsed, err = toolsUsed(tx, *t); err != nil {
+		return "", err
+	}
+	if t.LastSeq, err = tx.Append(origin(*t), &turnv1.Event{Data: &turnv1.Event_TurnEnded{TurnEnded: end}}); err != nil {
+		return "", err
+	}
+	if t.End, err = proto.Marshal(end); err != nil {
+		return "", fmt.Errorf("end of turn %s: %w", t.ID, err)
+	}
+	t.Status, t.EndUs = int32(ending.GetStatus()), tx.NowUs
+	if err := tx.SaveTurn(ctx, *t); err != nil {
+		return "", err
+	}
+	if err := tx.FenceOff(ctx, t.Tenant, t.ID); err != nil {
+		return "", err
+	}
+	if err := tx.DropOutgoing(ctx, t.Tenant, t.ID); err != nil {
+		return "", err
+	}
+	if tx.Session.ActiveTurnID != t.ID {
+		return "", nil
+	}
+	return nextTurn(tx)
+}
+
+// nextTurn clears the session's active turn and puts the oldest queued one in its place.
+func nextTurn(tx *journal.Tx) (string, error) {
+	tx.Session.ActiveTurnID = ""
+	tx.Touch()
+	next, err := tx.NextQueued(tx.Context(), tx.Session.Tenant, tx.Session.ID, int32(turnv1.TurnStatus_TURN_STATUS_QUEUED))
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	in, err := tx.TurnInput(tx.Context(), next.Tenant, next.ID)
+	if err != nil {
+		return "", err
+	}
+	return next.ID, send(tx, next, in.Input, false)
+}
+
+// lastAnswer is the text of the last assistant message of a turn, "" when there is none.
+func lastAnswer(tx *journal.Tx, t store.Turn) (string, error) {
+	const page = 8
+	for before := ^uint32(0); ; {
+		rows, err := tx.ConversationBack(tx.Context(), t.Tenant, t.SessionID, t.FirstSeq, before, page)
+		if err != nil {
+			return "", err
+		}
+		for _, row := range rows {
+			if row.TurnSeq != t.FirstSeq {
+				return "", nil
+			}
+			m, err := messageToProto(row)
+			if err != nil {
+				return "", err
+			}
+			if m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
+				return partsText(m.GetContent()), nil
+			}
+			before = row.Seq
+		}
+		if len(rows) < page {
+			return "", nil
+		}
+	}
+}
+
+// toolsUsed lists the distinct tools of a turn in order of first use.
+func toolsUsed(tx *journal.Tx, t store.Turn) ([]string, error) {
+	all, err := tx.ToolsStarted(tx.Context(), t.Tenant, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	var distinct []string
+	for _, name := range all {
+		if !slices.Contains(distinct, name) {
+			distinct = append(distinct, name)
+		}
+	}
+	return distinct, nil
+}

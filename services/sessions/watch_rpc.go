@@ -1,0 +1,100 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/watch"
+)
+
+// Watch implements TurnService.
+func (s *Service) Watch(req *sessionsv1.WatchRequest, stream sessionsv1.TurnService_WatchServer) error {
+	ctx := stream.Context()
+	scope, at, err := s.watchFrom(ctx, req)
+	if err != nil {
+		return err
+	}
+	if err := stream.SendHeader(metadata.MD{}); err != nil {
+		return err
+	}
+	return watchFault(s.hub.Stream(ctx, scope, at, func(e *turnv1.Event, cursor string) error {
+		return stream.Send(&sessionsv1.WatchResponse{Event: e, Cursor: cursor})
+	}))
+}
+
+// watchFrom finds out what the caller may watch and where he stands.
+func (s *Service) watchFrom(ctx context.Context, req *sessionsv1.WatchRequest) (watch.Scope, watch.Position, error) {
+	var none watch.Position
+	if (req.GetSessionId() == "") == (req.GetTurnId() == "") {
+		return watch.Scope{}, none, fault.Invalid("session_id", "give exactly one of session_id and turn_id")
+	}
+	var scope watch.Scope
+	var ses store.Session
+	var err error
+	if req.GetTurnId() != "" {
+		var t store.Turn
+		if t, ses, err = s.turn(ctx, req.GetTurnId()); err != nil {
+			return scope, none, err
+		}
+		scope.Turn, scope.FirstSeq, scope.EndSeq = t.ID, t.FirstSeq, t.LastSeq
+	} else if ses, err = s.session(ctx, req.GetSessionId()); err != nil {
+		return scope, none, err
+	}
+	scope.Tenant, scope.Session = ses.Tenant, ses.ID
+	at, err := s.position(ctx, ses, req.GetAfter())
+	return scope, at, err
+}
+
+// position checks a cursor against the journal.
+func (s *Service) position(ctx context.Context, ses store.Session, after string) (watch.Position, error) {
+	if after == "" {
+		return watch.Position{}, nil
+	}
+	at, err := watch.Parse(after)
+	if err != nil {
+		return at, badCursor("%q is no cursor: want SEQ or SEQ.N", after)
+	}
+	if at.Seq == 0 {
+		return at, nil
+	}
+	row, err := s.store.Event(ctx, ses.Tenant, ses.ID, at.Seq)
+	if errors.Is(err, store.ErrNotFound) {
+		return at, badCursor("cursor %s is ahead of the journal", after)
+	}
+	if err != nil {
+		return at, err
+	}
+	at.Open = row.OpenSeq
+	if at.N > 0 && at.Open == 0 {
+		return at, badCursor("cursor %s counts deltas where no message is open", after)
+	}
+	return at, nil
+}
+
+func badCursor(format string, args ...any) error {
+	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_CURSOR, format, args...)
+	e.Fields = []fault.Field{{Path: "after", Message: e.Message}}
+	return e.Hint("Connect without a cursor.")
+}
+
+// watchFault says what the end of a watch means to the caller.
+func watchFault(err error) error {
+	switch {
+	case errors.Is(err, watch.ErrSlow):
+		return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "the events were not read fast enough").
+			Hint("Connect again with the last cursor.")
+	case errors.Is(err, watch.ErrStopped):
+		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the sessions service is stopping").Hint("Connect again with the last cursor.")
+	case errors.Is(err, store.ErrNotFound):
+		return fault.NotFound("the session was deleted")
+	}
+	return err
+}
