@@ -1,0 +1,115 @@
+package inference
+
+import (
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+)
+
+const (
+	// maxCalls is how many tool calls one answer may hold.
+	maxCalls = 128
+	// maxAnswer is how many bytes of text, thoughts and arguments: the whole answer must fit in one message.
+	maxAnswer = 8 << 20
+)
+
+// answer collects the pieces of an answer, within bounds and as clean text.
+type answer struct {
+	limit, size     int
+	text, reasoning strings.Builder
+	calls           []*collectedCall
+	ids             map[string]bool
+}
+
+type collectedCall struct {
+	id, tool  string
+	arguments strings.Builder
+}
+
+func newAnswer(limit int) *answer { return &answer{limit: limit, ids: map[string]bool{}} }
+
+// add keeps a piece and gives it as the caller should see it: valid UTF-8, no NUL, the call's id and tool in its first
+// delta. Too much of anything is MODEL_STREAM_BROKEN.
+func (a *answer) add(d provider.Delta) (provider.Delta, error) {
+	d.Text, d.Reasoning = clean(d.Text), clean(d.Reasoning)
+	if d.Call != nil {
+		c, err := a.call(*d.Call)
+		if err != nil {
+			return provider.Delta{}, err
+		}
+		d.Call = &c
+		a.size += len(c.Arguments)
+	}
+	if a.size += len(d.Text) + len(d.Reasoning); a.size > a.limit {
+		return provider.Delta{}, broken("the model's answer is larger than %d bytes", a.limit).
+			Hint("Ask for less, or set a limit for output tokens.")
+	}
+	a.text.WriteString(d.Text)
+	a.reasoning.WriteString(d.Reasoning)
+	return d, nil
+}
+
+// call keeps more of a tool call. Ids that are missing or doubled are replaced.
+func (a *answer) call(d provider.CallDelta) (provider.CallDelta, error) {
+	if d.Index == len(a.calls) {
+		if len(a.calls) == maxCalls {
+			return d, broken("the model asked for more than %d tool calls at once", maxCalls)
+		}
+		if d.Tool = clean(d.Tool); d.Tool == "" {
+			return d, broken("the model asked for a tool without a name")
+		}
+		if d.ID = clean(d.ID); d.ID == "" || a.ids[d.ID] {
+			d.ID = ids.New(ids.ToolCall)
+		}
+		a.ids[d.ID] = true
+		a.calls = append(a.calls, &collectedCall{id: d.ID, tool: d.Tool})
+	} else {
+		d.ID, d.Tool = "", ""
+	}
+	if d.Index < 0 || d.Index >= len(a.calls) {
+		return d, broken("the model's tool calls are out of order")
+	}
+	d.Arguments = clean(d.Arguments)
+	a.calls[d.Index].arguments.WriteString(d.Arguments)
+	return d, nil
+}
+
+// finish gives the whole answer, with the usage estimated where the provider told none.
+func (a *answer) finish(end provider.Finished, req *inferencev1.GenerateRequest) *inferencev1.Finished {
+	f := &inferencev1.Finished{FinishReason: end.Reason, Text: a.text.String(), Reasoning: a.reasoning.String()}
+	for _, c := range a.calls {
+		arguments := c.arguments.String()
+		if strings.TrimSpace(arguments) == "" {
+			arguments = "{}"
+		}
+		f.ToolCalls = append(f.ToolCalls, &turnv1.ToolCall{CallId: c.id, Tool: c.tool, ArgumentsJson: arguments})
+	}
+	switch {
+	case f.GetFinishReason() == provider.Stop && len(f.GetToolCalls()) > 0:
+		f.FinishReason = provider.ToolCalls
+	case f.GetFinishReason() == provider.ToolCalls && len(f.GetToolCalls()) == 0:
+		f.FinishReason = provider.Stop
+	}
+	usage := end.Usage
+	if usage == nil {
+		usage, f.UsageEstimated = estimate(req, a.size), true
+	}
+	f.Usage = usageToProto(usage)
+	return f
+}
+
+// clean makes text that every store and every client can take.
+func clean(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+func broken(format string, args ...any) *fault.Error {
+	return fault.New(codes.DataLoss, faultv1.Reason_REASON_MODEL_STREAM_BROKEN, format, args...)
+}

@@ -1,0 +1,165 @@
+package inference
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/scripted"
+)
+
+// builtin is the provider that is always there.
+const builtin = "builtin"
+
+// How long providers are asked for their models, and how long their answer is kept.
+const (
+	listTimeout = 5 * time.Second
+	listAge     = 5 * time.Minute
+)
+
+// source is a provider under its name.
+type source struct {
+	name   string
+	kind   string
+	models []string // configured; nil = ask
+	provider.Provider
+
+	mu    sync.Mutex
+	asked time.Time
+	known []string
+}
+
+// model is something that can be asked.
+type model struct {
+	provider  *source
+	name      string // without the provider
+	isDefault bool
+}
+
+func (m model) full() string { return m.provider.name + "/" + m.name }
+
+// catalog knows the providers. It does not change after its making.
+type catalog struct {
+	sources   []*source // in order of preference, builtin last
+	byDefault string
+	log       *slog.Logger
+}
+
+// newCatalog settles the default: the configured one, else the first model of the first provider that has one.
+func newCatalog(cfg Config, found []*source, deps Deps) (*catalog, error) {
+	own, err := scripted.New()
+	if err != nil {
+		return nil, err
+	}
+	c := &catalog{log: deps.Log, byDefault: cfg.DefaultModel}
+	c.sources = append(slices.Clone(found), &source{
+		name: builtin, kind: Scripted, models: []string{scripted.ModelName}, Provider: own,
+	})
+	if c.byDefault == "" {
+		first := c.sources[0]
+		if len(first.models) == 0 {
+			return nil, fmt.Errorf("provider %q: name at least one model in models, or set default_model", first.name)
+		}
+		c.byDefault = first.name + "/" + first.models[0]
+	}
+	if _, err := c.resolve(c.byDefault, codes.InvalidArgument); err != nil {
+		return nil, fmt.Errorf("default_model: %w. %s", err, missing(c.byDefault))
+	}
+	return c, nil
+}
+
+// missing says what to do when the default's provider is not there.
+func missing(name string) string {
+	switch kind, _, _ := strings.Cut(name, "/"); kind {
+	case OpenAI:
+		return "Set OPENAI_API_KEY"
+	case Anthropic:
+		return "Set ANTHROPIC_API_KEY"
+	default:
+		return "Configure the provider in inference.providers"
+	}
+}
+
+func (c *catalog) names() []string {
+	names := make([]string, 0, len(c.sources))
+	for _, s := range c.sources {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// resolve finds the model that a name stands for, the default for an empty one. A provider takes any name; builtin has only
+// its own. The error has the given code and MODEL_UNKNOWN.
+func (c *catalog) resolve(name string, code codes.Code) (model, error) {
+	if name == "" {
+		name = c.byDefault
+	}
+	first, rest, _ := strings.Cut(name, "/")
+	for _, s := range c.sources {
+		if s.name == first && rest != "" && (s.kind != Scripted || rest == scripted.ModelName) {
+			return model{provider: s, name: rest, isDefault: name == c.byDefault}, nil
+		}
+	}
+	return model{}, fault.New(code, faultv1.Reason_REASON_MODEL_UNKNOWN, "no model %q", name).
+		Hint("Write provider/model, for example %s. Providers: %s.", c.byDefault, strings.Join(c.names(), ", "))
+}
+
+// list gives all known models, the default first, then by name. A provider that does not answer is left out.
+func (c *catalog) list(ctx context.Context) []model {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	names := make([][]string, len(c.sources))
+	var wg sync.WaitGroup
+	for i, s := range c.sources {
+		wg.Go(func() { names[i] = c.ask(ctx, s) })
+	}
+	wg.Wait()
+	seen := map[string]bool{}
+	var all []model
+	add := func(m model) {
+		m.isDefault = m.full() == c.byDefault
+		if !seen[m.full()] {
+			seen[m.full()] = true
+			all = append(all, m)
+		}
+	}
+	if m, err := c.resolve("", codes.NotFound); err == nil {
+		add(m)
+	}
+	for i, s := range c.sources {
+		for _, name := range names[i] {
+			add(model{provider: s, name: name})
+		}
+	}
+	slices.SortFunc(all[1:], func(a, b model) int { return cmp.Compare(a.full(), b.full()) })
+	return all
+}
+
+// ask gives the configured models of a provider, else those it lists itself, from memory where that is fresh.
+func (c *catalog) ask(ctx context.Context, s *source) []string {
+	if len(s.models) > 0 {
+		return s.models
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.asked.IsZero() && time.Since(s.asked) < listAge {
+		return s.known
+	}
+	names, err := s.Models(ctx)
+	if err != nil {
+		c.log.WarnContext(ctx, "models not listed", "provider", s.name, "error", err)
+		return s.known
+	}
+	s.known, s.asked = names, time.Now()
+	return s.known
+}

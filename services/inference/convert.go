@@ -1,0 +1,44 @@
+package inference
+
+import (
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+)
+
+func modelToProto(m model) *inferencev1.Model {
+	return &inferencev1.Model{Name: m.full(), Provider: m.provider.name, Default: m.isDefault, SupportsTools: true}
+}
+
+func requestFromProto(req *inferencev1.GenerateRequest, model string) provider.Request {
+	return provider.Request{
+		Model: model, Instructions: req.GetInstructions(), Messages: req.GetMessages(), Tools: req.GetTools(),
+		MaxOutputTokens: int(req.GetMaxOutputTokens()), Temperature: req.Temperature, TurnID: req.GetTurnId(), Step: req.GetStep(),
+	}
+}
+
+// deltaToProto gives the message of the stream for a piece, nil for one that says nothing.
+func deltaToProto(d provider.Delta) *inferencev1.GenerateResponse {
+	switch {
+	case d.Text != "":
+		return &inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_TextDelta{TextDelta: d.Text}}
+	case d.Reasoning != "":
+		return &inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_ReasoningDelta{ReasoningDelta: d.Reasoning}}
+	case d.Call != nil:
+		return &inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_ToolCallDelta{ToolCallDelta: &inferencev1.ToolCallDelta{
+			Index: int32(d.Call.Index), CallId: d.Call.ID, Tool: d.Call.Tool, ArgumentsDelta: d.Call.Arguments,
+		}}}
+	default:
+		return nil
+	}
+}
+
+func usageToProto(u *provider.Usage) *turnv1.Usage {
+	return &turnv1.Usage{
+		InputTokens: clamp(u.Input), OutputTokens: clamp(u.Output), CachedInputTokens: clamp(u.CachedInput),
+		ReasoningTokens: clamp(u.Reasoning), ModelCalls: 1,
+	}
+}
+
+// clamp keeps what a provider counts within what we can say.
+func clamp(n int64) int32 { return int32(max(0, min(n, 1<<31-1))) }

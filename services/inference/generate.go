@@ -1,0 +1,125 @@
+package inference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+)
+
+// Generate implements InferenceService.
+func (s *Service) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
+	m, err := s.catalog.resolve(req.GetModel(), codes.InvalidArgument)
+	if err != nil {
+		return err
+	}
+	c := &conversation{service: s, model: m, req: req, stream: stream, answer: newAnswer(min(int(s.cfg.MaxResponse), maxAnswer))}
+	return c.run(stream.Context())
+}
+
+// conversation is one model call under way.
+type conversation struct {
+	service *Service
+	model   model
+	req     *inferencev1.GenerateRequest
+	stream  grpc.ServerStreamingServer[inferencev1.GenerateResponse]
+	answer  *answer
+
+	started  time.Time
+	first    time.Duration // until the first piece, 0 while there is none
+	watch    *time.Timer
+	finished *inferencev1.Finished
+}
+
+var (
+	errNoFirstToken = errors.New("no first token in time")
+	errSilent       = errors.New("silent for too long")
+)
+
+// run calls the provider under a watch: the call's context ends when the model is silent for too long.
+func (c *conversation) run(parent context.Context) (err error) {
+	c.started = time.Now()
+	ctx, span := startSpan(parent, c.model, c.req)
+	defer func() { c.end(ctx, span, err) }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.watch = time.AfterFunc(c.service.cfg.FirstTokenTimeout, func() {
+		cancel(errNoFirstToken)
+	})
+	defer func() { c.watch.Stop() }()
+
+	end, err := c.model.provider.Generate(ctx, requestFromProto(c.req, c.model.name), func(d provider.Delta) error { return c.take(ctx, cancel, d) })
+	if err != nil {
+		return c.explain(parent, ctx, err)
+	}
+	if err := parent.Err(); err != nil {
+		return err
+	}
+	c.finished = c.answer.finish(end, c.req)
+	c.finished.Model = c.model.full()
+	return c.stream.Send(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_Finished{Finished: c.finished}})
+}
+
+// take passes a piece on and winds the watch up again. A piece that says nothing is a sign of life only once the answer has
+// begun. The watch stands still while a slow reader makes us wait.
+func (c *conversation) take(ctx context.Context, cancel context.CancelCauseFunc, d provider.Delta) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	d, err := c.answer.add(d)
+	if err != nil {
+		return err
+	}
+	msg := deltaToProto(d)
+	if msg == nil && c.first == 0 {
+		return nil
+	}
+	c.watch.Stop()
+	if c.first == 0 {
+		c.first = time.Since(c.started)
+		c.watch = time.AfterFunc(c.service.cfg.IdleTimeout, func() { cancel(errSilent) })
+		c.watch.Stop()
+	}
+	if msg != nil {
+		if err := c.stream.Send(msg); err != nil {
+			return err
+		}
+	}
+	c.watch.Reset(c.service.cfg.IdleTimeout)
+	return nil
+}
+
+// explain tells the end of the caller's patience and ours from the provider's failures.
+func (c *conversation) explain(parent, ctx context.Context, err error) error {
+	if cause := parent.Err(); cause != nil {
+		return cause
+	}
+	cfg := c.service.cfg
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errNoFirstToken):
+		return fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED, "%s did not begin to answer within %s",
+			c.model.full(), cfg.FirstTokenTimeout).Hint("Try again, or raise inference.first_token_timeout.").Cause(err)
+	case errors.Is(cause, errSilent):
+		return fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED, "%s was silent for %s in the middle of its answer",
+			c.model.full(), cfg.IdleTimeout).Hint("Try again, or raise inference.idle_timeout.").Cause(err)
+	}
+	if fault.As(err) == nil {
+		return fmt.Errorf("%s: %w", c.model.full(), err)
+	}
+	return err
+}
+
+// end tells telemetry how the call went.
+func (c *conversation) end(ctx context.Context, span trace.Span, err error) {
+	c.service.meter.record(ctx, c.model, c.first, c.finished, err)
+	endSpan(span, c.finished, err)
+}

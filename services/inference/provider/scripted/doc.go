@@ -1,0 +1,31 @@
+// Package scripted is the model builtin/scripted: deterministic, without any intelligence, and it says so. It lets Windlass
+// be tried and tested without a key and without a network.
+//
+// It reads the last user message. Words of this form in it are directives; a directive starts at a word's start, is
+// lower-case, and has no space behind its colon. What does not fit its form is plain text.
+//
+//	call:NAME {json}   call a tool. NAME is the tool's whole name, or its part behind "__" (the first tool that has it);
+//	                   a NAME that no tool has is called as it is. Without an object the arguments are {}. What begins with
+//	                   { but is no JSON is sent as it is, up to the next directive. "$n" in it becomes the loop's count.
+//	                   Several calls in one stage are made in parallel.
+//	then               between directives: the next stage begins, after the results of this one. A stage without calls
+//	                   is part of the next one.
+//	loop:N             make the calls of this stage in N model steps, one after the other (at most 1000).
+//	say:TEXT           the final answer, when all stages are through. TEXT goes on to the next directive or "then", or is a
+//	                   JSON string in quotes. Several are joined by a space.
+//	tokens:N           N words "w1 w2 …" in the final answer (at most 100000).
+//	think:TEXT         reasoning in the first model step of this stage. TEXT as in say.
+//	slow:MS            pause before every word but the first, in every model step (at most 60000).
+//	first:MS           pause before the first word, in every model step (at most 600000).
+//	fail:once          every model step fails once, so that a retry succeeds. Counted in this process by turn and step.
+//	fail:always        every model step fails for good.
+//	finish:REASON      the final answer ends with this finish reason: stop, length or content_filter.
+//
+// A number out of its range ends the call with MODEL_REJECTED. Which step comes next follows from the conversation alone: the
+// messages with calls after the last user message are counted. Without a say or tokens directive the final answer quotes the
+// results.
+//
+// A message without call, say and tokens is free text (pauses, thoughts and failures still apply): the tool whose name and
+// description share most words with it is called, with arguments found in the text; the answer quotes its result. If required
+// arguments cannot be found it says which; if no tool fits it says what it is.
+package scripted

@@ -1,0 +1,187 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+)
+
+// ModelName is the only model there is.
+const ModelName = "scripted"
+
+// rememberedFailures bounds how many steps "fail:once" remembers.
+const rememberedFailures = 4096
+
+// Provider implements provider.Provider.
+type Provider struct {
+	failed *lru.Cache[string, struct{}]
+}
+
+// New makes the provider.
+func New() (*Provider, error) {
+	failed, err := lru.New[string, struct{}](rememberedFailures)
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{failed: failed}, nil
+}
+
+// Models implements provider.Provider.
+func (*Provider) Models(context.Context) ([]string, error) { return []string{ModelName}, nil }
+
+// Generate implements provider.Provider.
+func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func(provider.Delta) error) (provider.Finished, error) {
+	here := locate(req.Messages)
+	s, err := parse(here.text)
+	if err != nil {
+		return provider.Finished{}, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "builtin/scripted: %v", err).
+			Hint("Correct the directive in the message.")
+	}
+	if err := pause(ctx, s.first); err != nil {
+		return provider.Finished{}, err
+	}
+	if err := p.fail(s, req, here.text); err != nil {
+		return provider.Finished{}, err
+	}
+	r := s.reply(here, req.Tools)
+	if err := r.stream(ctx, s.slow, emit); err != nil {
+		return provider.Finished{}, err
+	}
+	return provider.Finished{Reason: r.finish, Model: ModelName}, nil
+}
+
+// fail gives the error that the script asks for, if any.
+func (p *Provider) fail(s script, req provider.Request, text string) error {
+	switch s.fail {
+	case "always":
+		return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "builtin/scripted: the message asks for fail:always").
+			Hint("Remove fail:always from the message.")
+	case "once":
+		key := req.TurnID + "\x00" + req.Step
+		if req.TurnID == "" {
+			key += "\x00" + text
+		}
+		if known, _ := p.failed.ContainsOrAdd(key, struct{}{}); !known {
+			return fault.New(codes.Unavailable, faultv1.Reason_REASON_MODEL_UNAVAILABLE, "builtin/scripted: the message asks for fail:once").
+				Hint("Try again: the next attempt succeeds.")
+		}
+	}
+	return nil
+}
+
+// place is where a conversation stands.
+type place struct {
+	text    string               // the last user message
+	step    int                  // model steps with calls since then
+	results []*turnv1.ToolResult // what came back since then
+}
+
+func locate(messages []*turnv1.Message) place {
+	var p place
+	for _, m := range messages {
+		switch m.GetRole() {
+		case turnv1.Role_ROLE_USER:
+			p = place{text: provider.Text(m.GetContent())}
+		case turnv1.Role_ROLE_ASSISTANT:
+			if len(m.GetToolCalls()) > 0 {
+				p.step++
+			}
+		case turnv1.Role_ROLE_TOOL:
+			if m.GetToolResult() != nil {
+				p.results = append(p.results, m.GetToolResult())
+			}
+		}
+	}
+	return p
+}
+
+// call is a tool call to make.
+type call struct{ tool, arguments string }
+
+// reply is one answer of the model.
+type reply struct {
+	think, text string
+	calls       []call
+	step        int
+	finish      string
+}
+
+// argumentPiece is how many bytes of arguments go into one delta.
+const argumentPiece = 24
+
+// stream emits the answer word by word.
+func (r reply) stream(ctx context.Context, slow time.Duration, emit func(provider.Delta) error) error {
+	var deltas []provider.Delta
+	for _, w := range words(r.think) {
+		deltas = append(deltas, provider.Delta{Reasoning: w})
+	}
+	for _, w := range words(r.text) {
+		deltas = append(deltas, provider.Delta{Text: w})
+	}
+	for i, c := range r.calls {
+		d := &provider.CallDelta{Index: i, ID: fmt.Sprintf("scr_%d_%d", r.step+1, i), Tool: c.tool}
+		for _, piece := range pieces(c.arguments, argumentPiece) {
+			d.Arguments = piece
+			deltas = append(deltas, provider.Delta{Call: d})
+			d = &provider.CallDelta{Index: i}
+		}
+	}
+	for i, d := range deltas {
+		if i > 0 {
+			if err := pause(ctx, slow); err != nil {
+				return err
+			}
+		}
+		if err := emit(d); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// words splits after spaces, so that the parts together are the text again.
+func words(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.SplitAfter(text, " ")
+}
+
+// pieces splits at bytes that begin a character.
+func pieces(text string, size int) []string {
+	var out []string
+	start := 0
+	for i := range text {
+		if i-start >= size {
+			out, start = append(out, text[start:i]), i
+		}
+	}
+	return append(out, text[start:])
+}
+
+// pause waits, or gives the reason why ctx ended.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+var errRange = errors.New("is out of range")

@@ -1,0 +1,100 @@
+// Package inference calls models: one streaming call over the providers that are configured or found.
+package inference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/page"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+)
+
+// Deps is what the service needs; all fields are required.
+type Deps struct {
+	// Egress is the way to the providers.
+	Egress *egress.Egress
+	// Log gets what was found at start, and what went wrong on our side.
+	Log *slog.Logger
+	// Getenv reads the environment, as os.Getenv does.
+	Getenv func(string) string
+}
+
+// Service implements InferenceService. Safe for concurrent use.
+type Service struct {
+	inferencev1.UnimplementedInferenceServiceServer
+
+	cfg     Config
+	catalog *catalog
+	meter   *meter
+	log     *slog.Logger
+}
+
+// New checks configuration and dependencies and looks for providers; the context bounds the search.
+func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
+	if deps.Egress == nil || deps.Log == nil || deps.Getenv == nil {
+		return nil, errors.New("inference needs Egress, Log and Getenv")
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("inference: %w", err)
+	}
+	found, err := detect(ctx, cfg, deps)
+	if err != nil {
+		return nil, fmt.Errorf("inference: %w", err)
+	}
+	s := &Service{cfg: cfg, log: deps.Log}
+	if s.catalog, err = newCatalog(cfg, found, deps); err != nil {
+		return nil, fmt.Errorf("inference: %w", err)
+	}
+	if s.meter, err = newMeter(); err != nil {
+		return nil, fmt.Errorf("inference: %w", err)
+	}
+	deps.Log.InfoContext(ctx, "models ready", "default_model", s.catalog.byDefault, "providers", s.catalog.names())
+	return s, nil
+}
+
+// Register adds the service to a server.
+func (s *Service) Register(r grpc.ServiceRegistrar) { inferencev1.RegisterInferenceServiceServer(r, s) }
+
+// ResolveModel implements InferenceService.
+func (s *Service) ResolveModel(_ context.Context, req *inferencev1.ResolveModelRequest) (*inferencev1.Model, error) {
+	m, err := s.catalog.resolve(req.GetModel(), codes.NotFound)
+	if err != nil {
+		return nil, err
+	}
+	return modelToProto(m), nil
+}
+
+// modelCursor is the last model of a page.
+type modelCursor struct{ Name string }
+
+// ListModels implements InferenceService.
+func (s *Service) ListModels(ctx context.Context, req *inferencev1.ListModelsRequest) (*inferencev1.ListModelsResponse, error) {
+	size, err := page.Size(req.GetPageSize(), 100, 1000)
+	if err != nil {
+		return nil, fault.Invalid("page_size", "%v", err)
+	}
+	var after modelCursor
+	if err := page.Decode("models", req.GetPageToken(), &after); err != nil {
+		return nil, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_PAGE_TOKEN, "%v", err)
+	}
+	resp := &inferencev1.ListModelsResponse{}
+	for _, m := range s.catalog.list(ctx) {
+		if after.Name != "" && (m.isDefault || m.full() <= after.Name) && !(after.Name == s.catalog.byDefault && !m.isDefault) {
+			continue
+		}
+		if len(resp.GetModels()) == size {
+			resp.NextPageToken = page.Encode("models", modelCursor{resp.GetModels()[size-1].GetName()})
+			break
+		}
+		resp.Models = append(resp.Models, modelToProto(m))
+	}
+	return resp, nil
+}

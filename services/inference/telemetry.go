@@ -1,0 +1,90 @@
+package inference
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	otelcodes "go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/telemetry"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+)
+
+// meter counts model calls.
+type meter struct {
+	calls  metric.Int64Counter
+	first  metric.Float64Histogram
+	tokens metric.Int64Counter
+}
+
+func newMeter() (*meter, error) {
+	from := otel.Meter("github.com/windlass-dev/windlass/services/inference")
+	var m meter
+	var errs [3]error
+	m.calls, errs[0] = from.Int64Counter("windlass.model.calls", metric.WithDescription("Model calls by outcome."))
+	m.first, errs[1] = from.Float64Histogram("windlass.model.first_token", metric.WithUnit("s"),
+		metric.WithDescription("Time until the first piece of an answer."),
+		metric.WithExplicitBucketBoundaries(0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60))
+	m.tokens, errs[2] = from.Int64Counter("windlass.model.tokens", metric.WithDescription("Tokens read and written by models, estimates included."))
+	return &m, errors.Join(errs[:]...)
+}
+
+// record counts one call. Finished is nil when it failed.
+func (m *meter) record(ctx context.Context, asked model, first time.Duration, finished *inferencev1.Finished, err error) {
+	ctx = context.WithoutCancel(ctx)
+	whom := []attribute.KeyValue{attribute.String("provider", asked.provider.name), attribute.String("model", asked.name)}
+	status := "ok"
+	if err != nil {
+		status = fault.CodeOf(err)
+	}
+	m.calls.Add(ctx, 1, metric.WithAttributes(append(whom, attribute.String("status", status))...))
+	if first > 0 {
+		m.first.Record(ctx, first.Seconds(), metric.WithAttributes(whom...))
+	}
+	if u := finished.GetUsage(); u != nil {
+		m.tokens.Add(ctx, int64(u.GetInputTokens()), metric.WithAttributes(append(whom, attribute.String("direction", "input"))...))
+		m.tokens.Add(ctx, int64(u.GetOutputTokens()), metric.WithAttributes(append(whom, attribute.String("direction", "output"))...))
+	}
+}
+
+// startSpan begins the span of a call, named as OpenTelemetry wants for generative AI. It never holds content.
+func startSpan(ctx context.Context, asked model, req *inferencev1.GenerateRequest) (context.Context, trace.Span) {
+	attributes := []attribute.KeyValue{
+		attribute.String("gen_ai.operation.name", "chat"),
+		attribute.String("gen_ai.provider.name", asked.provider.kind),
+		attribute.String("gen_ai.request.model", asked.name),
+		attribute.Bool("gen_ai.request.stream", true),
+		attribute.String("windlass.provider", asked.provider.name),
+		attribute.String("windlass.turn.id", req.GetTurnId()),
+		attribute.String("windlass.step", req.GetStep()),
+	}
+	if n := req.GetMaxOutputTokens(); n > 0 {
+		attributes = append(attributes, attribute.Int("gen_ai.request.max_tokens", int(n)))
+	}
+	if req.Temperature != nil {
+		attributes = append(attributes, attribute.Float64("gen_ai.request.temperature", req.GetTemperature()))
+	}
+	return telemetry.Tracer("services/inference").Start(ctx, "chat "+asked.name,
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
+}
+
+func endSpan(span trace.Span, finished *inferencev1.Finished, err error) {
+	defer span.End()
+	if err != nil {
+		code := fault.CodeOf(err)
+		span.SetAttributes(attribute.String("error.type", code))
+		span.SetStatus(otelcodes.Error, code)
+		return
+	}
+	span.SetAttributes(
+		attribute.StringSlice("gen_ai.response.finish_reasons", []string{finished.GetFinishReason()}),
+		attribute.Int("gen_ai.usage.input_tokens", int(finished.GetUsage().GetInputTokens())),
+		attribute.Int("gen_ai.usage.output_tokens", int(finished.GetUsage().GetOutputTokens())),
+	)
+}
