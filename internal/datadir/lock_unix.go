@@ -17,6 +17,8 @@ func take(f *os.File) error {
 	return nil
 }
 
-func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR) }
+func isReadOnly(err error) bool {
+	return errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR)
+}
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }

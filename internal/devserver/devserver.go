@@ -166,7 +166,7 @@ func (s *Server) spawn(ctx context.Context, addr, ui string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(s.path, args...) //nolint:gosec // the path is the operator's own configuration
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.path, args...) // the context bounds the start, not the child
 	cmd.Env = environment()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -131,11 +131,8 @@ func Internal(cause error) *Error {
 
 // As finds the *Error in err's chain, nil when there is none.
 func As(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return nil
+	e, _ := errors.AsType[*Error](err)
+	return e
 }
 
 // CodeName gives a reason's stable lower-case code: REASON_NOT_FOUND is "not_found".

@@ -83,7 +83,7 @@ func transport(st *status.Status, err error) *Error {
 // outerText gives the text that domain code wrapped around our error ("agent \"x\"") without the error's own text.
 func outerText(err error) string {
 	e := As(err)
-	if e == nil || error(e) == err {
+	if e == nil {
 		return ""
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(err.Error(), e.Error()), ": ")

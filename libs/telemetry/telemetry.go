@@ -65,7 +65,7 @@ func Setup(ctx context.Context, service, version string, cfg Config, logTo io.Wr
 		return nil, err
 	}
 	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry failed", "error", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.WarnContext(context.Background(), "telemetry failed", "error", err) }))
 	return t, nil
 }
 

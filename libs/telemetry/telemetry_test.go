@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"bytes"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func TestSetup(t *testing.T) {
 	}
 	counter.Add(t.Context(), 2)
 	rec := httptest.NewRecorder()
-	tel.Metrics.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	tel.Metrics.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if !strings.Contains(rec.Body.String(), "windlass_things_total{} 2") && !strings.Contains(rec.Body.String(), "windlass_things_total 2") {
 		t.Errorf("the counter is not served:\n%s", rec.Body.String())
 	}

@@ -52,18 +52,18 @@ func checkText(t testing.TB, e Event, deltas string, next int) {
 	t.Helper()
 	message, _ := e.Data["message"].(map[string]any)
 	parts, _ := message["content"].([]any)
-	var whole string
+	var whole strings.Builder
 	for _, p := range parts {
 		if m, ok := p.(map[string]any); ok {
 			s, _ := m["text"].(string)
-			whole += s
+			whole.WriteString(s)
 		}
 	}
 	sent, _ := e.Data["deltas"].(float64)
-	if next-1 == int(sent) && deltas != whole {
-		t.Errorf("all %d deltas came, but they make %q, not %q", int(sent), deltas, whole)
+	if next-1 == int(sent) && deltas != whole.String() {
+		t.Errorf("all %d deltas came, but they make %q, not %q", int(sent), deltas, whole.String())
 	}
-	if !strings.HasPrefix(whole, deltas) {
-		t.Errorf("deltas %q are no beginning of %q: text came twice or in disorder", deltas, whole)
+	if !strings.HasPrefix(whole.String(), deltas) {
+		t.Errorf("deltas %q are no beginning of %q: text came twice or in disorder", deltas, whole.String())
 	}
 }

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -41,8 +42,10 @@ type SplitOptions struct {
 // and started again finds its port free.
 func Split(t testing.TB, o SplitOptions) *Mesh {
 	t.Helper()
-	m := &Mesh{t: t, dir: t.TempDir(), procs: map[string]*Process{},
-		ip: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250))}
+	m := &Mesh{
+		t: t, dir: t.TempDir(), procs: map[string]*Process{},
+		ip: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250)),
+	}
 	m.write(o)
 	m.Start("temporal")
 	m.Start("bus")
@@ -74,11 +77,10 @@ func (m *Mesh) write(o SplitOptions) {
 	}
 	if o.Model != nil {
 		cfg["inference"] = JSON{"default_model": "test/model", "providers": []any{
-			JSON{"name": "test", "kind": "openai", "base_url": o.Model.URL(), "api_key": "unused", "models": []string{"model"}}}}
+			JSON{"name": "test", "kind": "openai", "base_url": o.Model.URL(), "api_key": "unused", "models": []string{"model"}},
+		}}
 	}
-	for k, v := range o.Config {
-		cfg[k] = v
-	}
+	maps.Copy(cfg, o.Config)
 	raw, err := yaml.Marshal(map[string]any(cfg))
 	if err != nil {
 		m.t.Fatal(err)
@@ -133,8 +135,10 @@ type Embedded struct {
 // Up starts `windlass up` on a data directory, all ports picked.
 func Up(t testing.TB, dataDir string, env []string, args ...string) *Embedded {
 	t.Helper()
-	all := append([]string{"up", "-o", "json", "--data-dir", dataDir, "--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0",
-		"--temporal-addr", "127.0.0.1:0", "--temporal-ui-addr", "127.0.0.1:0"}, args...)
+	all := append([]string{
+		"up", "-o", "json", "--data-dir", dataDir, "--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0",
+		"--temporal-addr", "127.0.0.1:0", "--temporal-ui-addr", "127.0.0.1:0",
+	}, args...)
 	p := Start(t, "windlass up", env, Bin(t, "windlass"), all...)
 	url, _ := p.Ready["url"].(string)
 	return &Embedded{Process: p, Client: NewClient(t, url), DataDir: dataDir}

@@ -77,7 +77,8 @@ func (m *Model) serve(w http.ResponseWriter, r *http.Request) {
 	flusher, _ := w.(http.Flusher)
 	send := func(delta JSON, finish any) {
 		chunk, err := json.Marshal(JSON{"id": "c", "object": "chat.completion.chunk", "model": "test", "choices": []any{
-			JSON{"index": 0, "delta": delta, "finish_reason": finish}}})
+			JSON{"index": 0, "delta": delta, "finish_reason": finish},
+		}})
 		if err != nil {
 			panic(err)
 		}

@@ -73,7 +73,9 @@ func (p *Process) read(out io.Reader, line chan<- map[string]any) {
 			line = nil
 			continue
 		}
-		p.log.Write(append(sc.Bytes(), '\n'))
+		if _, err := p.log.Write(append(sc.Bytes(), '\n')); err != nil {
+			return // a buffer in memory takes everything
+		}
 	}
 	p.err = p.cmd.Wait()
 }

@@ -77,7 +77,7 @@ func (w *Watcher) run(ctx context.Context) {
 func (w *Watcher) connect(ctx context.Context) bool {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
-	req, err := http.NewRequestWithContext(ctx, "GET", w.c.Base+w.path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.c.Base+w.path, nil)
 	if err != nil {
 		return true
 	}
