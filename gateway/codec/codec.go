@@ -1,0 +1,40 @@
+// Package codec is the JSON form of our messages for people and programs outside the mesh: REST bodies, SSE events, the
+// CLI's output. Names are snake_case as in proto/, every field is shown, and enums are short and lower-case: "react" for
+// STRATEGY_REACT. Reading takes full enum names and camelCase field names too.
+package codec
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// Marshal writes a message on one line.
+func Marshal(m proto.Message) ([]byte, error) {
+	b, err := protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
+	}
+	return rewrite(b, m.ProtoReflect().Descriptor(), short), nil
+}
+
+// Unmarshal reads a message that is all of data. A field that the message does not have is an error, and so is an enum
+// value that nobody knows; Explain says in a caller's terms what is wrong.
+func Unmarshal(data []byte, m proto.Message) error {
+	return unmarshal(data, m, protojson.UnmarshalOptions{})
+}
+
+// UnmarshalKnown is Unmarshal for answers: what a newer server adds is passed over.
+func UnmarshalKnown(data []byte, m proto.Message) error {
+	return unmarshal(data, m, protojson.UnmarshalOptions{DiscardUnknown: true})
+}
+
+func unmarshal(data []byte, m proto.Message, opts protojson.UnmarshalOptions) error {
+	// The rewriter walks valid JSON only; what is not valid goes on as it is and protojson refuses it.
+	if md := m.ProtoReflect().Descriptor(); hasEnum(md, nil) && json.Valid(data) {
+		data = rewrite(data, md, full)
+	}
+	return opts.Unmarshal(data, m) //nolint:wrapcheck // Explain reads it
+}

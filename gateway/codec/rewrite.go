@@ -1,0 +1,178 @@
+package codec
+
+import (
+	"encoding/json"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// rewrite replaces the enum values in data, which is the valid JSON of an md, by what name makes of them. All else stays byte for byte.
+func rewrite(data []byte, md protoreflect.MessageDescriptor, name func(protoreflect.EnumDescriptor, string) string) []byte {
+	if !hasEnum(md, nil) {
+		return data
+	}
+	w := rewriter{in: data, name: name}
+	w.message(md)
+	return append(w.out, w.in[w.copied:]...)
+}
+
+// rewriter walks JSON along a message's descriptor.
+type rewriter struct {
+	in     []byte
+	pos    int
+	copied int // in[:copied] is in out
+	out    []byte
+	name   func(protoreflect.EnumDescriptor, string) string
+}
+
+func (w *rewriter) message(md protoreflect.MessageDescriptor) {
+	if md.ParentFile().Package() == "google.protobuf" {
+		w.skip()
+		return
+	}
+	w.members(func(key string) { w.field(field(md, key)) })
+}
+
+func (w *rewriter) field(fd protoreflect.FieldDescriptor) {
+	switch {
+	case fd == nil:
+		w.skip()
+	case fd.IsMap():
+		w.members(func(string) { w.single(fd.MapValue()) })
+	case fd.IsList():
+		w.elements(func() { w.single(fd) })
+	default:
+		w.single(fd)
+	}
+}
+
+func (w *rewriter) single(fd protoreflect.FieldDescriptor) {
+	switch {
+	case fd.Enum() != nil:
+		w.enum(fd.Enum())
+	case fd.Message() != nil:
+		w.message(fd.Message())
+	default:
+		w.skip()
+	}
+}
+
+func (w *rewriter) enum(ed protoreflect.EnumDescriptor) {
+	if w.peek() != '"' {
+		w.skip()
+		return
+	}
+	start := w.pos
+	old := w.text()
+	changed := w.name(ed, old)
+	if changed == old {
+		return
+	}
+	quoted, err := json.Marshal(changed)
+	if err != nil {
+		return // a string is always writable
+	}
+	w.out = append(append(w.out, w.in[w.copied:start]...), quoted...)
+	w.copied = w.pos
+}
+
+// members calls value for each member of an object, at the place of its value.
+func (w *rewriter) members(value func(key string)) {
+	if w.peek() != '{' {
+		w.skip()
+		return
+	}
+	w.pos++
+	for w.peek() == '"' {
+		key := w.text()
+		w.peek()
+		w.pos++ // the colon
+		value(key)
+		if w.peek() == ',' {
+			w.pos++
+		}
+	}
+	w.pos++ // the brace
+}
+
+// elements calls value at the place of each element of a list.
+func (w *rewriter) elements(value func()) {
+	if w.peek() != '[' {
+		w.skip()
+		return
+	}
+	w.pos++
+	for w.peek() != ']' {
+		value()
+		if w.peek() == ',' {
+			w.pos++
+		}
+	}
+	w.pos++
+}
+
+// peek passes white space and gives the next byte, ']' at the end so that no loop goes on there.
+func (w *rewriter) peek() byte {
+	for ; w.pos < len(w.in); w.pos++ {
+		switch c := w.in[w.pos]; c {
+		case ' ', '\t', '\n', '\r':
+		default:
+			return c
+		}
+	}
+	return ']'
+}
+
+// text reads a string.
+func (w *rewriter) text() string {
+	start, escaped := w.pos, false
+	for w.pos++; w.pos < len(w.in) && w.in[w.pos] != '"'; w.pos++ {
+		if w.in[w.pos] == '\\' {
+			escaped = true
+			w.pos++
+		}
+	}
+	w.pos++
+	if raw := w.in[start:w.pos]; escaped {
+		var s string
+		if err := json.Unmarshal(raw, &s); err == nil {
+			return s
+		}
+	}
+	return string(w.in[start+1 : w.pos-1])
+}
+
+// skip passes one value of any kind.
+func (w *rewriter) skip() {
+	depth := 0
+	for {
+		switch w.peek() {
+		case '"':
+			w.text()
+		case '{', '[':
+			depth++
+			w.pos++
+		case '}', ']':
+			depth--
+			w.pos++
+		case ',', ':':
+			w.pos++
+			continue
+		default:
+			w.word()
+		}
+		if depth <= 0 {
+			return
+		}
+	}
+}
+
+// word passes a number, true, false or null.
+func (w *rewriter) word() {
+	for ; w.pos < len(w.in); w.pos++ {
+		switch w.in[w.pos] {
+		case ',', ':', '}', ']', ' ', '\t', '\n', '\r':
+			return
+		}
+	}
+}

@@ -1,0 +1,64 @@
+// Package problem writes errors to HTTP callers as RFC 9457 problems.
+package problem
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/telemetry"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+// Of makes the problem that an error is for this request.
+func Of(r *http.Request, err error) fault.Problem {
+	p := fault.ToProblem(err, r.URL.Path)
+	p.Instance = strings.ToValidUTF8(p.Instance, "\uFFFD")
+	if p.Title == "" {
+		p.Title = "Client Closed Request" // 499 is nobody's standard
+	}
+	p.TraceID = telemetry.TraceID(r.Context())
+	return p
+}
+
+// Write answers with the problem that an error is. It must come before anything else is written.
+func Write(w http.ResponseWriter, r *http.Request, err error) {
+	p := Of(r, err)
+	h := w.Header()
+	h.Set("Content-Type", fault.ProblemType)
+	h.Set("Cache-Control", "no-store")
+	h.Del("Content-Length")
+	h.Del("Trailer")
+	h.Del("Transfer-Encoding")
+	if d := fault.From(err).Retry; d > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(float64(d)/float64(time.Second)))))
+	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	body, merr := json.Marshal(p)
+	if merr != nil {
+		body = []byte(`{"status":500,"code":"internal"}`) // texts and numbers are always writable
+	}
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(body, '\n'))
+}
+
+// NotFound says that nothing is served at the request's path.
+func NotFound(w http.ResponseWriter, r *http.Request) {
+	Write(w, r, fault.NotFound("nothing is served at this path").Hint("GET /openapi.json lists what is."))
+}
+
+// MethodNotAllowed says which methods are served at the request's path.
+func MethodNotAllowed(w http.ResponseWriter, r *http.Request, allow ...string) {
+	list := strings.Join(allow, ", ")
+	w.Header().Set("Allow", list)
+	Write(w, r, fault.New(codes.Unimplemented, faultv1.Reason_REASON_METHOD_NOT_ALLOWED, "%s is not served at this path", r.Method).
+		Hint("Use %s.", list))
+}
