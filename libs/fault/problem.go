@@ -56,13 +56,15 @@ func ToProblem(err error, instance string) Problem {
 	return p
 }
 
-// HTTPStatus maps an error to an HTTP status, after google.rpc.Code's table, with 413 and 405 where the reason is that precise.
+// HTTPStatus maps an error to an HTTP status, after google.rpc.Code's table, with 405, 413 and 415 where the reason is that precise.
 func HTTPStatus(e *Error) int {
 	switch CodeName(e.Reason) {
 	case "too_large":
 		return http.StatusRequestEntityTooLarge
 	case "method_not_allowed":
 		return http.StatusMethodNotAllowed
+	case "unsupported_media_type":
+		return http.StatusUnsupportedMediaType
 	}
 	switch e.Code {
 	case codes.OK:
