@@ -1,0 +1,19 @@
+// Command windlass runs Windlass on this machine (windlass up) and is its command line.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/windlass-dev/windlass/internal/cli"
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/serve"
+)
+
+// version is set by the linker.
+var version string
+
+func main() {
+	a := app.OS(version)
+	os.Exit(a.Main(context.Background(), cli.New(a, serve.Up(a)), os.Args[1:]))
+}

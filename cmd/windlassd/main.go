@@ -1,0 +1,18 @@
+// Command windlassd runs any subset of the mesh's roles as one process.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/serve"
+)
+
+// version is set by the linker.
+var version string
+
+func main() {
+	a := app.OS(version)
+	os.Exit(a.Main(context.Background(), serve.Daemon(a), os.Args[1:]))
+}
