@@ -93,7 +93,7 @@ func (s *Service) mend(ctx context.Context, u *upstream, c *connection, a *answe
 	e := asSendError(err)
 	switch {
 	case e.fate == sessionLost:
-		u.drop(c)
+		u.drop(c, e)
 		return true
 	case e.fate == notSent && ctx.Err() == nil && notWritten(err):
 		c.lose(err)

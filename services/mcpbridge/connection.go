@@ -69,11 +69,15 @@ type opener struct {
 // open connects and shakes hands. ctx bounds only that. known is the era the server had last time.
 func (o *opener) open(ctx context.Context, sp *spec, known era, changed func()) (*connection, error) {
 	c, err := o.attempt(ctx, sp, known, changed)
-	if err == nil || known != unknownEra || ctx.Err() != nil || !errors.Is(err, errEndedInProbe) {
+	switch {
+	case err == nil || ctx.Err() != nil:
 		return c, err
+	case known == unknownEra && errors.Is(err, errEndedInProbe): // some of the old era end when the first message is not theirs
+		return o.attempt(ctx, sp, legacyEra, changed)
+	case known == legacyEra && errors.Is(err, errNoInitialize): // it changed its era
+		return o.attempt(ctx, sp, unknownEra, changed)
 	}
-	// Some servers of the old era end when the first message is not theirs.
-	return o.attempt(ctx, sp, legacyEra, changed)
+	return nil, err
 }
 
 func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func()) (*connection, error) {
@@ -235,7 +239,11 @@ func (c *connection) request(ctx context.Context, id int64, method mcp.MCPMethod
 	}
 	session := c.wire.GetSessionId()
 	res, err := c.wire.SendRequest(withExchange(ctx, x), req)
-	return c.judge(ctx, x.facts(), session != "", id, res, err)
+	a, err := c.judge(ctx, x.facts(), session != "", id, res, err)
+	if err == nil && a.failure != nil && a.failure.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && method != mcp.MethodServerDiscover {
+		return nil, staleness(x.facts(), wrongRevision)
+	}
+	return a, err
 }
 
 // stateless adds what protocol 2026-07-28 wants in each request.

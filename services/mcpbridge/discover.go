@@ -34,9 +34,10 @@ func (s *Service) discover(ctx context.Context, sp *spec) (*connection, []tool, 
 			}
 			return c, tools, nil
 		}
-		gone := asSendError(err).fate == sessionLost
+		e := asSendError(err)
+		gone := e.fate == sessionLost
 		if gone {
-			u.drop(c)
+			u.drop(c, e)
 		}
 		if !gone && c.alive() || attempt > 0 || ctx.Err() != nil {
 			return nil, nil, unavailable(sp, err)

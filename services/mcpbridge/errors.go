@@ -42,6 +42,7 @@ type sendError struct {
 	retryAfter time.Duration // what the server asked for
 	tooLarge   bool          // the answer came, and was too large
 	redirected bool
+	wrongEra   bool   // the server does not speak this form of the protocol any more
 	text       string // for people; empty = the cause's
 	cause      error
 }
@@ -74,7 +75,7 @@ type answer struct {
 // judge sorts what came back for a request, or why nothing did.
 func (c *connection) judge(ctx context.Context, f facts, hadSession bool, id int64, res *transport.JSONRPCResponse, err error) (*answer, error) {
 	if err != nil {
-		return nil, c.judgeError(ctx, f, err)
+		return nil, c.judgeError(ctx, f, err, hadSession)
 	}
 	if res == nil {
 		return nil, &sendError{fate: unknownFate, text: "the server sent an empty answer"}
@@ -82,12 +83,12 @@ func (c *connection) judge(ctx context.Context, f facts, hadSession bool, id int
 	switch {
 	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden, f.status == http.StatusTooManyRequests:
 		return nil, refusal(f)
-	case f.status >= 400 && (hadSession || c.modern()) && res.Error != nil && speaksOfSession(res.Error.Message):
-		return nil, &sendError{fate: sessionLost, status: f.status, text: errSessionGone.Error()}
+	case f.status >= 400 && (hadSession || c.modern()) && res.Error != nil && staleMessage(res.Error.Message):
+		return nil, staleness(f, res.Error.Message)
 	case f.status >= 400 && (res.Error == nil || res.Error.Code == 0):
-		return nil, c.judgeError(ctx, f, fmt.Errorf("status %d", f.status))
+		return nil, c.judgeError(ctx, f, fmt.Errorf("status %d", f.status), hadSession)
 	case f.status >= 500 && res.ID.IsNil():
-		return nil, c.judgeError(ctx, f, fmt.Errorf("status %d: %s", f.status, res.Error.Message))
+		return nil, c.judgeError(ctx, f, fmt.Errorf("status %d: %s", f.status, res.Error.Message), hadSession)
 	case res.Error == nil && res.ID.Value() != any(id):
 		return nil, &sendError{fate: unknownFate, text: "the server answered another request than the one that was sent"}
 	case res.Error != nil && res.Error.Code == process.TooLargeCode:
@@ -96,7 +97,7 @@ func (c *connection) judge(ctx context.Context, f facts, hadSession bool, id int
 	return &answer{result: res.Result, failure: res.Error}, nil
 }
 
-func (c *connection) judgeError(ctx context.Context, f facts, err error) *sendError {
+func (c *connection) judgeError(ctx context.Context, f facts, err error, hadSession bool) *sendError {
 	e := &sendError{fate: unknownFate, status: f.status, retryAfter: f.retryAfter, cause: err}
 	switch {
 	case f.tooLarge || errors.Is(err, egress.ErrTooLarge):
@@ -112,6 +113,8 @@ func (c *connection) judgeError(ctx context.Context, f facts, err error) *sendEr
 		if errors.Is(ctx.Err(), context.Canceled) {
 			e.text = "the call was cancelled"
 		}
+	case f.status == http.StatusBadRequest && (hadSession || c.modern()) && staleMessage(err.Error()):
+		return staleness(f, err.Error())
 	case f.status >= 400 && f.status < 500 && f.status != http.StatusRequestTimeout:
 		return refusal(f)
 	case f.status >= 500:
@@ -140,10 +143,21 @@ func refusal(f facts) *sendError {
 	return e
 }
 
-// speaksOfSession finds the several ways in which servers say that they do not know a session, besides status 404.
-func speaksOfSession(message string) bool {
+// staleMessage finds the several ways in which servers say, besides status 404, that they are not those we once shook hands with.
+func staleMessage(message string) bool {
 	message = strings.ToLower(message)
-	return strings.Contains(message, "session") || strings.Contains(message, "not initialized")
+	return strings.Contains(message, "session") || strings.Contains(message, "not initialized") || strings.Contains(message, wrongRevision)
+}
+
+const wrongRevision = "unsupported protocol version"
+
+// staleness is what staleMessage found.
+func staleness(f facts, message string) *sendError {
+	e := &sendError{fate: sessionLost, status: f.status, text: errSessionGone.Error()}
+	if strings.Contains(strings.ToLower(message), wrongRevision) {
+		e.wrongEra, e.text = true, "the server speaks another protocol revision than before"
+	}
+	return e
 }
 
 // plain is an error's text without addresses, whose queries may hold credentials.

@@ -30,6 +30,9 @@ type serverInfo struct {
 // errEndedInProbe says that the server went away when it was asked for its era.
 var errEndedInProbe = errors.New("the server ended when it was asked for its protocol")
 
+// errNoInitialize says that the server does not want to be asked in the old way.
+var errNoInitialize = errors.New("initialize")
+
 func clientInfo() mcp.Implementation { return mcp.Implementation{Name: "windlass", Version: "1"} }
 
 // handshake finds the era and gets the connection ready.
@@ -163,7 +166,7 @@ func (c *connection) initialize(ctx context.Context) error {
 		return err
 	}
 	if a.failure != nil {
-		return fmt.Errorf("initialize: the server answered: %s", a.failure.Message)
+		return fmt.Errorf("%w: the server answered: %s", errNoInitialize, a.failure.Message)
 	}
 	var r struct {
 		Version      string             `json:"protocolVersion"`

@@ -128,7 +128,7 @@ func (c *connection) standingStream(status int, err error) {
 		if c.stream.opened() {
 			c.changed()
 		}
-	case status == 404 && c.stream.wasOpen():
+	case status >= 400 && status < 500 && c.stream.wasOpen(): // 404, or what else servers say to an unknown session
 		c.lose(errSessionGone)
 	default:
 		c.stream.settle()
@@ -168,7 +168,7 @@ func (c *connection) listen() {
 				c.log.DebugContext(c.life, "tool server refuses to tell of changes", "server_id", c.spec.id, "error", a.failure.Message)
 				c.stream.settle()
 				return
-			case err != nil && asSendError(err).fate == notSent:
+			case err != nil && asSendError(err).fate != unknownFate:
 				c.stream.settle()
 				c.lose(fmt.Errorf("the stream of changes ended: %w", err))
 				return

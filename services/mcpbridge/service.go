@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	otelcodes "go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/telemetry"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
@@ -51,7 +51,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		pool: newPool(cfg, deps.Log, &opener{
 			egress: deps.Egress, log: deps.Log, commandPath: cfg.CommandPath, probe: cfg.DiscoverTimeout,
 		}),
-		tracer: otel.Tracer("github.com/windlass-dev/windlass/services/mcpbridge"),
+		tracer: telemetry.Tracer("mcpbridge"),
 	}, nil
 }
 

@@ -157,6 +157,9 @@ func (u *upstream) guard(c *connection, begin time.Time) {
 		u.mu.Unlock()
 		return
 	}
+	if c.modern() {
+		u.era = unknownEra // asking again is cheap, and it may be another server by now
+	}
 	detail := c.describe(cause)
 	u.crashed(begin)
 	u.pool.hub.publish(event{server: u.spec.id, kind: lost, detail: detail})
@@ -197,14 +200,14 @@ func (u *upstream) reconnect() {
 }
 
 // drop gives up a connection whose session is gone. Calls that still run on it may end.
-func (u *upstream) drop(c *connection) {
+func (u *upstream) drop(c *connection, why *sendError) {
 	u.mu.Lock()
 	if u.conn == c && !u.retired {
 		u.conn = nil
-		if c.modern() { // there was no session to lose: it is another server by now
+		if c.modern() || why.wrongEra { // without a session there is none to lose: it is another server by now
 			u.era = unknownEra
 		}
-		u.pool.hub.publish(event{server: u.spec.id, kind: lost, detail: errSessionGone.Error()})
+		u.pool.hub.publish(event{server: u.spec.id, kind: lost, detail: why.Error()})
 		if u.startReconnect() {
 			u.pool.background(u.reconnect) // whoever drops it makes a new one at once, unless the server is away
 		}

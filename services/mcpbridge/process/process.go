@@ -119,6 +119,9 @@ func (p *Process) run(started chan<- error) {
 	close(p.done)
 }
 
+// Pid is the child's process id.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
 // Done is closed when the process has ended, and its error output is read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 

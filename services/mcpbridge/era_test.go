@@ -1,0 +1,91 @@
+package mcpbridge_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	"github.com/windlass-dev/windlass/services/mcpbridge"
+)
+
+// probed counts what asks for the era, and may leave it unanswered.
+func probed(h http.Handler, count *atomic.Int32, ignore bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte("server/discover")) {
+			count.Add(1)
+			if ignore {
+				<-r.Context().Done()
+				return
+			}
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func TestTheEraOfAServerIsRemembered(t *testing.T) {
+	var asked atomic.Int32
+	s := &mcpbridgev1.Server{Id: "src_x", Url: serve(t, probed(newToolServer().legacy(), &asked, true)).URL}
+	b := newBridge(t, func(c *mcpbridge.Config) { c.DiscoverTimeout = 50 * time.Millisecond })
+	for range 3 {
+		if res := b.discover(t, s); res.GetProtocolVersion() != "2025-11-25" {
+			t.Errorf("got %s", res.GetProtocolVersion())
+		}
+		if _, err := b.Release(t.Context(), &mcpbridgev1.ReleaseRequest{ServerId: s.GetId()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+func TestAServerMayChangeItsEra(t *testing.T) {
+	tools := newToolServer()
+	modernOnly := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Session-Id") != "" {
+			http.Error(w, "no sessions here", http.StatusNotFound)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		if bytes.Contains(body, []byte(`"initialize"`)) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such method"}}`)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		tools.modern().ServeHTTP(w, r)
+	})
+	r := newRestartable(t, modernOnly)
+	s := &mcpbridgev1.Server{Id: "src_x", Url: "http://" + r.address}
+	b := newBridge(t)
+	for _, next := range []struct {
+		handler http.Handler
+		version string
+	}{{tools.legacy(), "2025-11-25"}, {modernOnly, "2026-07-28"}, {tools.legacy(), "2025-11-25"}} {
+		b.discover(t, s)
+		r.stop()
+		r.start(next.handler)
+		until(t, func() bool {
+			res, err := b.Discover(t.Context(), &mcpbridgev1.DiscoverRequest{Server: s})
+			if err != nil || res.GetProtocolVersion() != next.version {
+				return false
+			}
+			_, result, err := b.call(t.Context(), s, "echo", `{"text":"x"}`)
+			return err == nil && text(result) == "x"
+		})
+	}
+}

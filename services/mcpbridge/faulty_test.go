@@ -1,0 +1,61 @@
+package mcpbridge_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+)
+
+// TestFaultyExample runs the tool server of our own crash tests: its ledger tells how often a call arrived.
+func TestFaultyExample(t *testing.T) {
+	dir := t.TempDir()
+	program, ledger := filepath.Join(dir, "faulty"), filepath.Join(dir, "ledger")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./faulty")
+	build.Dir = filepath.Join("..", "..", "examples")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("the example does not build: %v: %s", err, out)
+	}
+	s := &mcpbridgev1.Server{Id: "src_faulty", Command: []string{program, "--ledger", ledger}}
+	b := newBridge(t)
+	next := b.watch(t)
+	b.discover(t, s)
+	if e := next(); e.GetKind() != "connected" {
+		t.Fatalf("got %v", e)
+	}
+
+	if progress, _, err := b.call(t.Context(), s, "progress", `{"count":200}`); err != nil || len(progress) < 190 {
+		t.Errorf("progress: got %d of 200, %v", len(progress), err)
+	}
+	if res := b.must(t, s, "big", `{"bytes":20971520}`); !res.GetIsError() || !strings.Contains(text(res), "TOO_LARGE") {
+		t.Errorf("big: got %.100v", res)
+	}
+	if res := b.must(t, s, "fail", `{"message":"no"}`); !res.GetIsError() {
+		t.Errorf("fail: got %v", res)
+	}
+	b.must(t, s, "add_tool", `{"name":"late"}`)
+	if e := next(); e.GetKind() != "tools_changed" {
+		t.Errorf("got %v", e)
+	}
+
+	_, _, err := b.call(t.Context(), s, "crash", `{"call_id":"only once"}`)
+	if !fault.Is(err, faultv1.Reason_REASON_OUTCOME_UNKNOWN) {
+		t.Errorf("crash: got %v", err)
+	}
+	if res := b.must(t, s, "idempotent", `{"call_id":"after"}`); res.GetIsError() {
+		t.Errorf("after the crash: got %v", res)
+	}
+	lines, err := os.ReadFile(ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(lines, []byte("only once")); n != 1 {
+		t.Errorf("the crashing call arrived %d times: %s", n, lines)
+	}
+}

@@ -1,0 +1,205 @@
+package mcpbridge_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+)
+
+const npmVersion = "2026.8.31"
+
+// npmProgram gives the command of one of the protocol's reference servers, installing them once per user. Without npm, or without
+// its registry, the test is skipped; WINDLASS_REQUIRE_NPM=1 makes that a failure.
+func npmProgram(t *testing.T, name string) []string {
+	t.Helper()
+	missing := func(format string, args ...any) {
+		t.Helper()
+		if os.Getenv("WINDLASS_REQUIRE_NPM") == "1" {
+			t.Fatalf(format, args...)
+		}
+		t.Skipf(format+" (WINDLASS_REQUIRE_NPM=1 makes this a failure)", args...)
+	}
+	if testing.Short() {
+		missing("the npm servers are left out of short tests")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		missing("node is not installed")
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		missing("npm is not installed")
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		missing("there is no cache folder: %v", err)
+	}
+	dir := filepath.Join(cache, "windlass-test-npm")
+	done := filepath.Join(dir, "installed-"+npmVersion)
+	if _, err := os.Stat(done); err != nil {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, npm, "install", "--no-audit", "--no-fund", "--prefix", dir,
+			"@modelcontextprotocol/server-everything@"+npmVersion, "@modelcontextprotocol/server-filesystem@"+npmVersion)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			missing("npm cannot install the reference servers: %v: %s", err, out)
+		}
+		if err := os.WriteFile(done, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{node, filepath.Join(dir, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")}
+}
+
+// everything starts the reference server on a port.
+func everything(t *testing.T, mode, address string) (stop func()) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := npmProgram(t, "server-everything")
+	cmd := exec.Command(program[0], program[1], mode)
+	cmd.Env = append(os.Environ(), "PORT="+port)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill() // gone is fine
+		_ = cmd.Wait()         // "signal: killed"
+	})
+	t.Cleanup(stop)
+	until(t, func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	return stop
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestReferenceServer(t *testing.T) {
+	for _, mode := range []string{"stdio", "streamableHttp", "sse"} {
+		t.Run(mode, func(t *testing.T) {
+			s := &mcpbridgev1.Server{Id: "src_everything", Name: mode}
+			if mode == "stdio" {
+				s.Command = append(npmProgram(t, "server-everything"), "stdio")
+			} else {
+				address := freeAddress(t)
+				everything(t, mode, address)
+				s.Url = "http://" + address + map[string]string{"streamableHttp": "/mcp", "sse": "/sse"}[mode]
+			}
+			b := newBridge(t)
+			res := b.discover(t, s)
+			if len(res.GetTools()) < 8 || res.GetProtocolVersion() != "2025-11-25" {
+				t.Errorf("got %d tools, protocol %s", len(res.GetTools()), res.GetProtocolVersion())
+			}
+			if got := text(b.must(t, s, "echo", `{"message":"hello"}`)); got != "Echo: hello" {
+				t.Errorf("echo: got %q", got)
+			}
+			if got := text(b.must(t, s, "get-sum", `{"a":2,"b":3}`)); !strings.Contains(got, "5") {
+				t.Errorf("sum: got %q", got)
+			}
+			structured := b.must(t, s, "get-structured-content", `{"location":"New York"}`)
+			if structured.GetStructuredContent().GetStructValue().GetFields()["temperature"] == nil {
+				t.Errorf("structured: got %v", structured)
+			}
+			if image := b.must(t, s, "get-tiny-image", ""); len(image.GetContent()) < 2 || len(image.GetContent()[1].GetBlob().GetData()) == 0 {
+				t.Errorf("image: got %v", image)
+			}
+			if links := b.must(t, s, "get-resource-links", `{"count":2}`); links.GetContent()[1].GetLink().GetUri() == "" {
+				t.Errorf("links: got %v", links)
+			}
+			for tool, arguments := range map[string]string{"get-sum": `{"a":"x"}`, "nobody": "{}"} {
+				if res := b.must(t, s, tool, arguments); !res.GetIsError() {
+					t.Errorf("%s: got %v", tool, res)
+				}
+			}
+			var wg sync.WaitGroup
+			for range 4 {
+				wg.Go(func() {
+					progress, _, err := b.call(t.Context(), s, "trigger-long-running-operation", `{"duration":0.4,"steps":4}`)
+					if err != nil || len(progress) != 4 {
+						t.Errorf("progress: got %d %v", len(progress), err)
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
+func TestReferenceServerRestarts(t *testing.T) {
+	address := freeAddress(t)
+	stop := everything(t, "streamableHttp", address)
+	s := &mcpbridgev1.Server{Id: "src_everything", Url: "http://" + address + "/mcp"}
+	b := newBridge(t)
+	next := b.watch(t)
+	b.discover(t, s)
+	stop()
+	state := func() string {
+		for {
+			if e := next(); e.GetKind() != "tools_changed" { // this server says so whenever somebody connects
+				return e.GetKind()
+			}
+		}
+	}
+	for _, want := range []string{"connected", "lost"} {
+		if got := state(); got != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+	}
+	everything(t, "streamableHttp", address)
+	if got := state(); got != "connected" { // by itself: it was discovered
+		t.Errorf("got %s", got)
+	}
+	if got := text(b.must(t, s, "echo", `{"message":"again"}`)); got != "Echo: again" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestReferenceFileServerKeepsToItsFolder(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("inside"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &mcpbridgev1.Server{Id: "src_files", Command: append(npmProgram(t, "server-filesystem"), dir)}
+	b := newBridge(t)
+	b.discover(t, s)
+	if got := text(b.must(t, s, "read_text_file", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "a.txt")))); got != "inside" {
+		t.Errorf("got %q", got)
+	}
+	if got := text(b.must(t, s, "list_allowed_directories", "")); !strings.Contains(got, dir) {
+		t.Errorf("got %q", got)
+	}
+	if res := b.must(t, s, "read_text_file", `{"path":"/etc/passwd"}`); !res.GetIsError() {
+		t.Errorf("outside: got %v", res)
+	}
+}

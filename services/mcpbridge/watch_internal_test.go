@@ -1,0 +1,49 @@
+package mcpbridge
+
+import "testing"
+
+func TestAWatcherThatFallsBehindIsCutOff(t *testing.T) {
+	h := newHub()
+	_, slow := h.watch()
+	_, quick := h.watch()
+	for range watchBuffer + 1 {
+		h.publish(event{server: "a", kind: connected})
+		<-quick.events
+	}
+	n := 0
+	for range slow.events {
+		n++
+	}
+	if n != watchBuffer || !h.leave(slow) {
+		t.Errorf("got %d events, behind %v", n, slow.behind)
+	}
+	if h.leave(quick) {
+		t.Error("the quick watcher fell behind")
+	}
+}
+
+func TestAWatchBeginsWithThePresentState(t *testing.T) {
+	h := newHub()
+	h.publish(event{server: "b", kind: connected})
+	h.publish(event{server: "a", kind: connected})
+	h.publish(event{server: "a", kind: toolsChanged})
+	h.publish(event{server: "a", kind: lost, detail: "gone"})
+	h.publish(event{server: "c", kind: connected})
+	h.forget("c")
+	state, w := h.watch()
+	if len(state) != 2 || state[0] != (event{"a", lost, "gone"}) || state[1] != (event{"b", connected, ""}) {
+		t.Errorf("got %v", state)
+	}
+	h.close()
+	if _, ok := <-w.events; ok {
+		t.Error("the watcher outlives the hub")
+	}
+}
+
+func TestRetryAfterIsRead(t *testing.T) {
+	for text, want := range map[string]float64{"": 0, "7": 7, "-3": 0, "soon": 0, "99999999": 86400, "Mon, 02 Jan 2006 15:04:05 GMT": 0} {
+		if got := retryAfter(text).Seconds(); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
