@@ -20,10 +20,10 @@ var postgresTypes = regexp.MustCompile(`\b(BIGINT|SMALLINT|BOOLEAN)\b`)
 // render replaces the words of a migration for one dialect.
 func render(dialect, text string) string {
 	if dialect == Postgres {
-		return strings.NewReplacer("{{json}}", "JSONB", "{{blob}}", "BYTEA", "{{strict}}", "",
+		return strings.NewReplacer("{{json}}", "JSONB", "{{blob}}", "BYTEA", "{{strict}}", "", "{{rowless}}", "",
 			"{{identity}}", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY").Replace(text)
 	}
-	text = strings.NewReplacer("{{json}}", "TEXT", "{{blob}}", "BLOB", "{{strict}}", " STRICT",
+	text = strings.NewReplacer("{{json}}", "TEXT", "{{blob}}", "BLOB", "{{strict}}", " STRICT", "{{rowless}}", " STRICT, WITHOUT ROWID",
 		"{{identity}}", "INTEGER PRIMARY KEY AUTOINCREMENT", "DOUBLE PRECISION", "REAL").Replace(text)
 	return postgresTypes.ReplaceAllString(text, "INTEGER")
 }

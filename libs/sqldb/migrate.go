@@ -12,7 +12,8 @@ import (
 
 // Migrate applies the pending goose migrations (NNN_name.sql) in dir of files, in order. It may run in several processes at once:
 // under Postgres one of them works and the others wait. The same files serve both engines; they may contain {{json}} (TEXT or JSONB),
-// {{blob}} (BLOB or BYTEA), {{strict}} (" STRICT" or nothing) and {{identity}} (the type of an integer primary key that counts up); column types
+// {{blob}} (BLOB or BYTEA), {{strict}} (" STRICT" or nothing), {{rowless}} (" STRICT, WITHOUT ROWID" or nothing: half
+// the writes for small rows found by their key) and {{identity}} (the type of an integer primary key that counts up); column types
 // are otherwise Postgres's BIGINT, BOOLEAN, DOUBLE PRECISION and TEXT in upper case, which SQLite gets in its own words.
 // A context that ends leaves whole migrations behind, never half of one.
 func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {

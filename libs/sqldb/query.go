@@ -89,7 +89,12 @@ func ExecOne(ctx context.Context, tx Tx, query string, args ...any) error {
 }
 
 // Reader returns the handle for single reads outside a transaction: each query sees what was committed when it began.
-func (db *DB) Reader() Querier { return db.read }
+func (db *DB) Reader() Querier {
+	if db.dialect == SQLite {
+		return preparedReader{db.read, db.reader}
+	}
+	return db.read
+}
 
 // Read runs f in a read-only transaction: all its queries see one state of the database. Errors are translated.
 func (db *DB) Read(ctx context.Context, f func(Querier) error) error {

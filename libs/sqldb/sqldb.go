@@ -47,6 +47,8 @@ type DB struct {
 	write   *sql.DB
 	read    *sql.DB
 	queue   chan struct{} // SQLite only: whoever is in it may write; senders wait in order of arrival
+	writer  *prepared     // SQLite only: the statements of write and read
+	reader  *prepared
 	closing sync.Once
 	close   func() error
 }
@@ -90,7 +92,7 @@ func (db *DB) View(ctx context.Context, schema string) (*DB, error) {
 	}
 	return &DB{
 		dialect: db.dialect, schema: schema, log: db.log, cfg: cfg, write: db.write, read: db.read,
-		queue: db.queue, close: func() error { return nil },
+		queue: db.queue, writer: db.writer, reader: db.reader, close: func() error { return nil },
 	}, nil
 }
 

@@ -55,6 +55,7 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	if err = db.read.PingContext(ctx); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
 	}
+	db.writer, db.reader = newPrepared(db.write), newPrepared(db.read)
 	return db, nil
 }
 

@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -45,7 +46,11 @@ func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error) error {
 		return err
 	}
 	defer db.leave()
-	return translate(db.writeOnce(ctx, f))
+	err := db.writeOnce(ctx, func(tx Tx) error { return f(preparedTx{tx.(*sql.Tx), db.writer}) })
+	if err == nil {
+		db.writer.prepareWanted(ctx)
+	}
+	return translate(err)
 }
 
 func (db *DB) enter(ctx context.Context) error {
