@@ -6,7 +6,7 @@ CREATE TABLE agents (
     deleted BIGINT NOT NULL,
     data {{blob}} NOT NULL,
     PRIMARY KEY (tenant, id)
-);
+){{strict}};
 
 CREATE TABLE agent_revisions (
     tenant TEXT NOT NULL,
@@ -14,7 +14,7 @@ CREATE TABLE agent_revisions (
     revision BIGINT NOT NULL,
     data {{blob}} NOT NULL,
     PRIMARY KEY (tenant, id, revision)
-);
+){{strict}};
 
 CREATE TABLE sessions (
     tenant TEXT NOT NULL,
@@ -29,7 +29,7 @@ CREATE TABLE sessions (
     create_us BIGINT NOT NULL,
     update_us BIGINT NOT NULL,
     PRIMARY KEY (tenant, id)
-);
+){{rowless}};
 CREATE INDEX sessions_by_time ON sessions (tenant, create_us, id);
 
 CREATE TABLE messages (
@@ -42,7 +42,7 @@ CREATE TABLE messages (
     data {{blob}} NOT NULL,
     PRIMARY KEY (tenant, session_id, seq),
     UNIQUE (tenant, id)
-);
+){{strict}};
 CREATE INDEX messages_by_turn ON messages (tenant, session_id, turn_seq, seq);
 
 CREATE TABLE turns (
@@ -68,7 +68,7 @@ CREATE TABLE turns (
     usage_data {{blob}},
     end_data {{blob}},
     PRIMARY KEY (tenant, id)
-);
+){{rowless}};
 CREATE INDEX turns_by_session ON turns (tenant, session_id, first_seq);
 CREATE INDEX turns_by_time ON turns (tenant, create_us, id);
 CREATE INDEX turns_open ON turns (dispatched_us) WHERE end_us = 0;
@@ -79,7 +79,7 @@ CREATE TABLE turn_inputs (
     input {{blob}} NOT NULL,
     principal {{blob}} NOT NULL,
     PRIMARY KEY (tenant, turn_id)
-);
+){{strict}};
 
 CREATE TABLE turn_surfaces (
     tenant TEXT NOT NULL,
@@ -87,7 +87,7 @@ CREATE TABLE turn_surfaces (
     surface {{blob}} NOT NULL,
     tools {{blob}} NOT NULL,
     PRIMARY KEY (tenant, turn_id)
-);
+){{strict}};
 
 CREATE TABLE turn_journal (
     tenant TEXT NOT NULL,
@@ -99,7 +99,7 @@ CREATE TABLE turn_journal (
     time_us BIGINT NOT NULL,
     data {{blob}} NOT NULL,
     PRIMARY KEY (tenant, session_id, seq)
-);
+){{rowless}};
 
 CREATE TABLE turn_steps (
     tenant TEXT NOT NULL,
@@ -117,7 +117,7 @@ CREATE TABLE turn_steps (
     message_id TEXT NOT NULL,
     outcome {{blob}},
     PRIMARY KEY (tenant, turn_id, step_key)
-);
+){{rowless}};
 
 CREATE TABLE turn_outbox (
     tenant TEXT NOT NULL,
@@ -130,7 +130,7 @@ CREATE TABLE turn_outbox (
     claimed_until_us BIGINT NOT NULL,
     attempts BIGINT NOT NULL,
     PRIMARY KEY (tenant, turn_id)
-);
+){{rowless}};
 CREATE INDEX turn_outbox_by_time ON turn_outbox (create_us, turn_id);
 
 CREATE TABLE turn_idempotency (
@@ -142,7 +142,7 @@ CREATE TABLE turn_idempotency (
     turn_id TEXT NOT NULL,
     expires_us BIGINT NOT NULL,
     PRIMARY KEY (tenant, subject, method, idem_key)
-);
+){{strict}};
 CREATE INDEX turn_idempotency_by_expiry ON turn_idempotency (expires_us);
 
 -- +goose Down
