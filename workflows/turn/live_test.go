@@ -1,0 +1,168 @@
+package turn_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	sdktemporal "go.temporal.io/sdk/temporal"
+	"go.uber.org/goleak"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/temporal"
+	"github.com/windlass-dev/windlass/workflows/turn"
+	"github.com/windlass-dev/windlass/workflows/turn/turntest"
+)
+
+// update has the histories written anew that TestHistoriesReplay replays.
+var update = flag.Bool("update", false, "write testdata/histories from the real server")
+
+// programs is where `make test` puts the programs that tests start.
+const programs = "WINDLASS_TEST_BIN"
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// live is a real Temporal server with one worker on a test mesh.
+type live struct {
+	*turntest.Mesh
+	t      *testing.T
+	client client.Client
+	worker *turn.Worker
+}
+
+// newLive starts the dev server and a worker. Without the dev server's program the test is skipped; `make test` always has it.
+func newLive(t *testing.T, mesh *turntest.Mesh) *live {
+	t.Helper()
+	l := &live{Mesh: mesh, t: t}
+	l.client = dial(t, server(t))
+	l.worker = l.start("worker-1", 0)
+	return l
+}
+
+func server(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv(programs)
+	if dir == "" {
+		t.Skipf("%s is not set: no Temporal server to test with (make test sets it)", programs)
+	}
+	cmd := exec.Command(filepath.Join(dir, "windlass-temporal"), "--port", "0", "--headless", "--exit-with-parent", "--log-level", "error")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start the Temporal server: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close() // its sign to stop
+		if err := cmd.Wait(); err != nil && !errors.Is(err, io.EOF) {
+			t.Logf("temporal server: %v", err)
+		}
+	})
+	var ready struct {
+		Address string `json:"address"`
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &ready)
+	}
+	if err != nil {
+		t.Fatalf("the Temporal server did not come up: %v", err)
+	}
+	return ready.Address
+}
+
+func dial(t *testing.T, address string) client.Client {
+	t.Helper()
+	c, err := temporal.Dial(t.Context(), temporal.Config{Address: address, Identity: "test", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// start has one more worker poll until the test ends.
+func (l *live) start(id string, drain time.Duration) *turn.Worker {
+	l.t.Helper()
+	d := l.Deps()
+	w, err := turn.NewWorker(turn.Config{ID: id, DrainTime: drain}, turn.Deps{
+		Client: l.client, Sessions: d.Sessions, Tools: d.Tools, Inference: d.Inference, Bus: d.Bus, Log: d.Log,
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if err := w.Start(l.t.Context()); err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { l.stop(w) })
+	return w
+}
+
+func (l *live) stop(w *turn.Worker) {
+	l.t.Helper()
+	if err := w.Stop(l.t.Context()); err != nil && l.t.Context().Err() == nil {
+		l.t.Errorf("stop worker: %v", err)
+	}
+}
+
+// begin starts a turn as the sessions service does.
+func (l *live) begin(turnID string, agent *sessionsv1.Agent) client.WorkflowRun {
+	l.t.Helper()
+	in := contract.TurnInput{Tenant: "default", TurnID: turnID, SessionID: "ses_1", AgentID: "helper"}
+	l.Journal.Add(in, agent, "hello")
+	keyword := sdktemporal.NewSearchAttributeKeyKeyword
+	run, err := l.client.ExecuteWorkflow(l.t.Context(), client.StartWorkflowOptions{
+		ID: turnID, TaskQueue: contract.TaskQueue, WorkflowTaskTimeout: contract.TaskTimeout,
+		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, StaticSummary: "helper: hello",
+		TypedSearchAttributes: sdktemporal.NewSearchAttributes(
+			keyword(contract.AttributeAgent).ValueSet(in.AgentID), keyword(contract.AttributeSession).ValueSet(in.SessionID),
+			keyword(contract.AttributeStatus).ValueSet(contract.StatusRunning), keyword(contract.AttributeTenant).ValueSet(in.Tenant),
+		),
+	}, contract.TurnWorkflow, in)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return run
+}
+
+// end waits for a turn's result.
+func (l *live) end(run client.WorkflowRun) contract.TurnResult {
+	l.t.Helper()
+	var r contract.TurnResult
+	if err := run.Get(l.t.Context(), &r); err != nil {
+		l.t.Fatalf("turn %s: %v", run.GetID(), err)
+	}
+	return r
+}
+
+// history reads a turn's history.
+func (l *live) history(run client.WorkflowRun) *history.History {
+	l.t.Helper()
+	h := &history.History{}
+	iter := l.client.GetWorkflowHistory(l.t.Context(), run.GetID(), run.GetRunID(), false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for iter.HasNext() {
+		e, err := iter.Next()
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		h.Events = append(h.Events, e)
+	}
+	return h
+}

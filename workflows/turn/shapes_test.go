@@ -1,0 +1,187 @@
+package turn_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn"
+	"github.com/windlass-dev/windlass/workflows/turn/turntest"
+)
+
+const histories = "testdata/histories"
+
+// TestHistoriesReplay: a changed workflow must be able to go on with the turns of its predecessors. A history that is here stays;
+// a new shape adds one.
+func TestHistoriesReplay(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(histories, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no histories found: %v", err)
+	}
+	for _, name := range files {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			replayer := worker.NewWorkflowReplayer()
+			replayer.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
+			if err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, name); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestShapes runs one turn of each shape on a real server, and keeps their histories with -update.
+func TestShapes(t *testing.T) {
+	l := newLive(t, turntest.New(t, turntest.Tool("x__echo")))
+	rejected := fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the key is wrong")
+	withTools := &sessionsv1.Agent{Tools: []string{"*"}}
+	for _, row := range []struct {
+		name  string
+		agent *sessionsv1.Agent
+		model turntest.Generate
+		while func(run client.WorkflowRun, asked <-chan struct{})
+		want  contract.TurnResult
+	}{
+		{
+			name: "answer", agent: &sessionsv1.Agent{}, model: turntest.Say("good ", "morning"),
+			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 1},
+		},
+		{
+			name: "tools", agent: withTools, model: turntest.CallTools("x__echo", 3, 1),
+			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 3, ToolCalls: 4},
+		},
+		{
+			name: "max_steps", agent: &sessionsv1.Agent{Tools: []string{"*"}, Limits: &sessionsv1.Limits{MaxSteps: 1}},
+			model: turntest.CallTools("x__echo", 1), want: contract.TurnResult{Status: "completed", StopReason: "max_steps", ModelCalls: 1},
+		},
+		{
+			name: "cancelled", agent: &sessionsv1.Agent{}, while: l.cancel,
+			want: contract.TurnResult{Status: "cancelled", StopReason: "cancelled", ModelCalls: 1},
+		},
+		{
+			name: "cancelled-in-temporal", agent: &sessionsv1.Agent{}, while: l.cancelWorkflow,
+			want: contract.TurnResult{Status: "cancelled", StopReason: "cancelled", ModelCalls: 1},
+		},
+		{
+			name: "failed", agent: &sessionsv1.Agent{},
+			model: func(*inferencev1.GenerateRequest, grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
+				return rejected
+			},
+			want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "model_rejected", ModelCalls: 1},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			asked := make(chan struct{}, 1)
+			if row.model == nil {
+				row.model = hang(asked)
+			}
+			l.Model(row.model)
+			run := l.begin("trn_"+row.name, row.agent)
+			if row.while != nil {
+				row.while(run, asked)
+			}
+			if got := l.end(run); got != row.want {
+				t.Errorf("result = %+v, want %+v", got, row.want)
+			}
+			h := l.history(run)
+			if *update {
+				write(t, row.name, h)
+			}
+		})
+	}
+}
+
+// hang is a model that says something, tells so, and waits for its caller to go away.
+func hang(asked chan<- struct{}) turntest.Generate {
+	return func(_ *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
+		if err := stream.Send(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_TextDelta{TextDelta: "so far"}}); err != nil {
+			return err
+		}
+		asked <- struct{}{}
+		<-stream.Context().Done()
+		return stream.Context().Err()
+	}
+}
+
+// cancel does what the sessions service does: the journal first, then the signal.
+func (l *live) cancel(run client.WorkflowRun, asked <-chan struct{}) {
+	<-asked
+	l.Journal.Cancel(run.GetID())
+	if err := l.client.SignalWorkflow(l.t.Context(), run.GetID(), "", contract.SignalCancel, contract.Cancel{Reason: "test"}); err != nil {
+		l.t.Error(err)
+	}
+}
+
+// cancelWorkflow is what the button in the Temporal UI does.
+func (l *live) cancelWorkflow(run client.WorkflowRun, asked <-chan struct{}) {
+	<-asked
+	if err := l.client.CancelWorkflow(l.t.Context(), run.GetID(), ""); err != nil {
+		l.t.Error(err)
+	}
+}
+
+func write(t *testing.T, name string, h *history.History) {
+	t.Helper()
+	raw, err := protojson.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host, err := os.Hostname(); err == nil { // it is in the names of sticky queues
+		raw = bytes.ReplaceAll(raw, []byte(`"`+host+`:`), []byte(`"host:`))
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, raw, "", " "); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(histories, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(histories, name+".json"), append(text.Bytes(), '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTurnIsReadableInTemporal checks what a person sees: summaries of the steps, the turn's details, its search attributes.
+func TestTurnIsReadableInTemporal(t *testing.T) {
+	l := newLive(t, turntest.New(t, turntest.Tool("x__echo")))
+	l.Model(turntest.CallTools("x__echo", 1))
+	run := l.begin("trn_readable", &sessionsv1.Agent{Tools: []string{"*"}})
+	l.end(run)
+	var summaries []string
+	for _, e := range l.history(run).GetEvents() {
+		if s := e.GetUserMetadata().GetSummary(); s != nil {
+			summaries = append(summaries, string(s.GetData()))
+		}
+	}
+	for _, want := range []string{`"helper: hello"`, `"begin"`, `"infer #1"`, `"tool x__echo"`, `"infer #2"`, `"finish"`} {
+		if !slices.Contains(summaries, want) {
+			t.Errorf("no summary %s in %v", want, summaries)
+		}
+	}
+	d, err := l.client.DescribeWorkflowExecution(t.Context(), run.GetID(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	attributes := d.GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields()
+	for name, want := range map[string]string{
+		contract.AttributeStatus: `"completed"`, contract.AttributeAgent: `"helper"`, contract.AttributeSession: `"ses_1"`, contract.AttributeTenant: `"default"`,
+	} {
+		if got := string(attributes[name].GetData()); got != want {
+			t.Errorf("%s = %s, want %s", name, got, want)
+		}
+	}
+}
