@@ -11,20 +11,26 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
+// maxShown is how many steps the current details list.
+const maxShown = 50
+
 // describe shows the steps so far as the workflow's current details in the Temporal UI. It costs no history.
 func (w *walk) describe() {
-	var text strings.Builder
-	fmt.Fprintf(&text, "Turn `%s` of session `%s`, agent `%s`\n\n", w.in.TurnID, w.in.SessionID, w.in.AgentID)
-	for i, o := range w.outcomes {
-		fmt.Fprintf(&text, "%d. %s → %s\n", i+1, o.GetKey(), summary(o))
+	text := fmt.Sprintf("Turn `%s` of session `%s`, agent `%s`\n\n", w.in.TurnID, w.in.SessionID, w.in.AgentID)
+	first := max(0, len(w.outcomes)-maxShown)
+	if first > 0 {
+		text += fmt.Sprintf("(%d earlier steps)\n\n", first)
+	}
+	for i, o := range w.outcomes[first:] {
+		text += fmt.Sprintf("%d. %s → %s\n", first+i+1, o.GetKey(), summary(o))
 	}
 	for _, key := range workflow.DeterministicKeys(w.running) {
-		fmt.Fprintf(&text, "- %s …\n", key)
+		text += fmt.Sprintf("- %s …\n", key)
 	}
 	if w.cancelled {
-		text.WriteString("\nCancel requested.\n")
+		text += "\nCancel requested.\n"
 	}
-	workflow.SetCurrentDetails(w.ctx, text.String())
+	workflow.SetCurrentDetails(w.ctx, text)
 }
 
 // summary tells a step's outcome in a few words, without content.

@@ -53,7 +53,7 @@ func (t record) answered() *turnv1.Ending {
 }
 
 func (t record) cancelled() bool {
-	for _, o := range t.byKey {
+	for _, o := range t.all {
 		if o.GetCancelled() {
 			return true
 		}
@@ -66,7 +66,7 @@ func (t record) deadlinePassed(s State) bool {
 	if deadline := t.surface().GetDeadlineMicros(); deadline > 0 && s.Now.UnixMicro() >= deadline {
 		return true
 	}
-	for _, o := range t.byKey {
+	for _, o := range t.all {
 		if o.GetError().GetCode() == CodeDeadline {
 			return true
 		}

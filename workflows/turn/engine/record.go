@@ -20,13 +20,14 @@ func ToolKey(n, m int) string { return fmt.Sprintf("tool-%d.%d", n, m) }
 
 // record is what is known of a turn, by place.
 type record struct {
+	all           []*turnv1.StepOutcome
 	begin, finish *turnv1.StepOutcome
 	infers        []*turnv1.StepOutcome
 	byKey         map[string]*turnv1.StepOutcome
 }
 
 func read(outcomes []*turnv1.StepOutcome) record {
-	t := record{byKey: make(map[string]*turnv1.StepOutcome, len(outcomes))}
+	t := record{all: outcomes, byKey: make(map[string]*turnv1.StepOutcome, len(outcomes))}
 	for _, o := range outcomes {
 		t.byKey[o.GetKey()] = o
 	}
