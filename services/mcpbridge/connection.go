@@ -44,6 +44,9 @@ type connection struct {
 	done chan struct{} // closed when the connection is lost or closed
 	bg   sync.WaitGroup
 
+	drained   chan struct{} // closed when the wire may be closed
+	drainOnce sync.Once
+
 	nextID   atomic.Int64
 	tokens   string // prefix of this connection's progress tokens
 	progress routes
@@ -64,6 +67,7 @@ type opener struct {
 	log         *slog.Logger
 	commandPath []string
 	probe       time.Duration
+	background  func(func()) bool
 }
 
 // open connects and shakes hands. ctx bounds only that. known is the era the server had last time.
@@ -82,7 +86,7 @@ func (o *opener) open(ctx context.Context, sp *spec, known era, changed func()) 
 
 func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func()) (*connection, error) {
 	c := &connection{
-		spec: sp, log: o.log, changed: changed, done: make(chan struct{}), used: time.Now(),
+		spec: sp, log: o.log, changed: changed, done: make(chan struct{}), drained: make(chan struct{}), used: time.Now(),
 		tokens: fmt.Sprintf("wl-%x-", rand.Uint64()),
 	}
 	c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -117,14 +121,31 @@ func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func(
 	if w, ok := c.wire.(*stdioWire); ok {
 		err = w.explain(err)
 	}
-	c.close()
+	// A stubborn process takes its time to end; the error does not wait for it.
+	if !o.background(c.close) {
+		c.close()
+	}
 	return nil, err
 }
 
-// lose ends the connection because of err; the first reason counts.
-func (c *connection) lose(err error) { c.finish(err) }
+// lose ends the connection because of err, and with it its calls; the first reason counts.
+func (c *connection) lose(err error) {
+	c.finish(err)
+	c.drain()
+}
 
-// finish marks the end and closes the wire in the background.
+// fade ends the connection because of err for new calls only: over HTTP those that run have sockets of their own.
+func (c *connection) fade(err error) {
+	c.finish(err)
+	c.mu.Lock()
+	idle := c.calls == 0
+	c.mu.Unlock()
+	if idle {
+		c.drain()
+	}
+}
+
+// finish marks the end. The wire is closed in the background, once it is drained.
 func (c *connection) finish(cause error) {
 	c.mu.Lock()
 	if c.over {
@@ -137,12 +158,16 @@ func (c *connection) finish(cause error) {
 	close(c.done)
 	go func() {
 		defer c.bg.Done()
+		<-c.drained
 		c.end()
 		if err := c.wire.Close(); err != nil {
 			c.log.DebugContext(context.Background(), "tool server was closed with an error", "server_id", c.spec.id, "error", c.describe(err))
 		}
 	}()
 }
+
+// drain lets the wire be closed.
+func (c *connection) drain() { c.drainOnce.Do(func() { close(c.drained) }) }
 
 // background runs f as a part of the connection; not at all when that is over.
 func (c *connection) background(f func()) {
@@ -156,6 +181,7 @@ func (c *connection) background(f func()) {
 // close ends the connection and waits until nothing of it is left.
 func (c *connection) close() {
 	c.finish(nil)
+	c.drain()
 	c.bg.Wait()
 }
 
@@ -189,10 +215,10 @@ func (c *connection) finished() {
 	c.mu.Lock()
 	c.calls--
 	c.used = time.Now()
-	last := c.retired && c.calls == 0
+	last := (c.retired || c.over) && c.calls == 0
 	c.mu.Unlock()
 	if last {
-		c.finish(nil)
+		c.fade(nil)
 	}
 }
 
@@ -203,7 +229,7 @@ func (c *connection) retire() {
 	idle := c.calls == 0
 	c.mu.Unlock()
 	if idle {
-		c.finish(nil)
+		c.fade(nil)
 	}
 }
 

@@ -123,13 +123,13 @@ func (c *connection) standingStream(status int, err error) {
 	switch {
 	case err != nil:
 		c.stream.settle()
-		c.lose(err)
+		c.fade(err)
 	case status == 200:
 		if c.stream.opened() {
 			c.changed()
 		}
 	case status >= 400 && status < 500 && c.stream.wasOpen(): // 404, or what else servers say to an unknown session
-		c.lose(errSessionGone)
+		c.fade(errSessionGone)
 	default:
 		c.stream.settle()
 	}
@@ -170,7 +170,7 @@ func (c *connection) listen() {
 				return
 			case err != nil && asSendError(err).fate != unknownFate:
 				c.stream.settle()
-				c.lose(fmt.Errorf("the stream of changes ended: %w", err))
+				c.fade(fmt.Errorf("the stream of changes ended: %w", err))
 				return
 			}
 			if time.Since(begin) > time.Minute {

@@ -30,6 +30,7 @@ type pool struct {
 func newPool(cfg Config, log *slog.Logger, o *opener) *pool {
 	p := &pool{cfg: cfg, log: log, hub: newHub(), opener: o, upstreams: map[string]*upstream{}}
 	p.life, p.end = context.WithCancel(context.Background())
+	o.background = p.background
 	return p
 }
 

@@ -140,6 +140,7 @@ func TestARunningCallOfALostServerHasAnUnknownOutcome(t *testing.T) {
 	for _, era := range []string{"legacy", "modern", "sse", "stdio"} {
 		t.Run(era, func(t *testing.T) {
 			tools := newToolServer()
+			t.Cleanup(func() { close(tools.quit) })
 			h := map[string]http.Handler{"legacy": tools.legacy(), "modern": tools.modern(), "sse": tools.sse(), "stdio": nil}[era]
 			var s *mcpbridgev1.Server
 			var kill func()

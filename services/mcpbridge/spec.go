@@ -70,7 +70,9 @@ func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
 			r.refuse("server.headers["+name+"]", "this header is the protocol's own")
 			continue
 		}
-		r.hide(value)
+		if len(value) >= 8 { // shorter ones are words, and would riddle every text
+			r.hide(value)
+		}
 		sp.headers[canonical] = value
 	}
 	if len(r.wrong) > 0 {

@@ -24,12 +24,13 @@ import (
 type toolServer struct {
 	*server.MCPServer
 	started, cancelled chan struct{} // of the tool "wait"
+	quit               chan struct{} // ends it, where the transport forgets to
 }
 
 func newToolServer() *toolServer {
 	s := &toolServer{
 		MCPServer: server.NewMCPServer("test", "7.1", server.WithToolCapabilities(true), server.WithInstructions("be kind"), server.WithPaginationLimit(4)),
-		started:   make(chan struct{}, 100), cancelled: make(chan struct{}, 100),
+		started:   make(chan struct{}, 100), cancelled: make(chan struct{}, 100), quit: make(chan struct{}),
 	}
 	s.AddTool(mcp.NewTool("echo", mcp.WithString("text"), mcp.WithReadOnlyHintAnnotation(true)), echo)
 	s.AddTool(mcp.NewToolWithRawSchema("strict", "keeps its schema", json.RawMessage(
@@ -109,6 +110,8 @@ func (s *toolServer) wait(ctx context.Context, r mcp.CallToolRequest) (*mcp.Call
 	case <-ctx.Done():
 		s.note(s.cancelled, r.GetString("file", ""), "cancelled")
 		return nil, ctx.Err()
+	case <-s.quit:
+		return nil, errors.New("the test is over")
 	case <-time.After(time.Minute):
 		return mcp.NewToolResultText("done"), nil
 	}

@@ -63,6 +63,14 @@ func (u *upstream) connection(ctx context.Context) (*connection, error) {
 	case <-d.done:
 		return d.conn, d.err
 	case <-ctx.Done():
+	}
+	// Often the attempt's own time is up at the same moment, and it knows more about why.
+	timer := time.NewTimer(100 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-d.done:
+		return d.conn, d.err
+	case <-timer.C:
 		return nil, &sendError{fate: notSent, cause: ctx.Err()}
 	}
 }
@@ -141,21 +149,32 @@ func (u *upstream) crashed(begin time.Time) {
 	}
 }
 
-// guard waits for the end of a connection.
+// guard waits for the end of a connection, and cleans up.
 func (u *upstream) guard(c *connection, begin time.Time) {
 	select {
 	case <-c.done:
+		if u.mourn(c, begin) {
+			u.pool.background(u.reconnect)
+		}
+		select {
+		case <-c.drained:
+		case <-u.pool.life.Done():
+		}
 	case <-u.pool.life.Done():
 	}
 	c.close()
+}
+
+// mourn takes note of a connection that ended. It tells whether the caller has to see to it that reconnect runs.
+func (u *upstream) mourn(c *connection, begin time.Time) bool {
 	cause := c.lost()
 	u.mu.Lock()
+	defer u.mu.Unlock()
 	if u.conn == c {
 		u.conn = nil
 	}
 	if cause == nil || u.retired {
-		u.mu.Unlock()
-		return
+		return false
 	}
 	if c.modern() {
 		u.era = unknownEra // asking again is cheap, and it may be another server by now
@@ -163,12 +182,8 @@ func (u *upstream) guard(c *connection, begin time.Time) {
 	detail := c.describe(cause)
 	u.crashed(begin)
 	u.pool.hub.publish(event{server: u.spec.id, kind: lost, detail: detail})
-	reconnect := u.startReconnect()
-	u.mu.Unlock()
 	u.pool.log.WarnContext(u.pool.life, "tool server lost", "server_id", u.spec.id, "server", u.spec.name, "error", detail)
-	if reconnect {
-		u.reconnect()
-	}
+	return u.startReconnect()
 }
 
 // startReconnect tells whether the caller, who holds mu, has to see to it that reconnect runs.
