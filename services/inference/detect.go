@@ -2,23 +2,166 @@ package inference
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/anthropic"
+	"github.com/windlass-dev/windlass/services/inference/provider/openai"
 	"github.com/windlass-dev/windlass/services/inference/provider/scripted"
 )
 
-// detect makes the providers that are configured, in order of preference.
-func detect(_ context.Context, cfg Config, _ Deps) ([]*source, error) {
-	var found []*source
+// What is known of a local Ollama.
+const (
+	ollama        = "ollama"
+	ollamaPort    = "11434"
+	ollamaTimeout = 300 * time.Millisecond
+)
+
+// detect makes the providers that are configured, then those that are found, in order of preference. A configured provider
+// takes the place of a found one with the same name.
+func detect(ctx context.Context, cfg Config, deps Deps) ([]*source, error) {
+	d := &detector{cfg: cfg, deps: deps}
 	for i, p := range cfg.Providers {
-		if p.Kind != Scripted {
-			return nil, fmt.Errorf("providers[%d]: kind %q is not built in yet", i, p.Kind)
+		if err := d.add(p, fmt.Sprintf("inference.providers[%d].api_key", i)); err != nil {
+			return nil, fmt.Errorf("providers[%d]: %w", i, err)
 		}
-		impl, err := scripted.New()
-		if err != nil {
+	}
+	if !cfg.Detect {
+		return d.found, nil
+	}
+	for _, env := range []struct{ name, kind, model string }{
+		{"OPENAI", OpenAI, openai.DefaultModel}, {"ANTHROPIC", Anthropic, anthropic.DefaultModel},
+	} {
+		key := deps.Getenv(env.name + "_API_KEY")
+		if key == "" || d.has(env.kind) {
+			continue
+		}
+		model := deps.Getenv(env.name + "_MODEL")
+		if model == "" {
+			model = env.model
+		}
+		p := ProviderConfig{
+			Name: env.kind, Kind: env.kind, BaseURL: deps.Getenv(env.name + "_BASE_URL"), APIKey: secret.New(key), Models: []string{model},
+		}
+		if err := p.validate(); err != nil {
+			return nil, fmt.Errorf("%s_BASE_URL: %w", env.name, err)
+		}
+		if err := d.add(p, env.name+"_API_KEY"); err != nil {
 			return nil, err
 		}
-		found = append(found, &source{name: p.Name, kind: p.Kind, models: []string{scripted.ModelName}, Provider: impl})
 	}
-	return found, nil
+	return d.found, d.ollama(ctx)
+}
+
+// detector gathers providers.
+type detector struct {
+	cfg   Config
+	deps  Deps
+	found []*source
+}
+
+func (d *detector) has(name string) bool {
+	return slices.ContainsFunc(d.found, func(s *source) bool { return s.name == name })
+}
+
+// add makes a provider. keyFrom says where its key is configured, for its errors.
+func (d *detector) add(p ProviderConfig, keyFrom string) error {
+	s := &source{name: p.Name, kind: p.Kind, models: p.Models}
+	id := provider.Identity{Name: p.Name, KeyFrom: keyFrom}
+	client := d.deps.Egress.Client(egress.Options{MaxResponseBytes: int64(d.cfg.MaxResponse)})
+	var err error
+	switch p.Kind {
+	case OpenAI:
+		if p.BaseURL == "" && len(p.Models) == 0 {
+			s.models = []string{openai.DefaultModel}
+		}
+		s.Provider, err = openai.New(openai.Config{Identity: id, BaseURL: p.BaseURL, APIKey: p.APIKey, Headers: p.Headers, HTTP: client})
+	case Anthropic:
+		if p.BaseURL == "" && len(p.Models) == 0 {
+			s.models = []string{anthropic.DefaultModel}
+		}
+		s.Provider, err = anthropic.New(anthropic.Config{Identity: id, BaseURL: p.BaseURL, APIKey: p.APIKey, Headers: p.Headers, HTTP: client})
+	default:
+		s.models = []string{scripted.ModelName}
+		s.Provider, err = scripted.New()
+	}
+	if err != nil {
+		return err
+	}
+	d.found = append(d.found, s)
+	return nil
+}
+
+// ollama looks for an Ollama on this machine, or where OLLAMA_HOST points, that has a model. It is taken unseen when the
+// default model is one of its.
+func (d *detector) ollama(ctx context.Context) error {
+	if d.has(ollama) {
+		return nil
+	}
+	base := ollamaAddress(d.deps.Getenv("OLLAMA_HOST"))
+	models := d.ollamaModels(ctx, base)
+	if len(models) == 0 && !strings.HasPrefix(d.cfg.DefaultModel, ollama+"/") {
+		return nil
+	}
+	p := ProviderConfig{Name: ollama, Kind: OpenAI, BaseURL: base + "/v1", Models: models}
+	if err := p.validate(); err != nil {
+		return fmt.Errorf("OLLAMA_HOST: %w", err)
+	}
+	return d.add(p, "OLLAMA_HOST")
+}
+
+// ollamaAddress reads OLLAMA_HOST as Ollama does: a host, a host and port, or a URL; an address to listen on is one of ours.
+func ollamaAddress(host string) string {
+	scheme := "http"
+	if before, after, ok := strings.Cut(host, "://"); ok {
+		scheme, host = before, after
+	}
+	host = strings.TrimRight(host, "/")
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		name, port = strings.Trim(host, "[]"), ollamaPort
+	}
+	if name == "" || name == "0.0.0.0" || name == "::" {
+		name = "127.0.0.1"
+	}
+	return (&url.URL{Scheme: scheme, Host: net.JoinHostPort(name, port)}).String()
+}
+
+// ollamaModels gives the names of its models, none when there is no Ollama.
+func (d *detector) ollamaModels(ctx context.Context, base string) []string {
+	ctx, cancel := context.WithTimeout(ctx, ollamaTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/tags", nil)
+	if err != nil {
+		return nil
+	}
+	resp, err := d.deps.Egress.Client(egress.Options{MaxResponseBytes: 1 << 20}).Do(req)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
+	var listed struct {
+		Models []struct {
+			Name string `json:"name"`
+		} `json:"models"`
+	}
+	if resp.StatusCode != http.StatusOK || json.NewDecoder(resp.Body).Decode(&listed) != nil {
+		return nil
+	}
+	var names []string
+	for _, m := range listed.Models {
+		if m.Name != "" {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }

@@ -1,0 +1,140 @@
+// Package anthropic asks models over the messages API of Anthropic.
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/services/inference/provider"
+)
+
+// DefaultModel is used when only a key is known.
+const DefaultModel = "claude-sonnet-5-5"
+
+// defaultMaxTokens is sent when the caller sets no limit: the API wants one.
+const defaultMaxTokens = 8192
+
+// Config is one provider; Identity and HTTP are required.
+type Config struct {
+	// Identity is for errors. Its secrets are added to.
+	provider.Identity
+	// BaseURL is the API's address without /v1; empty means Anthropic's own.
+	BaseURL string
+	// APIKey is sent as x-api-key; zero sends none.
+	APIKey secret.Value
+	// Headers are sent with each request.
+	Headers map[string]secret.Value
+	// HTTP is the way out, without a timeout of its own.
+	HTTP *http.Client
+}
+
+// Provider implements provider.Provider.
+type Provider struct {
+	id     provider.Identity
+	client sdk.Client
+}
+
+// New makes a provider. It reads no environment and does not connect.
+func New(cfg Config) (*Provider, error) {
+	if cfg.HTTP == nil || cfg.Name == "" {
+		return nil, errors.New("anthropic needs Name and HTTP")
+	}
+	opts := []option.RequestOption{
+		option.WithoutEnvironmentDefaults(), option.WithHTTPClient(cfg.HTTP), option.WithMaxRetries(0),
+		option.WithTracerProvider(noop.NewTracerProvider()), // the service makes the span of a call
+	}
+	if cfg.BaseURL != "" {
+		opts = append(opts, option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1")+"/"))
+	}
+	id := cfg.Identity
+	if !cfg.APIKey.IsZero() {
+		opts = append(opts, option.WithAPIKey(cfg.APIKey.Reveal()))
+		id.Secrets = append(id.Secrets, cfg.APIKey)
+	}
+	for name, value := range cfg.Headers {
+		opts = append(opts, option.WithHeader(name, value.Reveal()))
+		id.Secrets = append(id.Secrets, value)
+	}
+	return &Provider{id: id, client: sdk.NewClient(opts...)}, nil
+}
+
+// Generate implements provider.Provider.
+func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func(provider.Delta) error) (provider.Finished, error) {
+	params, err := params(req)
+	if err != nil {
+		return provider.Finished{}, err
+	}
+	var resp *http.Response
+	err = p.client.Post(ctx, "v1/messages", params, &resp,
+		option.WithJSONSet("stream", true), option.WithHeader("Accept", "text/event-stream"))
+	if err != nil {
+		return provider.Finished{}, p.failed(ctx, req.Model, err)
+	}
+	s := &stream{provider: p, model: req.Model, emit: emit, blocks: map[int]*block{}}
+	if err := p.id.Events(ctx, resp, failureOf, req.Model, s.event); err != nil {
+		if s.reason == "" || fault.As(err) == nil {
+			return provider.Finished{}, err
+		}
+		// The answer is whole: what went wrong behind its end does not matter.
+	}
+	return s.finish()
+}
+
+// Models implements provider.Provider.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	var listed struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	var resp *http.Response
+	if err := p.client.Get(ctx, "v1/models?limit=1000", nil, &resp); err != nil {
+		return nil, p.failed(ctx, "", err)
+	}
+	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
+	if err := json.NewDecoder(resp.Body).Decode(&listed); err != nil {
+		return nil, provider.Broken("the model list of %s cannot be read", p.id.Name).Cause(err)
+	}
+	names := make([]string, 0, len(listed.Data))
+	for _, m := range listed.Data {
+		if m.ID != "" {
+			names = append(names, m.ID)
+		}
+	}
+	return names, nil
+}
+
+// failed maps what the SDK gives back instead of a response.
+func (p *Provider) failed(ctx context.Context, model string, err error) error {
+	var api *sdk.Error
+	if !errors.As(err, &api) {
+		return p.id.Transport(ctx, err)
+	}
+	f, _ := failureOf([]byte(api.RawJSON()))
+	f.Status, f.RetryAfter = api.StatusCode, provider.RetryAfter(api.Response.Header, time.Now())
+	return p.id.Fault(model, f)
+}
+
+// failureOf reads {"type": "error", "error": {"type": …, "message": …}}.
+func failureOf(body []byte) (provider.Failure, bool) {
+	var outer struct {
+		Error *struct {
+			Type    string `json:"type"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &outer) != nil || outer.Error == nil {
+		return provider.Failure{}, false
+	}
+	return provider.Failure{Kind: outer.Error.Type, Message: outer.Error.Message}, true
+}

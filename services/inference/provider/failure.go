@@ -1,0 +1,183 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/secret"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+// Bounds of what a provider tells us.
+const (
+	maxMessage    = 500 // characters of its error text that we repeat
+	maxRetryAfter = time.Hour
+)
+
+// Identity is who a provider is, for its errors.
+type Identity struct {
+	// Name is the provider's name.
+	Name string
+	// KeyFrom says where its key is configured: "OPENAI_API_KEY", "inference.providers[0].api_key".
+	KeyFrom string
+	// Secrets are never repeated in an error.
+	Secrets []secret.Value
+}
+
+// Failure is an error as a provider tells it: over HTTP, or in the middle of a stream.
+type Failure struct {
+	// Status is the HTTP status; 0 in a stream.
+	Status int
+	// Kind is the provider's type or code of the error, several joined by spaces.
+	Kind string
+	// Message is its text.
+	Message string
+	// RetryAfter is how long it asks us to wait, 0 when it does not say.
+	RetryAfter time.Duration
+}
+
+// Fault makes the error that callers of the inference service see.
+func (id Identity) Fault(model string, f Failure) *fault.Error {
+	text := id.text(f.Message)
+	switch f.class() {
+	case classContext:
+		return rejected("the conversation is longer than %s/%s can read%s", id.Name, model, text).
+			Hint("Start a new session, or use a model with a larger context window.")
+	case classKey:
+		return rejected("%s refused the key", id.Name).Hint("Check %s.", id.KeyFrom)
+	case classPermission:
+		return rejected("%s does not let this key use %s%s", id.Name, model, text).
+			Hint("Use another model, or a key that may use it: see %s.", id.KeyFrom)
+	case classQuota:
+		return rejected("the account at %s has no credit or quota left%s", id.Name, text).
+			Hint("Pay the account or use another key: see %s.", id.KeyFrom)
+	case classMissing:
+		return rejected("%s has no model %q%s", id.Name, model, text).Hint("Check the model's name and the provider's base_url.")
+	case classRate:
+		return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "%s limits the rate of calls%s", id.Name, text).
+			Hint("Try again later.").RetryAfter(f.RetryAfter)
+	case classRequest:
+		return rejected("%s refused the request for %s%s", id.Name, model, text).Hint("Check the model, its limits and the tools' schemas.")
+	default:
+		what := "failed"
+		if f.Status != 0 {
+			what += " with HTTP status " + strconv.Itoa(f.Status)
+		}
+		return fault.Unavailable(faultv1.Reason_REASON_MODEL_UNAVAILABLE, "%s %s%s", id.Name, what, text).
+			Hint("Try again.").RetryAfter(f.RetryAfter)
+	}
+}
+
+// Transport makes the error for a call that got no good HTTP response, or lost it in the middle.
+func (id Identity) Transport(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var denied *egress.DeniedError
+	switch {
+	case errors.As(err, &denied):
+		return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_EGRESS_DENIED, "%s may not be reached: %s", id.Name, denied.Error()).
+			Hint("Allow its address in the egress configuration.")
+	case errors.Is(err, egress.ErrRedirect):
+		return rejected("%s answered with a redirect", id.Name).Hint("Write the final address in base_url.").Cause(err)
+	case errors.Is(err, egress.ErrTooLarge):
+		return Broken("%s answered more than is read", id.Name).Hint("Raise inference.max_response.").Cause(err)
+	}
+	return fault.Unavailable(faultv1.Reason_REASON_MODEL_UNAVAILABLE, "%s cannot be reached or hung up", id.Name).
+		Hint("Check that it runs at its base_url, and try again.").Cause(err)
+}
+
+// Broken says that an answer cannot be read.
+func Broken(format string, args ...any) *fault.Error {
+	return fault.New(codes.DataLoss, faultv1.Reason_REASON_MODEL_STREAM_BROKEN, format, args...).Hint("Try again.")
+}
+
+func rejected(format string, args ...any) *fault.Error {
+	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, format, args...)
+}
+
+// text gives ": " and what the provider said, in one line, short and without our secrets; "" when it said nothing.
+func (id Identity) text(message string) string {
+	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "\uFFFD")), " ")
+	for _, s := range id.Secrets {
+		if !s.IsZero() {
+			message = strings.ReplaceAll(message, s.Reveal(), secret.Redacted)
+		}
+	}
+	if chars := []rune(message); len(chars) > maxMessage {
+		message = string(chars[:maxMessage]) + "…"
+	}
+	if message == "" {
+		return ""
+	}
+	return ": " + message
+}
+
+type class int
+
+const (
+	classServer class = iota
+	classContext
+	classKey
+	classPermission
+	classQuota
+	classMissing
+	classRate
+	classRequest
+)
+
+// class tells failures apart, by the precise name first and by the HTTP status where there is none.
+func (f Failure) class() class {
+	kind, message := strings.ToLower(f.Kind), strings.ToLower(f.Message)
+	has := func(names ...string) bool {
+		for _, name := range names {
+			if strings.Contains(kind, name) {
+				return true
+			}
+		}
+		return false
+	}
+	final := f.Status == 0 || f.Status >= 400 && f.Status < 500
+	switch {
+	case final && (has("context_length", "context_size") || strings.Contains(message, "prompt is too long") ||
+		strings.Contains(message, "maximum context length") || strings.Contains(message, "context window")):
+		return classContext
+	case final && has("insufficient_quota", "billing") || f.Status == http.StatusPaymentRequired:
+		return classQuota
+	case f.Status == http.StatusUnauthorized || final && has("authentication", "invalid_api_key"):
+		return classKey
+	case f.Status == http.StatusForbidden || final && has("permission"):
+		return classPermission
+	case f.Status == http.StatusTooManyRequests || has("rate_limit"):
+		return classRate
+	case f.Status == http.StatusNotFound || final && has("not_found"):
+		return classMissing
+	case f.Status == http.StatusRequestTimeout || f.Status == http.StatusConflict || f.Status == http.StatusTooEarly:
+		return classServer
+	case f.Status >= 400 && f.Status < 500 || f.Status == 0 && has("invalid_request", "badrequest", "bad_request", "request_too_large"):
+		return classRequest
+	default:
+		return classServer
+	}
+}
+
+// RetryAfter reads how long a response asks us to wait: milliseconds, seconds or a date. 0 when it does not say.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
+	var wait time.Duration
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		wait = time.Duration(min(ms, float64(maxRetryAfter.Milliseconds())) * float64(time.Millisecond))
+	} else if s, err := strconv.ParseFloat(h.Get("Retry-After"), 64); err == nil {
+		wait = time.Duration(min(s, maxRetryAfter.Seconds()) * float64(time.Second))
+	} else if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
+		wait = at.Sub(now)
+	}
+	return max(0, min(wait, maxRetryAfter))
+}

@@ -1,0 +1,165 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/sse"
+)
+
+// stream reads one answer.
+type stream struct {
+	provider *Provider
+	model    string
+	emit     func(provider.Delta) error
+
+	reason string
+	done   bool // the server said that it is through
+	some   bool // something was said
+	usage  *provider.Usage
+	name   string // the model that answered
+	calls  []*slot
+	begun  int // calls that were emitted
+}
+
+// slot is a tool call on its way.
+type slot struct {
+	key     *int // the server's index
+	id      string
+	tool    string
+	index   int    // ours, once begun
+	begun   bool   // its name is known and was emitted
+	pending string // arguments that came before the name
+}
+
+// ended tells whether the answer is whole.
+func (s *stream) ended() bool { return s.reason != "" || s.done && s.some }
+
+// event takes one event; io.EOF ends the reading.
+func (s *stream) event(e sse.Event) error {
+	data := bytes.TrimSpace(e.Data)
+	switch {
+	case len(data) == 0:
+		return s.emit(provider.Delta{})
+	case bytes.HasPrefix(data, []byte("[DONE]")):
+		s.done = true
+		return io.EOF
+	}
+	if f, ok := failureOf(data); ok {
+		return s.provider.id.Fault(s.model, f)
+	}
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return provider.Broken("the answer of %s holds something that is no chunk of a completion", s.provider.id.Name).Cause(err)
+	}
+	if c.Model != "" {
+		s.name = c.Model
+	}
+	if u := c.Usage.domain(); u != nil {
+		s.usage = u
+	}
+	for _, ch := range c.Choices {
+		if ch.Index != 0 {
+			continue
+		}
+		if err := s.choice(ch); err != nil {
+			return err
+		}
+	}
+	return s.emit(provider.Delta{})
+}
+
+func (s *stream) choice(ch choice) error {
+	for _, d := range []provider.Delta{
+		{Reasoning: ch.Delta.thoughts()}, {Text: text(ch.Delta.Content)}, {Text: text(ch.Delta.Refusal)},
+	} {
+		if d.Text == "" && d.Reasoning == "" {
+			continue
+		}
+		s.some = true
+		if err := s.emit(d); err != nil {
+			return err
+		}
+	}
+	for _, tc := range ch.Delta.ToolCalls {
+		if err := s.call(tc); err != nil {
+			return err
+		}
+	}
+	switch r := reason(ch.FinishReason); r {
+	case "":
+	case "error":
+		return s.provider.id.Fault(s.model, provider.Failure{Message: "it gave up in the middle of its answer"})
+	default:
+		s.reason = r
+	}
+	return nil
+}
+
+// call takes more of a tool call and emits it as soon as its name is known.
+func (s *stream) call(tc toolCall) error {
+	c := s.slot(tc)
+	if c.id == "" {
+		c.id = tc.ID
+	}
+	if c.tool == "" {
+		c.tool = tc.Function.Name
+	}
+	c.pending += tc.arguments()
+	if c.tool == "" {
+		return nil
+	}
+	d := &provider.CallDelta{Index: c.index, Arguments: c.pending}
+	if !c.begun {
+		c.begun, c.index = true, s.begun
+		d.Index, d.ID, d.Tool = c.index, c.id, c.tool
+		s.begun++
+	} else if c.pending == "" {
+		return nil
+	}
+	c.pending, s.some = "", true
+	return s.emit(provider.Delta{Call: d})
+}
+
+// slot finds the call that a piece belongs to. The index decides, unless a new id and name come under the index of another
+// call (some servers number all calls 0). Without an index the id decides, then the name: a named piece is a new call.
+func (s *stream) slot(tc toolCall) *slot {
+	var found *slot
+	for _, c := range s.calls {
+		switch {
+		case tc.Index != nil && c.key != nil && *c.key == *tc.Index:
+			found = c
+		case tc.Index == nil && tc.ID != "" && c.id == tc.ID:
+			found = c
+		}
+	}
+	other := found != nil && tc.ID != "" && tc.Function.Name != "" && found.id != "" && found.id != tc.ID
+	if found != nil && !other {
+		return found
+	}
+	if last := len(s.calls) - 1; last >= 0 && tc.Index == nil && tc.ID == "" && tc.Function.Name == "" {
+		return s.calls[last]
+	}
+	c := &slot{key: tc.Index}
+	s.calls = append(s.calls, c)
+	return c
+}
+
+// finish gives the end, or says that the stream stopped before it.
+func (s *stream) finish() (provider.Finished, error) {
+	for _, c := range s.calls {
+		if !c.begun {
+			return provider.Finished{}, provider.Broken("%s asked for a tool without naming it", s.provider.id.Name)
+		}
+	}
+	if !s.ended() {
+		return provider.Finished{}, provider.Broken("the answer of %s stopped before its end", s.provider.id.Name)
+	}
+	reason := s.reason
+	if reason == "" {
+		reason = provider.Stop
+	}
+	return provider.Finished{Reason: reason, Model: s.name, Usage: s.usage}, nil
+}

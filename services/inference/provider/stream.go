@@ -1,0 +1,58 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/inference/provider/sse"
+)
+
+// maxErrorBody is how much is read of a body that is no stream.
+const maxErrorBody = 64 << 10
+
+// Events reads a response's events and calls each for them, comments included (an event without data). It closes the body.
+// It returns each's error as it is; io.EOF from each ends the reading without an error. failure reads the failure that a
+// body of another type may hold.
+func (id Identity) Events(ctx context.Context, resp *http.Response, failure func(body []byte) (Failure, bool), model string, each func(sse.Event) error) error {
+	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media != "text/event-stream" && media != "" {
+		body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+		if f, ok := failure(body); ok && err == nil {
+			return id.Fault(model, f)
+		}
+		return Broken("%s answered %s instead of a stream of events", id.Name, media).
+			Hint("Check that base_url is the address of the API (most end in /v1), and try again.")
+	}
+	events := sse.NewReader(resp.Body)
+	for {
+		e, err := events.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, sse.ErrTooLong), errors.Is(err, sse.ErrEncoding):
+			return Broken("the answer of %s cannot be read: %v", id.Name, err)
+		case err != nil:
+			return id.cut(ctx, err)
+		}
+		if err := each(e); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// cut makes the error for a connection that was lost in the middle of an answer.
+func (id Identity) cut(ctx context.Context, err error) error {
+	lost := id.Transport(ctx, err)
+	if fault.Is(lost, faultv1.Reason_REASON_MODEL_UNAVAILABLE) {
+		return Broken("%s hung up in the middle of its answer", id.Name).Cause(err)
+	}
+	return lost
+}
