@@ -42,6 +42,9 @@ func (v Validator) Validate(object map[string]any) []Fault {
 	}
 	w := walk{printer: message.NewPrinter(language.English)}
 	w.visit(bad)
+	if w.loop {
+		return nil // the schema refers to itself without end: its fault, not the arguments'
+	}
 	slices.SortStableFunc(w.faults, func(a, b Fault) int {
 		return strings.Compare(a.Pointer+"\x00"+a.Message, b.Pointer+"\x00"+b.Message)
 	})
@@ -52,6 +55,7 @@ func (v Validator) Validate(object map[string]any) []Fault {
 type walk struct {
 	printer *message.Printer
 	faults  []Fault
+	loop    bool
 }
 
 // visit collects the leaves of the tree of errors: the branches only say that something below is wrong.
@@ -63,6 +67,8 @@ func (w *walk) visit(e *jsonschema.ValidationError) {
 		return
 	}
 	switch k := e.ErrorKind.(type) {
+	case *kind.RefCycle:
+		w.loop = true
 	case *kind.Required:
 		for _, name := range k.Missing {
 			w.add(append(slices.Clone(e.InstanceLocation), name), "is required")

@@ -1,0 +1,196 @@
+package authz
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// policyFake answers by subject.
+type policyFake struct {
+	policyv1.PolicyServiceClient
+	mu      sync.Mutex
+	globs   map[string][]string
+	away    error
+	maxAge  int32
+	delay   time.Duration
+	asked   int
+	denials int
+}
+
+func (f *policyFake) GetPermissions(ctx context.Context, req *policyv1.GetPermissionsRequest, _ ...grpc.CallOption) (*policyv1.GetPermissionsResponse, error) {
+	f.mu.Lock()
+	f.asked++
+	delay, away := f.delay, f.away
+	resp := &policyv1.GetPermissionsResponse{Permissions: f.globs[req.GetPrincipal().GetSubject()], MaxAgeMs: f.maxAge}
+	f.mu.Unlock()
+	if delay > 0 {
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return resp, away
+}
+
+func (f *policyFake) RecordDenial(ctx context.Context, _ *policyv1.RecordDenialRequest, _ ...grpc.CallOption) (*policyv1.Decision, error) {
+	<-ctx.Done() // policy hangs
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.denials++
+	return nil, ctx.Err()
+}
+
+func (f *policyFake) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+func (f *policyFake) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
+}
+
+func allow(t *testing.T, a *Authorizer, p *policyv1.Principal, permission string) bool {
+	t.Helper()
+	ok, err := a.Allow(t.Context(), p, permission)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ok
+}
+
+func TestAnswersAreCachedForTheirAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &policyFake{globs: map[string][]string{"alice": {"a.*", "!a.b.*"}}, maxAge: 1000}
+		a := New(f, Config{})
+		for range 100 {
+			if !allow(t, a, authn.User("alice"), "a.c.d") || allow(t, a, authn.User("alice"), "a.b.c") || allow(t, a, authn.User("alice"), "x") {
+				t.Fatal("wrong answer")
+			}
+		}
+		if f.count() != 1 {
+			t.Errorf("asked %d times", f.count())
+		}
+		if allow(t, a, authn.User("alice", "admin"), "x") || f.count() != 2 {
+			t.Error("other roles are another question")
+		}
+		f.set(func() { f.globs["alice"] = nil })
+		if !allow(t, a, authn.User("alice"), "a.c.d") {
+			t.Error("the answer is not a second old")
+		}
+		time.Sleep(1001 * time.Millisecond) // the bubble's clock
+		if allow(t, a, authn.User("alice"), "a.c.d") {
+			t.Error("a revocation must hold after a second")
+		}
+	})
+}
+
+func TestStaleAnswersServeWhilePolicyIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &policyFake{globs: map[string][]string{"alice": {"a"}}, maxAge: 2000}
+		a := New(f, Config{})
+		allow(t, a, authn.User("alice"), "a")
+		f.set(func() { f.away = errors.New("away") })
+		if _, err := a.Allow(t.Context(), authn.User("bob"), "a"); fault.CodeOf(err) != "unavailable" {
+			t.Errorf("nothing is known of bob: %v", err)
+		}
+		time.Sleep(20 * time.Second)
+		before := f.count()
+		for range 50 {
+			if !allow(t, a, authn.User("alice"), "a") {
+				t.Fatal("stale answer is gone")
+			}
+		}
+		if asked := f.count() - before; asked != 1 {
+			t.Errorf("a policy that is away was asked %d times at once", asked)
+		}
+		time.Sleep(13 * time.Second) // 33 s after the answer: 2 s fresh, 30 s stale
+		if _, err := a.Allow(t.Context(), authn.User("alice"), "a"); fault.CodeOf(err) != "unavailable" {
+			t.Errorf("too old: %v", err)
+		}
+		f.set(func() { f.away = nil })
+		if !allow(t, a, authn.User("alice"), "a") {
+			t.Error("policy is back")
+		}
+	})
+}
+
+func TestOneQuestionForManyCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &policyFake{globs: map[string][]string{"alice": {"a"}}, delay: time.Second}
+		a := New(f, Config{})
+		impatient, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		var all sync.WaitGroup
+		all.Go(func() { // comes first and leaves first: the others must not suffer
+			if _, err := a.Allow(impatient, authn.User("alice"), "a"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("impatient: %v", err)
+			}
+		})
+		synctest.Wait()
+		for range 20 {
+			all.Go(func() {
+				if ok, err := a.Allow(t.Context(), authn.User("alice"), "a"); !ok || err != nil {
+					t.Errorf("%t, %v", ok, err)
+				}
+			})
+		}
+		all.Wait()
+		if f.count() != 1 {
+			t.Errorf("asked %d times", f.count())
+		}
+	})
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	a := New(&policyFake{globs: map[string][]string{}}, Config{Entries: 10})
+	for i := range 100 {
+		allow(t, a, authn.User("user-"+strconv.Itoa(i)), "a")
+	}
+	if n := a.entries.Len(); n != 10 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+func TestRecordDeniedNeverBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &policyFake{}
+		a := New(f, Config{})
+		for range 1000 {
+			a.RecordDenied(t.Context(), authn.User("eve"), "a", "/m")
+		}
+		time.Sleep(time.Minute)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.denials != denialsInFlight {
+			t.Errorf("%d refusals were on their way at once", f.denials)
+		}
+	})
+}
+
+func BenchmarkAllow(b *testing.B) {
+	a := New(&policyFake{globs: map[string][]string{"alice": {"sessions.*", "registry.tools.*"}}, maxAge: 3_600_000}, Config{})
+	p := authn.User("alice", "reader", "writer")
+	for b.Loop() {
+		if ok, err := a.Allow(b.Context(), p, "registry.tools.list"); !ok || err != nil {
+			b.Fatal(ok, err)
+		}
+	}
+}

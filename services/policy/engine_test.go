@@ -1,0 +1,103 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/policy"
+)
+
+func withRoles(p *policyv1.Principal, roles ...string) *policyv1.Principal {
+	p.Roles = roles
+	return p
+}
+
+func rules() policy.Config {
+	cfg := policy.DefaultConfig()
+	cfg.Rules = append(cfg.Rules,
+		policy.Rule{Name: "readers", Roles: []string{"read*"}, Permissions: []string{"*.list", "*.get"}, Tools: []string{"notes__*"}},
+		policy.Rule{Name: "no-delete", Subjects: []string{"*"}, Tools: []string{"*__delete*"}, Permissions: []string{"registry.sources.delete"}, Deny: true},
+		policy.Rule{Name: "alice-admin", Subjects: []string{"alice"}, Roles: []string{"admin"}, Permissions: []string{"*"}},
+	)
+	return cfg
+}
+
+func TestPermissions(t *testing.T) {
+	engine, err := policy.NewEngine(rules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name       string
+		who        *policyv1.Principal
+		permission string
+		want       bool
+	}{
+		{"the local user may do everything", authn.Local(), "sessions.turns.create", true},
+		{"a rule that denies wins over one that allows", authn.Local(), "registry.sources.delete", false},
+		{"a reader may list", authn.User("bob", "reader"), "registry.tools.list", true},
+		{"a reader may not create", authn.User("bob", "reader"), "registry.sources.create", false},
+		{"one of several roles is enough", authn.User("bob", "x", "reader"), "registry.tools.list", true},
+		{"subject and role must both fit", authn.User("alice", "reader"), "registry.sources.create", false},
+		{"subject and role that both fit", authn.User("alice", "admin"), "registry.sources.create", true},
+		{"nobody gets nothing", authn.User("nobody"), "registry.tools.list", false},
+		{"the worker runs turns", authn.Service("worker"), "sessions.execution.run", true},
+		{"the worker calls models", authn.Service("worker"), "inference.models.generate", true},
+		{"the worker creates no sources", authn.Service("worker"), "registry.sources.create", false},
+		{"the registry asks policy", authn.Service("registry"), "policy.tools.decide", true},
+		{"the registry uses the bridge", authn.Service("registry"), "mcpbridge.tools.call", true},
+		{"every server asks for permissions", authn.Service("inference"), "policy.permissions.get", true},
+		{"an unknown role gets nothing", authn.Service("stranger"), "policy.permissions.get", false},
+		{"a user that claims the worker's role is no worker", authn.User("mallory", "worker"), "sessions.execution.run", false},
+		{"a user named like a role is no worker", authn.User("worker"), "sessions.execution.run", false},
+		{"a role named like the local user is not the user", authn.Service("local"), "sessions.turns.create", false},
+		{"a role of the mesh has no roles but its own", withRoles(authn.Service("mcpbridge"), "worker"), "sessions.execution.run", false},
+		{"no kind, no leave", &policyv1.Principal{Tenant: "default", Subject: "local", Roles: []string{"local"}}, "sessions.turns.create", false},
+		{"no principal, no leave", nil, "sessions.turns.create", false},
+	} {
+		if got, err := engine.Allow(t.Context(), row.who, row.permission); err != nil || got != row.want {
+			t.Errorf("%s: %t, %v", row.name, got, err)
+		}
+	}
+}
+
+func TestTools(t *testing.T) {
+	engine, err := policy.NewEngine(rules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name, tool, rule string
+		who              *policyv1.Principal
+		want             bool
+	}{
+		{"the local user", "calculator__evaluate", "local", authn.Local(), true},
+		{"denied to all", "notes__delete_all", "no-delete", authn.Local(), false},
+		{"a reader's tools", "notes__list", "readers", authn.User("bob", "reader"), true},
+		{"not a reader's tools", "calculator__evaluate", "", authn.User("bob", "reader"), false},
+		{"permissions are no tools", "calculator__evaluate", "", authn.User("alice", "admin"), false},
+		{"the worker itself calls nothing", "notes__list", "", authn.Service("worker"), false},
+	} {
+		v := engine.Tool(row.who, row.tool)
+		if v.Allowed != row.want || v.Rule != row.rule || v.Reason == "" {
+			t.Errorf("%s: %+v", row.name, v)
+		}
+	}
+}
+
+func TestBadRulesAreRefused(t *testing.T) {
+	for want, rule := range map[string]policy.Rule{
+		"no name":          {Subjects: []string{"*"}, Tools: []string{"*"}},
+		"twice":            {Name: "local", Subjects: []string{"*"}, Tools: []string{"*"}},
+		"speaks of nobody": {Name: "x", Tools: []string{"*"}},
+		"says nothing":     {Name: "x", Roles: []string{"*"}},
+	} {
+		cfg := policy.DefaultConfig()
+		cfg.Rules = append(cfg.Rules, rule)
+		if _, err := policy.NewEngine(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,17 @@
+package store_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/windlass-dev/windlass/libs/testpg"
+	"github.com/windlass-dev/windlass/services/policy/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
+
+func TestSQLite(t *testing.T) { storetest.Run(t, "sqlite:"+filepath.Join(t.TempDir(), "policy.db")) }
+
+func TestPostgres(t *testing.T) { storetest.Run(t, testpg.URL(t)) }

@@ -1,0 +1,265 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testpg"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
+
+// world is a database, a bridge and a policy service, on which registries may live and die.
+type world struct {
+	t      testing.TB
+	db     *sqldb.DB
+	bridge *bridgeFake
+	policy *policyFake
+
+	bridgeClient mcpbridgev1.BridgeServiceClient
+	policyClient policyv1.PolicyServiceClient
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	return newWorldOn(t, "sqlite:"+filepath.Join(t.TempDir(), "registry.db"))
+}
+
+func newWorldOn(t testing.TB, url string) *world {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "registry"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &world{t: t, db: db, bridge: newBridge(), policy: &policyFake{allow: []string{"*"}}}
+	as := rpctest.WithPrincipal(authn.Service("registry"))
+	w.bridgeClient = mcpbridgev1.NewBridgeServiceClient(rpctest.ServeAs(t, "mcpbridge", func(r grpc.ServiceRegistrar) {
+		mcpbridgev1.RegisterBridgeServiceServer(r, w.bridge)
+	}, as))
+	w.policyClient = policyv1.NewPolicyServiceClient(rpctest.ServeAs(t, "policy", func(r grpc.ServiceRegistrar) {
+		policyv1.RegisterPolicyServiceServer(r, w.policy)
+	}, as))
+	return w
+}
+
+// replica is one registry with its clients.
+type replica struct {
+	*registry.Service
+	w       *world
+	sources registryv1.SourceServiceClient
+	tools   registryv1.ToolServiceClient
+	calls   registryv1.ToolExecutionServiceClient
+	stop    func() // ends Run and waits for it
+}
+
+// config is for tests: short times.
+func config() registry.Config {
+	cfg := registry.DefaultConfig()
+	cfg.LeaseTTL, cfg.DrainTimeout, cfg.SyncEvery = 200*time.Millisecond, 50*time.Millisecond, time.Hour
+	return cfg
+}
+
+// start makes a registry that runs until the test ends or stop is called.
+func (w *world) start(cfg registry.Config) *replica {
+	w.t.Helper()
+	r := w.asleep(cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	stopped := false
+	r.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Errorf("Run: %v", err)
+		}
+	}
+	w.t.Cleanup(r.stop)
+	return r
+}
+
+// asleep makes a registry that answers but does not run: it gives no sign of life, as if it had been killed.
+func (w *world) asleep(cfg registry.Config) *replica {
+	w.t.Helper()
+	s, err := registry.New(cfg, registry.Deps{DB: w.db, Policy: w.policyClient, Bridge: w.bridgeClient, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	conn := rpctest.Serve(w.t, "registry", func(r grpc.ServiceRegistrar) { s.Register(r) })
+	return &replica{
+		Service: s, w: w, sources: registryv1.NewSourceServiceClient(conn), tools: registryv1.NewToolServiceClient(conn),
+		calls: registryv1.NewToolExecutionServiceClient(conn),
+	}
+}
+
+// tool makes a tool with a schema of one required string "text"; class is "read", "idempotent" or "once".
+func tool(name, class string) *mcpbridgev1.Tool {
+	schema := `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`
+	t := &mcpbridgev1.Tool{
+		Name: name, Description: "does " + name, InputSchemaJson: []byte(schema),
+		RawJson: []byte(`{"name":"` + name + `","x-class":"` + class + `","inputSchema":` + schema + `}`),
+	}
+	yes := true
+	switch class {
+	case "read":
+		t.ReadOnlyHint = &yes
+	case "idempotent":
+		t.IdempotentHint = &yes
+	}
+	return t
+}
+
+// notes creates the source "notes" with one tool of each class.
+func (r *replica) notes() *registryv1.Source {
+	r.w.t.Helper()
+	r.w.bridge.set(func() {
+		r.w.bridge.tools["notes"] = []*mcpbridgev1.Tool{tool("read", "read"), tool("put", "idempotent"), tool("send", "once")}
+	})
+	src, err := r.sources.CreateSource(r.w.t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{
+		Name: "notes", Kind: "mcp", Url: "http://127.0.0.1:9/mcp",
+	}})
+	if err != nil {
+		r.w.t.Fatal(err)
+	}
+	if src.GetState() != "ready" {
+		r.w.t.Fatalf("source is %s: %s", src.GetState(), src.GetLastError())
+	}
+	return src
+}
+
+// pinned gives a tool's present definition.
+func (r *replica) pinned(name string) *registryv1.Tool {
+	r.w.t.Helper()
+	resp, err := r.calls.ResolveTools(r.w.t.Context(), &registryv1.ResolveToolsRequest{Globs: []string{name}, Principal: authn.Local()})
+	if err != nil || len(resp.GetTools()) != 1 {
+		r.w.t.Fatalf("resolve %s: %v, %v", name, resp, err)
+	}
+	return resp.GetTools()[0]
+}
+
+// request is a call of a turn.
+func (r *replica) request(name, key string) *registryv1.CallToolRequest {
+	r.w.t.Helper()
+	return &registryv1.CallToolRequest{
+		Principal: authn.Local(), Tool: name, DefinitionHash: r.pinned(name).GetDefinitionHash(), ArgumentsJson: `{"text":"hi"}`,
+		TurnId: "trn_1", SessionId: "ses_1", CallId: "call_1", Key: key,
+	}
+}
+
+// story is what a call told.
+type story struct {
+	decided   *registryv1.Decided
+	executing *registryv1.Executing
+	progress  []*registryv1.Progress
+	completed *registryv1.Completed
+	err       error
+}
+
+func (s story) text() string {
+	if c := s.completed.GetResult().GetContent(); len(c) > 0 {
+		return c[0].GetText()
+	}
+	return ""
+}
+
+// call runs a call to its end.
+func (r *replica) call(ctx context.Context, req *registryv1.CallToolRequest) (s story) {
+	stream, err := r.calls.CallTool(ctx, req)
+	if err != nil {
+		return story{err: err}
+	}
+	for {
+		msg, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return s
+		}
+		if err != nil {
+			s.err = err
+			return s
+		}
+		switch e := msg.GetEvent().(type) {
+		case *registryv1.CallToolResponse_Decided:
+			s.decided = e.Decided
+		case *registryv1.CallToolResponse_Executing:
+			s.executing = e.Executing
+		case *registryv1.CallToolResponse_Progress:
+			s.progress = append(s.progress, e.Progress)
+		case *registryv1.CallToolResponse_Completed:
+			s.completed = e.Completed
+		}
+	}
+}
+
+// begin starts a call and waits until it is sent; the story comes on the channel.
+func (r *replica) begin(ctx context.Context, req *registryv1.CallToolRequest) <-chan story {
+	r.w.t.Helper()
+	before := len(r.w.bridge.seen())
+	done := make(chan story, 1)
+	go func() { done <- r.call(ctx, req) }()
+	r.w.eventually("the call is sent", func() bool { return len(r.w.bridge.seen()) > before })
+	return done
+}
+
+// eventually waits for a condition that becomes true by itself.
+func (w *world) eventually(what string, ok func() bool) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			w.t.Fatalf("it never came about that %s", what)
+		}
+	}
+}
+
+// row gives the ledger's row of a key.
+func (r *replica) row(key string) *registryv1.Execution {
+	r.w.t.Helper()
+	resp, err := r.tools.ListExecutions(r.w.t.Context(), &registryv1.ListExecutionsRequest{})
+	if err != nil {
+		r.w.t.Fatal(err)
+	}
+	for _, e := range resp.GetExecutions() {
+		if e.GetKey() == key {
+			return e
+		}
+	}
+	return nil
+}
+
+func args(t testing.TB, m map[string]any) *structpb.Struct {
+	t.Helper()
+	s, err := structpb.NewStruct(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,188 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+func execution(tenant, key string) store.Execution {
+	return store.Execution{
+		Tenant: tenant, ID: "exe_" + key, Key: key, Tool: "n__a", Source: "n", DefinitionHash: "hash", TurnID: "trn_1", SessionID: "ses_1",
+		CallID: "call_1", Subject: "alice", Effect: store.Idempotent, State: store.Open, Attempts: 1, ArgumentsHash: "ab", DecisionID: "dec_1",
+		Owner: "me", Lease: begin.Add(time.Minute), CreateTime: begin,
+	}
+}
+
+func (s suite) open(t *testing.T, e store.Execution) {
+	t.Helper()
+	if err := s.Open(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// row reads a row that is there.
+func (s suite) row(t *testing.T, e store.Execution) store.Execution {
+	t.Helper()
+	got, err := s.Execution(t.Context(), e.Tenant, e.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func (s suite) ledger(t *testing.T) {
+	e := execution("led", "k")
+	if _, err := s.Execution(t.Context(), "led", "k"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("no row: %v", err)
+	}
+	s.open(t, e)
+	if got := s.row(t, e); fmt.Sprint(got) != fmt.Sprint(e) {
+		t.Errorf("row %+v, want %+v", got, e)
+	}
+	twin := e
+	twin.ID = "exe_other"
+	if err := s.Open(t.Context(), twin); !errors.Is(err, store.ErrExists) {
+		t.Errorf("the key again: %v", err)
+	}
+	if err := s.Attempt(t.Context(), e); err != nil {
+		t.Error(err)
+	}
+	if err := s.Attempt(t.Context(), e); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("the same attempt again: %v", err)
+	}
+	e.Attempts = 2
+	if err := s.Extend(t.Context(), "me", []string{e.ID, "exe_none"}, begin.Add(time.Hour)); err != nil {
+		t.Error(err)
+	}
+	if err := s.Extend(t.Context(), "you", []string{e.ID}, begin.Add(2*time.Hour)); err != nil {
+		t.Error(err)
+	}
+	if got := s.row(t, e); !got.Lease.Equal(begin.Add(time.Hour)) || got.Attempts != 2 {
+		t.Errorf("after the heartbeat: %+v", got)
+	}
+	done := e
+	done.State, done.IsError, done.Code, done.Result, done.Latency, done.EndTime = store.Done, true, "too_large", []byte{0, 1, 255}, 1500*time.Microsecond, begin.Add(time.Second)
+	foreign := done
+	foreign.Owner = "you"
+	if err := s.Close(t.Context(), foreign); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("closed by another: %v", err)
+	}
+	if err := s.Close(t.Context(), done); err != nil {
+		t.Error(err)
+	}
+	done.Lease = time.Time{}
+	if got := s.row(t, e); fmt.Sprint(got) != fmt.Sprint(done) {
+		t.Errorf("closed row %+v, want %+v", got, done)
+	}
+	if err := s.Close(t.Context(), done); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("closed again: %v", err)
+	}
+	if err := s.GiveUp(t.Context(), done, begin); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("a finished row given up: %v", err)
+	}
+}
+
+// contention has many replicas adopt one orphaned row: one may.
+func (s suite) contention(t *testing.T) {
+	e := execution("race", "k")
+	s.open(t, e)
+	if err := s.GiveUp(t.Context(), e, begin); err != nil {
+		t.Fatal(err)
+	}
+	orphan := s.row(t, e)
+	if orphan.State != store.Unresolved || orphan.Code != "outcome_unknown" || !orphan.IsError {
+		t.Errorf("given up: %+v", orphan)
+	}
+	var all sync.WaitGroup
+	won := make(chan store.Execution, 16)
+	for i := range 16 {
+		all.Go(func() {
+			got, err := s.Reopen(t.Context(), orphan, fmt.Sprint("replica-", i), begin.Add(time.Minute))
+			switch {
+			case err == nil:
+				won <- got
+			case !errors.Is(err, store.ErrChanged):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if len(won) != 1 {
+		t.Fatalf("%d replicas adopted the row", len(won))
+	}
+	got := <-won
+	if after := s.row(t, e); fmt.Sprint(after) != fmt.Sprint(got) || after.Attempts != 2 || after.State != store.Open || after.IsError {
+		t.Errorf("row %+v, the winner has %+v", after, got)
+	}
+}
+
+// lateAnswers: the replica that was taken for dead is not, and its call answers.
+func (s suite) lateAnswers(t *testing.T) {
+	e := execution("late", "k")
+	s.open(t, e)
+	if err := s.GiveUp(t.Context(), e, begin); err != nil {
+		t.Fatal(err)
+	}
+	late := e
+	late.State, late.EndTime, late.Result = store.Done, begin, []byte("x")
+	if err := s.Close(t.Context(), late); err != nil {
+		t.Errorf("a late answer of a call that nobody repeated: %v", err)
+	}
+	e = execution("late", "k2")
+	s.open(t, e)
+	if err := s.GiveUp(t.Context(), e, begin); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Reopen(t.Context(), s.row(t, e), "other", begin.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	late.Key, late.ID = e.Key, e.ID
+	if err := s.Close(t.Context(), late); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("a late answer of a call that another repeats: %v", err)
+	}
+}
+
+func (s suite) executions(t *testing.T) {
+	for i := range 7 {
+		e := execution("list", fmt.Sprint(i))
+		e.CreateTime = begin.Add(time.Duration(i/2) * time.Second) // pairs share a time
+		e.TurnID = []string{"trn_a", "trn_b"}[i%2]
+		e.Tool = []string{"n__a", "n__b", "n__c"}[i%3]
+		s.open(t, e)
+	}
+	for _, row := range []struct {
+		name   string
+		filter store.ExecutionFilter
+		want   string
+	}{
+		{"all", store.ExecutionFilter{}, "6543210"},
+		{"one turn", store.ExecutionFilter{TurnID: "trn_b"}, "531"},
+		{"one tool", store.ExecutionFilter{Tool: "n__a"}, "630"},
+		{"one tool of one turn", store.ExecutionFilter{Tool: "n__a", TurnID: "trn_a"}, "60"},
+	} {
+		var got string
+		var after store.Cursor
+		for {
+			page, err := s.Executions(t.Context(), "list", row.filter, after, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range page {
+				got += e.Key
+				after = store.Cursor{Micros: sqldb.Micros(e.CreateTime), ID: e.ID}
+			}
+			if len(page) < 2 {
+				break
+			}
+		}
+		if got != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		}
+	}
+}
