@@ -52,6 +52,8 @@ const (
 	Blueprint = "blu"
 	// Lease is the prefix of a lease holder's id.
 	Lease = "lse"
+	// Worker is the prefix of a worker process's id, the owner of leases.
+	Worker = "wrk"
 	// Usage is the prefix of a usage record's id.
 	Usage = "usg"
 )

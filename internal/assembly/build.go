@@ -1,0 +1,267 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/windlass-dev/windlass/gateway"
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/lifecycle"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/inference"
+	"github.com/windlass-dev/windlass/services/mcpbridge"
+	"github.com/windlass-dev/windlass/services/policy"
+	"github.com/windlass-dev/windlass/services/registry"
+	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/dispatch"
+	"github.com/windlass-dev/windlass/workflows/turn"
+)
+
+func (p *Process) buildBusServer() error {
+	var server *bus.Server
+	p.group.Add(lifecycle.Component{
+		Name: Bus,
+		Start: func(ctx context.Context) (err error) {
+			server, err = bus.StartServer(ctx, bus.ServerConfig{Dir: p.cfg.Bus.Dir, Listen: p.cfg.Bus.Listen, Log: p.log})
+			return err
+		},
+		Stop: func(ctx context.Context) error { return server.Close(ctx) },
+	})
+	return nil
+}
+
+func (p *Process) buildPolicy() error {
+	db, err := p.database(Policy)
+	if err != nil {
+		return err
+	}
+	svc, err := policy.New(p.cfg.Policy, policy.Deps{DB: db, Log: p.log})
+	if err != nil {
+		return err
+	}
+	p.authorizer.set(svc.Authorizer())
+	svc.Register(p.server)
+	return nil
+}
+
+func (p *Process) buildInference() error {
+	svc, err := inference.New(p.ctx, p.cfg.Inference, inference.Deps{Egress: p.egress, Log: p.log, Getenv: p.opts.Getenv})
+	if err != nil {
+		return err
+	}
+	svc.Register(p.server)
+	return nil
+}
+
+func (p *Process) buildBridge() error {
+	svc, err := mcpbridge.New(p.cfg.MCPBridge, mcpbridge.Deps{Egress: p.egress, Log: p.log})
+	if err != nil {
+		return err
+	}
+	svc.Register(p.server)
+	p.group.Add(background(MCPBridge, svc.Run))
+	return nil
+}
+
+func (p *Process) buildRegistry() error {
+	db, err := p.database(Registry)
+	if err != nil {
+		return err
+	}
+	policyConn, err := p.dial(Policy, authn.Service(Registry))
+	if err != nil {
+		return err
+	}
+	bridgeConn, err := p.dial(MCPBridge, authn.Service(Registry))
+	if err != nil {
+		return err
+	}
+	svc, err := registry.New(p.cfg.Registry, registry.Deps{
+		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Bridge: mcpbridgev1.NewBridgeServiceClient(bridgeConn), Log: p.log,
+	})
+	if err != nil {
+		return err
+	}
+	svc.Register(p.server)
+	p.group.Add(background(Registry, svc.Run))
+	return nil
+}
+
+func (p *Process) buildSessions() error {
+	db, err := p.database(Sessions)
+	if err != nil {
+		return err
+	}
+	// A bundle's sources are applied on behalf of whoever applies the bundle.
+	registryConn, err := p.dial(Registry, nil)
+	if err != nil {
+		return err
+	}
+	starter, err := dispatch.New(p.temporal, dispatch.Config{Eager: p.cfg.Temporal.Eager})
+	if err != nil {
+		return err
+	}
+	svc, err := sessions.New(p.cfg.Sessions, sessions.Deps{
+		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn), Log: p.log,
+	})
+	if err != nil {
+		return err
+	}
+	svc.Register(p.server)
+	p.group.Add(background(Sessions, svc.Run))
+	return nil
+}
+
+func (p *Process) buildWorker() error {
+	as := authn.Service(Worker)
+	sessionsConn, err := p.dial(Sessions, as)
+	if err != nil {
+		return err
+	}
+	registryConn, err := p.dial(Registry, as)
+	if err != nil {
+		return err
+	}
+	inferenceConn, err := p.dial(Inference, as)
+	if err != nil {
+		return err
+	}
+	w, err := turn.NewWorker(p.cfg.Worker.turn(), turn.Deps{
+		Client: p.temporal, Bus: p.bus, Log: p.log,
+		Sessions:  sessionsv1.NewExecutionServiceClient(sessionsConn),
+		Tools:     registryv1.NewToolExecutionServiceClient(registryConn),
+		Inference: inferencev1.NewInferenceServiceClient(inferenceConn),
+	})
+	if err != nil {
+		return err
+	}
+	stopped := make(chan struct{})
+	p.group.Add(lifecycle.Component{
+		Name: Worker, Start: w.Start,
+		Wait: func() error {
+			select {
+			case err := <-w.Fatal():
+				return err
+			case <-stopped:
+				return nil
+			}
+		},
+		Stop: func(ctx context.Context) error { defer close(stopped); return w.Stop(ctx) },
+	})
+	return nil
+}
+
+func (p *Process) buildGateway() error {
+	conns := gateway.Deps{Metrics: p.opts.Metrics, Log: p.log, Ready: p.ready}
+	for role, conn := range map[string]*gateway.Conn{
+		Sessions: &conns.Sessions, Registry: &conns.Registry, Policy: &conns.Policy, Inference: &conns.Inference,
+	} {
+		c, err := p.dial(role, nil)
+		if err != nil {
+			return err
+		}
+		*conn = c
+	}
+	cfg := p.cfg.Gateway
+	cfg.Loopback, cfg.TemporalUI = p.cfg.Identity.Loopback, p.cfg.Temporal.UI
+	g, err := gateway.New(cfg, conns)
+	if err != nil {
+		return err
+	}
+	var done chan error
+	p.group.Add(lifecycle.Component{
+		Name: Gateway,
+		Start: func(context.Context) error {
+			l, err := p.httpListener()
+			if err != nil {
+				return err
+			}
+			done = make(chan error, 1)
+			go func() { done <- g.Serve(l) }()
+			return nil
+		},
+		Wait: func() error { return <-done },
+		Stop: g.Stop,
+	})
+	return nil
+}
+
+func (p *Process) httpListener() (net.Listener, error) {
+	if p.opts.HTTP != nil {
+		return p.opts.HTTP, nil
+	}
+	l, err := net.Listen("tcp", p.cfg.Gateway.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on gateway.addr %s (is another process using the port?): %w", p.cfg.Gateway.Addr, err)
+	}
+	p.opts.HTTP = l
+	return l, nil
+}
+
+// addServer serves the process's gRPC services: on the network for each role, and on the extra listeners.
+func (p *Process) addServer(parts []component) {
+	var done chan error
+	p.group.Add(lifecycle.Component{
+		Name: "grpc",
+		Start: func(context.Context) error {
+			listeners := p.opts.Extra
+			for _, c := range parts {
+				if c.role == Bus || c.role == Gateway {
+					continue // callers only
+				}
+				l, err := p.opts.Network.Listen(c.role)
+				if err != nil {
+					return err
+				}
+				listeners = append(listeners, l)
+			}
+			done = make(chan error, 1)
+			go func() { done <- p.server.Serve(listeners...) }()
+			return nil
+		},
+		Wait: func() error { return <-done },
+		Stop: func(ctx context.Context) error { p.server.Stop(ctx); return nil },
+	})
+}
+
+// background makes a component of a loop that runs until its context ends.
+func background(name string, run func(context.Context) error) lifecycle.Component {
+	var (
+		cancel context.CancelFunc
+		done   chan struct{}
+		once   sync.Once
+		result error
+	)
+	return lifecycle.Component{
+		Name: name,
+		Start: func(ctx context.Context) error {
+			ctx, cancel = context.WithCancel(context.WithoutCancel(ctx))
+			done = make(chan struct{})
+			go func() {
+				defer close(done)
+				if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+					once.Do(func() { result = err })
+				}
+			}()
+			return nil
+		},
+		Wait: func() error { <-done; return result },
+		Stop: func(ctx context.Context) error {
+			cancel()
+			select {
+			case <-done:
+				return nil
+			case <-ctx.Done():
+				return fmt.Errorf("%s does not stop: %w", name, ctx.Err())
+			}
+		},
+	}
+}

@@ -1,0 +1,189 @@
+package assembly
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/gateway"
+	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/telemetry"
+	"github.com/windlass-dev/windlass/services/inference"
+	"github.com/windlass-dev/windlass/services/mcpbridge"
+	"github.com/windlass-dev/windlass/services/policy"
+	"github.com/windlass-dev/windlass/services/registry"
+	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/turn"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// EnvPrefix begins the names of all our environment variables.
+const EnvPrefix = "WINDLASS_"
+
+// Config is everything that can be configured, for one process of any roles.
+type Config struct {
+	Mesh      MeshConfig       `yaml:"mesh"`
+	Database  DatabaseConfig   `yaml:"database"`
+	Bus       BusConfig        `yaml:"bus"`
+	Temporal  TemporalConfig   `yaml:"temporal"`
+	Identity  IdentityConfig   `yaml:"identity"`
+	Egress    EgressConfig     `yaml:"egress"`
+	Telemetry telemetry.Config `yaml:"telemetry"`
+	Gateway   gateway.Config   `yaml:"gateway"`
+	Sessions  sessions.Config  `yaml:"sessions"`
+	Registry  registry.Config  `yaml:"registry"`
+	Policy    policy.Config    `yaml:"policy"`
+	Inference inference.Config `yaml:"inference"`
+	MCPBridge mcpbridge.Config `yaml:"mcpbridge"`
+	Worker    WorkerConfig     `yaml:"worker"`
+}
+
+// MeshConfig is how roles find and trust each other when they are separate processes.
+type MeshConfig struct {
+	// Key is shared by all processes of a mesh.
+	Key secret.Value `yaml:"key" doc:"Secret that all processes of a mesh share, at least 32 characters: it signs the caller's identity between them. windlass up makes its own."`
+	// Listen maps roles to addresses.
+	Listen map[string]string `yaml:"listen" doc:"gRPC listen address by role, for the roles of this process."`
+	// Targets maps roles to addresses.
+	Targets map[string]string `yaml:"targets" doc:"Where each role is reached: host:port, or any gRPC target such as dns:///sessions:9090."`
+	// Metrics is where a role without a gateway serves health and metrics.
+	Metrics string `yaml:"metrics" doc:"Address that serves /healthz, /readyz and /metrics over HTTP for a process without the gateway role. Empty: none."`
+}
+
+// DatabaseConfig says where tables are.
+type DatabaseConfig struct {
+	// URL is sqlite:DIR or postgres://…
+	URL string `yaml:"url" doc:"sqlite:DIRECTORY (one file for each service in it) or postgres://… (one schema for each service)."`
+	// MaxConns bounds each service's pool.
+	MaxConns int `yaml:"max_conns" doc:"Connections of each service to PostgreSQL, or readers of its SQLite file, at most."`
+}
+
+// BusConfig says which bus to use.
+type BusConfig struct {
+	// URL is embedded: or nats://…
+	URL string `yaml:"url" doc:"embedded: (a NATS server inside this process) or nats://host:port (several separated by commas)."`
+	// Dir keeps the embedded server's streams.
+	Dir string `yaml:"dir" doc:"Where an embedded bus keeps recent deltas; empty: in memory."`
+	// Listen is for the bus role.
+	Listen string `yaml:"listen" doc:"Address on which the bus role serves other processes."`
+}
+
+// TemporalConfig says which Temporal to use.
+type TemporalConfig struct {
+	// Address of the frontend.
+	Address string `yaml:"address" doc:"Frontend of the Temporal server, host:port. Empty in windlass up: a server of its own is started."`
+	// Namespace of the turns.
+	Namespace string `yaml:"namespace" doc:"Temporal namespace that holds the turns."`
+	// Program of the embedded server.
+	Program string `yaml:"program" doc:"Path of the windlass-temporal program that windlass up starts; empty: beside windlass, then on PATH."`
+	// Eager starts workflows in this process where it can.
+	Eager bool `yaml:"eager" doc:"Begin a turn's workflow in the process that accepts the turn when it has the worker role too; saves a few milliseconds."`
+	// UI is the web UI's URL.
+	UI string `yaml:"ui" doc:"URL of the Temporal UI, shown on the start page."`
+}
+
+// IdentityConfig says who callers without a token are.
+type IdentityConfig struct {
+	// Loopback is "local" or "".
+	Loopback string `yaml:"loopback" doc:"local: calls from this machine without a token act as the user \"local\". Empty: they are refused."`
+}
+
+// EgressConfig says where connections may go.
+type EgressConfig struct {
+	// Profile is local, public or cluster.
+	Profile string `yaml:"profile" doc:"local (loopback and private addresses too), public (public addresses only) or cluster (listed ones only)."`
+	// Allow lists ranges.
+	Allow []string `yaml:"allow" doc:"Address ranges allowed in addition, as CIDR."`
+	// AllowHosts lists names.
+	AllowHosts []string `yaml:"allow_hosts" doc:"Host names allowed whatever they resolve to; .example.com means all names below it."`
+}
+
+// WorkerConfig is how turns are worked on.
+type WorkerConfig struct {
+	// MaxSteps bounds steps at the same time.
+	MaxSteps int `yaml:"max_steps" doc:"Model and tool steps that one worker does at the same time at most."`
+	// DrainTime is for a clean stop.
+	DrainTime time.Duration `yaml:"drain_time" doc:"How long steps under way may go on when a worker stops, before other workers take them over."`
+	// LeaseTTL is how long a lost worker's step waits.
+	LeaseTTL time.Duration `yaml:"lease_ttl" doc:"How long a step belongs to its worker without a sign of life."`
+	// Coalesce collects deltas.
+	Coalesce time.Duration `yaml:"coalesce" doc:"How long text of a model is collected before it is sent to watchers; the first piece goes at once."`
+	// ModelAttempts bounds tries of a model call.
+	ModelAttempts uint32 `yaml:"model_attempts" doc:"Tries of a model call that fails in a way that may pass, before the turn fails."`
+}
+
+func (c WorkerConfig) turn() turn.Config {
+	return turn.Config{
+		ID: ids.New(ids.Worker), MaxSteps: c.MaxSteps, DrainTime: c.DrainTime,
+		Step: step.Config{LeaseTTL: c.LeaseTTL, Coalesce: c.Coalesce, InferAttempts: c.ModelAttempts},
+	}
+}
+
+// Defaults fits windlassd: separate processes on one machine, a port for each role.
+func Defaults() Config {
+	c := Config{
+		Mesh:      MeshConfig{Listen: map[string]string{}, Targets: map[string]string{}},
+		Database:  DatabaseConfig{URL: "sqlite:.windlass"},
+		Bus:       BusConfig{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222"},
+		Temporal:  TemporalConfig{Address: "127.0.0.1:7233", Namespace: "default", UI: "http://127.0.0.1:8233"},
+		Identity:  IdentityConfig{Loopback: "local"},
+		Egress:    EgressConfig{Profile: egress.Local},
+		Telemetry: telemetry.Defaults(),
+		Gateway:   gateway.DefaultConfig(),
+		Sessions:  sessions.DefaultConfig(),
+		Registry:  registry.DefaultConfig(),
+		Policy:    policy.DefaultConfig(),
+		Inference: inference.DefaultConfig(),
+		MCPBridge: mcpbridge.DefaultConfig(),
+		Worker: WorkerConfig{
+			MaxSteps: 1000, DrainTime: 5 * time.Second, LeaseTTL: 2 * time.Second, Coalesce: 25 * time.Millisecond, ModelAttempts: 5,
+		},
+	}
+	for i, role := range []string{Sessions, Registry, Policy, Inference, MCPBridge, Worker, Gateway} {
+		addr := fmt.Sprintf("127.0.0.1:%d", 9091+i)
+		c.Mesh.Listen[role], c.Mesh.Targets[role] = addr, addr
+	}
+	return c
+}
+
+// Load reads the configuration over the given defaults: file, then environment, then the flags in opts.
+func Load(defaults Config, opts config.Options) (Config, error) {
+	out := defaults
+	opts.Defaults, opts.Into, opts.EnvPrefix = defaults, &out, EnvPrefix
+	opts.EnvAllow = append(opts.EnvAllow, "WINDLASS_MODEL", "WINDLASS_TOOL_*", "WINDLASS_SERVER", "WINDLASS_TEST_*", "WINDLASS_REQUIRE_*")
+	if err := config.Load(opts); err != nil {
+		return Config{}, err
+	}
+	return out, nil
+}
+
+// databaseURL gives a service's own database.
+func (c DatabaseConfig) databaseURL(role string) string {
+	if dir, ok := strings.CutPrefix(c.URL, "sqlite:"); ok {
+		return "sqlite:" + strings.TrimSuffix(dir, "/") + "/" + role + ".db"
+	}
+	return c.URL
+}
+
+func (c EgressConfig) build() (*egress.Egress, error) {
+	cfg := egress.Config{Profile: c.Profile, AllowHosts: c.AllowHosts}
+	for _, s := range c.Allow {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("egress.allow %q: want a range such as 10.1.0.0/16: %w", s, err)
+		}
+		cfg.Allow = append(cfg.Allow, p)
+	}
+	e, err := egress.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("egress: %w", err)
+	}
+	return e, nil
+}
+
+// Keys lists everything that can be configured, for the reference.
+func Keys() []config.Key { return config.Describe(Defaults(), EnvPrefix) }

@@ -1,0 +1,238 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/authz"
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/lifecycle"
+	"github.com/windlass-dev/windlass/libs/rpc"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/telemetry"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/workflows/temporal"
+)
+
+// Options say what one process runs.
+type Options struct {
+	// Config is complete; see Load.
+	Config Config
+	// Roles of this process.
+	Roles []string
+	// Network connects them with each other and with other processes.
+	Network rpc.Network
+	// Extra listeners on which the process's gRPC services are served as well.
+	Extra []net.Listener
+	// HTTP is where the gateway serves; nil makes it listen on gateway.addr.
+	HTTP net.Listener
+	// Log and Metrics come from telemetry.
+	Log     *slog.Logger
+	Metrics http.Handler
+	// Getenv reads the environment, for the detection of model providers.
+	Getenv func(string) string
+}
+
+// Process is a set of roles that start, run and stop together.
+type Process struct {
+	opts   Options
+	cfg    Config
+	log    *slog.Logger
+	group  lifecycle.Group
+	ring   *authn.Keyring
+	egress *egress.Egress
+	server *rpc.Server
+	ctx    context.Context //nolint:containedctx // bounds the building of components only
+
+	bus        *bus.Bus
+	temporal   temporal.Client
+	databases  map[string]*sqldb.DB
+	conns      map[string]*grpc.ClientConn
+	authorizer *authorizer
+	// ready names checks that /readyz makes.
+	ready map[string]func(context.Context) error
+}
+
+// New wires the roles. Nothing runs yet, but databases are opened and migrated: what is wrong with them shows here.
+func New(ctx context.Context, opts Options) (*Process, error) {
+	parts, err := selected(opts.Roles)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{
+		opts: opts, cfg: opts.Config, log: opts.Log, ctx: ctx,
+		authorizer: &authorizer{},
+		databases:  map[string]*sqldb.DB{}, conns: map[string]*grpc.ClientConn{}, ready: map[string]func(context.Context) error{},
+	}
+	p.group.Log = opts.Log
+	if err := p.build(parts); err != nil {
+		return nil, errors.Join(err, p.release(context.WithoutCancel(ctx)))
+	}
+	return p, nil
+}
+
+func (p *Process) build(parts []component) error {
+	var err error
+	if p.ring, err = authn.NewKeyring([]byte(p.cfg.Mesh.Key.Reveal())); err != nil {
+		return fmt.Errorf("mesh.key: %w", err)
+	}
+	if p.egress, err = p.cfg.Egress.build(); err != nil {
+		return err
+	}
+	if err := p.connect(parts); err != nil {
+		return err
+	}
+	if err := p.authorize(parts); err != nil {
+		return err
+	}
+	if p.server, err = rpc.NewServer(rpc.ServerConfig{Log: p.log, Keyring: p.ring, Authorizer: p.authorizer, Loopback: p.loopback()}); err != nil {
+		return err
+	}
+	p.addServer(parts)
+	for _, c := range parts {
+		if err := c.build(p); err != nil {
+			return fmt.Errorf("build %s: %w", c.role, err)
+		}
+	}
+	return p.server.Prepare()
+}
+
+// connect opens what several roles of the process share.
+func (p *Process) connect(parts []component) error {
+	var needBus, needTemporal bool
+	for _, c := range parts {
+		needBus, needTemporal = needBus || c.bus, needTemporal || c.temporal
+	}
+	var err error
+	if needBus {
+		p.bus, err = bus.Open(p.ctx, bus.Config{URL: p.cfg.Bus.URL, Dir: p.cfg.Bus.Dir, Name: "windlass", Log: p.log})
+		if err != nil {
+			return fmt.Errorf("bus: %w", err)
+		}
+	}
+	if needTemporal {
+		p.temporal, err = temporal.Dial(p.ctx, temporal.Config{
+			Address: p.cfg.Temporal.Address, Namespace: p.cfg.Temporal.Namespace, Log: p.log, Tracer: telemetry.Tracer("temporal"),
+		})
+		if err != nil {
+			return fmt.Errorf("temporal: %w", err)
+		}
+		p.ready["temporal"] = func(ctx context.Context) error { return temporal.Check(ctx, p.temporal) }
+	}
+	return nil
+}
+
+// authorize chooses who answers for permissions: the policy role itself where it is here, else a client of it.
+func (p *Process) authorize(parts []component) error {
+	as := ""
+	for _, c := range parts {
+		if c.role == Policy {
+			return nil // buildPolicy sets it: the role asks its own rules
+		}
+		if c.role != Bus {
+			as = c.role
+		}
+	}
+	if as == "" {
+		return nil // the bus role answers nothing but health checks
+	}
+	conn, err := p.dial(Policy, authn.Service(as))
+	if err != nil {
+		return err
+	}
+	p.authorizer.set(authz.New(policyv1.NewPolicyServiceClient(conn), authz.Config{}))
+	return nil
+}
+
+// authorizer passes questions to whoever answers in this process; until somebody is set, it refuses.
+type authorizer struct{ target rpc.Authorizer }
+
+func (a *authorizer) set(to rpc.Authorizer) { a.target = to }
+
+// Allow implements rpc.Authorizer.
+func (a *authorizer) Allow(ctx context.Context, pr *policyv1.Principal, permission string) (bool, error) {
+	if a.target == nil {
+		return false, nil
+	}
+	return a.target.Allow(ctx, pr, permission)
+}
+
+// RecordDenied implements rpc.Authorizer.
+func (a *authorizer) RecordDenied(ctx context.Context, pr *policyv1.Principal, permission, method string) {
+	if a.target != nil {
+		a.target.RecordDenied(ctx, pr, permission, method)
+	}
+}
+
+func (p *Process) loopback() *policyv1.Principal {
+	if p.cfg.Identity.Loopback == "local" {
+		return authn.Local()
+	}
+	return nil
+}
+
+// dial gives the process's connection to a role; as nil it passes on the caller's principal.
+func (p *Process) dial(role string, as *policyv1.Principal) (*grpc.ClientConn, error) {
+	key := role + " as " + as.GetSubject()
+	if c, ok := p.conns[key]; ok {
+		return c, nil
+	}
+	c, err := rpc.Dial(p.opts.Network, role, rpc.ClientConfig{Keyring: p.ring, As: as})
+	if err != nil {
+		return nil, err
+	}
+	p.conns[key] = c
+	return c, nil
+}
+
+func (p *Process) database(role string) (*sqldb.DB, error) {
+	db, err := sqldb.Open(p.ctx, sqldb.Config{URL: p.cfg.Database.databaseURL(role), Schema: role, MaxConns: p.cfg.Database.MaxConns, Log: p.log})
+	if err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	p.databases[role] = db
+	p.ready[role+" database"] = db.Ping
+	return db, nil
+}
+
+// Run starts all roles, calls started, and blocks until ctx ends or a role fails; then it stops them in reverse order.
+func (p *Process) Run(ctx context.Context, stopTimeout time.Duration, started func()) error {
+	p.group.Add(lifecycle.Component{Name: "ready", Start: func(context.Context) error {
+		p.server.SetServing("", true)
+		if started != nil {
+			started()
+		}
+		return nil
+	}})
+	err := p.group.Run(ctx, stopTimeout)
+	return errors.Join(err, p.release(context.WithoutCancel(ctx)))
+}
+
+// release closes what the roles shared.
+func (p *Process) release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	var errs []error
+	for _, c := range p.conns {
+		errs = append(errs, c.Close())
+	}
+	if p.temporal != nil {
+		p.temporal.Close()
+	}
+	if p.bus != nil {
+		errs = append(errs, p.bus.Close(ctx))
+	}
+	for _, db := range p.databases {
+		errs = append(errs, db.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,170 @@
+// Package embedded runs the whole mesh in one process on a data directory: what `windlass up` does. Roles, servers and
+// stores are those of production; only the network between them is memory, and Temporal is a child process.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/windlass-dev/windlass/internal/assembly"
+	"github.com/windlass-dev/windlass/internal/datadir"
+	"github.com/windlass-dev/windlass/internal/devserver"
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/rpc"
+)
+
+// stopTimeout bounds a clean stop: turns under way release their steps and go on at the next start.
+const stopTimeout = 20 * time.Second
+
+// Options say where and how to run.
+type Options struct {
+	// Config is complete; see Defaults.
+	Config assembly.Config
+	// DataDir keeps all state.
+	DataDir string
+	// GRPCAddr, TemporalAddr and TemporalUIAddr are "host:port"; port 0 picks one.
+	GRPCAddr, TemporalAddr, TemporalUIAddr string
+	// Log, Metrics and Getenv are handed to the roles.
+	Log     *slog.Logger
+	Metrics http.Handler
+	Getenv  func(string) string
+	// Started is called once everything serves.
+	Started func(Ready)
+}
+
+// Ready tells where things are.
+type Ready struct {
+	URL        string `json:"url"`
+	GRPC       string `json:"grpc"`
+	Temporal   string `json:"temporal"`
+	TemporalUI string `json:"temporal_ui"`
+	DataDir    string `json:"data_dir"`
+	Model      string `json:"model"`
+	PID        int    `json:"pid"`
+	// TemporalPID is the Temporal child's process.
+	TemporalPID int `json:"temporal_pid"`
+}
+
+// Defaults is the configuration of windlass up before file, environment and flags.
+func Defaults() assembly.Config {
+	c := assembly.Defaults()
+	c.Mesh.Listen, c.Mesh.Targets = nil, nil
+	c.Database.URL, c.Bus.URL, c.Bus.Dir, c.Bus.Listen = "", bus.Embedded, "", ""
+	c.Temporal.Address, c.Temporal.UI = "", ""
+	c.Inference.Detect = true
+	c.Temporal.Eager = true
+	return c
+}
+
+// Run runs until ctx ends or a part fails. A clean stop returns nil.
+func Run(ctx context.Context, o Options) (err error) {
+	dir, err := datadir.Open(o.DataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	if err := o.place(dir); err != nil {
+		return err
+	}
+	web, grpc, err := listen(o.Config.Gateway.Addr, o.GRPCAddr)
+	if err != nil {
+		return err
+	}
+	defer closeAll(web, grpc)
+
+	ready := Ready{URL: "http://" + web.Addr().String(), GRPC: grpc.Addr().String(), DataDir: dir.Path(), PID: os.Getpid()}
+	ready.Temporal, ready.TemporalUI = o.Config.Temporal.Address, o.Config.Temporal.UI
+	if ready.Temporal == "" {
+		server, err := devserver.Start(ctx, devserver.Config{
+			Path: o.Config.Temporal.Program, Addr: o.TemporalAddr, UIAddr: o.TemporalUIAddr, File: dir.Path("temporal.db"), Log: o.Log,
+		})
+		if err != nil {
+			return cleanStop(ctx, err)
+		}
+		defer func() { err = errors.Join(err, stop(server)) }()
+		ready.Temporal, ready.TemporalUI, ready.TemporalPID = server.Address(), server.UI(), server.PID()
+		o.Config.Temporal.Address, o.Config.Temporal.UI = ready.Temporal, ready.TemporalUI
+	}
+	return o.mesh(ctx, ready, dir, web, grpc)
+}
+
+// mesh runs the roles.
+func (o Options) mesh(ctx context.Context, ready Ready, dir *datadir.Dir, web, grpc net.Listener) error {
+	p, err := assembly.New(ctx, assembly.Options{
+		Config: o.Config, Roles: assembly.AllRoles(), Network: rpc.NewMemory(), Extra: []net.Listener{grpc}, HTTP: web,
+		Log: o.Log, Metrics: o.Metrics, Getenv: o.Getenv,
+	})
+	if err != nil {
+		return cleanStop(ctx, err)
+	}
+	p.Bootstrap(starter(dir))
+	return p.Run(ctx, stopTimeout, func() {
+		ready.Model = p.DefaultModel(ctx)
+		if o.Started != nil {
+			o.Started(ready)
+		}
+	})
+}
+
+// place fills in what follows from the data directory where the configuration says nothing.
+func (o *Options) place(dir *datadir.Dir) error {
+	if o.Config.Database.URL == "" {
+		o.Config.Database.URL = "sqlite:" + dir.Path()
+	}
+	if o.Config.Bus.URL == bus.Embedded && o.Config.Bus.Dir == "" {
+		o.Config.Bus.Dir = dir.Path("bus")
+	}
+	if o.Config.Mesh.Key.IsZero() {
+		key, err := dir.Key()
+		if err != nil {
+			return err
+		}
+		o.Config.Mesh.Key = key
+	}
+	return nil
+}
+
+func listen(httpAddr, grpcAddr string) (web, grpc net.Listener, err error) {
+	if web, err = listenOn("--http-addr", httpAddr); err != nil {
+		return nil, nil, err
+	}
+	if grpc, err = listenOn("--grpc-addr", grpcAddr); err != nil {
+		return nil, nil, errors.Join(err, web.Close())
+	}
+	return web, grpc, nil
+}
+
+func listenOn(flag, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: stop what uses the port, or choose another with %s (port 0 picks a free one): %w", addr, flag, err)
+	}
+	return l, nil
+}
+
+func closeAll(cs ...io.Closer) {
+	for _, c := range cs {
+		_ = c.Close() // the servers have closed them; after a failed start nobody has
+	}
+}
+
+// cleanStop tells a start that was interrupted from one that failed.
+func cleanStop(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func stop(s *devserver.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return s.Stop(ctx)
+}

@@ -1,0 +1,16 @@
+package embedded
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/windlass-dev/windlass/internal/datadir"
+)
+
+//go:embed starter.yaml
+var starterYAML string
+
+// starter is the bundle that an empty mesh is filled with: the example tool servers and an agent that may use them.
+func starter(dir *datadir.Dir) string {
+	return strings.ReplaceAll(starterYAML, "DATA_DIR", dir.Path())
+}
