@@ -77,7 +77,8 @@ func (x *GetPermissionsRequest) GetPrincipal() *Principal {
 // GetPermissionsResponse lists what a principal may do.
 type GetPermissionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Globs over permissions: "*", "sessions.*", "registry.tools.invoke".
+	// Globs over permissions: "*", "sessions.*", "registry.tools.invoke". One that starts with "!" takes away what it matches,
+	// whatever else says.
 	Permissions []string `protobuf:"bytes,1,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	// How long the answer may be kept, in milliseconds.
 	MaxAgeMs      int32 `protobuf:"varint,2,opt,name=max_age_ms,json=maxAgeMs,proto3" json:"max_age_ms,omitempty"`

@@ -47,7 +47,7 @@ type Tool struct {
 	OutputSchemaJson string `protobuf:"bytes,7,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
 	// What may be repeated.
 	Effect v1.EffectClass `protobuf:"varint,8,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
-	// SHA-256 over the raw definition, hex.
+	// SHA-256 over the namespaced name, a NUL and the raw definition, hex: two sources may describe their tools alike.
 	DefinitionHash string `protobuf:"bytes,9,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
 	// The source can be reached now.
 	Available bool `protobuf:"varint,10,opt,name=available,proto3" json:"available,omitempty"`
