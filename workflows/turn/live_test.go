@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -32,18 +33,27 @@ var update = flag.Bool("update", false, "write testdata/histories from the real 
 // programs is where `make test` puts the programs that tests start.
 const programs = "WINDLASS_TEST_BIN"
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if env := os.Getenv(workerEnv); env != "" {
+		if err := beWorker(env); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // live is a real Temporal server with one worker on a test mesh.
 type live struct {
 	*turntest.Mesh
-	t      *testing.T
+	t      testing.TB
 	client client.Client
 	worker *turn.Worker
 }
 
 // newLive starts the dev server and a worker. Without the dev server's program the test is skipped; `make test` always has it.
-func newLive(t *testing.T, mesh *turntest.Mesh) *live {
+func newLive(t testing.TB, mesh *turntest.Mesh) *live {
 	t.Helper()
 	l := &live{Mesh: mesh, t: t}
 	l.client = dial(t, server(t))
@@ -51,7 +61,7 @@ func newLive(t *testing.T, mesh *turntest.Mesh) *live {
 	return l
 }
 
-func server(t *testing.T) string {
+func server(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv(programs)
 	if dir == "" {
@@ -88,7 +98,7 @@ func server(t *testing.T) string {
 	return ready.Address
 }
 
-func dial(t *testing.T, address string) client.Client {
+func dial(t testing.TB, address string) client.Client {
 	t.Helper()
 	c, err := temporal.Dial(t.Context(), temporal.Config{Address: address, Identity: "test", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -25,8 +25,8 @@ type Config struct {
 	ID string
 	// Step is for the runner; its Owner is set from ID.
 	Step step.Config
-	// MaxSteps bounds the model and tool steps that this worker does at the same time; default 1000.
-	MaxSteps int
+	// MaxConcurrent bounds the model and tool steps that this worker does at the same time; default 1000.
+	MaxConcurrent int
 	// DrainTime is how long steps under way may go on when the worker stops, before their leases are given back; default 5 s.
 	DrainTime time.Duration
 }
@@ -65,8 +65,8 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("turn worker: %w", err)
 	}
-	if cfg.MaxSteps <= 0 {
-		cfg.MaxSteps = 1000
+	if cfg.MaxConcurrent <= 0 {
+		cfg.MaxConcurrent = 1000
 	}
 	if cfg.DrainTime <= 0 {
 		cfg.DrainTime = 5 * time.Second
@@ -81,8 +81,8 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 func options(cfg Config, log *slog.Logger, fail func(error)) worker.Options {
 	return worker.Options{
 		Identity:                           cfg.ID,
-		MaxConcurrentActivityExecutionSize: cfg.MaxSteps,
-		// Set by hand: with more pollers a dead worker swallows more tasks, and two cores need no more.
+		MaxConcurrentActivityExecutionSize: cfg.MaxConcurrent,
+		// Set by hand: the more pollers, the more tasks a worker that was frozen or cut off swallows.
 		MaxConcurrentWorkflowTaskPollers: 4,
 		MaxConcurrentActivityTaskPollers: 4,
 		// After a worker's death its turns' next decisions are offered to it for so long.
@@ -106,7 +106,7 @@ func (w *Worker) fail(err error) {
 	}
 }
 
-// Start begins to poll. It returns once the worker is known to the server, or with the reason why not.
+// Start begins to poll. It fails when the server or the namespace cannot be reached.
 func (w *Worker) Start(context.Context) error {
 	if err := w.worker.Start(); err != nil {
 		return fmt.Errorf("start turn worker: %w", err)

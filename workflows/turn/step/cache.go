@@ -27,7 +27,7 @@ type cache struct {
 	calls       *lru.Cache[string, *turnv1.ToolCall]             // by turn, message and call
 }
 
-func newCache(Config) *cache {
+func newCache() *cache {
 	return &cache{
 		turns:       must(lru.New[string, *sessionsv1.LoadTurnResponse](turnsKept)),
 		definitions: must(lru.New[string, *registryv1.Tool](definitionsKept)),

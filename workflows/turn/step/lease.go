@@ -101,18 +101,27 @@ func (r *Runner) renew(ctx context.Context, w *work, stop context.CancelCauseFun
 				stop(ErrCancelled)
 			}
 		case <-tick.C:
-			resp, err := r.deps.Sessions.RenewStep(ctx, &sessionsv1.RenewStepRequest{
-				TurnId: w.turn.TurnID, Step: w.ref.GetKey(), Fence: w.lease.GetFence(), TtlMs: int32(r.cfg.LeaseTTL.Milliseconds()),
-			})
-			switch {
-			case fault.Is(err, faultv1.Reason_REASON_LEASE_LOST):
-				stop(errLeaseLost)
-				return
-			case resp.GetCancelRequested():
-				stop(ErrCancelled)
+			if err := r.renewOnce(ctx, w); err != nil {
+				stop(err)
 			}
 		}
 	}
+}
+
+// renewOnce prolongs the lease, and says why to stop, if so.
+func (r *Runner) renewOnce(ctx context.Context, w *work) error {
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.LeaseTTL) // then the next one is due
+	defer cancel()
+	resp, err := r.deps.Sessions.RenewStep(ctx, &sessionsv1.RenewStepRequest{
+		TurnId: w.turn.TurnID, Step: w.ref.GetKey(), Fence: w.lease.GetFence(), TtlMs: int32(r.cfg.LeaseTTL.Milliseconds()),
+	})
+	switch {
+	case fault.Is(err, faultv1.Reason_REASON_LEASE_LOST):
+		return errLeaseLost
+	case resp.GetCancelRequested():
+		return ErrCancelled
+	}
+	return nil
 }
 
 // release gives the lease back, so that whoever comes next need not wait for its end. Best effort: it ends by itself too.

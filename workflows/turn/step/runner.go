@@ -53,7 +53,7 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	case deps.Sessions == nil, deps.Tools == nil, deps.Inference == nil, deps.Bus == nil, deps.Log == nil:
 		return nil, errors.New("step runner: Sessions, Tools, Inference, Bus and Log are required")
 	}
-	return &Runner{cfg: cfg, deps: deps, cache: newCache(cfg)}, nil
+	return &Runner{cfg: cfg, deps: deps, cache: newCache()}, nil
 }
 
 // kind is one kind of step.

@@ -46,7 +46,15 @@ type Mesh struct {
 // New starts a mesh that lives as long as the test. The model says "ok" and the tool echoes, until told otherwise.
 func New(t testing.TB, tools ...*registryv1.Tool) *Mesh {
 	t.Helper()
-	b, err := bus.Open(t.Context(), bus.Config{URL: bus.Embedded})
+	m := newMesh(t, bus.Config{URL: bus.Embedded}, tools)
+	conn := rpctest.Serve(t, "mesh", m.register)
+	m.deps = depsOn(conn, m.Bus)
+	return m
+}
+
+func newMesh(t testing.TB, cfg bus.Config, tools []*registryv1.Tool) *Mesh {
+	t.Helper()
+	b, err := bus.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,16 +67,20 @@ func New(t testing.TB, tools ...*registryv1.Tool) *Mesh {
 	})
 	m := &Mesh{Bus: b, tools: tools, model: Say("ok"), tool: Echo, faults: map[string][]error{}}
 	m.Journal = newJournal(m)
-	conn := rpctest.Serve(t, "mesh", func(r grpc.ServiceRegistrar) {
-		sessionsv1.RegisterExecutionServiceServer(r, m.Journal)
-		registryv1.RegisterToolExecutionServiceServer(r, &registry{mesh: m})
-		inferencev1.RegisterInferenceServiceServer(r, &inference{mesh: m})
-	})
-	m.deps = step.Deps{
+	return m
+}
+
+func (m *Mesh) register(r grpc.ServiceRegistrar) {
+	sessionsv1.RegisterExecutionServiceServer(r, m.Journal)
+	registryv1.RegisterToolExecutionServiceServer(r, &registry{mesh: m})
+	inferencev1.RegisterInferenceServiceServer(r, &inference{mesh: m})
+}
+
+func depsOn(conn grpc.ClientConnInterface, b *bus.Bus) step.Deps {
+	return step.Deps{
 		Sessions: sessionsv1.NewExecutionServiceClient(conn), Tools: registryv1.NewToolExecutionServiceClient(conn),
 		Inference: inferencev1.NewInferenceServiceClient(conn), Bus: b, Log: slog.New(slog.DiscardHandler),
 	}
-	return m
 }
 
 // Deps are what a runner needs to work on the mesh.

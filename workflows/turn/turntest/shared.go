@@ -1,0 +1,87 @@
+package turntest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/rpc"
+	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// Address is how another process reaches a mesh. It can be written as JSON.
+type Address struct {
+	// Mesh is where the services listen.
+	Mesh string
+	// Bus is the bus's URL.
+	Bus string
+	// Key signs principals.
+	Key []byte
+}
+
+const role = "mesh"
+
+// NewShared starts a mesh that other processes can reach too.
+func NewShared(t testing.TB, tools ...*registryv1.Tool) (*Mesh, Address) {
+	t.Helper()
+	m := newMesh(t, bus.Config{URL: bus.Embedded, Listen: "127.0.0.1:0"}, tools)
+	addr := Address{Bus: "nats://" + m.Bus.Addr(), Key: authn.NewKey()}
+	ring, err := authn.NewKeyring(addr.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: rpctest.AllowAll{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.register(srv)
+	l, err := rpc.TCP{Listeners: map[string]string{role: "127.0.0.1:0"}}.Listen(role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr.Mesh = l.Addr().String()
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	deps, closeDeps, err := dial(addr, m.Bus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.deps = deps
+	t.Cleanup(func() {
+		closeDeps()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		srv.Stop(ctx)
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return m, addr
+}
+
+// Join gives what a worker in another process needs to work on a shared mesh.
+func Join(ctx context.Context, addr Address) (step.Deps, error) {
+	b, err := bus.Open(ctx, bus.Config{URL: addr.Bus})
+	if err != nil {
+		return step.Deps{}, err
+	}
+	deps, _, err := dial(addr, b)
+	return deps, err
+}
+
+func dial(addr Address, b *bus.Bus) (step.Deps, func(), error) {
+	ring, err := authn.NewKeyring(addr.Key)
+	if err != nil {
+		return step.Deps{}, nil, err
+	}
+	conn, err := rpc.Dial(rpc.TCP{Targets: map[string]string{role: addr.Mesh}}, role, rpc.ClientConfig{Keyring: ring})
+	if err != nil {
+		return step.Deps{}, nil, fmt.Errorf("join mesh: %w", err)
+	}
+	return depsOn(conn, b), func() { _ = conn.Close() }, nil
+}
