@@ -100,4 +100,3 @@ func Terminal(ev *turnv1.Event) bool { return ev.GetTurnEnded() != nil }
 func payloads(md protoreflect.MessageDescriptor) protoreflect.OneofDescriptor {
 	return md.Oneofs().ByName("data")
 }
-

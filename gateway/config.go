@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/gateway/sse"
+	"github.com/windlass-dev/windlass/libs/config"
+)
+
+// Loopback is the value of Config.Loopback that lets calls from this machine act as the local user.
+const Loopback = "local"
+
+// Config says how the gateway behaves.
+type Config struct {
+	// Addr is host:port of the HTTP listener; the assembly opens it.
+	Addr string `yaml:"addr" doc:"Address of the HTTP API, host:port. Port 0 takes a free one."`
+	// MaxBody bounds request bodies.
+	MaxBody config.Size `yaml:"max_body" doc:"Largest request body."`
+	// Timeout bounds one call.
+	Timeout time.Duration `yaml:"timeout" doc:"Time for one call (not a stream) whose caller sets none in the header Grpc-Timeout."`
+	// MaxTimeout caps what callers ask for.
+	MaxTimeout time.Duration `yaml:"max_timeout" doc:"Longest time that a caller may ask for in Grpc-Timeout."`
+	// Heartbeat keeps silent streams open.
+	Heartbeat time.Duration `yaml:"heartbeat" doc:"How often a silent event stream sends a comment, so that proxies keep it open."`
+	// WriteTimeout cuts slow readers.
+	WriteTimeout time.Duration `yaml:"write_timeout" doc:"Time a reader of an event stream has to read what is sent; then he is cut and resumes by cursor."`
+	// CORSOrigins may call from a browser.
+	CORSOrigins []string `yaml:"cors_origins" doc:"Origins of web pages that may call the API from a browser, such as https://app.example.com. Empty: only the gateway's own."`
+	// Loopback is set by the assembly: Loopback or "".
+	Loopback string `yaml:"-"`
+	// TemporalUI is set by the assembly: the URL the start page links to, "" for none.
+	TemporalUI string `yaml:"-"`
+}
+
+// DefaultConfig serves this machine.
+func DefaultConfig() Config {
+	s := sse.DefaultConfig()
+	return Config{
+		Addr: "127.0.0.1:8080", MaxBody: 2 << 20, Timeout: 75 * time.Second, MaxTimeout: 10 * time.Minute,
+		Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout,
+	}
+}
+
+func (c Config) check() error {
+	var errs []error
+	if c.MaxBody < 1<<10 || c.MaxBody > 16<<20 {
+		errs = append(errs, fmt.Errorf("gateway.max_body is %s: use 1KiB to 16MiB", c.MaxBody))
+	}
+	if c.Timeout <= 0 || c.MaxTimeout < c.Timeout {
+		errs = append(errs, errors.New("gateway.timeout must be more than 0 and gateway.max_timeout no less than it"))
+	}
+	if c.Heartbeat <= 0 || c.WriteTimeout <= 0 {
+		errs = append(errs, errors.New("gateway.heartbeat and gateway.write_timeout must be more than 0"))
+	}
+	if c.Loopback != "" && c.Loopback != Loopback {
+		errs = append(errs, fmt.Errorf("identity.loopback is %q: use %q or nothing", c.Loopback, Loopback))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+// crossOrigin refuses what web pages of other origins try to change: a browser sends such requests also without asking.
+func crossOrigin(origins []string) (*http.CrossOriginProtection, error) {
+	c := http.NewCrossOriginProtection()
+	for _, o := range origins {
+		if err := c.AddTrustedOrigin(o); err != nil {
+			return nil, fmt.Errorf("gateway.cors_origins %q: want scheme and host, such as https://app.example.com: %w", o, err)
+		}
+	}
+	return c, nil
+}
+
+// cors answers browsers' questions for pages of other origins, and lets in what may come in.
+func (g *Gateway) cors(w http.ResponseWriter, r *http.Request) {
+	origin := r.Header.Get("Origin")
+	if origin != "" && slices.Contains(g.cfg.CORSOrigins, origin) {
+		h := w.Header()
+		h.Add("Vary", "Origin")
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Expose-Headers", "Location, Retry-After")
+		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			h.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE")
+			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Grpc-Timeout, Idempotency-Key, Last-Event-ID, Traceparent, Tracestate")
+			h.Set("Access-Control-Max-Age", "600")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+	}
+	if err := g.cross.Check(r); err != nil {
+		problem.Write(w, r, fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "web pages of other origins may not call this API").
+			Hint("Add the page's origin to gateway.cors_origins.").Cause(err))
+		return
+	}
+	g.identify(w, r)
+}
+
+// headers tells browsers to trust nothing that they need not.
+func headers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'") // the start page sets its own
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,161 @@
+package gateway_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// upstream is all roles in one: it keeps what it was asked and answers what a test set.
+type upstream struct {
+	sessionsv1.UnimplementedAgentServiceServer
+	sessionsv1.UnimplementedSessionServiceServer
+	sessionsv1.UnimplementedTurnServiceServer
+	registryv1.UnimplementedSourceServiceServer
+	registryv1.UnimplementedToolServiceServer
+	policyv1.UnimplementedPolicyServiceServer
+	inferencev1.UnimplementedInferenceServiceServer
+
+	mu        sync.Mutex
+	last      proto.Message
+	principal *policyv1.Principal
+	metadata  metadata.MD
+	deadline  time.Duration
+	err       error
+	watch     func(*sessionsv1.WatchRequest, grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error
+	left      chan struct{} // one for each watch whose handler ended
+}
+
+func (u *upstream) register(s grpc.ServiceRegistrar) {
+	sessionsv1.RegisterAgentServiceServer(s, u)
+	sessionsv1.RegisterSessionServiceServer(s, u)
+	sessionsv1.RegisterTurnServiceServer(s, u)
+	registryv1.RegisterSourceServiceServer(s, u)
+	registryv1.RegisterToolServiceServer(s, u)
+	policyv1.RegisterPolicyServiceServer(s, u)
+	inferencev1.RegisterInferenceServiceServer(s, u)
+}
+
+// asked keeps a request and gives the error to answer with.
+func (u *upstream) asked(ctx context.Context, m proto.Message) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.last, u.principal = m, authn.From(ctx)
+	u.metadata, _ = metadata.FromIncomingContext(ctx)
+	if d, ok := ctx.Deadline(); ok {
+		u.deadline = time.Until(d)
+	}
+	return u.err
+}
+
+func (u *upstream) fail(err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.err = err
+}
+
+func (u *upstream) request() proto.Message {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.last
+}
+
+func (u *upstream) CreateAgent(ctx context.Context, r *sessionsv1.CreateAgentRequest) (*sessionsv1.Agent, error) {
+	return r.GetAgent(), u.asked(ctx, r)
+}
+
+func (u *upstream) GetAgent(ctx context.Context, r *sessionsv1.GetAgentRequest) (*sessionsv1.Agent, error) {
+	return &sessionsv1.Agent{Id: r.GetAgentId(), Strategy: turnv1.Strategy_STRATEGY_REACT}, u.asked(ctx, r)
+}
+
+func (u *upstream) UpdateAgent(ctx context.Context, r *sessionsv1.UpdateAgentRequest) (*sessionsv1.Agent, error) {
+	return r.GetAgent(), u.asked(ctx, r)
+}
+
+func (u *upstream) ListAgents(ctx context.Context, r *sessionsv1.ListAgentsRequest) (*sessionsv1.ListAgentsResponse, error) {
+	return &sessionsv1.ListAgentsResponse{}, u.asked(ctx, r)
+}
+
+func (u *upstream) DeleteAgent(ctx context.Context, r *sessionsv1.DeleteAgentRequest) (*sessionsv1.DeleteAgentResponse, error) {
+	return &sessionsv1.DeleteAgentResponse{}, u.asked(ctx, r)
+}
+
+func (u *upstream) CreateSession(ctx context.Context, r *sessionsv1.CreateSessionRequest) (*sessionsv1.Session, error) {
+	return &sessionsv1.Session{Id: "ses_1", AgentId: r.GetAgentId()}, u.asked(ctx, r)
+}
+
+func (u *upstream) CreateTurn(ctx context.Context, r *sessionsv1.CreateTurnRequest) (*sessionsv1.Turn, error) {
+	return &sessionsv1.Turn{Id: "trn_1", SessionId: r.GetSessionId(), Status: "queued"}, u.asked(ctx, r)
+}
+
+func (u *upstream) GetTurn(ctx context.Context, r *sessionsv1.GetTurnRequest) (*sessionsv1.Turn, error) {
+	return &sessionsv1.Turn{Id: r.GetTurnId(), Status: "completed"}, u.asked(ctx, r)
+}
+
+func (u *upstream) CancelTurn(ctx context.Context, r *sessionsv1.CancelTurnRequest) (*sessionsv1.Turn, error) {
+	return &sessionsv1.Turn{Id: r.GetTurnId()}, u.asked(ctx, r)
+}
+
+func (u *upstream) Chat(ctx context.Context, r *sessionsv1.ChatRequest) (*sessionsv1.ChatResponse, error) {
+	return &sessionsv1.ChatResponse{Answer: "hi"}, u.asked(ctx, r)
+}
+
+func (u *upstream) CreateSource(ctx context.Context, r *registryv1.CreateSourceRequest) (*registryv1.Source, error) {
+	return r.GetSource(), u.asked(ctx, r)
+}
+
+func (u *upstream) UpdateSource(ctx context.Context, r *registryv1.UpdateSourceRequest) (*registryv1.Source, error) {
+	return r.GetSource(), u.asked(ctx, r)
+}
+
+func (u *upstream) GetTool(ctx context.Context, r *registryv1.GetToolRequest) (*registryv1.Tool, error) {
+	return &registryv1.Tool{Name: r.GetName(), Effect: turnv1.EffectClass_EFFECT_CLASS_ONCE}, u.asked(ctx, r)
+}
+
+func (u *upstream) InvokeTool(ctx context.Context, r *registryv1.InvokeToolRequest) (*registryv1.InvokeToolResponse, error) {
+	return &registryv1.InvokeToolResponse{LatencyMs: 3}, u.asked(ctx, r)
+}
+
+func (u *upstream) RefreshTools(ctx context.Context, r *registryv1.RefreshToolsRequest) (*registryv1.SyncResult, error) {
+	return &registryv1.SyncResult{Total: 4}, u.asked(ctx, r)
+}
+
+func (u *upstream) ListDecisions(ctx context.Context, r *policyv1.ListDecisionsRequest) (*policyv1.ListDecisionsResponse, error) {
+	return &policyv1.ListDecisionsResponse{}, u.asked(ctx, r)
+}
+
+func (u *upstream) ListModels(ctx context.Context, r *inferencev1.ListModelsRequest) (*inferencev1.ListModelsResponse, error) {
+	return &inferencev1.ListModelsResponse{Models: []*inferencev1.Model{{Name: "builtin/scripted", Default: true}}}, u.asked(ctx, r)
+}
+
+func (u *upstream) Watch(r *sessionsv1.WatchRequest, s grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error {
+	if err := u.asked(s.Context(), r); err != nil {
+		return err
+	}
+	defer func() {
+		select {
+		case u.left <- struct{}{}:
+		default:
+		}
+	}()
+	if u.watch == nil {
+		return fault.NotFound("no such turn")
+	}
+	return u.watch(r, s)
+}
+
+
+func newUpstream(testing.TB) *upstream { return &upstream{left: make(chan struct{}, 64)} }

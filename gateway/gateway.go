@@ -1,0 +1,127 @@
+// Package gateway is the mesh's HTTP side: REST and Server-Sent Events over the gRPC services, health, metrics, the OpenAPI
+// document and the start page. It owns no data.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/gateway/console"
+	"github.com/windlass-dev/windlass/gateway/openapi"
+	"github.com/windlass-dev/windlass/gateway/rest"
+	"github.com/windlass-dev/windlass/gateway/sse"
+)
+
+// Conn is a connection to a role.
+type Conn = grpc.ClientConnInterface
+
+// Deps is what the gateway needs.
+type Deps struct {
+	// Sessions, Registry, Policy and Inference are connections that pass on the principal of the call's context. Required.
+	Sessions, Registry, Policy, Inference Conn
+	// Metrics serves /metrics; nil serves none.
+	Metrics http.Handler
+	// Log gets what went wrong on our side, and an access log at debug. Required.
+	Log *slog.Logger
+	// Ready names checks that /readyz makes besides the upstreams' health. An error means not ready. May be nil; the map
+	// must not change while the gateway serves.
+	Ready map[string]func(context.Context) error
+}
+
+// Gateway serves HTTP.
+type Gateway struct {
+	cfg     Config
+	deps    Deps
+	api     *rest.API
+	streams *sse.Streams
+	console *console.Console
+	openapi []byte
+	seen    *observer
+	cross   *http.CrossOriginProtection
+	handler http.Handler
+	server  *http.Server
+}
+
+// New builds the gateway. Nothing is called and nothing runs yet.
+func New(cfg Config, deps Deps) (*Gateway, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if deps.Log == nil {
+		return nil, errors.New("gateway needs Log")
+	}
+	g := &Gateway{cfg: cfg, deps: deps}
+	if err := g.build(); err != nil {
+		return nil, fmt.Errorf("build gateway: %w", err)
+	}
+	g.handler = g.seen.middleware(headers(http.HandlerFunc(g.route)))
+	g.server = newServer(g.handler, deps.Log)
+	return g, nil
+}
+
+func (g *Gateway) build() error {
+	var err error
+	if g.seen, err = newObserver(g.deps.Log); err != nil {
+		return err
+	}
+	if g.cross, err = crossOrigin(g.cfg.CORSOrigins); err != nil {
+		return err
+	}
+	g.api, err = rest.New(rest.Deps{
+		Sessions: g.deps.Sessions, Registry: g.deps.Registry, Policy: g.deps.Policy, Inference: g.deps.Inference, Log: g.deps.Log,
+		MaxBody: int64(g.cfg.MaxBody), Timeout: g.cfg.Timeout, MaxTimeout: g.cfg.MaxTimeout, Matched: matched,
+	})
+	if err != nil {
+		return err
+	}
+	streams := sse.DefaultConfig()
+	streams.Heartbeat, streams.WriteTimeout = g.cfg.Heartbeat, g.cfg.WriteTimeout
+	g.streams, err = sse.New(streams, sse.Deps{API: g.api, Sessions: g.deps.Sessions, Log: g.deps.Log, Open: g.seen.streamOpen})
+	if err != nil {
+		return err
+	}
+	if g.openapi, err = openapi.Document(); err != nil {
+		return err
+	}
+	g.console, err = console.New(g.cfg.TemporalUI)
+	return err
+}
+
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler: h, Protocols: &protocols, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		HTTP2:    &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 10 * time.Second},
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // what clients do to their connections
+	}
+}
+
+// Handler gives all that is served, for a test or a server of one's own.
+func (g *Gateway) Handler() http.Handler { return g.handler }
+
+// Serve takes requests on l until Stop; then it returns nil.
+func (g *Gateway) Serve(l net.Listener) error {
+	if err := g.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// Stop takes no new requests, ends event streams so that their readers reconnect, and waits for calls under way until ctx
+// ends; what is left then is cut.
+func (g *Gateway) Stop(ctx context.Context) error {
+	g.streams.Drain()
+	if err := g.server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("stop HTTP server: %w", err), g.server.Close())
+	}
+	return nil
+}

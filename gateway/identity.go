@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+// identify finds out who calls and serves the API to him.
+func (g *Gateway) identify(w http.ResponseWriter, r *http.Request) {
+	if g.cfg.Loopback != Loopback || !fromThisMachine(r) {
+		problem.Write(w, r, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries no credentials").
+			Hint("Call from the machine that Windlass runs on, by the name localhost, where identity.loopback allows it."))
+		return
+	}
+	g.api.ServeHTTP(w, r.WithContext(authn.With(r.Context(), authn.Local())))
+}
+
+// fromThisMachine reports whether a request was made here and for here. A request through a proxy was not, nor one for
+// another name: a web page whose name was made to point at this machine (DNS rebinding) shows its own.
+func fromThisMachine(r *http.Request) bool {
+	remote, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !remote.Addr().Unmap().IsLoopback() {
+		return false
+	}
+	for _, h := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip"} {
+		if r.Header.Get(h) != "" {
+			return false
+		}
+	}
+	return loopbackName(r.Host)
+}
+
+func loopbackName(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}

@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	otelcodes "go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/telemetry"
+)
+
+// observer traces, measures and logs each request, and catches panics. It stands in for otelhttp, whose wrapped writer hides
+// the errors of a flush: an event stream needs them to see that its reader is gone.
+type observer struct {
+	log      *slog.Logger
+	tracer   trace.Tracer
+	duration metric.Float64Histogram
+	open     metric.Int64UpDownCounter
+}
+
+func newObserver(log *slog.Logger) (*observer, error) {
+	meter := otel.Meter("github.com/windlass-dev/windlass/gateway")
+	duration, err := meter.Float64Histogram("http.server.request.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time of HTTP requests; streams are not among them."),
+		metric.WithExplicitBucketBoundaries(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120))
+	if err != nil {
+		return nil, fmt.Errorf("build metric: %w", err)
+	}
+	open, err := meter.Int64UpDownCounter("windlass.gateway.event_streams", metric.WithDescription("Event streams that are open."))
+	if err != nil {
+		return nil, fmt.Errorf("build metric: %w", err)
+	}
+	return &observer{log: log, tracer: telemetry.Tracer("gateway"), duration: duration, open: open}, nil
+}
+
+type exchangeKey struct{}
+
+// exchange is one request and what became of it. It wraps the response to see the status.
+type exchange struct {
+	http.ResponseWriter
+	pattern string
+	stream  bool
+	status  int
+}
+
+// matched notes the pattern that the request's path fits.
+func matched(ctx context.Context, pattern string) {
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		x.pattern = pattern
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 && status >= http.StatusOK {
+		x.status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (x *exchange) Write(b []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	return x.ResponseWriter.Write(b) //nolint:wrapcheck // a pass-through
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// streamOpen counts event streams.
+func (o *observer) streamOpen(ctx context.Context, change int64) {
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		x.stream = true
+	}
+	o.open.Add(ctx, change)
+}
+
+func (o *observer) middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		x := &exchange{ResponseWriter: w, pattern: "unmatched"}
+		ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx, span := o.tracer.Start(context.WithValue(ctx, exchangeKey{}, x), r.Method, trace.WithSpanKind(trace.SpanKindServer),
+			trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.URLPath(r.URL.Path)))
+		r = r.WithContext(ctx)
+		defer func() {
+			o.recovered(x, r, recover())
+			o.finish(r, x, span, time.Since(start))
+		}()
+		next.ServeHTTP(x, r)
+	})
+}
+
+// recovered answers for a handler that panicked. When the answer has begun the connection is cut instead.
+func (o *observer) recovered(x *exchange, r *http.Request, p any) {
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	err := fault.Internal(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	o.log.ErrorContext(r.Context(), "request failed", "route", x.pattern, "error", err)
+	if x.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	problem.Write(x, r, err)
+}
+
+func (o *observer) finish(r *http.Request, x *exchange, span trace.Span, took time.Duration) {
+	ctx := r.Context()
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	if span.IsRecording() {
+		span.SetName(r.Method + " " + x.pattern)
+		span.SetAttributes(semconv.HTTPRoute(x.pattern), semconv.HTTPResponseStatusCode(x.status))
+		if x.status >= http.StatusInternalServerError {
+			span.SetStatus(otelcodes.Error, http.StatusText(x.status))
+		}
+	}
+	span.End()
+	if !x.stream {
+		o.duration.Record(ctx, took.Seconds(), metric.WithAttributeSet(attribute.NewSet(
+			semconv.HTTPRequestMethodKey.String(method(r.Method)), semconv.HTTPRoute(x.pattern), semconv.HTTPResponseStatusCode(x.status))))
+	}
+	if o.log.Enabled(ctx, slog.LevelDebug) {
+		o.log.DebugContext(ctx, "request served", "method", r.Method, "route", x.pattern, "status", x.status, "took_ms", took.Milliseconds())
+	}
+}
+
+// method keeps callers from making up values of a metric's attribute.
+func method(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return m
+	default:
+		return "_OTHER"
+	}
+}

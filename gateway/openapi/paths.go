@@ -1,0 +1,175 @@
+package openapi
+
+import (
+	"maps"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// add puts one operation into the document. Paths that differ only in how they name a variable become one.
+func (b *builder) add(path, method string, op object) {
+	path = regexp.MustCompile(`\{([a-z_]+)\.([a-z_]+)\}`).ReplaceAllString(path, "{${1}_${2}}")
+	if b.paths[path] == nil {
+		b.paths[path] = object{}
+	}
+	b.paths[path][method] = b.operation(path, method, op)
+}
+
+func (b *builder) operation(path, method string, op object) object {
+	for _, tag := range strs(op["tags"]) {
+		b.tags[tag] = true
+	}
+	text, _ := op["summary"].(string)
+	if more, ok := op["description"].(string); ok {
+		text += "\n" + more
+	}
+	out := object{"operationId": op["operationId"], "tags": op["tags"], "summary": firstSentence(text), "description": text}
+	var params []object
+	for _, p := range list(op["parameters"]) {
+		if p["in"] == "body" {
+			body := b.schema("", p["schema"].(object)) //nolint:errcheck,forcetypeassert // the generator's form; Document is tested
+			required := len(strs(b.resolve(body)["required"])) > 0
+			out["requestBody"] = object{"required": required, "content": object{"application/json": object{"schema": body}}}
+			if b.has(body, "idempotency_key") {
+				params = append(params, header("Idempotency-Key", "Makes retries safe: the same key and body give the same answer. At most 255 characters."))
+			}
+			continue
+		}
+		params = append(params, b.parameter(p))
+	}
+	if method == "patch" {
+		params = append(params, object{
+			"name": "update_mask", "in": "query", "description": "Fields to change, with commas between; without it, those in the body.",
+			"schema": object{"type": "string"},
+		})
+	}
+	out["responses"] = b.responses(op)
+	if strings.HasSuffix(path, "/events") {
+		params = stream(out, params)
+	}
+	if len(params) > 0 {
+		out["parameters"] = params
+	}
+	return out
+}
+
+func (b *builder) parameter(p object) object {
+	out := object{"name": strings.ReplaceAll(p["name"].(string), ".", "_"), "in": p["in"]} //nolint:errcheck,forcetypeassert // as above
+	schema := object{}
+	for key, v := range p {
+		switch key {
+		case "type", "format", "items", "enum", "pattern":
+			schema[key] = v
+		case "description":
+			out[key] = v
+		case "required":
+			if v == true {
+				out[key] = true
+			}
+		}
+	}
+	out["schema"] = schema
+	return out
+}
+
+func (b *builder) responses(op object) object {
+	out := object{"default": object{"$ref": "#/components/responses/Problem"}}
+	ok, _ := op["responses"].(object)["200"].(object)
+	schema, _ := ok["schema"].(object)
+	answer := object{"description": "The answer.", "content": object{"application/json": object{"schema": b.schema("", schema)}}}
+	if op["operationId"] == "TurnService_CreateTurn" {
+		answer["description"] = "Accepted: the work goes on without the caller."
+		answer["headers"] = object{"Location": object{"description": "Path of the turn.", "schema": object{"type": "string"}}}
+		out["202"] = answer
+		return out
+	}
+	out["200"] = answer
+	return out
+}
+
+// stream makes an operation a stream of Server-Sent Events.
+func stream(op object, params []object) []object {
+	op["responses"] = object{
+		"200": object{
+			"description": "Server-Sent Events. Each frame has the event's type in `event:`, its cursor in `id:` (none for events that are not numbered) and one Event as JSON in `data:`. " +
+				"A turn's stream ends with the event `end`; an error on the way is the event `error-status` with a Problem.",
+			"content": object{"text/event-stream": object{"schema": ref("Event")}},
+		},
+		"204":     object{"description": "The turn is over and all its events were read already: do not reconnect."},
+		"default": object{"$ref": "#/components/responses/Problem"},
+	}
+	var out []object
+	for _, p := range params {
+		if p["in"] == "path" || p["name"] == "after" {
+			out = append(out, p)
+		}
+	}
+	return append(out, header("Last-Event-ID", "The last cursor seen, as an EventSource sends it; goes before `after`."))
+}
+
+func header(name, description string) object {
+	return object{"name": name, "in": "header", "description": description, "schema": object{"type": "string"}}
+}
+
+// addPlain adds what is served outside /v1.
+func (b *builder) addPlain() {
+	plain := func(id, summary string, responses object) object {
+		return object{"get": object{"operationId": id, "tags": []string{"Gateway"}, "summary": summary, "responses": responses}}
+	}
+	content := func(media string, schema object) object {
+		return object{"description": http.StatusText(http.StatusOK), "content": object{media: object{"schema": schema}}}
+	}
+	text := object{"type": "string"}
+	ready := object{"type": "object", "properties": object{
+		"status": text, "not_ready": object{"type": "array", "items": text},
+		"checks": object{"type": "object", "additionalProperties": text},
+	}}
+	not := content("application/json", ready)
+	not["description"] = "Something that is needed does not take calls."
+	b.paths["/healthz"] = plain("healthz", "Says that the process serves.",
+		object{"200": content("application/json", object{"type": "object", "properties": object{"status": text}})})
+	b.paths["/readyz"] = plain("readyz", "Says whether the gateway and all it needs take calls.",
+		object{"200": content("application/json", ready), "503": not})
+	b.paths["/metrics"] = plain("metrics", "Metrics in the Prometheus text form.", object{"200": content("text/plain", text)})
+	b.paths["/openapi.json"] = plain("openapi", "This document.", object{"200": content("application/json", object{"type": "object"})})
+}
+
+// resolve follows a reference.
+func (b *builder) resolve(schema object) object {
+	target, ok := schema["$ref"].(string)
+	if !ok {
+		return schema
+	}
+	for _, name := range sortedKeys(b.in.Definitions) {
+		if "#/components/schemas/"+shortName(name) == target {
+			return b.in.Definitions[name]
+		}
+	}
+	return schema
+}
+
+func (b *builder) has(schema object, property string) bool {
+	props, _ := b.resolve(schema)["properties"].(object)
+	_, ok := props[property]
+	return ok
+}
+
+func list(v any) []object {
+	items, _ := v.([]any)
+	var out []object
+	for _, x := range items {
+		if o, ok := x.(object); ok {
+			out = append(out, maps.Clone(o))
+		}
+	}
+	return out
+}
+
+func firstSentence(text string) string {
+	text = strings.ReplaceAll(text, "\n", " ")
+	if i := strings.Index(text, ". "); i > 0 {
+		text = text[:i]
+	}
+	return strings.TrimSuffix(strings.TrimSpace(text), ".")
+}

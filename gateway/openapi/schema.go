@@ -1,0 +1,106 @@
+package openapi
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// schema converts a schema and all in it. The name is that of the definition it is in, "" for one inside another.
+func (b *builder) schema(name string, in object) object {
+	if target, ok := in["$ref"].(string); ok {
+		return ref(shortName(strings.TrimPrefix(target, "#/definitions/")))
+	}
+	out := maps.Clone(in)
+	if values := strs(in["enum"]); len(values) > 0 {
+		return enum(name, values, out)
+	}
+	if props, ok := in["properties"].(object); ok {
+		converted := object{}
+		for key, p := range props {
+			converted[key] = b.property(p)
+		}
+		out["properties"] = converted
+	}
+	for _, key := range []string{"items", "additionalProperties"} {
+		if inner, ok := in[key].(object); ok {
+			out[key] = b.schema("", inner)
+		}
+	}
+	return out
+}
+
+// property converts a field's schema. A message or a time that is not set is null in JSON.
+func (b *builder) property(v any) object {
+	in, ok := v.(object)
+	if !ok {
+		return object{}
+	}
+	if all, ok := in["allOf"].([]any); ok && len(all) == 1 {
+		return b.reference(in, all[0])
+	}
+	if _, ok := in["$ref"]; ok {
+		return b.reference(object{}, in)
+	}
+	out := b.schema("", in)
+	_, isMap := in["additionalProperties"]
+	if in["format"] == "date-time" || in["type"] == "object" && !isMap {
+		out["type"] = []string{fmt.Sprint(in["type"]), "null"}
+	}
+	return out
+}
+
+func (b *builder) reference(in object, target any) object {
+	t, _ := target.(object)
+	out := maps.Clone(in)
+	delete(out, "allOf")
+	name, _ := t["$ref"].(string)
+	if def := b.in.Definitions[strings.TrimPrefix(name, "#/definitions/")]; def["enum"] != nil {
+		out["allOf"] = []object{b.schema("", t)}
+		return out
+	}
+	out["anyOf"] = []object{b.schema("", t), {"type": "null"}}
+	return out
+}
+
+// enum shows values as they are served: react for STRATEGY_REACT. "unspecified" is among answers where nothing is set.
+func enum(name string, values []string, out object) object {
+	prefix := regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(name, "${1}_${2}")
+	prefix = strings.ToUpper(prefix) + "_"
+	served := []string{"unspecified"}
+	for _, v := range values {
+		served = append(served, strings.ToLower(strings.TrimPrefix(v, prefix)))
+	}
+	out["enum"] = served
+	if d, ok := out["description"].(string); ok {
+		out["description"] = regexp.MustCompile(prefix+`[A-Z_]+`).ReplaceAllStringFunc(d, func(s string) string {
+			return strings.ToLower(strings.TrimPrefix(s, prefix))
+		})
+	}
+	return out
+}
+
+// eventSchema gives events the form that gateway/eventjson writes: one payload under "data".
+func (b *builder) eventSchema() error {
+	ev, ok := b.schemas["Event"].(object)
+	props, isObject := ev["properties"].(object)
+	if !ok || !isObject {
+		return fmt.Errorf("the generated OpenAPI document has no Event")
+	}
+	fields := (&turnv1.Event{}).ProtoReflect().Descriptor().Oneofs().ByName("data").Fields()
+	var payloads []object
+	for i := range fields.Len() {
+		delete(props, fields.Get(i).TextName())
+		payloads = append(payloads, ref(string(fields.Get(i).Message().Name())))
+	}
+	props["data"] = object{
+		"description": "What happened. `type` tells which of these it is: tool_call.started has a ToolCallStarted; turn.completed, turn.failed and turn.cancelled have a TurnEnded.",
+		"anyOf":       payloads,
+	}
+	ev["required"] = []string{"seq", "type", "session_id", "turn_id", "data"}
+	delete(b.schemas, "WatchResponse")
+	return nil
+}

@@ -1,0 +1,76 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+)
+
+const (
+	// KeyHeader makes retries of a POST safe; requests that have a field idempotency_key get it from here.
+	KeyHeader   = "Idempotency-Key"
+	keyField    = protoreflect.Name("idempotency_key")
+	maxKeyBytes = 255
+)
+
+type keyKey struct{}
+
+func withKey(ctx context.Context, key string) context.Context {
+	if key == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, keyKey{}, key)
+}
+
+func idempotencyKey(h http.Header) (string, error) {
+	values := h.Values(KeyHeader)
+	if len(values) == 0 {
+		return "", nil
+	}
+	key := values[0]
+	if len(values) > 1 {
+		return "", fault.Invalid(KeyHeader, "is given twice")
+	}
+	if key == "" || len(key) > maxKeyBytes {
+		return "", fault.Invalid(KeyHeader, "must have 1 to %d characters", maxKeyBytes)
+	}
+	for _, c := range []byte(key) {
+		if c < ' ' || c > '~' {
+			return "", fault.Invalid(KeyHeader, "must be printable ASCII")
+		}
+	}
+	return key, nil
+}
+
+// keyed is a connection that puts the Idempotency-Key of the HTTP request into the message.
+type keyed struct{ grpc.ClientConnInterface }
+
+// Invoke implements grpc.ClientConnInterface.
+func (c keyed) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if err := setKey(ctx, args); err != nil {
+		return err
+	}
+	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...) //nolint:wrapcheck // a pass-through
+}
+
+func setKey(ctx context.Context, args any) error {
+	key, ok := ctx.Value(keyKey{}).(string)
+	m, isMessage := args.(proto.Message)
+	if !ok || !isMessage {
+		return nil
+	}
+	fd := m.ProtoReflect().Descriptor().Fields().ByName(keyField)
+	if fd == nil {
+		return nil
+	}
+	if had := m.ProtoReflect().Get(fd).String(); had != "" && had != key {
+		return fault.Invalid(string(keyField), "differs from the header %s", KeyHeader)
+	}
+	m.ProtoReflect().Set(fd, protoreflect.ValueOfString(key))
+	return nil
+}

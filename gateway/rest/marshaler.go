@@ -1,0 +1,74 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/gateway/codec"
+)
+
+// marshaler is codec in the runtime's clothes.
+type marshaler struct{}
+
+// ContentType implements runtime.Marshaler.
+func (marshaler) ContentType(any) string { return "application/json" }
+
+// Marshal implements runtime.Marshaler.
+func (marshaler) Marshal(v any) ([]byte, error) {
+	m, ok := v.(proto.Message)
+	if !ok {
+		return json.Marshal(v) //nolint:wrapcheck // none of our RPCs has one
+	}
+	b, err := codec.Marshal(m)
+	return append(b, '\n'), err
+}
+
+// Unmarshal implements runtime.Marshaler. The target is a message, or a pointer to a message field that may be nil.
+func (marshaler) Unmarshal(data []byte, v any) error {
+	if m, ok := v.(proto.Message); ok {
+		return codec.Unmarshal(data, m)
+	}
+	rv := reflect.ValueOf(v)
+	if rv.Kind() != reflect.Pointer || rv.Elem().Kind() != reflect.Pointer {
+		return fmt.Errorf("a body cannot be read into %T", v)
+	}
+	if rv.Elem().IsNil() {
+		rv.Elem().Set(reflect.New(rv.Type().Elem().Elem()))
+	}
+	m, ok := rv.Elem().Interface().(proto.Message)
+	if !ok {
+		return fmt.Errorf("a body cannot be read into %T", v)
+	}
+	return codec.Unmarshal(data, m)
+}
+
+// NewDecoder implements runtime.Marshaler. No body at all is io.EOF, which generated code takes for an empty message.
+func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
+	return runtime.DecoderFunc(func(v any) error {
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return fmt.Errorf("read body: %w", err)
+		}
+		if len(data) == 0 {
+			return io.EOF
+		}
+		return m.Unmarshal(data, v)
+	})
+}
+
+// NewEncoder implements runtime.Marshaler.
+func (m marshaler) NewEncoder(w io.Writer) runtime.Encoder {
+	return runtime.EncoderFunc(func(v any) error {
+		b, err := m.Marshal(v)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err //nolint:wrapcheck // a pass-through
+	})
+}

@@ -1,0 +1,187 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+// bodyTimeout is how long a caller may take to send a body.
+const bodyTimeout = 30 * time.Second
+
+// body is a request body that was read as a whole. The error handler looks at it again to explain what is wrong.
+type body struct {
+	*bytes.Reader
+	data []byte
+}
+
+func (b *body) Close() error { return nil }
+
+// prepare wraps each generated handler: what is wrong with a request as such is found here, before anything is decoded.
+func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
+		pattern, _ := runtime.HTTPPattern(r.Context())
+		name := plain(pattern.String())
+		a.deps.Matched(r.Context(), name)
+		for _, v := range vars {
+			if v == "" {
+				problem.NotFound(w, r)
+				return
+			}
+		}
+		route, ok := a.routes.byKey[r.Method+" "+name]
+		if !ok {
+			next(w, r, vars) // added by HandlePath: it looks after itself
+			return
+		}
+		ctx, cancel, err := a.admit(w, r, route)
+		if err != nil {
+			problem.Write(w, r, err)
+			return
+		}
+		defer cancel()
+		next(w, r.WithContext(ctx), vars)
+	}
+}
+
+// admit checks query, body and headers, replaces the body by what was read and bounds the call's time.
+func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (context.Context, context.CancelFunc, error) {
+	if err := checkQuery(r.URL, route); err != nil {
+		return nil, nil, err
+	}
+	timeout, err := a.timeout(r.Header)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := idempotencyKey(r.Header)
+	if err != nil {
+		return nil, nil, err
+	}
+	if route.Body != "" {
+		if err := a.readBody(w, r); err != nil {
+			return nil, nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(withKey(r.Context(), key), timeout)
+	return ctx, cancel, nil
+}
+
+// timeout is how long the call may take: the default, or what the caller says in Grpc-Timeout up to the maximum.
+func (a *API) timeout(h http.Header) (time.Duration, error) {
+	text := h.Get("Grpc-Timeout")
+	if text == "" {
+		return a.deps.Timeout, nil
+	}
+	h.Del("Grpc-Timeout") // the runtime would set it again, without our cap
+	units := map[byte]time.Duration{
+		'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
+	}
+	last := len(text) - 1
+	n, err := strconv.ParseUint(text[:last], 10, 32)
+	unit, ok := units[text[last]]
+	if err != nil || !ok || len(text) > 9 {
+		return 0, fault.Invalid("Grpc-Timeout", "must be at most 8 digits and one of H, M, S, m, u, n: 30S is thirty seconds")
+	}
+	return min(time.Duration(min(n, uint64(a.deps.MaxTimeout/unit)+1))*unit, a.deps.MaxTimeout), nil
+}
+
+func (a *API) readBody(w http.ResponseWriter, r *http.Request) error {
+	ct := r.Header.Get("Content-Type")
+	if ct != "" {
+		media, _, err := mime.ParseMediaType(ct)
+		if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+			return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_UNSUPPORTED_MEDIA_TYPE, "the body's type %q is not supported", ct).
+				Hint("Send JSON with the header Content-Type: application/json.")
+		}
+	}
+	tooLarge := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the body is larger than %d bytes", a.deps.MaxBody).
+		Hint("Send less, or raise gateway.max_body.")
+	if r.ContentLength > a.deps.MaxBody {
+		return tooLarge
+	}
+	if r.ContentLength != 0 {
+		rc := http.NewResponseController(w)
+		// A writer without deadlines (in a test) reads without one.
+		if rc.SetReadDeadline(time.Now().Add(bodyTimeout)) == nil {
+			defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
+		}
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.deps.MaxBody))
+	var limit *http.MaxBytesError
+	switch {
+	case errors.As(err, &limit):
+		return tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_MALFORMED_BODY, "the body did not arrive within %s", bodyTimeout)
+	case err != nil:
+		return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_MALFORMED_BODY, "the body ended early").Cause(err)
+	}
+	r.Body = &body{Reader: bytes.NewReader(data), data: data}
+	return nil
+}
+
+// checkQuery refuses parameters that the route does not have.
+func checkQuery(u *url.URL, route Route) error {
+	values, err := Query(u)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for name := range values {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		if route.query(name) == nil {
+			return UnknownParameter(name, route.queryNames())
+		}
+	}
+	return nil
+}
+
+// Query reads a URL's query string strictly.
+func Query(u *url.URL) (url.Values, error) {
+	if u.RawQuery == "" {
+		return nil, nil
+	}
+	values, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, fault.Invalid("query", "the query string is malformed").Cause(err)
+	}
+	for name, list := range values {
+		for _, v := range append(list, name) {
+			if !utf8.ValidString(v) {
+				return nil, fault.Invalid(strings.ToValidUTF8(name, "\uFFFD"), "is not valid UTF-8")
+			}
+		}
+	}
+	return values, nil
+}
+
+// UnknownParameter says that a query parameter is none of those there are.
+func UnknownParameter(name string, known []string) *fault.Error {
+	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_UNKNOWN_FIELD, "%s: there is no such query parameter", name)
+	e.Fields = []fault.Field{{Path: name, Message: "there is no such query parameter"}}
+	if len(known) == 0 {
+		return e.Hint("This path takes none.")
+	}
+	return e.Hint("There are: %s.", strings.Join(known, ", "))
+}

@@ -1,0 +1,131 @@
+// Package rest serves the unary RPCs as REST: generated handlers over the gRPC connections, strict about what comes in, and
+// with RFC 9457 problems for what goes wrong.
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	inferencegw "github.com/windlass-dev/windlass/gateway/gen/windlass/inference/v1"
+	policygw "github.com/windlass-dev/windlass/gateway/gen/windlass/policy/v1"
+	registrygw "github.com/windlass-dev/windlass/gateway/gen/windlass/registry/v1"
+	sessionsgw "github.com/windlass-dev/windlass/gateway/gen/windlass/sessions/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+)
+
+// Deps is what the REST surface needs; all of it is required.
+type Deps struct {
+	// Connections to the roles; they pass on the principal of the request's context.
+	Sessions, Registry, Policy, Inference grpc.ClientConnInterface
+	// Log gets what went wrong on our side.
+	Log *slog.Logger
+	// MaxBody is the largest request body in bytes.
+	MaxBody int64
+	// Timeout bounds a call, and MaxTimeout what a caller may ask for in Grpc-Timeout.
+	Timeout, MaxTimeout time.Duration
+	// Matched is told the pattern that a request's path fits.
+	Matched func(ctx context.Context, pattern string)
+}
+
+// API is the REST surface below /v1.
+type API struct {
+	deps    Deps
+	routes  *table
+	mux     *runtime.ServeMux
+	streams []string
+}
+
+// New builds the surface.
+func New(deps Deps) (*API, error) {
+	if deps.Sessions == nil || deps.Registry == nil || deps.Policy == nil || deps.Inference == nil {
+		return nil, errors.New("rest needs a connection to sessions, registry, policy and inference")
+	}
+	if deps.Log == nil || deps.Matched == nil || deps.MaxBody <= 0 || deps.Timeout <= 0 || deps.MaxTimeout < deps.Timeout {
+		return nil, errors.New("rest needs Log, Matched, MaxBody, Timeout and a MaxTimeout that is no less")
+	}
+	routes, err := newTable()
+	if err != nil {
+		return nil, err
+	}
+	a := &API{deps: deps, routes: routes}
+	a.mux = runtime.NewServeMux(
+		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
+		runtime.WithMiddlewares(a.prepare),
+		runtime.WithErrorHandler(a.onError),
+		runtime.WithRoutingErrorHandler(a.onRoutingError),
+		runtime.WithForwardResponseOption(accepted),
+		runtime.WithIncomingHeaderMatcher(incoming),
+		runtime.WithOutgoingHeaderMatcher(nothing),
+		runtime.WithOutgoingTrailerMatcher(nothing),
+		runtime.WithDisablePathLengthFallback(),
+		runtime.WithDisableHTTPMethodOverride(),
+	)
+	return a, a.register()
+}
+
+func (a *API) register() error {
+	ctx := context.Background() // generated code takes one and does not use it
+	sessions, registry := keyed{a.deps.Sessions}, keyed{a.deps.Registry}
+	err := errors.Join(
+		sessionsgw.RegisterAgentServiceHandlerClient(ctx, a.mux, sessionsv1.NewAgentServiceClient(sessions)),
+		sessionsgw.RegisterSessionServiceHandlerClient(ctx, a.mux, sessionsv1.NewSessionServiceClient(sessions)),
+		sessionsgw.RegisterTurnServiceHandlerClient(ctx, a.mux, sessionsv1.NewTurnServiceClient(sessions)),
+		registrygw.RegisterSourceServiceHandlerClient(ctx, a.mux, registryv1.NewSourceServiceClient(registry)),
+		registrygw.RegisterToolServiceHandlerClient(ctx, a.mux, registryv1.NewToolServiceClient(registry)),
+		policygw.RegisterPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewPolicyServiceClient(keyed{a.deps.Policy})),
+		inferencegw.RegisterInferenceServiceHandlerClient(ctx, a.mux, inferencev1.NewInferenceServiceClient(keyed{a.deps.Inference})),
+	)
+	if err != nil {
+		return fmt.Errorf("register REST handlers: %w", err)
+	}
+	return nil
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+
+// HandleStream adds a GET handler for a stream, which generated code does not make. Pattern variables arrive by name.
+func (a *API) HandleStream(pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) error {
+	a.streams = append(a.streams, pattern)
+	if err := a.mux.HandlePath(http.MethodGet, pattern, h); err != nil {
+		return fmt.Errorf("handle %s: %w", pattern, err)
+	}
+	return nil
+}
+
+// Annotate gives a context for an upstream call with the request's headers that travel on, as the generated handlers do it.
+func (a *API) Annotate(ctx context.Context, r *http.Request, rpc string) (context.Context, error) {
+	return runtime.AnnotateContext(ctx, a.mux, r, rpc) //nolint:wrapcheck // the error handler knows it
+}
+
+// accepted answers 202 where the work goes on after the answer.
+func accepted(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
+	turn, ok := m.(*sessionsv1.Turn)
+	if rpc, _ := runtime.RPCMethod(ctx); ok && rpc == sessionsv1.TurnService_CreateTurn_FullMethodName {
+		w.Header().Set("Location", "/v1/turns/"+turn.GetId())
+		w.WriteHeader(http.StatusAccepted)
+	}
+	return nil
+}
+
+// incoming names the headers that travel on. The trace's own are set by the gRPC client, and the principal by us.
+func incoming(key string) (string, bool) {
+	if strings.EqualFold(key, "X-Request-Id") {
+		return "x-request-id", true
+	}
+	return "", false
+}
+
+func nothing(string) (string, bool) { return "", false }

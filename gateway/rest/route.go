@@ -1,0 +1,160 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"sort"
+	"strings"
+
+	"google.golang.org/genproto/googleapis/api/annotations"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+)
+
+// Route is one HTTP binding of an RPC, as proto/ declares it.
+type Route struct {
+	// Method is the HTTP method.
+	Method string
+	// Pattern is the path with plain variables: "/v1/agents/{agent.id}".
+	Pattern string
+	// RPC is the full method name: "/windlass.sessions.v1.AgentService/UpdateAgent".
+	RPC string
+	// Input describes the request message.
+	Input protoreflect.MessageDescriptor
+	// Body is "" (none), "*" (the whole request but the path's variables) or the field that the body is.
+	Body string
+}
+
+// Routes lists the HTTP bindings of all RPCs of ours that are linked in, by pattern and method.
+func Routes() ([]Route, error) {
+	var (
+		out   []Route
+		wrong error
+	)
+	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		if !strings.HasPrefix(string(f.Package()), "windlass.") {
+			return true
+		}
+		for i := range f.Services().Len() {
+			methods := f.Services().Get(i).Methods()
+			for j := range methods.Len() {
+				found, err := routesOf(methods.Get(j))
+				if err != nil {
+					wrong = err
+					return false
+				}
+				out = append(out, found...)
+			}
+		}
+		return true
+	})
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return a.Pattern < b.Pattern || a.Pattern == b.Pattern && a.Method < b.Method
+	})
+	return out, wrong
+}
+
+func routesOf(md protoreflect.MethodDescriptor) ([]Route, error) {
+	rule, ok := proto.GetExtension(md.Options(), annotations.E_Http).(*annotations.HttpRule)
+	if !ok || rule == nil {
+		return nil, nil
+	}
+	var out []Route
+	for _, r := range append([]*annotations.HttpRule{rule}, rule.GetAdditionalBindings()...) {
+		method, pattern := binding(r)
+		if method == "" {
+			return nil, fmt.Errorf("%s: the HTTP rule has no method that we know", md.FullName())
+		}
+		out = append(out, Route{
+			Method: method, Pattern: pattern, RPC: fmt.Sprintf("/%s/%s", md.Parent().FullName(), md.Name()), Input: md.Input(), Body: r.GetBody(),
+		})
+	}
+	return out, nil
+}
+
+func binding(r *annotations.HttpRule) (method, pattern string) {
+	switch p := r.GetPattern().(type) {
+	case *annotations.HttpRule_Get:
+		return http.MethodGet, p.Get
+	case *annotations.HttpRule_Put:
+		return http.MethodPut, p.Put
+	case *annotations.HttpRule_Post:
+		return http.MethodPost, p.Post
+	case *annotations.HttpRule_Delete:
+		return http.MethodDelete, p.Delete
+	case *annotations.HttpRule_Patch:
+		return http.MethodPatch, p.Patch
+	default:
+		return "", ""
+	}
+}
+
+// vars gives the names in the pattern's braces.
+func (r Route) vars() []string {
+	var out []string
+	for _, part := range strings.Split(r.Pattern, "{")[1:] {
+		name, _, _ := strings.Cut(part, "}")
+		out = append(out, name)
+	}
+	return out
+}
+
+// query tells whether a request field is given in the query string: what neither path nor body holds.
+func (r Route) query(name string) protoreflect.FieldDescriptor {
+	if r.Body == "*" || name == r.Body {
+		return nil
+	}
+	for _, v := range r.vars() {
+		if v == name {
+			return nil
+		}
+	}
+	fd := r.Input.Fields().ByTextName(name)
+	if fd == nil {
+		fd = r.Input.Fields().ByJSONName(name)
+	}
+	return fd
+}
+
+// queryNames lists the fields that may be given in the query string.
+func (r Route) queryNames() []string {
+	var names []string
+	for i := range r.Input.Fields().Len() {
+		if name := r.Input.Fields().Get(i).TextName(); r.query(name) != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// bodyMessage describes what the body holds, nil when the route takes none.
+func (r Route) bodyMessage() protoreflect.MessageDescriptor {
+	switch r.Body {
+	case "":
+		return nil
+	case "*":
+		return r.Input
+	default:
+		return r.Input.Fields().ByTextName(r.Body).Message()
+	}
+}
+
+// table finds routes.
+type table struct{ byKey map[string]Route }
+
+func newTable() (*table, error) {
+	routes, err := Routes()
+	if err != nil {
+		return nil, err
+	}
+	t := &table{byKey: map[string]Route{}}
+	for _, r := range routes {
+		t.byKey[r.Method+" "+r.Pattern] = r
+	}
+	return t, nil
+}
+
+// plain turns the runtime's form of a pattern, /v1/agents/{agent.id=*}, into ours.
+func plain(pattern string) string { return strings.ReplaceAll(pattern, "=*}", "}") }

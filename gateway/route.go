@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/windlass-dev/windlass/gateway/console"
+	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/fault"
+)
+
+// route sends a request to what serves its path. Paths are matched as they are: nothing is cleaned or redirected.
+func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	if !utf8.ValidString(path) {
+		problem.Write(w, r, fault.Invalid("path", "is not valid UTF-8"))
+		return
+	}
+	if strings.HasPrefix(path, "/v1/") {
+		g.cors(w, r)
+		return
+	}
+	h := g.plain(path)
+	if h == nil {
+		problem.NotFound(w, r)
+		return
+	}
+	if strings.HasPrefix(path, console.Assets) {
+		path = console.Assets + "*"
+	}
+	matched(r.Context(), path)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		problem.MethodNotAllowed(w, r, http.MethodGet, http.MethodHead)
+		return
+	}
+	h.ServeHTTP(w, r)
+}
+
+// plain finds what is served outside the API, to anybody.
+func (g *Gateway) plain(path string) http.Handler {
+	switch path {
+	case "/":
+		return g.console
+	case "/healthz":
+		return http.HandlerFunc(healthz)
+	case "/readyz":
+		return http.HandlerFunc(g.readyz)
+	case "/metrics":
+		return g.deps.Metrics
+	case "/openapi.json":
+		return http.HandlerFunc(g.document)
+	}
+	if strings.HasPrefix(path, console.Assets) && g.console.Has(path) {
+		return g.console
+	}
+	return nil
+}
+
+func (g *Gateway) document(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Access-Control-Allow-Origin", "*") // the API's description is no secret, and viewers are web pages
+	_, _ = w.Write(g.openapi)
+}

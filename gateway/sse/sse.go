@@ -1,0 +1,191 @@
+// Package sse serves the events of turns and sessions as Server-Sent Events, over the sessions service's Watch stream.
+package sse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+)
+
+// Config says how streams behave; see DefaultConfig.
+type Config struct {
+	// Heartbeat is how often a comment is sent on a silent stream.
+	Heartbeat time.Duration
+	// WriteTimeout is how long a reader may take to read what is sent; then he is cut and resumes by cursor.
+	WriteTimeout time.Duration
+	// Retry is how long an EventSource waits before it reconnects.
+	Retry time.Duration
+	// OpenTimeout is how long the sessions service may take to admit a watcher.
+	OpenTimeout time.Duration
+	// EndGrace is how long a resumed stream of a turn waits with its status line, to find out whether the turn is over (204).
+	EndGrace time.Duration
+}
+
+// DefaultConfig fits browsers and proxies.
+func DefaultConfig() Config {
+	return Config{
+		Heartbeat: 15 * time.Second, WriteTimeout: 10 * time.Second, Retry: time.Second, OpenTimeout: 15 * time.Second,
+		EndGrace: 500 * time.Millisecond,
+	}
+}
+
+// API is what the handler needs of the REST surface, on whose mux it is.
+type API interface {
+	// HandleStream adds a GET handler.
+	HandleStream(pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) error
+	// Annotate gives the context for an upstream call.
+	Annotate(ctx context.Context, r *http.Request, rpc string) (context.Context, error)
+}
+
+// Deps is what streams need; all of it is required.
+type Deps struct {
+	// API is where the handlers are added.
+	API API
+	// Sessions is the connection to watch over.
+	Sessions grpc.ClientConnInterface
+	// Log gets what went wrong on our side.
+	Log *slog.Logger
+	// Open is told of each stream that opens (+1) and closes (-1).
+	Open func(ctx context.Context, change int64)
+}
+
+// Streams serves event streams until Drain.
+type Streams struct {
+	cfg    Config
+	deps   Deps
+	client sessionsv1.TurnServiceClient
+	drain  chan struct{}
+	once   sync.Once
+}
+
+// New adds the streams to the API.
+func New(cfg Config, deps Deps) (*Streams, error) {
+	if deps.API == nil || deps.Sessions == nil || deps.Log == nil || deps.Open == nil {
+		return nil, errors.New("sse needs API, Sessions, Log and Open")
+	}
+	if cfg.Heartbeat <= 0 || cfg.WriteTimeout <= 0 || cfg.Retry <= 0 || cfg.OpenTimeout <= 0 || cfg.EndGrace <= 0 {
+		return nil, errors.New("sse: all times must be more than 0")
+	}
+	s := &Streams{cfg: cfg, deps: deps, client: sessionsv1.NewTurnServiceClient(deps.Sessions), drain: make(chan struct{})}
+	err := errors.Join(
+		deps.API.HandleStream("/v1/turns/{turn_id}/events", func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
+			s.serve(w, r, &sessionsv1.WatchRequest{TurnId: vars["turn_id"]})
+		}),
+		deps.API.HandleStream("/v1/sessions/{session_id}/events", func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
+			s.serve(w, r, &sessionsv1.WatchRequest{SessionId: vars["session_id"]})
+		}))
+	return s, err
+}
+
+// Drain ends all streams between two events, so that their readers reconnect elsewhere. New ones end at once.
+func (s *Streams) Drain() { s.once.Do(func() { close(s.drain) }) }
+
+// serve is one stream from the request to its end.
+func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.WatchRequest) {
+	after, err := cursor(r)
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	req.After = after
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	stream, admitted, err := s.open(ctx, cancel, r, req)
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	out := &writer{w: w, rc: http.NewResponseController(w), timeout: s.cfg.WriteTimeout}
+	in := receive(ctx, stream)
+	if !s.begin(w, r, out, in, req, admitted) {
+		return
+	}
+	s.deps.Open(ctx, 1)
+	defer s.deps.Open(ctx, -1)
+	if err := s.pump(r, out, in, req); err != nil {
+		s.deps.Log.DebugContext(ctx, "event stream cut", "turn_id", req.GetTurnId(), "session_id", req.GetSessionId(), "error", err)
+	}
+}
+
+// open calls upstream and waits until the call is admitted: that is when its headers come. A call that ended without
+// headers is not admitted; receiving from it tells why.
+func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *http.Request, req *sessionsv1.WatchRequest) (
+	stream grpc.ServerStreamingClient[sessionsv1.WatchResponse], admitted bool, err error,
+) {
+	late := fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the sessions service cannot be reached")
+	timer := time.AfterFunc(s.cfg.OpenTimeout, func() { cancel(late) })
+	defer timer.Stop()
+	ctx, err = s.deps.API.Annotate(ctx, r, sessionsv1.TurnService_Watch_FullMethodName)
+	if err != nil {
+		return nil, false, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT, "a header of the request is malformed").Cause(err)
+	}
+	var header metadata.MD
+	if stream, err = s.client.Watch(ctx, req); err == nil {
+		header, err = stream.Header()
+	}
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, late) {
+		return nil, false, late
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("watch: %w", err)
+	}
+	return stream, header != nil, nil
+}
+
+// begin decides the status. It sends the headers at once, except where a cursor was given for a turn: there the stream may
+// end without any event, which is 204 and tells an EventSource not to come back.
+func (s *Streams) begin(w http.ResponseWriter, r *http.Request, out *writer, in *inbox, req *sessionsv1.WatchRequest, admitted bool) bool {
+	resumed := req.GetAfter() != "" && req.GetTurnId() != ""
+	var grace <-chan time.Time // never, where the call is over already
+	if admitted {
+		var wait time.Duration
+		if resumed {
+			wait = s.cfg.EndGrace
+		}
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		grace = timer.C
+	}
+	select {
+	case first, ok := <-in.events:
+		if ok {
+			in.first = first
+			break
+		}
+		if errors.Is(in.err, io.EOF) && resumed {
+			w.WriteHeader(http.StatusNoContent)
+			return false
+		}
+		if !errors.Is(in.err, io.EOF) {
+			problem.Write(w, r, in.err)
+			return false
+		}
+	case <-grace:
+	case <-r.Context().Done():
+		return false
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	if r.ProtoMajor == 1 {
+		h.Set("Connection", "close") // the write deadline of a stream must not outlive it
+	}
+	w.WriteHeader(http.StatusOK)
+	out.retry(s.cfg.Retry)
+	return out.flush() == nil
+}
