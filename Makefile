@@ -88,7 +88,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s each)
 	@FUZZTIME=$(or $(FUZZTIME),20s) ./scripts/fuzz.sh
 
 .PHONY: bench
-bench: bin/windlass-temporal ## Run the benchmarks of ./bench (ARGS for its flags)
+bench: build ## Measure turns beside the same calls made directly (ARGS for the flags of ./bench)
 	$(GO) run ./bench $(ARGS)
 
 ## Check

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestQuantile(t *testing.T) {
+	hundred := make([]time.Duration, 100)
+	for i := range hundred {
+		hundred[i] = time.Duration(i + 1)
+	}
+	for _, row := range []struct {
+		name   string
+		sorted []time.Duration
+		q      float64
+		want   time.Duration
+	}{
+		{name: "half of one is that one", sorted: []time.Duration{7}, q: 0.5, want: 7},
+		{name: "the lower of two in the middle", sorted: []time.Duration{1, 2}, q: 0.5, want: 1},
+		{name: "the middle of three", sorted: []time.Duration{1, 2, 9}, q: 0.5, want: 2},
+		{name: "the slowest of few", sorted: []time.Duration{1, 2, 9}, q: 0.99, want: 9},
+		{name: "half of a hundred", sorted: hundred, q: 0.5, want: 50},
+		{name: "all but one of a hundred", sorted: hundred, q: 0.99, want: 99},
+	} {
+		if got := quantile(row.sorted, row.q); got != row.want {
+			t.Errorf("%s: got %d, want %d", row.name, got, row.want)
+		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	const rest = " S 12 1 1 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 9 0 100 1000000 256 18446744073709551615 1"
+	got, err := parseStat("77 (odd ) (name)" + rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.pid != 77 || got.parent != 12 || got.usage.cpu != 2*time.Second || got.usage.rss == 0 || got.usage.rss%256 != 0 {
+		t.Errorf("got %+v", got)
+	}
+	for _, bad := range []string{"", "77 name S 1", "77 (name) S 12 1", "x (name)" + rest} {
+		if _, err := parseStat(bad); err == nil {
+			t.Errorf("%q is no process status but was read", bad)
+		}
+	}
+}
+
+func TestProcessesAreGrouped(t *testing.T) {
+	all := map[int]stat{}
+	for pid, parent := range map[int]int{1: 0, 10: 1, 11: 10, 12: 10, 13: 12, 20: 1, 30: 1} {
+		all[pid] = stat{pid: pid, parent: parent, usage: usage{cpu: time.Second, rss: int64(pid)}}
+	}
+	got := grouped(all, map[int]string{10: groupWindlass, 11: groupTemporal, 20: groupTools})
+	for group, want := range map[string]usage{
+		groupWindlass: {cpu: time.Second, rss: 10},
+		groupTemporal: {cpu: time.Second, rss: 11},
+		groupTools:    {cpu: 3 * time.Second, rss: 12 + 13 + 20}, // what windlass started, and what was started for it
+	} {
+		if got[group] != want {
+			t.Errorf("%s: got %+v, want %+v", group, got[group], want)
+		}
+	}
+	if len(got) != 3 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestLoopRunsEachTurnOnceAndStopsAtAnError(t *testing.T) {
+	out, err := loop(t.Context(), 4, 50, func(context.Context) (sample, error) { return sample{total: 1}, nil })
+	if err != nil || len(out.samples) != 50 {
+		t.Errorf("got %d turns, %v", len(out.samples), err)
+	}
+	boom := errors.New("boom")
+	if _, err := loop(t.Context(), 4, 50, func(context.Context) (sample, error) { return sample{}, boom }); !errors.Is(err, boom) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// tool is an MCP server of one tool that answers as the calculator does.
+func tool(t *testing.T, session string) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var msg struct {
+			ID     *int   `json:"id"`
+			Method string `json:"method"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&msg); err != nil {
+			t.Error(err)
+		}
+		if msg.Method != "initialize" && r.Header.Get("Mcp-Session-Id") != session {
+			t.Errorf("%s without the session", msg.Method)
+		}
+		w.Header().Set("Mcp-Session-Id", session)
+		switch {
+		case msg.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+		case msg.Method == "tools/call":
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[]}}\n\n")
+		default:
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestFloorMakesTheSameCalls(t *testing.T) {
+	m, err := newModel(5, pace{first: time.Millisecond, next: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newHTTP()
+	defer c.CloseIdleConnections()
+	defer func() {
+		if err := m.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := newFloor(t.Context(), m, paced, "unused"); err == nil {
+		t.Error("a floor without requests to repeat")
+	}
+	for _, role := range []string{"user", "tool"} {
+		ask(t, c, m, role, "What is 3 + 4?")
+	}
+	f, err := newFloor(t.Context(), m, paced, tool(t, "s1").URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.http.CloseIdleConnections()
+	s, err := f.turn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.first <= 0 || s.total <= s.first {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// ask makes one model call and gives the answer's stream.
+func ask(t *testing.T, c *http.Client, m *model, role, content string) string {
+	body, err := json.Marshal(request{Model: paced, Messages: []message{{Role: role, Content: content}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.url+"/chat/completions", strings.NewReader(string(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("status %d, %v", resp.StatusCode, err)
+	}
+	return string(raw)
+}
+
+func TestModelAsksForTheToolThenAnswers(t *testing.T) {
+	m, err := newModel(3, pace{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newHTTP()
+	defer c.CloseIdleConnections()
+	defer func() { _ = m.close() }()
+	first, second := ask(t, c, m, "user", "What is 3 + 4?"), ask(t, c, m, "tool", "7")
+	if strings.Count(first, `"content"`) != 2 || !strings.Contains(first, `{\"expression\":\"3 + 4\"}`) || !strings.Contains(first, "tool_calls\"}") {
+		t.Errorf("first answer:\n%s", first)
+	}
+	if strings.Count(second, `"content"`) != 3 || strings.Contains(second, "expression") || !strings.Contains(second, `"stop"`) {
+		t.Errorf("second answer:\n%s", second)
+	}
+	err = frames(strings.NewReader(first), func(_, data []byte) error {
+		if string(data) != "[DONE]" && !json.Valid(data) {
+			t.Errorf("no JSON: %s", data)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClientNotesWhenThingsCome(t *testing.T) {
+	for _, row := range []struct {
+		name, stream, wrong string
+	}{
+		{name: "deltas", stream: "event: message.delta\ndata: {}\n\nevent: turn.completed\ndata: {}\n\nevent: end\ndata: {}\n\n"},
+		{name: "a late watcher", stream: "event: message.completed\ndata: {}\n\nevent: turn.completed\ndata: {}\n\n"},
+		{name: "a failed turn", stream: "event: turn.failed\ndata: {\"why\":1}\n\n", wrong: "turn.failed"},
+		{name: "a cut stream", stream: "event: message.delta\ndata: {}\n\n", wrong: "without an answer"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			mux := http.NewServeMux()
+			mux.HandleFunc("POST /v1/sessions", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"id":"ses_1"}`) })
+			mux.HandleFunc("POST /v1/sessions/ses_1/turns", func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusAccepted)
+				_, _ = io.WriteString(w, `{"id":"trn_1"}`)
+			})
+			mux.HandleFunc("GET /v1/turns/trn_1/events", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, row.stream) })
+			server := httptest.NewServer(mux)
+			defer server.Close()
+			c := &client{mesh: &mesh{url: server.URL, http: newHTTP()}, agent: instant}
+			defer c.mesh.http.CloseIdleConnections()
+			if err := c.prepare(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			s, err := c.turn(t.Context())
+			switch {
+			case row.wrong == "" && (err != nil || s.first <= 0 || s.total < s.first || s.turn != "trn_1"):
+				t.Errorf("got %+v, %v", s, err)
+			case row.wrong != "" && (err == nil || !strings.Contains(err.Error(), row.wrong)):
+				t.Errorf("got %v, want %s", err, row.wrong)
+			}
+			if _, err := c.turn(t.Context()); err == nil {
+				t.Error("a turn without a session")
+			}
+		})
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for _, row := range []struct {
+		name, args string
+		check      func(options) bool
+	}{
+		{name: "defaults", check: func(o options) bool {
+			return o.alone == 200 && slices.Equal(o.concurrency, []int{16, 64}) && slices.Equal(o.deployments, []string{embeddedMesh})
+		}},
+		{name: "quick keeps what is given", args: "-quick -turns 7", check: func(o options) bool { return o.alone == 7 && o.alonePaced == 15 }},
+		{name: "split", args: "-split", check: func(o options) bool { return slices.Equal(o.deployments, []string{splitMesh}) }},
+		{name: "all", args: "-all", check: func(o options) bool { return len(o.deployments) == 2 }},
+		{name: "no turns", args: "-turns 0"},
+		{name: "bad concurrency", args: "-concurrency 1,x"},
+		{name: "one database for two meshes", args: "-all -postgres x"},
+		{name: "stray words", args: "hello"},
+	} {
+		o, err := parse(strings.Fields(row.args), io.Discard)
+		if (err == nil) != (row.check != nil) || row.check != nil && !row.check(o) {
+			t.Errorf("%s: got %+v, %v", row.name, o, err)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+// Command bench measures what a turn costs in Windlass beside the same model and tool calls made directly.
+//
+// It starts a real mesh on a temporary directory, a model server of its own and the calculator example as MCP server, and runs turns of
+// two model calls and one tool call: through Windlass over REST and SSE, and as the floor straight from this process. Both see the same
+// servers and the same payloads, in one run, in turns. See docs/reference/performance.md for results and how to read them.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// errReach is returned with -check when a reach is missed by more than twice.
+var errReach = errors.New("a reach is missed by more than twice")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run is main with everything passed in. Progress goes to progress, results to out.
+func run(ctx context.Context, args []string, out, progress io.Writer) error {
+	o, err := parse(args, progress)
+	if err != nil {
+		return err
+	}
+	b := &bench{options: o, progress: progress}
+	report, err := b.measure(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(out, report.text()); err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	if o.markdown != "" {
+		if err := os.WriteFile(o.markdown, []byte(report.markdown()), 0o644); err != nil {
+			return fmt.Errorf("write the results: %w", err)
+		}
+	}
+	if o.check {
+		return report.check()
+	}
+	return nil
+}

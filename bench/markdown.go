@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// markdown is the report as docs/reference/performance.md.
+func (r *report) markdown() string {
+	var b strings.Builder
+	b.WriteString("# Performance\n\n")
+	b.WriteString("What a turn costs in Windlass beside the same model and tool calls made directly. " +
+		"This page is written by the benchmark; do not edit it, run it:\n\n")
+	fmt.Fprintf(&b, "```sh\nmake bench ARGS='%s'\n```\n\n", strings.Join(r.options.args, " "))
+	b.WriteString("## How it is measured\n\n")
+	fmt.Fprintf(&b, how, r.options.tokens, milliseconds(r.options.pace.first), milliseconds(r.options.pace.next))
+	b.WriteString("\n## Where and when\n\n" + r.where())
+	for _, d := range r.deployments {
+		fmt.Fprintf(&b, "\n## %s\n", d.heading())
+		for _, s := range d.sections(r.options.timeline) {
+			fmt.Fprintf(&b, "\n### %s\n\n", s.title)
+			if s.note != "" {
+				b.WriteString(s.note + "\n\n")
+			}
+			b.WriteString(s.table.markdown())
+		}
+		b.WriteString("\n")
+		for _, f := range d.facts() {
+			b.WriteString("- " + f + "\n")
+		}
+	}
+	b.WriteString("\n## How to read it\n\n")
+	for _, line := range r.reading() {
+		b.WriteString("- " + line + "\n")
+	}
+	return b.String()
+}
+
+const how = `A turn is two streamed model calls and one call of an MCP tool over HTTP: the model answers with some words and a tool call, reads
+the tool's result and answers again. Each answer has %d tokens. The model is a server inside the benchmark that speaks the OpenAI
+protocol, once without any time of its own ("zero") and once with %s until the first token and %s for each further one ("paced").
+The tool is the calculator of ` + "`examples/`" + `.
+
+- **Windlass**: ` + "`POST /v1/sessions/{id}/turns`" + `, then the turn's event stream until it ends. First text is the first ` + "`message.delta`" + `.
+- **Floor**: the same three calls straight from the benchmark, to the same servers, with the very requests that Windlass sent, over
+  kept connections, streamed. No journal, no policy, no workflow: what is left when everything Windlass does is left out.
+
+Both are timed from the moment the client begins to send, in one run, in alternating blocks when turns are made one at a time.
+`
+
+func (d *deployment) heading() string {
+	if d.name == splitMesh {
+		return "Separate processes (`windlassd`), " + d.database
+	}
+	return "One process (`windlass up`), " + d.database
+}
+
+func (r *report) where() string {
+	m := r.machine
+	var b strings.Builder
+	for _, line := range [][2]string{
+		{"Date", r.date.UTC().Format(time.DateOnly)}, {"Machine", m.processor}, {"Memory", m.memory}, {"System", m.system},
+		{"Go", m.golang}, {"Commit", m.commit}, {"Load average before", m.load},
+	} {
+		if line[1] != "" {
+			fmt.Fprintf(&b, "- %s: %s\n", line[0], line[1])
+		}
+	}
+	b.WriteString("- Everything runs on this one machine: client, model server, tool server, Windlass, Temporal and its database.\n")
+	return b.String()
+}
+
+// reading says what the figures mean. Sentences with figures are computed, the others hold whatever comes out.
+func (r *report) reading() []string {
+	var out []string
+	for _, d := range r.deployments {
+		var met, missed []string
+		for _, re := range d.reaches() {
+			if re.missed <= 1 {
+				met = append(met, re.name)
+			} else {
+				missed = append(missed, fmt.Sprintf("%s (%s, wanted %s)", re.name, re.got, re.want))
+			}
+		}
+		line := fmt.Sprintf("%s: %d of %d goals met.", d.heading(), len(met), len(met)+len(missed))
+		if len(missed) > 0 {
+			line += " Missed: " + strings.Join(missed, "; ") + "."
+		}
+		out = append(out, line)
+		for _, row := range d.rows {
+			if row.concurrency == 1 && row.model == paced {
+				floor, mesh := spreadOf(row.floor.samples, totalOf).p50, spreadOf(row.mesh.samples, totalOf).p50
+				out = append(out, fmt.Sprintf("With a model that takes its time, a turn takes %s instead of %s: %s. Real models take seconds, so there the ratio nears 1.",
+					milliseconds(mesh), milliseconds(floor), ratio(mesh, floor)))
+			}
+		}
+	}
+	return append(out,
+		"With model time zero the ratio to the floor is large by nature: the floor does almost nothing. What counts there is the difference, the price of a durable turn.",
+		"At many turns at once all processors are busy, so turns/s follows from processor time per turn, and latencies are queueing. The benchmark's own client and model server take their part of the same processors.",
+		"p99 of few turns is a single slow turn; compare p50 first.",
+		"Other work on the machine shows at once. Compare figures of one run with each other, and runs only on a quiet machine.",
+	)
+}
+
+func milliseconds(d time.Duration) string { return millis(d) + " ms" }

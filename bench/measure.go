@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// bench runs everything once.
+type bench struct {
+	options  options
+	progress io.Writer
+	model    *model
+}
+
+// rounds is how many times mesh and floor take turns within a row, so that a machine that grows busy hits both.
+const rounds = 4
+
+// say reports progress.
+func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format+"\n", args...) }
+
+// measure runs all deployments.
+func (b *bench) measure(ctx context.Context) (_ *report, err error) {
+	if b.model, err = newModel(b.options.tokens, b.options.pace); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.model.close()) }()
+	r := &report{options: b.options, machine: describeMachine(ctx), date: time.Now()}
+	for _, name := range b.options.deployments {
+		d, err := b.deployment(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		r.deployments = append(r.deployments, d)
+	}
+	return r, nil
+}
+
+// deployment is what was found about one way to run the mesh.
+type deployment struct {
+	name, database string
+	startup        time.Duration
+	// idleCores is what the mesh uses of the processors when nobody asks it anything; idle and busy are its memory after the start
+	// and after all rows, peak the most that was seen.
+	idleCores  float64
+	idle, peak usages
+	// turns is how many were made in all when peak was taken.
+	turns        int
+	rows         []row
+	timeline     []moment
+	historyBytes int64
+	historyLen   int64
+}
+
+// row is mesh and floor under the same conditions.
+type row struct {
+	model         string
+	concurrency   int
+	mesh, floor   outcome
+	used          usages // by the mesh's turns
+	turns, floors int
+}
+
+func (b *bench) deployment(ctx context.Context, name string) (_ *deployment, err error) {
+	b.say("%s: starting", name)
+	begin := time.Now()
+	var verbose io.Writer
+	if b.options.verbose {
+		verbose = b.progress
+	}
+	m, err := startMesh(ctx, name, b.options, b.model.url, verbose)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.stop()) }()
+	d := &deployment{name: name, database: "SQLite", startup: time.Since(begin)}
+	if b.options.postgres != "" {
+		d.database = "PostgreSQL"
+	}
+	warm, err := b.warmUp(ctx, m, d)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range b.plan(warm.rate()) {
+		r, err := b.row(ctx, m, d, p)
+		if err != nil {
+			return nil, fmt.Errorf("%s, %d at once: %w", p.model, p.concurrency, err)
+		}
+		d.rows = append(d.rows, r)
+	}
+	return d, b.histories(ctx, m, d)
+}
+
+// planned is a row to come.
+type planned struct {
+	model                      string
+	concurrency, turns, floors int
+}
+
+// plan chooses the numbers of turns: given for those made one at a time, and by the rate seen in the warm-up for the others.
+func (b *bench) plan(rate float64) []planned {
+	o := b.options
+	out := []planned{
+		{model: instant, concurrency: 1, turns: o.alone, floors: o.alone},
+		{model: paced, concurrency: 1, turns: o.alonePaced, floors: o.alonePaced},
+	}
+	alone := (o.pace.first + time.Duration(o.tokens-1)*o.pace.next) * 2
+	for _, name := range []string{instant, paced} {
+		for _, c := range o.concurrency {
+			n := rate * o.load.Seconds()
+			if name == paced {
+				n = min(n, float64(c)*o.load.Seconds()/alone.Seconds())
+			}
+			turns := max(int(n), 3*c)
+			floors := 8 * turns
+			if name == paced {
+				floors = 4 * c
+			}
+			out = append(out, planned{model: name, concurrency: c, turns: turns, floors: floors})
+		}
+	}
+	return out
+}
+
+// warmUp makes turns with both models until the mesh has its connections and caches, and looks at it at rest before and after.
+func (b *bench) warmUp(ctx context.Context, m *mesh, d *deployment) (outcome, error) {
+	if err := m.settle(ctx, 0); err != nil {
+		return outcome{}, err
+	}
+	const rest = 2 * time.Second
+	before := m.usage()
+	if err := wait(ctx, rest); err != nil {
+		return outcome{}, err
+	}
+	d.idle = m.usage()
+	used := d.idle.since(before)
+	d.idleCores = (used[groupWindlass].cpu + used[groupTemporal].cpu).Seconds() / rest.Seconds()
+	b.say("%s: warming up", d.name)
+	slow := &client{mesh: m, agent: paced}
+	if _, err := b.turns(ctx, d, slow, 1, 2); err != nil {
+		return outcome{}, err
+	}
+	quick := &client{mesh: m, agent: instant}
+	if _, err := b.turns(ctx, d, quick, 8, b.options.warmUp); err != nil {
+		return outcome{}, err
+	}
+	out, err := b.turns(ctx, d, quick, 16, b.options.warmUp)
+	return out, errors.Join(err, m.settle(ctx, d.idleCores))
+}
+
+// turns prepares sessions and makes turns.
+func (b *bench) turns(ctx context.Context, d *deployment, c *client, concurrency, n int) (outcome, error) {
+	if err := c.prepare(ctx, n); err != nil {
+		return outcome{}, err
+	}
+	d.turns += n
+	return loop(ctx, concurrency, n, c.turn)
+}
+
+// row measures mesh and floor in alternating blocks when turns are made one at a time, else one after the other.
+func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row, error) {
+	b.say("%s: model %s, %d at once, %d turns", d.name, p.model, p.concurrency, p.turns)
+	f, err := newFloor(ctx, b.model, p.model, m.calculator)
+	if err != nil {
+		return row{}, fmt.Errorf("floor: %w", err)
+	}
+	defer f.http.CloseIdleConnections()
+	if _, err := loop(ctx, p.concurrency, 2*p.concurrency, f.turn); err != nil { // opens the connections
+		return row{}, fmt.Errorf("floor: %w", err)
+	}
+	c := &client{mesh: m, agent: p.model, timeline: p.concurrency == 1 && p.model == instant}
+	r := row{model: p.model, concurrency: p.concurrency, turns: p.turns, floors: p.floors, used: usages{}}
+	blocks := 1
+	if p.concurrency == 1 {
+		blocks = min(rounds, p.turns)
+	}
+	for i := range blocks {
+		if err := r.floorBlock(ctx, f, share(p.floors, blocks, i)); err != nil {
+			return row{}, fmt.Errorf("floor: %w", err)
+		}
+		if err := c.prepare(ctx, share(p.turns, blocks, i)); err != nil {
+			return row{}, err
+		}
+		if err := m.settle(ctx, d.idleCores); err != nil {
+			return row{}, err
+		}
+		if err := r.meshBlock(ctx, m, d, c, share(p.turns, blocks, i)); err != nil {
+			return row{}, err
+		}
+	}
+	if c.timeline {
+		d.timeline = middle(r.mesh.samples)
+	}
+	return r, nil
+}
+
+// share splits n into parts that differ by one at most.
+func share(n, parts, i int) int { return (i+1)*n/parts - i*n/parts }
+
+func (r *row) floorBlock(ctx context.Context, f *floor, n int) error {
+	got, err := loop(ctx, r.concurrency, n, f.turn)
+	r.floor = r.floor.plus(got)
+	return err
+}
+
+// meshBlock counts what the mesh's processes use until they are at rest again: some work is done after the clients have their answers.
+func (r *row) meshBlock(ctx context.Context, m *mesh, d *deployment, c *client, n int) error {
+	before := m.usage()
+	got, err := loop(ctx, r.concurrency, n, c.turn)
+	if err != nil {
+		return err
+	}
+	busy := m.usage()
+	if err := m.settle(ctx, d.idleCores); err != nil {
+		return err
+	}
+	r.mesh = r.mesh.plus(got)
+	d.turns += n
+	for group, u := range m.usage().since(before) {
+		r.used[group] = r.used[group].add(u)
+	}
+	if d.peak == nil || stack(busy) > stack(d.peak) {
+		d.peak = busy
+	}
+	return nil
+}
+
+func (o outcome) plus(more outcome) outcome {
+	return outcome{samples: append(o.samples, more.samples...), elapsed: o.elapsed + more.elapsed}
+}
+
+// stack is the memory of everything that windlass up runs, tool servers apart.
+func stack(u usages) int64 { return u[groupWindlass].rss + u[groupTemporal].rss }
+
+// histories looks at the size of some turns' workflow histories.
+func (b *bench) histories(ctx context.Context, m *mesh, d *deployment) error {
+	samples := d.rows[0].mesh.samples
+	samples = samples[max(0, len(samples)-20):]
+	for _, s := range samples {
+		bytes, events, err := m.history(ctx, s.turn)
+		if err != nil {
+			return err
+		}
+		d.historyBytes += bytes
+		d.historyLen += events
+	}
+	d.historyBytes /= int64(len(samples))
+	d.historyLen /= int64(len(samples))
+	return nil
+}
+
+// middle gives the median time of each event that most turns had, in order.
+func middle(samples []sample) []moment {
+	at := map[string][]time.Duration{}
+	for _, s := range samples {
+		for _, e := range s.events {
+			at[e.name] = append(at[e.name], e.at)
+		}
+	}
+	var out []moment
+	for name, times := range at {
+		if 2*len(times) < len(samples) {
+			continue
+		}
+		slices.Sort(times)
+		out = append(out, moment{name: name, at: quantile(times, 0.5)})
+	}
+	slices.SortFunc(out, func(a, b moment) int { return int(a.at - b.at) })
+	return out
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

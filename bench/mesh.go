@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// mesh is a running Windlass with a tool server beside it.
+type mesh struct {
+	name string
+	// url is the gateway's, ui the Temporal UI's.
+	url, ui string
+	dir     string
+	http    *http.Client
+	// procs are in start order; groups says what each is counted as.
+	procs  []*process
+	groups map[int]string
+	// calculator is the MCP endpoint.
+	calculator string
+	options    options
+	verbose    io.Writer
+}
+
+// startMesh starts a deployment on a temporary directory, and an MCP server.
+func startMesh(ctx context.Context, name string, o options, modelURL string, verbose io.Writer) (*mesh, error) {
+	dir, err := os.MkdirTemp("", "windlass-bench-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory: %w", err)
+	}
+	m := &mesh{name: name, dir: dir, http: newHTTP(), groups: map[int]string{}, options: o, verbose: verbose}
+	m.groups[os.Getpid()] = groupBench
+	start := m.startEmbedded
+	if name == splitMesh {
+		start = m.startSplit
+	}
+	if err := m.startCalculator(ctx); err != nil {
+		return nil, errors.Join(err, m.stop())
+	}
+	if err := start(ctx, modelURL); err != nil {
+		return nil, errors.Join(err, m.stop())
+	}
+	if err := m.fill(ctx); err != nil {
+		return nil, errors.Join(err, m.stop())
+	}
+	return m, nil
+}
+
+// start runs one of our programs.
+func (m *mesh) start(ctx context.Context, name, group string, env []string, program string, args ...string) (*process, error) {
+	p, err := spawn(ctx, name, env, m.verbose, filepath.Join(m.options.bin, program), args...)
+	if err != nil {
+		return nil, err
+	}
+	m.procs = append(m.procs, p)
+	m.groups[p.pid()] = group
+	return p, nil
+}
+
+func (m *mesh) startCalculator(ctx context.Context) error {
+	p, err := m.start(ctx, "calculator", groupTools, nil, "examples/calculator", "--http", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	m.calculator = p.text("url")
+	return nil
+}
+
+func (m *mesh) startEmbedded(ctx context.Context, modelURL string) error {
+	cfg := map[string]any{"inference": inferenceConfig(modelURL)}
+	if m.options.postgres != "" {
+		cfg["database"] = map[string]any{"url": m.options.postgres}
+	}
+	file, err := m.writeConfig(cfg)
+	if err != nil {
+		return err
+	}
+	const any0 = "127.0.0.1:0"
+	p, err := m.start(ctx, "windlass", groupWindlass, nil, "windlass", "up", "-o", "json", "--config", file,
+		"--data-dir", filepath.Join(m.dir, "data"), "--http-addr", any0, "--grpc-addr", any0, "--temporal-addr", any0, "--temporal-ui-addr", any0)
+	if err != nil {
+		return err
+	}
+	m.url, m.ui = p.text("url"), p.text("temporal_ui")
+	if pid, ok := p.ready["temporal_pid"].(float64); ok && pid > 0 {
+		m.groups[int(pid)] = groupTemporal
+	}
+	return nil
+}
+
+func inferenceConfig(modelURL string) map[string]any {
+	return map[string]any{"detect": false, "default_model": "bench/" + instant, "providers": []any{map[string]any{
+		"name": "bench", "kind": "openai", "base_url": modelURL, "api_key": "unused", "models": []string{instant, paced},
+	}}}
+}
+
+// writeConfig writes a configuration file: JSON, which is YAML too.
+func (m *mesh) writeConfig(cfg map[string]any) (string, error) {
+	raw, err := json.MarshalIndent(cfg, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("encode the configuration: %w", err)
+	}
+	file := filepath.Join(m.dir, "windlass.yaml")
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		return "", fmt.Errorf("write the configuration: %w", err)
+	}
+	return file, nil
+}
+
+// fill adds the tool server and an agent for each model.
+func (m *mesh) fill(ctx context.Context) error {
+	source := map[string]any{"name": "calc", "kind": "mcp", "url": m.calculator}
+	var made struct {
+		ID string `json:"id"`
+	}
+	if err := call(ctx, m.http, http.MethodPost, m.url+"/v1/sources", source, &made); err != nil {
+		return err
+	}
+	if err := call(ctx, m.http, http.MethodPost, m.url+"/v1/sources/"+made.ID+":sync", map[string]any{}, nil); err != nil {
+		return err
+	}
+	for _, name := range []string{instant, paced} {
+		agent := map[string]any{
+			"id": name, "model": "bench/" + name, "tools": []string{toolName},
+			"instructions": "You are a helpful assistant. Use the calculator for arithmetic, and answer briefly.",
+		}
+		if err := call(ctx, m.http, http.MethodPost, m.url+"/v1/agents", agent, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usage looks at all processes.
+func (m *mesh) usage() usages { return grouped(processes("/proc"), m.groups) }
+
+// settle waits until the mesh has done what it does after its clients have their answers: until its CPU time in a quarter of a second
+// falls below idle and a little, for a few seconds at most.
+func (m *mesh) settle(ctx context.Context, idle float64) error {
+	const window = 250 * time.Millisecond
+	t := time.NewTicker(window)
+	defer t.Stop()
+	before := m.usage()
+	for range 40 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C:
+		}
+		now := m.usage()
+		used := now.since(before)
+		if cores := (used[groupWindlass].cpu + used[groupTemporal].cpu).Seconds() / window.Seconds(); cores < idle+0.1 {
+			return nil
+		}
+		before = now
+	}
+	return nil
+}
+
+// history gives the size of a turn's workflow history, from the API behind Temporal's UI.
+func (m *mesh) history(ctx context.Context, turn string) (bytes, events int64, err error) {
+	var got struct {
+		Info struct {
+			Bytes  string `json:"historySizeBytes"`
+			Events string `json:"historyLength"`
+		} `json:"workflowExecutionInfo"`
+	}
+	if err := call(ctx, m.http, http.MethodGet, m.ui+"/api/v1/namespaces/default/workflows/"+turn, nil, &got); err != nil {
+		return 0, 0, err
+	}
+	if bytes, err = strconv.ParseInt(got.Info.Bytes, 10, 64); err != nil {
+		return 0, 0, fmt.Errorf("history size: %w", err)
+	}
+	if events, err = strconv.ParseInt(got.Info.Events, 10, 64); err != nil {
+		return 0, 0, fmt.Errorf("history length: %w", err)
+	}
+	return bytes, events, nil
+}
+
+// stop stops everything in reverse order and removes what it wrote.
+func (m *mesh) stop() error {
+	var errs []error
+	m.http.CloseIdleConnections()
+	for len(m.procs) > 0 {
+		last := m.procs[len(m.procs)-1]
+		m.procs = m.procs[:len(m.procs)-1]
+		errs = append(errs, last.stop())
+	}
+	return errors.Join(append(errs, os.RemoveAll(m.dir))...)
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Names of the two models that the server offers, and of the agents that use them.
+const (
+	instant = "instant"
+	paced   = "paced"
+)
+
+// toolName is what the model asks for.
+const toolName = "calc__evaluate"
+
+// model is an OpenAI-compatible server. It answers a user's message with some words and a call of the calculator, and a tool's result
+// with words only. It keeps the last request of each kind, so that the floor can send the very same.
+type model struct {
+	tokens int
+	pace   pace
+	server *http.Server
+	url    string
+
+	mu   sync.Mutex
+	seen map[step][]byte
+}
+
+// step is one model call of a turn.
+type step struct {
+	model string
+	// answer is set for the call that carries the tool's result.
+	answer bool
+}
+
+// request is what the server reads of a request.
+type request struct {
+	Model    string    `json:"model"`
+	Messages []message `json:"messages"`
+}
+
+type message struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"`
+}
+
+// newModel serves on a port of its own until close.
+func newModel(tokens int, p pace) (*model, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("model server: %w", err)
+	}
+	m := &model{tokens: tokens, pace: p, url: "http://" + l.Addr().String() + "/v1", seen: map[step][]byte{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", m.serve)
+	m.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = m.server.Serve(l) }() // ends with close
+	return m, nil
+}
+
+func (m *model) close() error {
+	if err := m.server.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("close the model server: %w", err)
+	}
+	return nil
+}
+
+// body gives the last request of a kind.
+func (m *model) body(s step) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.seen[s] == nil {
+		return nil, fmt.Errorf("no request of model %s was seen yet", s.model)
+	}
+	return m.seen[s], nil
+}
+
+func (m *model) serve(w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(r.Body)
+	var req request
+	if err == nil {
+		err = json.Unmarshal(raw, &req)
+	}
+	if err != nil || len(req.Messages) == 0 {
+		http.Error(w, "want messages", http.StatusBadRequest)
+		return
+	}
+	last := req.Messages[len(req.Messages)-1]
+	s := step{model: req.Model, answer: last.Role == "tool"}
+	m.mu.Lock()
+	m.seen[s] = raw
+	m.mu.Unlock()
+
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := &stream{ctx: r.Context(), w: w, rc: http.NewResponseController(w)}
+	if req.Model == paced {
+		out.pace = m.pace
+	}
+	if s.answer {
+		out.words(m.tokens)
+		out.finish("stop", m.tokens)
+		return
+	}
+	out.words(m.tokens - 1)
+	out.call(expression(last.Content))
+	out.finish("tool_calls", m.tokens)
+}
+
+var sum = regexp.MustCompile(`\d+ \+ \d+`)
+
+// expression finds what the user wants to be calculated.
+func expression(content any) string {
+	found := sum.FindString(fmt.Sprint(content))
+	if found == "" {
+		return "1 + 1"
+	}
+	return found
+}
+
+// stream writes an answer piece by piece, each at its time.
+type stream struct {
+	ctx  context.Context //nolint:containedctx // of the request that is answered
+	w    http.ResponseWriter
+	rc   *http.ResponseController
+	pace pace
+	sent int
+}
+
+func (s *stream) words(n int) {
+	for i := range n {
+		s.chunk(fmt.Sprintf(`{"content":"word%d "}`, i+1), "null")
+	}
+}
+
+func (s *stream) call(expr string) {
+	args, err := json.Marshal(fmt.Sprintf(`{"expression":%q}`, expr))
+	if err != nil {
+		panic(err) // a string has a JSON form
+	}
+	id := strings.ReplaceAll(expr, " + ", "_")
+	s.chunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%s","type":"function","function":{"name":%q,"arguments":%s}}]}`, id, toolName, args), "null")
+}
+
+func (s *stream) finish(reason string, tokens int) {
+	s.write(fmt.Sprintf(`{"id":"c","object":"chat.completion.chunk","model":"bench","choices":[{"index":0,"delta":{},"finish_reason":%q}]}`, reason))
+	s.write(fmt.Sprintf(`{"id":"c","object":"chat.completion.chunk","model":"bench","choices":[],"usage":{"prompt_tokens":100,"completion_tokens":%d,"total_tokens":%d}}`, tokens, 100+tokens))
+	s.write("[DONE]")
+	_ = s.rc.Flush() // a client that is gone needs no answer
+}
+
+func (s *stream) chunk(delta, finish string) {
+	wait := s.pace.next
+	if s.sent == 0 {
+		wait = s.pace.first
+	}
+	s.sent++
+	if wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+	s.write(fmt.Sprintf(`{"id":"c","object":"chat.completion.chunk","model":"bench","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`, delta, finish))
+	_ = s.rc.Flush() // as above
+}
+
+func (s *stream) write(data string) { fmt.Fprintf(s.w, "data: %s\n\n", data) }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// options say what is measured and for how long.
+type options struct {
+	// bin is the folder of the programs.
+	bin string
+	// deployments are measured one after the other.
+	deployments []string
+	// postgres is a database for the mesh; empty means SQLite.
+	postgres string
+
+	// alone and alonePaced are the turns made one at a time, without and with model time.
+	alone, alonePaced int
+	// warmUp is how many turns are made before anything counts.
+	warmUp int
+	// concurrency lists how many turns run at once.
+	concurrency []int
+	// load is how long each of these lasts, roughly.
+	load time.Duration
+	// tokens are in each answer; pace is their timing where the model takes time.
+	tokens int
+	pace   pace
+
+	markdown string
+	check    bool
+	timeline bool
+	verbose  bool
+	// args are the flags as they were given.
+	args []string
+}
+
+// pace is how fast a model answers.
+type pace struct {
+	first, next time.Duration
+}
+
+// Deployments.
+const (
+	embeddedMesh = "embedded"
+	splitMesh    = "split"
+)
+
+func parse(args []string, usage io.Writer) (options, error) {
+	var o options
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(usage)
+	f.StringVar(&o.bin, "bin", "bin", "folder of the programs that `make build` makes")
+	split := f.Bool("split", false, "measure separate windlassd processes instead of windlass up")
+	all := f.Bool("all", false, "measure windlass up, then separate processes")
+	f.StringVar(&o.postgres, "postgres", "", "`DSN` of an empty PostgreSQL database for the mesh; SQLite without it")
+	quick := f.Bool("quick", false, "fewer turns: under a minute, less steady")
+	f.IntVar(&o.alone, "turns", 200, "turns one at a time, model time zero")
+	f.IntVar(&o.alonePaced, "paced-turns", 60, "turns one at a time, model with its own time")
+	f.IntVar(&o.warmUp, "warm-up", 100, "turns before anything counts")
+	concurrency := f.String("concurrency", "16,64", "turns at once, for each of which throughput is measured")
+	f.DurationVar(&o.load, "load", 10*time.Second, "how long each throughput row lasts, roughly")
+	f.IntVar(&o.tokens, "tokens", 20, "tokens of each answer")
+	f.DurationVar(&o.pace.first, "first-token", 20*time.Millisecond, "the model's time until the first token")
+	f.DurationVar(&o.pace.next, "per-token", 5*time.Millisecond, "the model's time for each further token")
+	f.StringVar(&o.markdown, "markdown", "", "also write the results to this `file`")
+	f.BoolVar(&o.check, "check", false, "exit with 1 when a reach is missed by more than twice")
+	f.BoolVar(&o.timeline, "timeline", false, "also show when the events of a turn happen")
+	f.BoolVar(&o.verbose, "v", false, "show what the mesh says")
+	if err := f.Parse(args); err != nil {
+		return options{}, err
+	}
+	o.args = args
+	if *quick {
+		o.shorten(f)
+	}
+	o.deployments = []string{embeddedMesh}
+	switch {
+	case *all:
+		o.deployments = []string{embeddedMesh, splitMesh}
+	case *split:
+		o.deployments = []string{splitMesh}
+	}
+	var err error
+	if o.concurrency, err = numbers(*concurrency); err != nil {
+		return options{}, fmt.Errorf("-concurrency: %w", err)
+	}
+	return o, o.validate(f.Args())
+}
+
+// shorten lowers the counts that were not given.
+func (o *options) shorten(f *flag.FlagSet) {
+	given := map[string]bool{}
+	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for name, set := range map[string]func(){
+		"turns":       func() { o.alone = 40 },
+		"paced-turns": func() { o.alonePaced = 15 },
+		"warm-up":     func() { o.warmUp = 30 },
+		"load":        func() { o.load = 2 * time.Second },
+	} {
+		if !given[name] {
+			set()
+		}
+	}
+}
+
+func (o *options) validate(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q", rest[0])
+	case o.alone < 1 || o.alonePaced < 1 || o.warmUp < 1:
+		return errors.New("-turns, -paced-turns and -warm-up must be positive")
+	case o.tokens < 2:
+		return errors.New("-tokens must be 2 or more: the first answer ends with a tool call")
+	case o.postgres != "" && len(o.deployments) > 1:
+		return errors.New("-postgres fits one deployment: give it with -split, or neither -split nor -all")
+	}
+	return nil
+}
+
+func numbers(list string) ([]int, error) {
+	var out []int
+	for s := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(s))
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%q is no positive number", s)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}

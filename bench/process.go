@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Times that programs get.
+const (
+	startPatience = 90 * time.Second
+	stopPatience  = 25 * time.Second
+)
+
+// process is a running program that printed its JSON ready line.
+type process struct {
+	name  string
+	cmd   *exec.Cmd
+	ready map[string]any
+	stdin io.Closer
+	tail  *tail
+	done  chan struct{}
+	err   error
+}
+
+// spawn starts a program with env as its environment beside PATH and HOME, and waits for its ready line. Lines that it writes go to
+// verbose, and the last ones into errors.
+func spawn(ctx context.Context, name string, env []string, verbose io.Writer, path string, args ...string) (*process, error) {
+	p := &process{name: name, done: make(chan struct{}), tail: &tail{to: verbose, name: name}}
+	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), path, args...) // stopped by stop, in order
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
+	p.cmd.Stderr = p.tail
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s (run `make build` first?): %w", name, err)
+	}
+	line := make(chan map[string]any, 1)
+	go p.wait(out, line)
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	select {
+	case p.ready = <-line:
+		return p, nil
+	case <-p.done:
+		return nil, fmt.Errorf("%s ended before it was ready (%w): %s", name, p.err, p.tail.last())
+	case <-ctx.Done():
+		_ = p.cmd.Process.Kill() // it may be gone meanwhile
+		<-p.done
+		return nil, fmt.Errorf("%s is not ready (%w): %s", name, ctx.Err(), p.tail.last())
+	}
+}
+
+// wait reads the ready line, passes the rest on and waits for the end.
+func (p *process) wait(out io.Reader, line chan<- map[string]any) {
+	defer close(p.done)
+	sc := bufio.NewScanner(out)
+	for sc.Scan() {
+		var ready map[string]any
+		if json.Unmarshal(sc.Bytes(), &ready) == nil {
+			line <- ready
+			break
+		}
+	}
+	_, _ = io.Copy(p.tail, out) // ends with the process
+	p.err = p.cmd.Wait()
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+// text gives a field of the ready line.
+func (p *process) text(key string) string {
+	s, _ := p.ready[key].(string)
+	return s
+}
+
+// stop asks the program to end, and ends it when it does not.
+func (p *process) stop() error {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may be gone meanwhile
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(stopPatience):
+	}
+	_ = p.cmd.Process.Kill() // as above
+	<-p.done
+	return fmt.Errorf("%s did not stop in %s and was killed", p.name, stopPatience)
+}
+
+// tail keeps the last lines that a program wrote.
+type tail struct {
+	to   io.Writer
+	name string
+
+	mu    sync.Mutex
+	lines []string
+}
+
+// Write implements io.Writer.
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSpace(line)
+		if t.to != nil {
+			fmt.Fprintf(t.to, "[%s] %s\n", t.name, line)
+		}
+		t.lines = append(t.lines, line)
+	}
+	t.lines = t.lines[max(0, len(t.lines)-10):]
+	return len(b), nil
+}
+
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(t.lines, "\n")
+}

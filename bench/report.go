@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// report is everything that was found.
+type report struct {
+	options     options
+	machine     machine
+	date        time.Time
+	deployments []*deployment
+}
+
+// section is a table with what to know about it.
+type section struct {
+	title, note string
+	table       *table
+}
+
+// sections are the tables of a deployment.
+func (d *deployment) sections(timeline bool) []section {
+	out := []section{
+		{"Reach", "", d.reachTable()},
+		{
+			"One turn at a time", "Milliseconds from sending the request. First text: the first piece of the answer is here. " +
+				"Added: difference of the quantiles. Ratio: windlass to floor.", d.latency(),
+		},
+		{
+			"Many at once", "Closed loop: who has his answer asks again. A session of its own for each turn.", d.throughput(),
+		},
+		{
+			"Processor time", "Milliseconds of processor time for each turn, until the mesh is at rest again; what it uses at rest is " +
+				"included. The floor's own calls and the model server are in bench.", d.processor(),
+		},
+		{
+			"Memory", "MiB resident, each process counted whole.", d.memory(),
+		},
+	}
+	if timeline {
+		out = append(out, section{
+			"Timeline", "When the events of a turn were written, p50, one at a time, model time zero; milliseconds from sending the request.", d.timelineTable(),
+		})
+	}
+	return out
+}
+
+func (d *deployment) reachTable() *table {
+	t := &table{head: []string{"goal", "wanted", "found", ""}}
+	for _, r := range d.reaches() {
+		t.add(r.name, r.want, r.got, r.verdict())
+	}
+	return t
+}
+
+func modelTitle(name string) string {
+	if name == paced {
+		return "paced"
+	}
+	return "zero"
+}
+
+func (d *deployment) latency() *table {
+	t := &table{head: []string{"model time, who", "accepted p50", "first text p50", "p99", "turn p50", "p99"}}
+	for _, r := range d.rows {
+		if r.concurrency > 1 {
+			continue
+		}
+		name := modelTitle(r.model)
+		floorFirst, floorTotal := spreadOf(r.floor.samples, firstOf), spreadOf(r.floor.samples, totalOf)
+		first, total := spreadOf(r.mesh.samples, firstOf), spreadOf(r.mesh.samples, totalOf)
+		t.add(name+", floor", "", millis(floorFirst.p50), millis(floorFirst.p99), millis(floorTotal.p50), millis(floorTotal.p99))
+		t.add(name+", windlass", millis(spreadOf(r.mesh.samples, acceptedOf).p50), millis(first.p50), millis(first.p99), millis(total.p50), millis(total.p99))
+		addedFirst, addedTotal := r.addedFirst(), r.addedTotal()
+		t.add(name+", added", "", millis(addedFirst.p50), millis(addedFirst.p99), millis(addedTotal.p50), millis(addedTotal.p99))
+		t.add(name+", ratio", "", ratio(first.p50, floorFirst.p50), ratio(first.p99, floorFirst.p99), ratio(total.p50, floorTotal.p50), ratio(total.p99, floorTotal.p99))
+	}
+	return t
+}
+
+func (d *deployment) throughput() *table {
+	t := &table{head: []string{"model time, at once", "turns", "turns/s", "floor turns/s", "of floor", "first text p50", "p99", "turn p50", "p99"}}
+	for _, r := range d.rows {
+		if r.concurrency == 1 {
+			continue
+		}
+		first, total := spreadOf(r.mesh.samples, firstOf), spreadOf(r.mesh.samples, totalOf)
+		t.add(fmt.Sprintf("%s, %d", modelTitle(r.model), r.concurrency), fmt.Sprint(r.turns),
+			fmt.Sprintf("%.1f", r.mesh.rate()), fmt.Sprintf("%.0f", r.floor.rate()), fmt.Sprintf("%.1f %%", 100*r.mesh.rate()/r.floor.rate()),
+			millis(first.p50), millis(first.p99), millis(total.p50), millis(total.p99))
+	}
+	return t
+}
+
+func (d *deployment) processor() *table {
+	t := &table{head: []string{"model time, at once", groupWindlass, groupTemporal, "both", groupTools, groupBench}}
+	for _, r := range d.rows {
+		each := func(groups ...string) string {
+			var sum time.Duration
+			for _, g := range groups {
+				sum += r.used[g].cpu
+			}
+			return millis(sum / time.Duration(r.turns))
+		}
+		t.add(fmt.Sprintf("%s, %d", modelTitle(r.model), r.concurrency),
+			each(groupWindlass), each(groupTemporal), each(groupWindlass, groupTemporal), each(groupTools), each(groupBench))
+	}
+	return t
+}
+
+func (d *deployment) memory() *table {
+	t := &table{head: []string{"when", groupWindlass, groupTemporal, "both", groupTools}}
+	for _, at := range []struct {
+		name string
+		u    usages
+	}{{"started, nothing done", d.idle}, {fmt.Sprintf("at most, in %d turns", d.turns), d.peak}} {
+		t.add(at.name, mebi(at.u[groupWindlass].rss), mebi(at.u[groupTemporal].rss), mebi(stack(at.u)), mebi(at.u[groupTools].rss))
+	}
+	return t
+}
+
+func (d *deployment) timelineTable() *table {
+	t := &table{head: []string{"event", "at", "after the one before"}}
+	var last time.Duration
+	for _, m := range d.timeline {
+		t.add(m.name, millis(m.at), millis(m.at-last))
+		last = m.at
+	}
+	return t
+}
+
+// facts are single figures.
+func (d *deployment) facts() []string {
+	return []string{
+		fmt.Sprintf("Workflow history of a turn: %d bytes in %d events.", d.historyBytes, d.historyLen),
+		fmt.Sprintf("At rest the mesh uses %.1f %% of one processor. Started and filled in %.1f s.", 100*d.idleCores, d.startup.Seconds()),
+	}
+}
+
+// text is the report for a terminal.
+func (r *report) text() string {
+	var b strings.Builder
+	m := r.machine
+	fmt.Fprintf(&b, "%s, %s, %s, %s, load %s at the start\n", m.processor, m.memory, m.system, m.golang, m.load)
+	for _, d := range r.deployments {
+		fmt.Fprintf(&b, "\n== %s, %s\n", d.name, d.database)
+		for _, s := range d.sections(r.options.timeline) {
+			fmt.Fprintf(&b, "\n%s\n%s", s.title, s.table.text())
+		}
+		fmt.Fprintf(&b, "\n%s\n", strings.Join(d.facts(), "\n"))
+	}
+	return b.String()
+}
+
+func millis(d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	if ms >= 100 || ms <= -100 {
+		return fmt.Sprintf("%.0f", ms)
+	}
+	return fmt.Sprintf("%.1f", ms)
+}
+
+func mebi(n int64) string { return fmt.Sprintf("%.0f", float64(n)/(1<<20)) }
+
+func ratio(a, b time.Duration) string {
+	if b <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1fx", float64(a)/float64(b))
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// found is a report with one turn in each row.
+func found(first, total time.Duration, rss int64) *report {
+	mesh := outcome{samples: []sample{{first: first, total: total, turn: "trn_1"}}, elapsed: 20 * time.Millisecond}
+	floor := outcome{samples: []sample{{first: time.Millisecond, total: 2 * time.Millisecond}}, elapsed: 2 * time.Millisecond}
+	used := usages{groupWindlass: {cpu: 7 * time.Millisecond}, groupTemporal: {cpu: 11 * time.Millisecond}}
+	var rows []row
+	for _, p := range []planned{{model: instant, concurrency: 1}, {model: paced, concurrency: 1}, {model: instant, concurrency: 64}} {
+		rows = append(rows, row{model: p.model, concurrency: p.concurrency, mesh: mesh, floor: floor, used: used, turns: 1, floors: 1})
+	}
+	return &report{
+		options: options{tokens: 20, args: []string{"-quick"}}, date: time.Unix(0, 0),
+		deployments: []*deployment{{
+			name: embeddedMesh, database: "SQLite", rows: rows, turns: 3, historyBytes: 3500, historyLen: 25,
+			idle: usages{}, peak: usages{groupWindlass: {rss: rss}}, timeline: []moment{{name: "turn.queued", at: time.Millisecond}},
+		}},
+	}
+}
+
+func TestReportSaysWhatWasFound(t *testing.T) {
+	r := found(20*time.Millisecond, 60*time.Millisecond, 300<<20)
+	r.options.timeline = true
+	for form, text := range map[string]string{"text": r.text(), "markdown": r.markdown()} {
+		for _, want := range []string{"58.0", "19.0", "30.0x", "18.0", "3500 bytes in 25 events", "300 MiB", "turn.queued", "missed", "50.0"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", form, want, text)
+			}
+		}
+	}
+	if !strings.Contains(r.markdown(), "make bench ARGS='-quick'") {
+		t.Error("the document does not say how it was made")
+	}
+}
+
+func TestCheckAllowsTwice(t *testing.T) {
+	for _, row := range []struct {
+		name         string
+		first, total time.Duration
+		rss          int64
+		fails        bool
+	}{
+		{name: "all met", first: 20 * time.Millisecond, total: 40 * time.Millisecond, rss: 100 << 20},
+		{name: "missed by less than twice", first: 45 * time.Millisecond, total: 90 * time.Millisecond, rss: 700 << 20},
+		{name: "slow", first: 20 * time.Millisecond, total: 100 * time.Millisecond, rss: 100 << 20, fails: true},
+		{name: "large", first: 20 * time.Millisecond, total: 40 * time.Millisecond, rss: 900 << 20, fails: true},
+		{name: "no memory to be seen on this system", first: 20 * time.Millisecond, total: 40 * time.Millisecond},
+	} {
+		if err := found(row.first, row.total, row.rss).check(); errors.Is(err, errReach) != row.fails {
+			t.Errorf("%s: got %v", row.name, err)
+		}
+	}
+}

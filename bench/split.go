@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+)
+
+// services are the roles of a split mesh in start order, those that others call.
+func services() []string { return []string{"policy", "inference", "mcpbridge", "registry", "sessions"} }
+
+// startSplit starts each role as a process of its own over TCP, and the Temporal dev server.
+func (m *mesh) startSplit(ctx context.Context, modelURL string) error {
+	roles := append(services(), "worker", "gateway")
+	free, err := freeAddresses(len(roles) + 4)
+	if err != nil {
+		return err
+	}
+	take := func() string { a := free[0]; free = free[1:]; return a }
+	listen := map[string]string{}
+	for _, r := range roles {
+		listen[r] = take()
+	}
+	busAddr, web, temporal, ui := take(), take(), take(), take()
+	database := "sqlite:" + m.dir
+	if m.options.postgres != "" {
+		database = m.options.postgres
+	}
+	file, err := m.writeConfig(map[string]any{
+		"mesh":      map[string]any{"key": "a-key-for-benchmarks-that-is-long-enough-01234", "listen": listen, "targets": listen},
+		"database":  map[string]any{"url": database},
+		"bus":       map[string]any{"url": "nats://" + busAddr, "listen": busAddr, "dir": filepath.Join(m.dir, "bus")},
+		"temporal":  map[string]any{"address": temporal, "ui": "http://" + ui},
+		"gateway":   map[string]any{"addr": web},
+		"inference": inferenceConfig(modelURL),
+		"telemetry": map[string]any{"log_level": "warn"}, // as windlass up
+	})
+	if err != nil {
+		return err
+	}
+	m.url, m.ui = "http://"+web, "http://"+ui
+	if err := m.startTemporal(ctx, temporal, ui); err != nil {
+		return err
+	}
+	for _, r := range append([]string{"bus"}, roles...) {
+		if _, err := m.start(ctx, r, groupWindlass, nil, "windlassd", r, "--config", file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *mesh) startTemporal(ctx context.Context, addr, ui string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("temporal's address: %w", err)
+	}
+	uiHost, uiPort, err := net.SplitHostPort(ui)
+	if err != nil {
+		return fmt.Errorf("temporal UI's address: %w", err)
+	}
+	_, err = m.start(ctx, "temporal", groupTemporal, nil, "windlass-temporal", "--ip", host, "--port", port,
+		"--ui-ip", uiHost, "--ui-port", uiPort, "--db-filename", filepath.Join(m.dir, "temporal.db"))
+	return err
+}
+
+// freeAddresses finds ports that nobody uses now.
+func freeAddresses(n int) ([]string, error) {
+	var out []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("find a free port: %w", err)
+		}
+		defer l.Close() //nolint:revive // held until all are found, so that no port comes twice
+		out = append(out, l.Addr().String())
+	}
+	return out, nil
+}
