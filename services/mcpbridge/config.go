@@ -62,9 +62,13 @@ func DefaultConfig() Config {
 func (c Config) complete() (Config, error) {
 	def := DefaultConfig()
 	for _, d := range []struct{ value, def *time.Duration }{
-		{&c.ConnectTimeout, &def.ConnectTimeout}, {&c.CallTimeout, &def.CallTimeout}, {&c.DiscoverTimeout, &def.DiscoverTimeout},
-		{&c.IdleTimeout, &def.IdleTimeout}, {&c.QueueTimeout, &def.QueueTimeout},
-		{&c.ReconnectMin, &def.ReconnectMin}, {&c.ReconnectMax, &def.ReconnectMax},
+		{&c.ConnectTimeout, &def.ConnectTimeout},
+		{&c.CallTimeout, &def.CallTimeout},
+		{&c.DiscoverTimeout, &def.DiscoverTimeout},
+		{&c.IdleTimeout, &def.IdleTimeout},
+		{&c.QueueTimeout, &def.QueueTimeout},
+		{&c.ReconnectMin, &def.ReconnectMin},
+		{&c.ReconnectMax, &def.ReconnectMax},
 	} {
 		switch {
 		case *d.value < 0:

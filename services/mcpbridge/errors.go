@@ -104,7 +104,7 @@ func (c *connection) judgeError(ctx context.Context, f facts, err error, hadSess
 		e.tooLarge, e.text = true, fmt.Sprintf("the answer is larger than %d bytes", maxWireBytes)
 	case errors.Is(err, egress.ErrRedirect):
 		e.fate, e.redirected = notSent, true
-	case errors.Is(err, transport.ErrSessionTerminated):
+	case errors.Is(err, transport.ErrSessionTerminated) && (!f.sent || f.status == http.StatusNotFound):
 		e.fate, e.text = sessionLost, errSessionGone.Error()
 	case !f.sent || notWritten(err):
 		e.fate = notSent
@@ -137,6 +137,8 @@ func refusal(f facts) *sendError {
 		e.text = "the server gets too many requests (status 429)"
 	case http.StatusNotFound:
 		e.text = "there is nothing at the server's address (status 404): check its url"
+	case http.StatusMethodNotAllowed:
+		e.text = "the server takes no such request at its address (status 405): check its url, and set transport to sse if it is of that kind"
 	default:
 		e.text = fmt.Sprintf("the server refused the request (status %d)", f.status)
 	}
@@ -165,6 +167,9 @@ func plain(err error) string {
 	if err == nil {
 		return "unknown error"
 	}
+	if _, ok := errors.AsType[*sendError](err); ok {
+		return err.Error() // it has done so for what it holds
+	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
@@ -178,9 +183,6 @@ func (c *connection) describe(err error) string { return c.spec.redact(plain(err
 func unavailable(sp *spec, err error) *fault.Error {
 	text := plain(err)
 	e, isSend := errors.AsType[*sendError](err)
-	if isSend {
-		text = e.Error()
-	}
 	if errors.Is(err, context.DeadlineExceeded) && !(isSend && e.text != "") {
 		text = "it did not answer in time"
 	}

@@ -106,12 +106,13 @@ func TestServersThatCannotBeReached(t *testing.T) {
 		{name: "forbids", handler: status(403), want: "status 403"},
 		{name: "is busy", handler: status(429, "Retry-After", "7"), want: "status 429", retry: 7 * time.Second},
 		{name: "wrong path", handler: status(404), want: "status 404"},
+		{name: "is of the SSE kind", handler: status(405), want: "transport to sse"},
 		{name: "is broken", handler: status(502), want: "status 502"},
 		{name: "sends HTML", handler: html, want: "text/html"},
 		{name: "sends garbage", handler: garbage, want: "unexpected EOF"},
 		{name: "hangs", handler: hanging, want: "in time"},
 		{name: "redirects", handler: status(307, "Location", "http://example.com/?key=1"), want: "redirect refused"},
-		{name: "hanging process", server: stdioServer(t, "hanging"), want: "in time"},
+		{name: "hanging process", server: stdioServer(t, "hanging"), want: "in time; the process last wrote: waiting for a friend"},
 		{name: "babbling process", server: stdioServer(t, "garbage"), want: "in time"},
 		{name: "no such program", server: &mcpbridgev1.Server{Command: []string{"windlass-nobody"}}, want: `no program "windlass-nobody" in PATH`},
 		{name: "no such file", server: &mcpbridgev1.Server{Command: []string{"/nowhere/x"}}, want: "no such file"},
@@ -124,7 +125,7 @@ func TestServersThatCannotBeReached(t *testing.T) {
 			if row.handler != nil {
 				s.Url = serve(t, row.handler).URL + "/mcp"
 			}
-			s.Id, s.Name, s.ConnectTimeoutMs = "src_x", "the server", 1500
+			s.Id, s.Name, s.ConnectTimeoutMs = "src_x", "the server", 800
 			b := newBridge(t)
 			_, err := b.Discover(t.Context(), &mcpbridgev1.DiscoverRequest{Server: s})
 			f := fault.From(err)

@@ -22,7 +22,7 @@ import (
 func newHTTPWire(sp *spec, out *egress.Egress, stream streamObserver) (wire, error) {
 	return transport.NewStreamableHTTP(sp.url,
 		transport.WithHTTPBasicClient(newHTTPClient(sp, out, stream)),
-		transport.WithContinuousListening(),
+		transport.WithContinuousListening(), //nolint:staticcheck // deprecated with the old era, which has nothing else
 		transport.WithHTTPLogger(slog.New(slog.DiscardHandler))) // it would log addresses with their queries
 }
 
@@ -105,7 +105,7 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 			res.StatusCode = http.StatusMethodNotAllowed
 		}
 	}
-	if x != nil {
+	if x != nil && req.Header.Get("Last-Event-ID") == "" { // what comes of resuming a stream is not the request's answer
 		x.answered(res)
 		if res.StatusCode == http.StatusNotFound {
 			keepAnswer(res)

@@ -104,8 +104,10 @@ func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers 
 	if d.Title == "" {
 		d.Title = d.Annotations.Title
 	}
-	t := tool{raw: raw, input: d.Input, output: d.Output, name: d.Name, title: d.Title, description: d.Description,
-		readOnly: d.Annotations.ReadOnly, idempotent: d.Annotations.Idempotent, destructive: d.Annotations.Destructive}
+	t := tool{
+		raw: raw, input: d.Input, output: d.Output, name: d.Name, title: d.Title, description: d.Description,
+		readOnly: d.Annotations.ReadOnly, idempotent: d.Annotations.Idempotent, destructive: d.Annotations.Destructive,
+	}
 	if string(t.output) == "null" {
 		t.output = nil
 	}

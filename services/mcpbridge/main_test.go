@@ -2,6 +2,7 @@ package mcpbridge_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -97,7 +98,7 @@ func (b *bridge) call(ctx context.Context, s *mcpbridgev1.Server, tool, argument
 	var result *mcpbridgev1.CallToolResult
 	for {
 		msg, err := stream.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return progress, result, nil
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package mcpbridge_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -315,7 +316,7 @@ func TestTheEnvironmentOfAProcessIsClean(t *testing.T) {
 	s := stdioServer(t, "modern")
 	s.Env["ONE"] = "<${env:WINDLASS_TOOL_ONE}>"
 	b := newBridge(t)
-	for _, line := range strings.Split(text(b.must(t, s, "environ", "{}")), "\n") {
+	for line := range strings.SplitSeq(text(b.must(t, s, "environ", "{}")), "\n") {
 		name, value, _ := strings.Cut(line, "=")
 		switch name {
 		case "PATH", "HOME", "LANG", "TMPDIR":
@@ -330,5 +331,24 @@ func TestTheEnvironmentOfAProcessIsClean(t *testing.T) {
 		default:
 			t.Errorf("the process sees %s", name)
 		}
+	}
+}
+
+func TestACallWhoseStreamCannotBeResumedIsNotRepeated(t *testing.T) {
+	server := &script{call: func(w http.ResponseWriter, _ json.RawMessage) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "id: 1\nretry: 10\ndata:\n\n") // and ends: the client is to come back for the answer
+	}}
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Last-Event-ID") != "" {
+			http.Error(w, "Session terminated", http.StatusNotFound)
+			return
+		}
+		server.ServeHTTP(w, r)
+	})
+	s := &mcpbridgev1.Server{Id: "src_x", Url: serve(t, h).URL}
+	_, _, err := newBridge(t).call(t.Context(), s, "x", "{}")
+	if !fault.Is(err, faultv1.Reason_REASON_OUTCOME_UNKNOWN) || server.calls.Load() != 1 {
+		t.Errorf("got %v after %d calls", err, server.calls.Load())
 	}
 }

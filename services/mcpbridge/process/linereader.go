@@ -3,6 +3,7 @@ package process
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -54,7 +55,7 @@ func (l *lineReader) next() ([]byte, error) {
 		switch {
 		case err == nil:
 			return line, nil
-		case err != bufio.ErrBufferFull:
+		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, io.EOF // half a line is no message; the end of a process is no error
 		case len(line) > l.limit:
 			return l.skip(line)
@@ -73,7 +74,7 @@ func (l *lineReader) skip(line []byte) ([]byte, error) {
 			tail = append(tail[:0], tail[len(tail)-tailKept:]...)
 		}
 		switch {
-		case err == bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 		case err != nil:
 			return nil, io.EOF
 		default:

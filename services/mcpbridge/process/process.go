@@ -2,6 +2,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +53,7 @@ type Process struct {
 // Start runs the program. The caller must Close it, also after it ended by itself.
 func Start(cfg Config) (*Process, error) {
 	p := &Process{cfg: cfg, done: make(chan struct{})}
-	p.cmd = exec.Command(cfg.Path, cfg.Args...)
+	p.cmd = exec.CommandContext(context.Background(), cfg.Path, cfg.Args...) // Close ends it: no context would end its whole group
 	p.cmd.Env = cfg.Env
 	if p.cmd.Env == nil {
 		p.cmd.Env = []string{} // nil would pass on all of ours
