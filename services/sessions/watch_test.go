@@ -1,11 +1,22 @@
 package sessions_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/bus"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions"
 )
 
 // drain reads a watch until it ends.
@@ -25,5 +36,376 @@ func drain(t testing.TB, turns sessionsv1.TurnServiceClient, req *sessionsv1.Wat
 			return got, err
 		}
 		got = append(got, r)
+	}
+}
+
+// ledger checks what one watcher has seen: each durable event once and in order, the deltas of each message without gap or repetition.
+type ledger struct {
+	turn   string // set when other turns' events may be in between
+	seq    uint32
+	base   uint32
+	n      uint32
+	deltas int
+	ended  bool
+	cursor string
+}
+
+func (l *ledger) take(r *sessionsv1.WatchResponse) error {
+	e := r.GetEvent()
+	if l.turn != "" && e.GetTurnId() != l.turn {
+		return fmt.Errorf("event of turn %s", e.GetTurnId())
+	}
+	if strings.HasSuffix(e.GetType(), ".delta") {
+		if e.GetSeq() != l.base || e.GetDelta() != l.n+1 {
+			return fmt.Errorf("delta %d.%d after %d.%d", e.GetSeq(), e.GetDelta(), l.base, l.n)
+		}
+		l.n, l.cursor = e.GetDelta(), r.GetCursor()
+		l.deltas++
+		if want := fmt.Sprintf("%d.%d", l.seq, l.n); r.GetCursor() != want {
+			return fmt.Errorf("cursor %q of a delta, want %q", r.GetCursor(), want)
+		}
+		return nil
+	}
+	if e.GetSeq() != l.seq+1 && (l.turn == "" || e.GetSeq() <= l.seq) {
+		return fmt.Errorf("event %d after %d", e.GetSeq(), l.seq)
+	}
+	l.seq, l.cursor = e.GetSeq(), r.GetCursor()
+	switch e.GetData().(type) {
+	case *turnv1.Event_MessageStarted, *turnv1.Event_MessageReset:
+		l.base, l.n = e.GetSeq(), 0
+	case *turnv1.Event_MessageCompleted:
+		l.base, l.n = 0, 0
+	case *turnv1.Event_TurnEnded:
+		l.ended = true
+	}
+	want := strconv.FormatUint(uint64(l.seq), 10)
+	if l.base != 0 && l.n > 0 {
+		want += "." + strconv.FormatUint(uint64(l.n), 10)
+	}
+	if r.GetCursor() != want {
+		return fmt.Errorf("cursor %q of event %d, want %q", r.GetCursor(), l.seq, want)
+	}
+	return nil
+}
+
+// follow watches a turn to its end, reconnecting after a random number of events.
+func (l *ledger) follow(ctx context.Context, turns sessionsv1.TurnServiceClient, turn string, dice *rand.Rand, reconnects int) error {
+	for !l.ended {
+		watching, cancel := context.WithCancel(ctx)
+		stream, err := turns.Watch(watching, &sessionsv1.WatchRequest{TurnId: turn, After: l.cursor})
+		left := -1
+		if reconnects > 0 {
+			left = dice.IntN(6)
+			reconnects--
+		}
+		for err == nil && left != 0 {
+			var r *sessionsv1.WatchResponse
+			if r, err = stream.Recv(); err == nil {
+				err = l.take(r)
+			}
+			left--
+		}
+		cancel()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if errors.Is(err, io.EOF) && !l.ended {
+			return fmt.Errorf("stream ended after %s, before the turn did", l.cursor)
+		}
+	}
+	return nil
+}
+
+// stream writes a turn with rounds of messages in deltas; foreign turns are queued in mid-message.
+func (w *worker) stream(k *kit, rounds, deltas int) {
+	w.begin()
+	for round := range rounds {
+		key := fmt.Sprintf("infer-%d", round+1)
+		l := w.lease(key)
+		for n := range deltas {
+			w.delta(l, uint32(n+1), "x")
+			if n == deltas/2 && round%3 == 0 {
+				k.turn(w.turn.GetSessionId(), "and later this")
+			}
+		}
+		w.answer(key, l, &turnv1.Message{Content: text("answer")}, uint32(deltas))
+	}
+	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
+}
+
+func TestReconnectingWatchersLoseAndRepeatNothing(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres, cfg: sessions.Config{WatchBuffer: 4096, BusBuffer: 4096}})
+		k.agent("assistant")
+		ses := k.session()
+		turn := k.turn(ses.GetId(), "tell me")
+		const watchers, rounds, deltas = 8, 12, 30
+		var all sync.WaitGroup
+		for i := range watchers {
+			all.Go(func() {
+				l := &ledger{turn: turn.GetId()}
+				if err := l.follow(t.Context(), k.turns, turn.GetId(), rand.New(rand.NewPCG(1, uint64(i))), 100); err != nil {
+					t.Errorf("watcher %d: %v", i, err)
+				}
+			})
+		}
+		steady, err := k.turns.Watch(t.Context(), &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+		must(t, err)
+		l := &ledger{turn: turn.GetId()}
+		r, err := steady.Recv()
+		must(t, err)
+		must(t, l.take(r))
+		all.Go(func() { k.worker(turn).stream(k, rounds, deltas) })
+		for !l.ended {
+			r, err := steady.Recv()
+			must(t, err)
+			must(t, l.take(r))
+		}
+		if l.deltas != rounds*deltas {
+			t.Errorf("who stayed got %d deltas, want %d", l.deltas, rounds*deltas)
+		}
+		all.Wait()
+	})
+}
+
+func TestSessionWatchersSeeEveryTurn(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{WatchBuffer: 4096}})
+	k.agent("assistant")
+	ses := k.session()
+	first := k.turn(ses.GetId(), "one")
+	k.turn(ses.GetId(), "two")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stream, err := k.turns.Watch(ctx, &sessionsv1.WatchRequest{SessionId: ses.GetId()})
+	must(t, err)
+	next := k.worker(first).run("1").GetNextTurnId()
+	second := k.worker(&sessionsv1.Turn{Id: next, SessionId: ses.GetId()})
+	second.run("2")
+	l, ends := &ledger{}, 0
+	for ends < 2 {
+		r, err := stream.Recv()
+		must(t, err)
+		must(t, l.take(r))
+		if r.GetEvent().GetTurnEnded() != nil {
+			ends++
+		}
+	}
+}
+
+func TestLateJoinerGetsTheOpenMessage(t *testing.T) {
+	k := newKit(t, options{})
+	turn := k.newTurn("hello")
+	w := k.worker(turn)
+	w.begin()
+	l := w.lease("infer-1")
+	for n := range uint32(20) {
+		w.delta(l, n+1, "x")
+	}
+	must(t, k.bus.Flush(t.Context()))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for _, after := range []string{"", "1", strconv.Itoa(int(l.GetBaseSeq())) + ".7"} {
+		stream, err := k.turns.Watch(ctx, &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: after})
+		must(t, err)
+		led := &ledger{}
+		if after == "1" {
+			led.seq = 1
+		} else if after != "" {
+			led.seq, led.base, led.n = l.GetBaseSeq(), l.GetBaseSeq(), 7
+		}
+		for led.n < 20 {
+			r, err := stream.Recv()
+			must(t, err)
+			must(t, led.take(r))
+		}
+	}
+	w.answer("infer-1", l, &turnv1.Message{Content: text("done")}, 20)
+	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
+	for _, r := range k.watchTurn(turn, "") {
+		if strings.HasSuffix(r.GetEvent().GetType(), ".delta") {
+			t.Fatal("a completed message was followed by its deltas")
+		}
+	}
+}
+
+func TestCursors(t *testing.T) {
+	k := newKit(t, options{})
+	turn := k.newTurn("hello")
+	k.worker(turn).run("done")
+	last := k.watchTurn(turn, "")
+	end := last[len(last)-1].GetCursor()
+	if got := k.watchTurn(turn, end); len(got) != 0 {
+		t.Errorf("after the end came %v", got)
+	}
+	if got := k.watchTurn(turn, last[3].GetCursor()); len(got) != len(last)-4 || got[0].GetCursor() != last[4].GetCursor() {
+		t.Errorf("after %s came %d events", last[3].GetCursor(), len(got))
+	}
+	if got := k.watchTurn(turn, "0"); len(got) != len(last) {
+		t.Errorf("after 0 came %d events, want %d", len(got), len(last))
+	}
+	for _, row := range []struct {
+		name string
+		req  *sessionsv1.WatchRequest
+		code string
+		path string
+	}{
+		{"garbage", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "abc"}, "invalid_cursor", "after"},
+		{"a sign", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "+1"}, "invalid_cursor", "after"},
+		{"a leading zero", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "01"}, "invalid_cursor", "after"},
+		{"negative", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "-1"}, "invalid_cursor", "after"},
+		{"too large", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "99999999999999"}, "invalid_cursor", "after"},
+		{"zero deltas", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "1.0"}, "invalid_cursor", "after"},
+		{"deltas of nothing", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "1.2"}, "invalid_cursor", "after"},
+		{"ahead of the journal", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "5000"}, "invalid_cursor", "after"},
+		{"neither session nor turn", &sessionsv1.WatchRequest{}, "invalid_argument", "session_id"},
+		{"both", &sessionsv1.WatchRequest{TurnId: turn.GetId(), SessionId: turn.GetSessionId()}, "invalid_argument", "session_id"},
+		{"unknown turn", &sessionsv1.WatchRequest{TurnId: "trn_nope"}, "not_found", ""},
+		{"unknown session", &sessionsv1.WatchRequest{SessionId: "ses_\x00"}, "not_found", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := drain(t, k.turns, row.req)
+			if row.path == "" {
+				wantFault(t, err, row.code)
+				return
+			}
+			wantFault(t, err, row.code, row.path)
+		})
+	}
+	_, err := drain(t, k.as(authn.User("mallory")), &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+	wantFault(t, err, "not_found")
+}
+
+func TestWatchSurvivesALostBus(t *testing.T) {
+	server, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0"})
+	must(t, err)
+	addr := server.Addr()
+	client := openBus(t, bus.Config{URL: "nats://" + addr})
+	k := newKit(t, options{bus: client, cfg: sessions.Config{PollAway: 20 * time.Millisecond, PollActive: time.Minute}})
+	turn := k.newTurn("hello")
+	w := k.worker(turn)
+	led := &ledger{}
+	done := make(chan error, 1)
+	go func() { done <- led.follow(t.Context(), k.turns, turn.GetId(), rand.New(rand.NewPCG(1, 1)), 0) }()
+	w.begin()
+	must(t, server.Close(context.Background()))
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: text("without a bus")}, 0)
+	server, err = bus.StartServer(t.Context(), bus.ServerConfig{Listen: addr})
+	must(t, err)
+	t.Cleanup(func() { must(t, server.Close(context.Background())) })
+	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text("with a new bus")}, 0)
+	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
+	must(t, <-done)
+}
+
+func TestWatchGoesOnWhenTheBusIsClosed(t *testing.T) {
+	b, err := bus.Open(t.Context(), bus.Config{URL: bus.Embedded})
+	must(t, err)
+	k := newKit(t, options{bus: b, cfg: sessions.Config{PollAway: 20 * time.Millisecond, PollActive: time.Minute}})
+	turn := k.newTurn("hello")
+	w := k.worker(turn)
+	w.begin()
+	led := &ledger{}
+	done := make(chan error, 1)
+	go func() { done <- led.follow(t.Context(), k.turns, turn.GetId(), rand.New(rand.NewPCG(1, 1)), 0) }()
+	must(t, b.Close(context.Background()))
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: text("without a bus")}, 0)
+	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
+	must(t, <-done)
+}
+
+func TestOverflowingFeedReadsTheJournal(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{BusBuffer: 1, WatchBuffer: 4096}})
+	k.agent("assistant")
+	turn := k.turn(k.session().GetId(), "tell me")
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			l := &ledger{turn: turn.GetId()}
+			if err := l.follow(t.Context(), k.turns, turn.GetId(), rand.New(rand.NewPCG(7, uint64(i))), 20); err != nil {
+				t.Errorf("watcher %d: %v", i, err)
+			}
+		})
+	}
+	k.worker(turn).stream(k, 6, 200)
+	all.Wait()
+}
+
+func TestSlowWatcherIsCutAndResumes(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{WatchBuffer: 8}})
+	turn := k.newTurn(strings.Repeat("a long input ", 5000)) // fills the stream's window
+	w := k.worker(turn)
+	w.begin()
+	stream, err := k.turns.Watch(t.Context(), &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+	must(t, err)
+	l := w.lease("infer-1")
+	led := &ledger{}
+	for led.seq < l.GetBaseSeq() {
+		r, err := stream.Recv()
+		must(t, err)
+		must(t, led.take(r))
+	}
+	for n := range uint32(400) {
+		w.delta(l, n+1, strings.Repeat("x", 4000))
+	}
+	for err == nil {
+		var r *sessionsv1.WatchResponse
+		if r, err = stream.Recv(); err == nil {
+			must(t, led.take(r))
+		}
+	}
+	wantFault(t, err, "rate_limited")
+	w.answer("infer-1", l, &turnv1.Message{Content: text("x")}, 400)
+	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
+	must(t, led.follow(t.Context(), k.turns, turn.GetId(), rand.New(rand.NewPCG(1, 1)), 0))
+}
+
+func TestThousandWatchersOfOneTurn(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{WatchBuffer: 4096, BusBuffer: 4096}})
+	turn := k.newTurn("hello")
+	const watchers = 1000
+	var all sync.WaitGroup
+	for i := range watchers {
+		all.Go(func() {
+			led := &ledger{}
+			if err := led.follow(t.Context(), k.turns, turn.GetId(), rand.New(rand.NewPCG(3, uint64(i))), 1); err != nil {
+				t.Errorf("watcher %d: %v", i, err)
+			}
+		})
+	}
+	w := k.worker(turn)
+	w.begin()
+	l := w.lease("infer-1")
+	for n := range uint32(20) {
+		w.delta(l, n+1, "x")
+	}
+	w.answer("infer-1", l, &turnv1.Message{Content: text("done")}, 20)
+	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
+	all.Wait()
+}
+
+func TestResetStartsTheDeltasAnew(t *testing.T) {
+	k := newKit(t, options{})
+	turn := k.newTurn("hello")
+	w := k.worker(turn)
+	w.begin()
+	stream, err := k.turns.Watch(t.Context(), &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+	must(t, err)
+	first := w.lease("infer-1")
+	w.delta(first, 1, "half an ans")
+	_, err = k.exec.ReleaseStep(t.Context(), &sessionsv1.ReleaseStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: first.GetFence()})
+	must(t, err)
+	second := w.lease("infer-1")
+	w.delta(first, 2, "late words of the first attempt")
+	w.delta(second, 1, "the answer")
+	w.answer("infer-1", second, &turnv1.Message{Content: text("the answer")}, 1)
+	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
+	led := &ledger{}
+	for !led.ended {
+		r, err := stream.Recv()
+		must(t, err)
+		must(t, led.take(r))
+	}
+	if led.deltas < 1 || led.deltas > 2 {
+		t.Errorf("%d deltas", led.deltas)
 	}
 }

@@ -43,25 +43,31 @@ func (s *Store) HasOutgoing(ctx context.Context, nowUs int64) (bool, error) {
 }
 
 // TakeOutgoing takes up to limit turns out of the outbox for a while, oldest first, and marks them dispatched: nobody else
-// gets them before untilUs. Turns are left in it while maxOpen turns are under way; 0 = no such bound.
+// gets them before untilUs. Turns are left in it while maxOpen turns are under way; 0 = no such bound. A turn that was taken before, or had
+// a workflow, is under way already and comes first.
 func (tx *Tx) TakeOutgoing(ctx context.Context, nowUs, untilUs int64, limit, maxOpen int) ([]Outgoing, error) {
+	taken, err := tx.takeWhere(ctx, "(attempts > 0 OR again = 1)", nowUs, untilUs, limit)
+	if err != nil {
+		return nil, err
+	}
+	limit -= len(taken)
 	if maxOpen > 0 {
 		open, err := sqldb.One(ctx, tx, sqldb.Column[int], "SELECT count(*) FROM turns WHERE end_us = 0 AND dispatched_us > 0")
 		if err != nil {
 			return nil, err
 		}
-		// Turns that were taken before and whose start is unproven are open already: they may always be taken again.
-		waiting, err := sqldb.One(ctx, tx, sqldb.Column[int], "SELECT count(*) FROM turn_outbox WHERE attempts > 0 OR again = 1")
-		if err != nil {
-			return nil, err
-		}
-		limit = min(limit, maxOpen-open+waiting)
+		limit = min(limit, maxOpen-open)
 	}
+	fresh, err := tx.takeWhere(ctx, "attempts = 0 AND again = 0", nowUs, untilUs, limit)
+	return append(taken, fresh...), err
+}
+
+func (tx *Tx) takeWhere(ctx context.Context, which string, nowUs, untilUs int64, limit int) ([]Outgoing, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
 	taken, err := sqldb.All(ctx, tx, scanOutgoing, `SELECT tenant, turn_id, session_id, agent_id, summary, again, create_us, attempts
-		FROM turn_outbox WHERE claimed_until_us <= $1 ORDER BY create_us, turn_id LIMIT $2`+tx.db.SkipLocked(), nowUs, limit)
+		FROM turn_outbox WHERE claimed_until_us <= $1 AND `+which+" ORDER BY create_us, turn_id LIMIT $2"+tx.db.SkipLocked(), nowUs, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,67 @@
+package sessions_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// BenchmarkStep measures the hot path without the network: the claim and the commit of an infer step, and the adoption of a done one.
+func BenchmarkStep(b *testing.B) {
+	k := newKit(b, options{})
+	turn := k.newTurn("hello")
+	w := k.worker(turn)
+	w.begin()
+	ctx := authn.With(b.Context(), authn.Service("worker"))
+	claim := func(key string) *sessionsv1.ClaimStepResponse {
+		got, err := k.svc.ClaimStep(ctx, &sessionsv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref(key), Owner: "w1", TtlMs: 60_000, Model: "m"})
+		must(b, err)
+		return got
+	}
+	commit := func(key string, l *sessionsv1.Lease) {
+		m := &turnv1.Message{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("some answer of a model")}
+		_, err := k.svc.CommitStep(ctx, &sessionsv1.CommitStepRequest{
+			TurnId: turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: key, Usage: &turnv1.Usage{InputTokens: 1}},
+			Messages: []*turnv1.Message{m},
+			Events:   []*turnv1.Event{{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{Message: m}}}},
+		})
+		must(b, err)
+	}
+	n := 0
+	b.Run("claim", func(b *testing.B) {
+		for b.Loop() {
+			n++
+			claim(fmt.Sprintf("infer-%d", n))
+		}
+	})
+	b.Run("claim+commit", func(b *testing.B) {
+		for b.Loop() {
+			n++
+			key := fmt.Sprintf("infer-%d", n)
+			commit(key, claim(key).GetLease())
+		}
+	})
+	b.Run("adopt", func(b *testing.B) {
+		for b.Loop() {
+			claim("begin")
+		}
+	})
+	b.Run("renew", func(b *testing.B) {
+		l := w.lease("infer-renewed")
+		for b.Loop() {
+			_, err := k.svc.RenewStep(ctx, &sessionsv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-renewed", Fence: l.GetFence(), TtlMs: 1000})
+			must(b, err)
+		}
+	})
+	b.Run("create", func(b *testing.B) {
+		ctx := authn.With(b.Context(), authn.Local())
+		for b.Loop() {
+			ses := k.session()
+			_, err := k.svc.CreateTurn(ctx, &sessionsv1.CreateTurnRequest{SessionId: ses.GetId(), Input: "hello there"})
+			must(b, err)
+		}
+	})
+}

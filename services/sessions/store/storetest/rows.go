@@ -1,0 +1,194 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+func conversation(t *testing.T, s *store.Store) {
+	addSession(t, s, "ses_1", "trn_1", "trn_2")
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		// The second turn's input (seq 2) came before the first turn's answer (seq 5).
+		for _, m := range []store.Message{
+			{Seq: 1, ID: "m1", TurnID: "trn_1", TurnSeq: 1}, {Seq: 2, ID: "m2", TurnID: "trn_2", TurnSeq: 2},
+			{Seq: 5, ID: "m5", TurnID: "trn_1", TurnSeq: 1}, {Seq: 9, ID: "m9", TurnID: "trn_2", TurnSeq: 2},
+		} {
+			m.Tenant, m.SessionID, m.Data = tenant, "ses_1", []byte(m.ID)
+			if err := tx.AddMessage(ctx, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	back := func(turn, seq uint32, limit int) string {
+		rows, err := s.ConversationBack(t.Context(), tenant, "ses_1", turn, seq, limit)
+		must(t, err)
+		return names(rows)
+	}
+	const end = ^uint32(0)
+	if got := back(2, end, 10); got != "m9 m2 m5 m1 " {
+		t.Errorf("whole conversation back: %s", got)
+	}
+	if got := back(1, end, 10); got != "m5 m1 " {
+		t.Errorf("first turn's: %s", got)
+	}
+	if got := back(2, 2, 2); got != "m5 m1 " {
+		t.Errorf("second page: %s", got)
+	}
+	rows, err := s.Messages(t.Context(), tenant, "ses_1", 1, 2)
+	must(t, err)
+	if got := names(rows); got != "m2 m5 " {
+		t.Errorf("by event: %s", got)
+	}
+	m, err := s.Message(t.Context(), tenant, "m5")
+	must(t, err)
+	if m.Seq != 5 || string(m.Data) != "m5" {
+		t.Errorf("message %+v", m)
+	}
+}
+
+func names(rows []store.Message) string {
+	out := ""
+	for _, r := range rows {
+		out += r.ID + " "
+	}
+	return out
+}
+
+func lists(t *testing.T, s *store.Store) {
+	for i := range 6 {
+		write(t, s, func(ctx context.Context, tx *store.Tx) error {
+			id := fmt.Sprintf("ses_%d", i)
+			subject := []string{"alice", "bob"}[i%2]
+			if err := tx.AddSession(ctx, store.Session{Tenant: tenant, ID: id, AgentID: "a", Subject: subject, CreateUs: int64(1e15) + int64(i/2)}); err != nil {
+				return err
+			}
+			return tx.AddTurn(ctx, store.Turn{Tenant: tenant, ID: fmt.Sprintf("trn_%d", i), SessionID: id, Status: int32(1 + i%2), CreateUs: int64(1e15) + int64(i/2)})
+		})
+	}
+	f := store.SessionFilter{Tenant: tenant, Limit: 2}
+	var got []string
+	for {
+		rows, err := s.Sessions(t.Context(), f)
+		must(t, err)
+		if len(rows) == 0 {
+			break
+		}
+		for _, r := range rows {
+			got = append(got, r.ID)
+		}
+		f.BeforeUs, f.BeforeID = rows[len(rows)-1].CreateUs, rows[len(rows)-1].ID
+	}
+	if fmt.Sprint(got) != "[ses_5 ses_4 ses_3 ses_2 ses_1 ses_0]" {
+		t.Errorf("sessions %v", got)
+	}
+	turns, err := s.Turns(t.Context(), store.TurnFilter{Tenant: tenant, Subject: "bob", Status: 2, BeforeUs: 1e15 + 2, BeforeID: "trn_0", Limit: 9})
+	must(t, err)
+	if len(turns) != 2 || turns[0].ID != "trn_3" || turns[1].ID != "trn_1" {
+		t.Errorf("turns %v", turns)
+	}
+	if other, err := s.Sessions(t.Context(), store.SessionFilter{Tenant: "other", Limit: 9}); err != nil || len(other) != 0 {
+		t.Errorf("another tenant sees %v, %v", other, err)
+	}
+}
+
+func revisions(t *testing.T, s *store.Store) {
+	put := func(revision uint32) {
+		write(t, s, func(ctx context.Context, tx *store.Tx) error {
+			return tx.PutAgent(ctx, store.Agent{Tenant: tenant, ID: "a", Revision: revision, Data: []byte{byte(revision)}})
+		})
+	}
+	put(1)
+	put(2)
+	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteAgent(ctx, tenant, "a") })
+	err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.DeleteAgent(t.Context(), tenant, "a") })
+	if !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("second delete: %v", err)
+	}
+	if a, err := s.Agent(t.Context(), tenant, "a"); err != nil || !a.Deleted || a.Revision != 2 {
+		t.Errorf("deleted agent %+v, %v", a, err)
+	}
+	if list, err := s.Agents(t.Context(), tenant, "", 9); err != nil || len(list) != 0 {
+		t.Errorf("agents %v, %v", list, err)
+	}
+	put(3)
+	a, err := s.AgentRevision(t.Context(), tenant, "a", 1)
+	must(t, err)
+	if string(a.Data) != "\x01" {
+		t.Errorf("revision 1 is %+v", a)
+	}
+	rows, err := s.AgentRevisions(t.Context(), tenant, "a", 3, 9)
+	must(t, err)
+	if len(rows) != 2 || rows[0].Revision != 2 {
+		t.Errorf("revisions below 3: %v", rows)
+	}
+}
+
+func stale(t *testing.T, s *store.Store) {
+	fillOutbox(t, s, 4)
+	take(t, s, 10, 3, 0) // the fourth is not dispatched
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		for _, turn := range []string{"trn_000", "trn_001"} { // the third is still in the outbox
+			if err := tx.DropOutgoing(ctx, tenant, turn); err != nil {
+				return err
+			}
+		}
+		return tx.SaveStep(ctx, store.Step{Tenant: tenant, TurnID: "trn_001", Key: "k", Owner: "w", Fence: 1, Attempt: 1, LeaseExpiresUs: 50})
+	})
+	ids := func(now int64) string {
+		turns, err := s.Stale(t.Context(), now, 9)
+		must(t, err)
+		out := ""
+		for _, turn := range turns {
+			out += turn.ID + " "
+		}
+		return out
+	}
+	if got := ids(20); got != "trn_000 " {
+		t.Errorf("stale while a lease is live: %s", got)
+	}
+	if got := ids(60); got != "trn_000 trn_001 " {
+		t.Errorf("stale after it: %s", got)
+	}
+	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SetCheck(ctx, tenant, "trn_000", 100, 2) })
+	if got := ids(60); got != "trn_001 " {
+		t.Errorf("stale after a look: %s", got)
+	}
+}
+
+func deleteSession(t *testing.T, s *store.Store) {
+	fillOutbox(t, s, 2)
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.AddSurface(ctx, tenant, "trn_000", store.Surface{Surface: []byte("s"), Tools: []byte("t")}); err != nil {
+			return err
+		}
+		if err := tx.AddMessage(ctx, store.Message{Tenant: tenant, SessionID: "ses_000", Seq: 1, ID: "m", TurnID: "trn_000", TurnSeq: 1, Data: []byte("d")}); err != nil {
+			return err
+		}
+		if err := tx.AddEvents(ctx, tenant, "ses_000", []store.Event{{Seq: 1, Data: []byte("e")}}); err != nil {
+			return err
+		}
+		return tx.DeleteSession(ctx, tenant, "ses_000")
+	})
+	for name, find := range map[string]func() error{
+		"session": func() error { _, err := s.Session(t.Context(), tenant, "ses_000"); return err },
+		"turn":    func() error { _, err := s.Turn(t.Context(), tenant, "trn_000"); return err },
+		"message": func() error { _, err := s.Message(t.Context(), tenant, "m"); return err },
+		"event":   func() error { _, err := s.Event(t.Context(), tenant, "ses_000", 1); return err },
+		"surface": func() error { _, err := s.Surface(t.Context(), tenant, "trn_000"); return err },
+	} {
+		if err := find(); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s is still there: %v", name, err)
+		}
+	}
+	if _, err := s.Turn(t.Context(), tenant, "trn_001"); err != nil {
+		t.Errorf("the other session's turn: %v", err)
+	}
+	if got := fmt.Sprint(take(t, s, 10, 9, 0)); got != "[trn_001]" {
+		t.Errorf("outbox %s", got)
+	}
+}
