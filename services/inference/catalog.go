@@ -3,6 +3,7 @@ package inference
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -21,21 +22,23 @@ import (
 // builtin is the provider that is always there.
 const builtin = "builtin"
 
-// How long providers are asked for their models, and how long their answer is kept.
+// How long providers are asked for their models, how long their answer is kept, and how long one that failed is left alone.
 const (
 	listTimeout = 5 * time.Second
 	listAge     = 5 * time.Minute
+	retryAge    = 30 * time.Second
 )
 
 // source is a provider under its name.
 type source struct {
-	name   string
-	kind   string
-	models []string // configured; nil = ask
+	name      string
+	kind      string
+	preferred string   // the default among its models, "" = none
+	models    []string // configured; nil = ask
 	provider.Provider
 
 	mu    sync.Mutex
-	asked time.Time
+	fresh time.Time // until then known is not asked again
 	known []string
 }
 
@@ -63,14 +66,14 @@ func newCatalog(cfg Config, found []*source, deps Deps) (*catalog, error) {
 	}
 	c := &catalog{log: deps.Log, byDefault: cfg.DefaultModel}
 	c.sources = append(slices.Clone(found), &source{
-		name: builtin, kind: Scripted, models: []string{scripted.ModelName}, Provider: own,
+		name: builtin, kind: Scripted, preferred: scripted.ModelName, Provider: own,
 	})
 	if c.byDefault == "" {
 		first := c.sources[0]
-		if len(first.models) == 0 {
+		if first.preferred == "" {
 			return nil, fmt.Errorf("provider %q: name at least one model in models, or set default_model", first.name)
 		}
-		c.byDefault = first.name + "/" + first.models[0]
+		c.byDefault = first.name + "/" + first.preferred
 	}
 	if _, err := c.resolve(c.byDefault, codes.InvalidArgument); err != nil {
 		return nil, fmt.Errorf("default_model: %w. %s", err, missing(c.byDefault))
@@ -137,6 +140,9 @@ func (c *catalog) list(ctx context.Context) []model {
 		add(m)
 	}
 	for i, s := range c.sources {
+		if s.preferred != "" {
+			add(model{provider: s, name: s.preferred})
+		}
 		for _, name := range names[i] {
 			add(model{provider: s, name: name})
 		}
@@ -152,14 +158,16 @@ func (c *catalog) ask(ctx context.Context, s *source) []string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.asked.IsZero() && time.Since(s.asked) < listAge {
+	if time.Now().Before(s.fresh) {
 		return s.known
 	}
 	names, err := s.Models(ctx)
-	if err != nil {
+	switch {
+	case err == nil:
+		s.known, s.fresh = names, time.Now().Add(listAge)
+	case ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded):
+		s.fresh = time.Now().Add(retryAge)
 		c.log.WarnContext(ctx, "models not listed", "provider", s.name, "error", err)
-		return s.known
 	}
-	s.known, s.asked = names, time.Now()
 	return s.known
 }

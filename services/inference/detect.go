@@ -1,6 +1,7 @@
 package inference
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,35 +32,36 @@ const (
 func detect(ctx context.Context, cfg Config, deps Deps) ([]*source, error) {
 	d := &detector{cfg: cfg, deps: deps}
 	for i, p := range cfg.Providers {
-		if err := d.add(p, fmt.Sprintf("inference.providers[%d].api_key", i)); err != nil {
+		if err := d.add(p, preferred(p), fmt.Sprintf("inference.providers[%d].api_key", i)); err != nil {
 			return nil, fmt.Errorf("providers[%d]: %w", i, err)
 		}
 	}
 	if !cfg.Detect {
 		return d.found, nil
 	}
-	for _, env := range []struct{ name, kind, model string }{
-		{"OPENAI", OpenAI, openai.DefaultModel}, {"ANTHROPIC", Anthropic, anthropic.DefaultModel},
-	} {
-		key := deps.Getenv(env.name + "_API_KEY")
-		if key == "" || d.has(env.kind) {
-			continue
-		}
-		model := deps.Getenv(env.name + "_MODEL")
-		if model == "" {
-			model = env.model
-		}
-		p := ProviderConfig{
-			Name: env.kind, Kind: env.kind, BaseURL: deps.Getenv(env.name + "_BASE_URL"), APIKey: secret.New(key), Models: []string{model},
-		}
-		if err := p.validate(); err != nil {
-			return nil, fmt.Errorf("%s_BASE_URL: %w", env.name, err)
-		}
-		if err := d.add(p, env.name+"_API_KEY"); err != nil {
-			return nil, err
-		}
+	if err := d.keys(); err != nil {
+		return nil, err
 	}
-	return d.found, d.ollama(ctx)
+	if err := d.ollama(ctx); err != nil {
+		return nil, err
+	}
+	return d.found, nil
+}
+
+// preferred gives the best model of a configured provider, "" when nobody can know.
+func preferred(p ProviderConfig) string {
+	switch {
+	case p.Kind == Scripted:
+		return scripted.ModelName
+	case len(p.Models) > 0:
+		return p.Models[0]
+	case p.BaseURL == "" && p.Kind == OpenAI:
+		return openai.DefaultModel
+	case p.BaseURL == "" && p.Kind == Anthropic:
+		return anthropic.DefaultModel
+	default:
+		return ""
+	}
 }
 
 // detector gathers providers.
@@ -73,31 +75,45 @@ func (d *detector) has(name string) bool {
 	return slices.ContainsFunc(d.found, func(s *source) bool { return s.name == name })
 }
 
-// add makes a provider. keyFrom says where its key is configured, for its errors.
-func (d *detector) add(p ProviderConfig, keyFrom string) error {
-	s := &source{name: p.Name, kind: p.Kind, models: p.Models}
+// add makes a provider. preferred is its best model, keyFrom says where its key is configured, for its errors.
+func (d *detector) add(p ProviderConfig, preferred, keyFrom string) error {
+	s := &source{name: p.Name, kind: p.Kind, preferred: preferred, models: p.Models}
 	id := provider.Identity{Name: p.Name, KeyFrom: keyFrom}
 	client := d.deps.Egress.Client(egress.Options{MaxResponseBytes: int64(d.cfg.MaxResponse)})
 	var err error
 	switch p.Kind {
 	case OpenAI:
-		if p.BaseURL == "" && len(p.Models) == 0 {
-			s.models = []string{openai.DefaultModel}
-		}
 		s.Provider, err = openai.New(openai.Config{Identity: id, BaseURL: p.BaseURL, APIKey: p.APIKey, Headers: p.Headers, HTTP: client})
 	case Anthropic:
-		if p.BaseURL == "" && len(p.Models) == 0 {
-			s.models = []string{anthropic.DefaultModel}
-		}
 		s.Provider, err = anthropic.New(anthropic.Config{Identity: id, BaseURL: p.BaseURL, APIKey: p.APIKey, Headers: p.Headers, HTTP: client})
 	default:
-		s.models = []string{scripted.ModelName}
 		s.Provider, err = scripted.New()
 	}
 	if err != nil {
 		return err
 	}
 	d.found = append(d.found, s)
+	return nil
+}
+
+// keys finds providers by their keys in the environment.
+func (d *detector) keys() error {
+	for _, env := range []struct{ name, kind, model string }{
+		{"OPENAI", OpenAI, openai.DefaultModel}, {"ANTHROPIC", Anthropic, anthropic.DefaultModel},
+	} {
+		key := d.deps.Getenv(env.name + "_API_KEY")
+		if key == "" || d.has(env.kind) {
+			continue
+		}
+		model := cmp.Or(d.deps.Getenv(env.name+"_MODEL"), env.model)
+		p := ProviderConfig{Name: env.kind, Kind: env.kind, BaseURL: d.deps.Getenv(env.name + "_BASE_URL"), APIKey: secret.New(key)}
+		if err := p.validate(); err != nil {
+			return fmt.Errorf("%s_BASE_URL: %w", env.name, err)
+		}
+		if err := d.add(p, model, env.name+"_API_KEY"); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -112,23 +128,28 @@ func (d *detector) ollama(ctx context.Context) error {
 	if len(models) == 0 && !strings.HasPrefix(d.cfg.DefaultModel, ollama+"/") {
 		return nil
 	}
-	p := ProviderConfig{Name: ollama, Kind: OpenAI, BaseURL: base + "/v1", Models: models}
+	p := ProviderConfig{Name: ollama, Kind: OpenAI, BaseURL: base + "/v1"} // its models come and go: it is asked
 	if err := p.validate(); err != nil {
 		return fmt.Errorf("OLLAMA_HOST: %w", err)
 	}
-	return d.add(p, "OLLAMA_HOST")
+	first := ""
+	if len(models) > 0 {
+		first = models[0]
+	}
+	return d.add(p, first, "OLLAMA_HOST")
 }
 
 // ollamaAddress reads OLLAMA_HOST as Ollama does: a host, a host and port, or a URL; an address to listen on is one of ours.
 func ollamaAddress(host string) string {
-	scheme := "http"
+	scheme, usual := "http", ollamaPort
 	if before, after, ok := strings.Cut(host, "://"); ok {
 		scheme, host = before, after
+		usual = map[string]string{"http": "80", "https": "443"}[scheme]
 	}
 	host = strings.TrimRight(host, "/")
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
-		name, port = strings.Trim(host, "[]"), ollamaPort
+		name, port = strings.Trim(host, "[]"), usual
 	}
 	if name == "" || name == "0.0.0.0" || name == "::" {
 		name = "127.0.0.1"

@@ -117,11 +117,26 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	}
 	names := make([]string, 0, len(listed.Data))
 	for _, m := range listed.Data {
-		if m.ID != "" {
+		if m.ID != "" && (!p.official || chats(m.ID)) {
 			names = append(names, m.ID)
 		}
 	}
 	return names, nil
+}
+
+// chats tells by the name whether a model of OpenAI's own is one for conversations: its list does not say, and most are not.
+func chats(name string) bool {
+	for _, other := range []string{"audio", "realtime", "image", "transcribe", "tts", "search", "instruct", "embedding", "moderation", "live"} {
+		if strings.Contains(name, other) {
+			return false
+		}
+	}
+	for _, start := range []string{"gpt-", "chatgpt-", "o1", "o3", "o4", "ft:"} {
+		if strings.HasPrefix(name, start) {
+			return true
+		}
+	}
+	return false
 }
 
 // failed maps what the SDK gives back instead of a response.
