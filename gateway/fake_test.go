@@ -157,5 +157,4 @@ func (u *upstream) Watch(r *sessionsv1.WatchRequest, s grpc.ServerStreamingServe
 	return u.watch(r, s)
 }
 
-
 func newUpstream(testing.TB) *upstream { return &upstream{left: make(chan struct{}, 64)} }
