@@ -110,8 +110,7 @@ var errDrained = errors.New("worker stops")
 
 func causeOf(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	var cancelled *temporal.CanceledError
-	if errors.As(cause, &cancelled) {
+	if _, cancelled := errors.AsType[*temporal.CanceledError](cause); cancelled {
 		return step.ErrCancelled
 	}
 	return cause
@@ -123,9 +122,9 @@ func toTemporal(err error) error {
 	if err == nil {
 		return nil
 	}
-	var retry *step.RetryError
+	retry, again := errors.AsType[*step.RetryError](err)
 	switch {
-	case errors.As(err, &retry):
+	case again:
 		return temporal.NewApplicationErrorWithOptions(fault.From(err).Message, fault.CodeOf(err), temporal.ApplicationErrorOptions{
 			NextRetryDelay: retry.Delay,
 		})

@@ -16,21 +16,21 @@ const maxShown = 50
 
 // describe shows the steps so far as the workflow's current details in the Temporal UI. It costs no history.
 func (w *walk) describe() {
-	text := fmt.Sprintf("Turn `%s` of session `%s`, agent `%s`\n\n", w.in.TurnID, w.in.SessionID, w.in.AgentID)
+	lines := []string{fmt.Sprintf("Turn `%s` of session `%s`, agent `%s`\n", w.in.TurnID, w.in.SessionID, w.in.AgentID)}
 	first := max(0, len(w.outcomes)-maxShown)
 	if first > 0 {
-		text += fmt.Sprintf("(%d earlier steps)\n\n", first)
+		lines = append(lines, fmt.Sprintf("(%d earlier steps)\n", first))
 	}
 	for i, o := range w.outcomes[first:] {
-		text += fmt.Sprintf("%d. %s → %s\n", first+i+1, o.GetKey(), summary(o))
+		lines = append(lines, fmt.Sprintf("%d. %s → %s", first+i+1, o.GetKey(), summary(o)))
 	}
 	for _, key := range workflow.DeterministicKeys(w.running) {
-		text += fmt.Sprintf("- %s …\n", key)
+		lines = append(lines, fmt.Sprintf("- %s …", key))
 	}
 	if w.cancelled {
-		text += "\nCancel requested.\n"
+		lines = append(lines, "\nCancel requested.")
 	}
-	workflow.SetCurrentDetails(w.ctx, text)
+	workflow.SetCurrentDetails(w.ctx, strings.Join(lines, "\n"))
 }
 
 // summary tells a step's outcome in a few words, without content.

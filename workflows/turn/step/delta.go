@@ -122,15 +122,19 @@ func (d *deltas) flush() {
 }
 
 func (d *deltas) event(c chunk) *turnv1.Event {
+	e := &turnv1.Event{}
 	switch c.what {
 	case reasoningChunk:
-		return &turnv1.Event{Type: "reasoning.delta", Data: &turnv1.Event_ReasoningDelta{
-			ReasoningDelta: &turnv1.ReasoningDelta{MessageId: d.messageID, Text: c.text}}}
+		e.Type = "reasoning.delta"
+		e.Data = &turnv1.Event_ReasoningDelta{ReasoningDelta: &turnv1.ReasoningDelta{MessageId: d.messageID, Text: c.text}}
 	case argumentsChunk:
-		return &turnv1.Event{Type: "tool_call.arguments.delta", Data: &turnv1.Event_ToolCallArgumentsDelta{
-			ToolCallArgumentsDelta: &turnv1.ToolCallArgumentsDelta{MessageId: d.messageID, CallId: c.callID, Tool: c.tool, Text: c.text}}}
+		e.Type = "tool_call.arguments.delta"
+		e.Data = &turnv1.Event_ToolCallArgumentsDelta{ToolCallArgumentsDelta: &turnv1.ToolCallArgumentsDelta{
+			MessageId: d.messageID, CallId: c.callID, Tool: c.tool, Text: c.text,
+		}}
 	default:
-		return &turnv1.Event{Type: "message.delta", Data: &turnv1.Event_MessageDelta{
-			MessageDelta: &turnv1.MessageDelta{MessageId: d.messageID, Text: c.text}}}
+		e.Type = "message.delta"
+		e.Data = &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{MessageId: d.messageID, Text: c.text}}
 	}
+	return e
 }

@@ -18,11 +18,8 @@ import (
 )
 
 func asRetry(err error) *step.RetryError {
-	var retry *step.RetryError
-	if errors.As(err, &retry) {
-		return retry
-	}
-	return nil
+	retry, _ := errors.AsType[*step.RetryError](err)
+	return retry
 }
 
 // gate is a model that tells when it is asked, and answers when it is told to or its caller goes away.

@@ -163,12 +163,11 @@ func (r *Runner) settle(ctx context.Context, k kind, w *work, err error) (*sessi
 		}
 	}
 	classified := classify(ctx, err)
-	var retry *RetryError
-	if !errors.As(classified, &retry) {
-		var final *finalError
-		if errors.As(classified, &final) {
-			return k.giveUp(w, final.turnError()), nil
-		}
+	retry, again := errors.AsType[*RetryError](classified)
+	switch {
+	case IsFinal(classified):
+		return k.giveUp(w, turnError(err)), nil
+	case !again:
 		return nil, classified
 	}
 	deadline := w.deadline()
@@ -196,8 +195,7 @@ func (r *Runner) commit(ctx context.Context, w *work, req *sessionsv1.CommitStep
 			return resp.GetOutcome(), nil
 		}
 		err = classify(context.WithoutCancel(ctx), fmt.Errorf("commit %s: %w", w.ref.GetKey(), err))
-		var retry *RetryError
-		if !errors.As(err, &retry) || !sleep(ctx, pause) {
+		if _, again := errors.AsType[*RetryError](err); !again || !sleep(ctx, pause) {
 			return nil, err
 		}
 	}

@@ -46,26 +46,24 @@ type finalError struct{ err error }
 func (e *finalError) Error() string { return e.err.Error() }
 func (e *finalError) Unwrap() error { return e.err }
 
-func (e *finalError) turnError() *turnv1.TurnError { return turnError(e.err) }
-
 // Final marks an error as one that no repetition mends.
 func Final(err error) error { return &finalError{err} }
 
 // IsFinal tells whether an error of Do is one that no repetition mends.
 func IsFinal(err error) bool {
-	var final *finalError
-	return errors.As(err, &final)
+	_, final := errors.AsType[*finalError](err)
+	return final
 }
 
 // classify sorts an error of a call by what is to be done: nothing (ctx ended), adopt, retry, or give up.
 func classify(ctx context.Context, err error) error {
-	var retry *RetryError
+	_, again := errors.AsType[*RetryError](err)
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-	case errors.As(err, &retry), errors.Is(err, errLeaseLost), errors.Is(err, ErrTurnEnded):
+	case again, errors.Is(err, errLeaseLost), errors.Is(err, ErrTurnEnded):
 		return err
 	}
 	f := fault.From(err)

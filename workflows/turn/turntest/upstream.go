@@ -3,6 +3,7 @@ package turntest
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"google.golang.org/grpc"
 
@@ -86,14 +87,12 @@ func Tool(name string) *registryv1.Tool {
 // Say is a model that says the words, one delta each.
 func Say(words ...string) Generate {
 	return func(_ *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
-		text := ""
 		for _, w := range words {
-			text += w
 			if err := stream.Send(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_TextDelta{TextDelta: w}}); err != nil {
 				return err
 			}
 		}
-		return End(stream, &inferencev1.Finished{FinishReason: "stop", Text: text})
+		return End(stream, &inferencev1.Finished{FinishReason: "stop", Text: strings.Join(words, "")})
 	}
 }
 
