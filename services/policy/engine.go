@@ -62,20 +62,36 @@ func (e *Engine) Permissions(p *policyv1.Principal) []string {
 
 // Tool decides whether the principal may call the tool.
 func (e *Engine) Tool(p *policyv1.Principal, tool string) Verdict {
+	return decide(e.about(p), p.GetSubject(), tool)
+}
+
+// Tools gives those of the tools that the principal may call, in their order.
+func (e *Engine) Tools(p *policyv1.Principal, tools []string) []string {
+	rules := e.about(p)
+	var allowed []string
+	for _, tool := range tools {
+		if len(rules) > 0 && decide(rules, p.GetSubject(), tool).Allowed {
+			allowed = append(allowed, tool)
+		}
+	}
+	return allowed
+}
+
+func decide(rules []Rule, subject, tool string) Verdict {
 	var allowed *Rule
-	for _, r := range e.about(p) {
+	for _, r := range rules {
 		if !glob.Any(r.Tools, tool) {
 			continue
 		}
 		if r.Deny {
-			return Verdict{Rule: r.Name, Reason: fmt.Sprintf("rule %q denies tool %q to %q", r.Name, tool, p.GetSubject())}
+			return Verdict{Rule: r.Name, Reason: fmt.Sprintf("rule %q denies tool %q to %q", r.Name, tool, subject)}
 		}
 		if allowed == nil {
 			allowed = &r
 		}
 	}
 	if allowed == nil {
-		return Verdict{Reason: fmt.Sprintf("no rule allows tool %q to %q", tool, p.GetSubject())}
+		return Verdict{Reason: fmt.Sprintf("no rule allows tool %q to %q", tool, subject)}
 	}
 	return Verdict{Allowed: true, Rule: allowed.Name, Reason: fmt.Sprintf("rule %q allows tool %q", allowed.Name, tool)}
 }

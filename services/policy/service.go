@@ -94,13 +94,7 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 
 // FilterTools implements PolicyService.
 func (s *Service) FilterTools(_ context.Context, req *policyv1.FilterToolsRequest) (*policyv1.FilterToolsResponse, error) {
-	resp := &policyv1.FilterToolsResponse{}
-	for _, tool := range req.GetTools() {
-		if s.engine.Tool(req.GetPrincipal(), tool).Allowed {
-			resp.Tools = append(resp.Tools, tool)
-		}
-	}
-	return resp, nil
+	return &policyv1.FilterToolsResponse{Tools: s.engine.Tools(req.GetPrincipal(), req.GetTools())}, nil
 }
 
 // RecordDenial implements PolicyService.

@@ -14,10 +14,14 @@ type Config struct {
 	Sources []SourceConfig `yaml:"sources" doc:"Tool sources that exist from the start. A source of this name is made to be as written here."`
 	// SyncEvery is the time between two looks at a source.
 	SyncEvery time.Duration `yaml:"sync_every" doc:"Time between two looks at each source."`
+	// SyncRetry is the pause after a look that failed; it doubles up to SyncEvery.
+	SyncRetry time.Duration `yaml:"sync_retry" doc:"Pause before a source that cannot be reached is tried again; it doubles up to sync_every."`
 	// DiscoverTimeout bounds one look.
 	DiscoverTimeout time.Duration `yaml:"discover_timeout" doc:"Time for connecting to a tool server and listing its tools."`
 	// CallTimeout bounds one tool call of a source that says nothing else.
 	CallTimeout time.Duration `yaml:"call_timeout" doc:"Time for one tool call, where the source says nothing else."`
+	// CallRetry is the pause before a call that may be repeated is sent again; it doubles.
+	CallRetry time.Duration `yaml:"call_retry" doc:"Pause before a tool call that may be repeated is sent again; it doubles."`
 	// MaxTextBytes bounds the text of a result that a model is given.
 	MaxTextBytes int `yaml:"max_text_bytes" doc:"Text of a tool's result that a model is given at most, in bytes; the rest is cut."`
 	// MaxResultBytes bounds a result as it is kept.
@@ -59,7 +63,8 @@ type SourceConfig struct {
 // DefaultConfig has no sources besides the mesh's own.
 func DefaultConfig() Config {
 	return Config{
-		SyncEvery: 30 * time.Second, DiscoverTimeout: 15 * time.Second, CallTimeout: 2 * time.Minute,
+		SyncEvery: 30 * time.Second, SyncRetry: time.Second, DiscoverTimeout: 15 * time.Second,
+		CallTimeout: 2 * time.Minute, CallRetry: 200 * time.Millisecond,
 		MaxTextBytes: 64 << 10, MaxResultBytes: 8 << 20, LeaseTTL: 5 * time.Second, DrainTimeout: 10 * time.Second,
 	}
 }
@@ -68,14 +73,20 @@ func DefaultConfig() Config {
 func (c Config) complete() (Config, error) {
 	def := DefaultConfig()
 	for _, d := range []struct {
+		name  string
 		value *time.Duration
 		def   time.Duration
 	}{
-		{&c.SyncEvery, def.SyncEvery}, {&c.DiscoverTimeout, def.DiscoverTimeout}, {&c.CallTimeout, def.CallTimeout},
-		{&c.LeaseTTL, def.LeaseTTL}, {&c.DrainTimeout, def.DrainTimeout},
+		{"sync_every", &c.SyncEvery, def.SyncEvery},
+		{"sync_retry", &c.SyncRetry, def.SyncRetry},
+		{"discover_timeout", &c.DiscoverTimeout, def.DiscoverTimeout},
+		{"call_timeout", &c.CallTimeout, def.CallTimeout},
+		{"call_retry", &c.CallRetry, def.CallRetry},
+		{"lease_ttl", &c.LeaseTTL, def.LeaseTTL},
+		{"drain_timeout", &c.DrainTimeout, def.DrainTimeout},
 	} {
 		if *d.value < 0 {
-			return c, errors.New("registry: sync_every, discover_timeout, call_timeout, lease_ttl and drain_timeout must not be negative")
+			return c, fmt.Errorf("registry: %s must not be negative", d.name)
 		}
 		if *d.value == 0 {
 			*d.value = d.def

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -95,15 +96,7 @@ func outputOnly(field string) bool {
 		return true
 	}
 	behaviours, ok := proto.GetExtension(fd.Options(), annotations.E_FieldBehavior).([]annotations.FieldBehavior)
-	if !ok {
-		return false
-	}
-	for _, b := range behaviours {
-		if b == annotations.FieldBehavior_OUTPUT_ONLY {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(behaviours, annotations.FieldBehavior_OUTPUT_ONLY)
 }
 
 func timestamp(t time.Time) *timestamppb.Timestamp {

@@ -77,6 +77,7 @@ type replica struct {
 func config() registry.Config {
 	cfg := registry.DefaultConfig()
 	cfg.LeaseTTL, cfg.DrainTimeout, cfg.SyncEvery = 200*time.Millisecond, 50*time.Millisecond, time.Hour
+	cfg.SyncRetry, cfg.CallRetry = 5*time.Millisecond, 5*time.Millisecond
 	return cfg
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -27,6 +29,9 @@ func (s *Service) InvokeTool(ctx context.Context, req *registryv1.InvokeToolRequ
 		if args, err = json.Marshal(req.GetArguments().AsMap()); err != nil {
 			return nil, fault.Invalid("arguments", "not representable as JSON: %v", err)
 		}
+	}
+	if strings.ContainsFunc(req.GetIdempotencyKey(), unicode.IsControl) {
+		return nil, fault.Invalid("idempotency_key", "control characters are not allowed")
 	}
 	p := authn.From(ctx)
 	// A caller's keys are his own: nobody reads another's results by guessing a key, nor those of turns.

@@ -79,8 +79,10 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{cfg: cfg, store: store.New(deps.DB), policy: deps.Policy, log: deps.Log}
 	s.upstream = upstream.New(upstream.Config{DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout}, deps.Bridge, builtin.New(time.Now))
-	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery}, s.store, s.upstream, metrics.Available, deps.Log)
-	s.executor = execute.New(execute.Config{LeaseTTL: cfg.LeaseTTL, MaxResultBytes: cfg.MaxResultBytes, DrainTimeout: cfg.DrainTimeout}, execute.Deps{
+	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available, deps.Log)
+	s.executor = execute.New(execute.Config{
+		LeaseTTL: cfg.LeaseTTL, MaxResultBytes: cfg.MaxResultBytes, DrainTimeout: cfg.DrainTimeout, RetryPause: cfg.CallRetry,
+	}, execute.Deps{
 		Store: s.store, Policy: deps.Policy, Upstream: s.upstream, Schemas: schemas, Metrics: metrics, Log: deps.Log, Unavailable: s.syncer.Soon,
 	})
 	return s, nil
@@ -96,7 +98,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 // Run brings the configured sources into the database, keeps all inventories up to date and the leases of running calls alive,
 // until ctx ends. Then it waits for running calls as configured, and returns nil. A source that cannot be reached is no error.
 func (s *Service) Run(ctx context.Context) error {
-	if err := s.seed(ctx); err != nil {
+	if err := s.seed(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
 	var g errgroup.Group

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/url"
 	"regexp"
 	"slices"
@@ -39,6 +41,9 @@ func validateSource(s store.Source) error {
 		bad("source.kind", "use mcp or builtin")
 	}
 	validateSecrets(s.Spec, bad)
+	if text, err := json.Marshal(s.Spec); err != nil || bytes.Contains(text, []byte(`\u0000`)) {
+		bad("source", "NUL bytes are not allowed")
+	}
 	if len(fields) > 0 {
 		return fault.InvalidFields(fields)
 	}
@@ -69,12 +74,6 @@ func validateEndpoint(s store.Spec, bad func(field, message string)) {
 	if program && len(s.Headers) > 0 {
 		bad("source.headers", "headers belong to a url, not to a command")
 	}
-	for _, part := range s.Command {
-		if strings.ContainsRune(part, 0) {
-			bad("source.command", "a NUL byte cannot be passed to a program")
-			break
-		}
-	}
 }
 
 func wrongURL(text string) string {
@@ -99,7 +98,7 @@ func validateSecrets(s store.Spec, bad func(field, message string)) {
 	for _, name := range sortedKeys(s.Headers) {
 		value := s.Headers[name]
 		switch {
-		case !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00"):
+		case !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n"):
 			bad("source.headers."+name, "not a valid header")
 		case secretHeader(name) && !reference.MatchString(value):
 			bad("source.headers."+name, "a secret must not be written here; put it into the environment of the MCP bridge and refer to it: "+example(value, name))
@@ -110,7 +109,7 @@ func validateSecrets(s store.Spec, bad func(field, message string)) {
 	for _, name := range sortedKeys(s.Env) {
 		value := s.Env[name]
 		switch {
-		case name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0):
+		case name == "" || strings.Contains(name, "="):
 			bad("source.env."+name, "not a valid environment variable")
 		case secretVariable(name) && !reference.MatchString(value):
 			bad("source.env."+name, "a secret must not be written here; put it into the environment of the MCP bridge and refer to it: ${env:"+name+"}")

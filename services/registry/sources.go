@@ -67,6 +67,9 @@ func (s *Service) GetSource(ctx context.Context, req *registryv1.GetSourceReques
 }
 
 func (s *Service) source(ctx context.Context, idOrName string) (store.Source, error) {
+	if strings.Contains(idOrName, "\x00") {
+		return store.Source{}, notFound(store.ErrNotFound, idOrName)
+	}
 	src, err := s.store.Source(ctx, authn.Tenant(ctx), idOrName)
 	if err != nil {
 		return src, notFound(err, idOrName)

@@ -51,6 +51,8 @@ func TestBadSourcesAreRefused(t *testing.T) {
 		{"a password in the environment", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x"}, Env: headers{"PGPASSWORD": "x"}}, "source.env.PGPASSWORD"},
 		{"a broken reference", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Y": "${env:}"}}, "source.headers.X-Y"},
 		{"a header with a line break", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"X-Y": "a\r\nb: c"}}, "source.headers.X-Y"},
+		{"a NUL byte", &registryv1.Source{Name: "a", Kind: "mcp", Command: []string{"x", "a\x00b"}}, "source"},
+		{"a NUL byte in a label", &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://x/", Labels: headers{"a": "\x00"}}, "source"},
 		{"another built-in source", &registryv1.Source{Name: "a", Kind: "builtin"}, "source.name"},
 		{"a built-in source with a URL", &registryv1.Source{Name: "mesh", Kind: "builtin", Url: "http://x/"}, "source.kind"},
 	} {
@@ -72,6 +74,9 @@ func TestBadSourcesAreRefused(t *testing.T) {
 	}})
 	if f := fault.From(err); !strings.Contains(f.Message, "Bearer ${env:AUTHORIZATION}") {
 		t.Errorf("the fix is not shown: %v", f)
+	}
+	if _, err := r.sources.GetSource(t.Context(), &registryv1.GetSourceRequest{SourceId: "a\x00"}); fault.CodeOf(err) != "not_found" {
+		t.Errorf("an id with a NUL byte: %v", err)
 	}
 	if list, err := r.sources.ListSources(t.Context(), &registryv1.ListSourcesRequest{}); err != nil || len(list.GetSources()) != 0 {
 		t.Errorf("stored all the same: %v, %v", list, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -92,6 +93,9 @@ func tenantOf(p *policyv1.Principal) string {
 
 // GetTool implements ToolService.
 func (s *Service) GetTool(ctx context.Context, req *registryv1.GetToolRequest) (*registryv1.Tool, error) {
+	if strings.Contains(req.GetName(), "\x00") {
+		return nil, noTool(req.GetName())
+	}
 	found, err := s.store.Tools(ctx, authn.Tenant(ctx), []string{req.GetName()})
 	if err != nil {
 		return nil, fmt.Errorf("read tool: %w", err)

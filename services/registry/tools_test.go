@@ -114,6 +114,8 @@ func TestInvokeTool(t *testing.T) {
 		{"another body", "notes__send", "k", "idempotency_conflict", map[string]any{"text": "y"}, codes.AlreadyExists},
 		{"another tool", "notes__read", "k", "idempotency_conflict", map[string]any{"text": "x", "n": 1}, codes.AlreadyExists},
 		{"wrong arguments", "notes__send", "", "invalid_tool_arguments", map[string]any{"text": 1}, codes.InvalidArgument},
+		{"a key with a NUL byte", "notes__send", "a\x00", "invalid_argument", map[string]any{"text": "x"}, codes.InvalidArgument},
+		{"a name with a NUL byte", "notes__\x00", "", "not_found", nil, codes.NotFound},
 		{"no such tool", "notes__none", "", "not_found", nil, codes.NotFound},
 		{"in doubt", "notes__send", "", "outcome_unknown", map[string]any{"text": "x"}, codes.Aborted},
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -53,9 +54,12 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 	return x.send(ctx, f, r, t, opened)
 }
 
+// toolName is what names of ours look like; anything else a model may have written is not worth a question to the database.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
 // resolve finds the tool. The fault says that there is none to call.
 func (x *Executor) resolve(ctx context.Context, r *request) (store.Tool, *fault.Error, error) {
-	if !r.InSurface {
+	if !r.InSurface || !toolName.MatchString(r.Tool) {
 		gone, err := x.unknown(ctx, r)
 		return store.Tool{}, gone, err
 	}

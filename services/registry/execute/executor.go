@@ -28,7 +28,7 @@ type Config struct {
 	MaxResultBytes int
 	// DrainTimeout bounds the wait for running calls at the end.
 	DrainTimeout time.Duration
-	// RetryPause is the first pause between attempts; it doubles. 0 = 200 ms.
+	// RetryPause is the first pause between attempts; it doubles.
 	RetryPause time.Duration
 }
 
@@ -79,9 +79,6 @@ type Executor struct {
 
 // New makes an executor with an owner id of its own.
 func New(cfg Config, deps Deps) *Executor {
-	if cfg.RetryPause <= 0 {
-		cfg.RetryPause = 200 * time.Millisecond
-	}
 	if deps.Unavailable == nil {
 		deps.Unavailable = func(store.Source) {}
 	}
@@ -118,7 +115,8 @@ func (x *Executor) Run(ctx context.Context, c Call, emit func(Event) error) (Out
 func (x *Executor) lead(ctx context.Context, f *flight, r *request) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(f.ctx, cancel)()
+	unlink := context.AfterFunc(f.ctx, cancel)
+	defer unlink()
 	out, err := x.guarded(ctx, f, r)
 	if err != nil && f.ctx.Err() != nil {
 		err = f.whyEnded() // whatever broke, broke because the call was given up

@@ -62,8 +62,7 @@ func (s *flights) join(ctx context.Context, r *request) (f *flight, leader bool,
 			s.mu.Unlock()
 			return nil, false, errStopping()
 		case !there:
-			f = &flight{key: key, req: r, callers: 1, changed: make(chan struct{})}
-			f.ctx, f.cancel = context.WithCancelCause(s.base)
+			f = newFlight(s.base, key, r)
 			s.byKey[key] = f
 			s.mu.Unlock()
 			return f, true, nil
@@ -79,6 +78,12 @@ func (s *flights) join(ctx context.Context, r *request) (f *flight, leader bool,
 			return nil, false, err
 		}
 	}
+}
+
+// newFlight begins with one caller.
+func newFlight(base context.Context, key flightKey, r *request) *flight {
+	ctx, cancel := context.WithCancelCause(base)
+	return &flight{key: key, req: r, ctx: ctx, cancel: cancel, callers: 1, changed: make(chan struct{})}
 }
 
 func errStopping() error {

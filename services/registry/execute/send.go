@@ -87,8 +87,7 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 }
 
 func asFailure(err error) *upstream.Error {
-	var failure *upstream.Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*upstream.Error](err); ok {
 		return failure
 	}
 	return &upstream.Error{Kind: upstream.InDoubt, Fault: fault.From(err)}
@@ -119,10 +118,14 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row sto
 	if out.Result != nil {
 		out.Result, out.Code, row.Result = x.encode(r.Tool, out.Result, out.Code)
 	}
+	givenUp := ctx.Err() != nil && t.Effect.Repeatable() && out.Result == nil // whoever asks again may call again
+	if givenUp {
+		out.Code = fault.CodeName(faultv1.Reason_REASON_CANCELLED)
+	}
 	row.IsError, row.Code = out.Fault != nil || out.Result.GetIsError(), out.Code
 	x.close(ctx, row)
-	if ctx.Err() != nil && t.Effect.Repeatable() && out.Result == nil {
-		return out, context.Canceled // given up; whoever asks again may call again
+	if givenUp {
+		return out, context.Canceled
 	}
 	return out, nil
 }

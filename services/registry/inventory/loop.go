@@ -13,11 +13,13 @@ import (
 // Run looks at all sources at once and then as the plan says, and listens to the bridge, until ctx ends; it returns nil
 // then, after the looks under way.
 func (s *Syncer) Run(ctx context.Context) error {
+	ended := context.AfterFunc(ctx, func() { s.cancel(errStopping()) })
+	defer ended()
 	var both errgroup.Group
 	both.Go(func() error { s.loop(ctx); return nil })
 	both.Go(func() error { s.watch(ctx); return nil })
 	err := both.Wait()
-	s.running.Wait()
+	s.looking.close()
 	return err
 }
 
@@ -37,7 +39,7 @@ func (s *Syncer) loop(ctx context.Context) {
 		}
 		for id, tenant := range s.plan.take(now, full) {
 			if !looks.TryGo(func() error { s.visit(ctx, tenant, id); return nil }) {
-				s.plan.soon(id, true) // all hands are busy; the next tick takes it
+				s.plan.postpone(id, now) // all hands are busy; the next tick takes it
 			}
 		}
 		select {

@@ -85,6 +85,15 @@ func (p *plan) soon(id string, fresh bool) {
 	}
 }
 
+// postpone makes a source due at the next tick.
+func (p *plan) postpone(id string, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e, ok := p.entries[id]; ok && e.due.IsZero() {
+		e.due = now
+	}
+}
+
 // connected is soon for a connection that no look of ours has just made.
 func (p *plan) connected(id string) {
 	p.mu.Lock()

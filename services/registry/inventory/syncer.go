@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -57,7 +57,9 @@ type Syncer struct {
 	log       *slog.Logger
 	looks     singleflight.Group
 	plan      *plan
-	running   sync.WaitGroup
+	looking   looking
+	base      context.Context // ends all looks
+	cancel    context.CancelCauseFunc
 }
 
 // New makes a syncer; available is told what can be reached after each look.
@@ -65,28 +67,24 @@ func New(cfg Config, st Store, up Upstream, available func(ctx context.Context, 
 	if cfg.FirstRetry <= 0 {
 		cfg.FirstRetry = time.Second
 	}
-	return &Syncer{cfg: cfg, store: st, upstream: up, available: available, log: log, plan: newPlan(cfg)}
+	s := &Syncer{cfg: cfg, store: st, upstream: up, available: available, log: log, plan: newPlan(cfg)}
+	s.base, s.cancel = context.WithCancelCause(context.Background())
+	return s
+}
+
+func errStopping() error {
+	return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the registry is stopping").RetryAfter(time.Second)
 }
 
 // Sync looks at the source now, or joins a look at this revision of it that is under way. The look is not bound to one
 // caller's patience: it goes on when ctx ends. The error is a fault (UNAVAILABLE/TOOL_UNAVAILABLE, …), or
 // store.ErrChanged when the source was changed or deleted meanwhile.
 func (s *Syncer) Sync(ctx context.Context, src store.Source) (store.Diff, error) {
-	key := fmt.Sprintf("%s@%d", src.ID, src.Revision)
-	s.running.Add(1)
-	answer := s.looks.DoChan(key, func() (any, error) {
-		s.plan.begin(src)
-		diff, err := s.look(context.WithoutCancel(ctx), src)
-		s.plan.end(src, err)
-		return diff, err
+	answer := s.looks.DoChan(fmt.Sprintf("%s@%d", src.ID, src.Revision), func() (any, error) {
+		return s.apart(ctx, src)
 	})
-	done := make(chan singleflight.Result, 1)
-	go func() {
-		defer s.running.Done()
-		done <- <-answer
-	}()
 	select {
-	case r := <-done:
+	case r := <-answer:
 		diff, _ := r.Val.(store.Diff) // always one
 		return diff, r.Err
 	case <-ctx.Done():
@@ -94,8 +92,30 @@ func (s *Syncer) Sync(ctx context.Context, src store.Source) (store.Diff, error)
 	}
 }
 
+// apart runs a look that only the end of the syncer ends.
+func (s *Syncer) apart(ctx context.Context, src store.Source) (store.Diff, error) {
+	if !s.looking.enter() {
+		return store.Diff{}, errStopping()
+	}
+	defer s.looking.leave()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	unlink := context.AfterFunc(s.base, cancel)
+	defer unlink()
+	s.plan.begin(src)
+	diff, err := s.look(ctx, src)
+	s.plan.end(src, err)
+	if err != nil && ctx.Err() != nil {
+		return store.Diff{}, errStopping()
+	}
+	return diff, err
+}
+
 func (s *Syncer) look(ctx context.Context, src store.Source) (store.Diff, error) {
 	found, err := s.upstream.Discover(ctx, src)
+	if err != nil && ctx.Err() != nil {
+		return store.Diff{}, err // we are stopping: that says nothing about the source
+	}
 	if err != nil {
 		return store.Diff{}, s.failed(ctx, src, err)
 	}

@@ -20,7 +20,7 @@ func (q sqlStore) ApplyInventory(ctx context.Context, s Source, found Inventory)
 	var diff Diff
 	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
 		diff = Diff{Total: len(found.Tools)} // anew at each attempt
-		_, err := q.lockSource(ctx, tx, s)
+		err := q.lockSource(ctx, tx, s)
 		if errors.Is(err, ErrNotFound) {
 			return ErrChanged
 		}

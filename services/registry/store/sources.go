@@ -51,7 +51,7 @@ func (q sqlStore) UpdateSource(ctx context.Context, s Source) error {
 		return fmt.Errorf("encode source: %w", err)
 	}
 	return q.db.Write(ctx, func(tx sqldb.Tx) error {
-		if _, err := q.lockSource(ctx, tx, s); err != nil {
+		if err := q.lockSource(ctx, tx, s); err != nil {
 			return err
 		}
 		return sqldb.ExecOne(ctx, tx, `UPDATE sources SET spec = $1, disabled = $2, updated_us = $3, revision = revision + 1
@@ -59,15 +59,15 @@ func (q sqlStore) UpdateSource(ctx context.Context, s Source) error {
 	})
 }
 
-// lockSource reads the source's row in a writing transaction; ErrChanged if its revision is not that of s. A source that
+// lockSource locks the source's row in a writing transaction; ErrChanged if its revision is not that of s. A source that
 // is gone is ErrNotFound.
-func (q sqlStore) lockSource(ctx context.Context, tx sqldb.Tx, s Source) (Source, error) {
-	now, err := sqldb.One(ctx, tx, scanSource, `SELECT `+sourceColumns+` FROM sources s
-		WHERE s.tenant = $1 AND s.id = $2`+q.db.ForUpdate(), s.Tenant, s.ID)
-	if err == nil && now.Revision != s.Revision {
-		return now, ErrChanged
+func (q sqlStore) lockSource(ctx context.Context, tx sqldb.Tx, s Source) error {
+	revision, err := sqldb.One(ctx, tx, sqldb.Column[uint32], `SELECT revision FROM sources
+		WHERE tenant = $1 AND id = $2`+q.db.ForUpdate(), s.Tenant, s.ID)
+	if err == nil && revision != s.Revision {
+		return ErrChanged
 	}
-	return now, err
+	return err
 }
 
 func (q sqlStore) DeleteSource(ctx context.Context, tenant, id string) error {

@@ -4,6 +4,7 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -61,7 +62,7 @@ func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventor
 	}
 	seen := map[string]bool{}
 	for _, t := range resp.GetTools() {
-		if t.GetName() == "" || seen[t.GetName()] {
+		if t.GetName() == "" || strings.Contains(t.GetName(), "\x00") || seen[t.GetName()] {
 			continue // a server's fault; the first of two tools with one name is kept
 		}
 		seen[t.GetName()] = true
@@ -122,7 +123,7 @@ func (u *Upstream) server(s store.Source) *mcpbridgev1.Server {
 // found reads a tool as the bridge gives it. What a server does not declare harmless may be done once only.
 func found(t *mcpbridgev1.Tool) store.Found {
 	f := store.Found{
-		OriginalName: t.GetName(), Title: t.GetTitle(), Description: t.GetDescription(), Raw: t.GetRawJson(),
+		OriginalName: t.GetName(), Title: noNUL(t.GetTitle()), Description: noNUL(t.GetDescription()), Raw: t.GetRawJson(),
 		InputSchema: t.GetInputSchemaJson(), OutputSchema: t.GetOutputSchemaJson(), Effect: store.Once,
 	}
 	switch {
@@ -133,6 +134,9 @@ func found(t *mcpbridgev1.Tool) store.Found {
 	}
 	return f
 }
+
+// noNUL makes a text fit for every database.
+func noNUL(s string) string { return strings.ReplaceAll(s, "\x00", "") }
 
 // unreachable says that a look failed. Faults that the owner can mend keep their reason.
 func unreachable(s store.Source, err error) error {

@@ -4,6 +4,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -90,7 +91,7 @@ func list(t *testing.T, s store.Store) {
 		{"refusals", store.Filter{DeniedOnly: true}, "630"},
 		{"refusals of one turn", store.Filter{TurnID: "trn_a", DeniedOnly: true}, "60"},
 	} {
-		var got string
+		var got strings.Builder
 		var after store.Cursor
 		for {
 			page, err := s.List(t.Context(), "list", row.filter, after, 2)
@@ -98,15 +99,15 @@ func list(t *testing.T, s store.Store) {
 				t.Fatal(err)
 			}
 			for _, d := range page {
-				got += d.ID[len("dec_"):]
+				got.WriteString(d.ID[len("dec_"):])
 				after = store.Cursor{Micros: sqldb.Micros(d.Time), ID: d.ID}
 			}
 			if len(page) < 2 {
 				break
 			}
 		}
-		if got != row.want {
-			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		if got.String() != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got.String(), row.want)
 		}
 	}
 }

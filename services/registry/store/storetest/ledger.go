@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -166,7 +167,7 @@ func (s suite) executions(t *testing.T) {
 		{"one tool", store.ExecutionFilter{Tool: "n__a"}, "630"},
 		{"one tool of one turn", store.ExecutionFilter{Tool: "n__a", TurnID: "trn_a"}, "60"},
 	} {
-		var got string
+		var got strings.Builder
 		var after store.Cursor
 		for {
 			page, err := s.Executions(t.Context(), "list", row.filter, after, 2)
@@ -174,15 +175,15 @@ func (s suite) executions(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, e := range page {
-				got += e.Key
+				got.WriteString(e.Key)
 				after = store.Cursor{Micros: sqldb.Micros(e.CreateTime), ID: e.ID}
 			}
 			if len(page) < 2 {
 				break
 			}
 		}
-		if got != row.want {
-			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		if got.String() != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got.String(), row.want)
 		}
 	}
 }
