@@ -2,18 +2,69 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 )
 
+// serverEnv names the server to speak to, where --server does not.
+const serverEnv = "WINDLASS_SERVER"
+
+// defaultServer is where windlass up serves.
+const defaultServer = "http://127.0.0.1:8080"
+
 // New makes the windlass command with its own commands and the given ones.
 func New(a *app.App, more ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "windlass",
-		Short: "Run agents that survive anything",
+		Short: "Run agents whose turns survive anything",
+		Long: `Run agents whose turns survive anything.
+
+'windlass up' runs all of Windlass on this machine; the other commands speak to it, or to the server that --server names.
+
+Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn failed.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: groupRun,
 	}
 	root.PersistentFlags().StringP("output", "o", "table", "what to print: table, json, yaml or name")
+	root.PersistentFlags().String("server", "", "address of the server (default $"+serverEnv+", then "+defaultServer+")")
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "talk", Title: "Talk:"}, &cobra.Group{ID: "nouns", Title: "Look and change:"})
+	for _, c := range more {
+		c.GroupID = "run"
+	}
 	root.AddCommand(more...)
+	add := func(group string, cs ...*cobra.Command) {
+		for _, c := range cs {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("run", doctorCommand(a), versionCommand(a))
+	add("talk", chatCommand(a), applyCommand(a))
+	add("nouns", nounCommands(a)...)
+	add("nouns", getCommand(a), listCommand(a))
 	return root
+}
+
+// group makes a command that only holds others.
+func group(use, short string, aliases []string, subs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Aliases: aliases, Args: cobra.ArbitraryArgs, RunE: groupRun}
+	cmd.AddCommand(subs...)
+	return cmd
+}
+
+// groupRun shows help; a word that is no command is a mistake.
+func groupRun(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	hint := ""
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return app.Usage("%s has no command %q%s", cmd.CommandPath(), args[0], hint)
 }

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/version"
+	"github.com/windlass-dev/windlass/libs/fault"
+)
+
+// call is one run of a command that speaks to a server.
+type call struct {
+	*app.App
+	ctx    context.Context //nolint:containedctx // of this one run
+	cmd    *cobra.Command
+	args   []string
+	client *client.Client
+	format output.Format
+	now    time.Time
+}
+
+// run makes the RunE of a command that speaks to a server.
+func run(a *app.App, do func(*call) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		format, err := output.Parse(flag(cmd, "output"))
+		if err != nil {
+			return app.Usage("%s", err)
+		}
+		server := flag(cmd, "server")
+		if server == "" {
+			server = a.Getenv(serverEnv)
+		}
+		if server == "" {
+			server = defaultServer
+		}
+		c, err := client.New(client.Config{Server: server, UserAgent: "windlass/" + version.Of(a.Version).Version})
+		if err != nil {
+			return app.Usage("%s", err)
+		}
+		defer c.Close()
+		return do(&call{App: a, ctx: cmd.Context(), cmd: cmd, args: args, client: c, format: format, now: time.Now()})
+	}
+}
+
+// flag reads a flag's text; "" where the command does not have it.
+func flag(cmd *cobra.Command, name string) string {
+	if f := cmd.Flags().Lookup(name); f != nil {
+		return f.Value.String()
+	}
+	return ""
+}
+
+// print writes one resource: its name, its JSON or YAML, or for people what text writes.
+func (c *call) print(id string, raw json.RawMessage, text func(io.Writer) error) error {
+	switch c.format {
+	case output.Name:
+		_, err := fmt.Fprintln(c.Out, output.Line(id))
+		return err
+	case output.Table:
+		return text(c.Out)
+	default:
+		return output.Value(c.Out, c.format, raw)
+	}
+}
+
+// note tells people something beside the result.
+func (c *call) note(format string, args ...any) {
+	_, _ = fmt.Fprintf(c.Err, format+"\n", args...) // a remark only
+}
+
+// ago writes how long ago something was.
+func ago(now, t time.Time) string {
+	d := now.Sub(t)
+	switch {
+	case t.IsZero() || t.Unix() <= 0:
+		return ""
+	case d < 0:
+		return "0s"
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%dd", int(d.Hours()/24))
+	}
+}
+
+// unreachable reports whether an error is that nobody answered.
+func unreachable(err error) bool {
+	e := fault.As(err)
+	return e != nil && e.Code == codes.Unavailable
+}

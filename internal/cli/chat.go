@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// maxLine bounds one line of a chat: what the server takes as input, bytes.
+const maxLine = 1 << 20
+
+func chatCommand(a *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "chat [MESSAGE]", Short: "Talk to an agent",
+		Long: "Talk to an agent. Without MESSAGE each line of standard input is one; an empty line is passed over.\n" +
+			"Ctrl-C cancels the running turn; a second one, or one while nothing runs, leaves.\n" +
+			"On a terminal the answer appears as it is written; elsewhere each message and tool call is printed when it is whole.",
+		Example: "  windlass chat\n  windlass chat 'What is 17 * 23?'\n  windlass chat --session ses_… 'And twice that?'",
+		Args:    cobra.ArbitraryArgs, RunE: run(a, runChat),
+	}
+	cmd.Flags().String("session", "", "go on with this session")
+	cmd.Flags().String("agent", "", "agent of a new session")
+	cmd.MarkFlagsMutuallyExclusive("session", "agent")
+	return cmd
+}
+
+// chat is one conversation.
+type chat struct {
+	*call
+	session string
+
+	mu        sync.Mutex
+	turn      string // that runs now
+	cancelled bool
+	cancels   sync.WaitGroup
+}
+
+func runChat(c *call) error {
+	ch := &chat{call: c, session: flag(c.cmd, "session")}
+	if ch.session == "" {
+		s, err := newSession(c, flag(c.cmd, "agent"))
+		if err != nil {
+			return err
+		}
+		ch.session = s.GetId()
+	}
+	defer c.OnInterrupt(ch.interrupt)()
+	defer ch.cancels.Wait()
+	defer func() { c.note("Go on with: windlass chat --session %s", ch.session) }()
+	if len(c.args) > 0 {
+		return ch.ask(strings.Join(c.args, " "))
+	}
+	return ch.converse()
+}
+
+// converse asks what standard input says, line by line.
+func (ch *chat) converse() error {
+	if ch.Interactive {
+		ch.note("Session %s. Ctrl-D leaves.", ch.session)
+	}
+	lines, failed := readLines(ch.ctx, ch.In)
+	var last error
+	for {
+		if ch.Interactive {
+			_, _ = fmt.Fprint(ch.Err, "> ") // a prompt only
+		}
+		select {
+		case <-ch.ctx.Done():
+			return nil // left at the prompt
+		case line, ok := <-lines:
+			if !ok {
+				return errors.Join(last, <-failed)
+			}
+			if strings.TrimSpace(line) == "" {
+				continue
+			}
+			last = ch.ask(line)
+			var turnErr *app.TurnError
+			switch {
+			case last == nil:
+			case ch.Interactive && errors.As(last, &turnErr):
+				ch.note("%s", app.Explain(last))
+				last = nil // the person saw it and goes on
+			case !errors.As(last, &turnErr):
+				return last
+			}
+		}
+	}
+}
+
+// readLines reads in the background, as a read cannot be interrupted.
+func readLines(ctx context.Context, r io.Reader) (lines <-chan string, failed <-chan error) {
+	out, end := make(chan string), make(chan error, 1)
+	go func() {
+		defer close(out)
+		sc := bufio.NewScanner(r)
+		sc.Buffer(nil, maxLine)
+		for sc.Scan() {
+			select {
+			case out <- sc.Text():
+			case <-ctx.Done():
+				end <- nil
+				return
+			}
+		}
+		end <- sc.Err()
+	}()
+	return out, end
+}
+
+// ask runs one turn and shows it.
+func (ch *chat) ask(message string) error {
+	t, err := sendInput(ch.call, ch.session, message)
+	if err != nil {
+		return err
+	}
+	ch.running(t.GetId())
+	defer ch.running("")
+	v := newView(ch.App)
+	var end *turnv1.TurnEnded
+	err = follow(ch.call, t.GetId(), "", func(ev client.Event) error {
+		if e := ev.GetTurnEnded(); e != nil {
+			end = e
+		}
+		if ch.format != output.Table {
+			return nil
+		}
+		return v.event(ev.Event)
+	})
+	if err != nil {
+		if ch.ctx.Err() != nil {
+			ch.note("Turn %s goes on without you. Watch it again with: windlass turn watch %s", t.GetId(), t.GetId())
+		}
+		return err
+	}
+	if ch.format != output.Table {
+		if err := turns().show(ch.call, t.GetId()); err != nil {
+			return err
+		}
+	}
+	return turnResult(t.GetId(), end)
+}
+
+func (ch *chat) running(turn string) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.turn, ch.cancelled = turn, false
+}
+
+// interrupt cancels the running turn once; then, and when none runs, Ctrl-C leaves.
+func (ch *chat) interrupt() bool {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.turn == "" || ch.cancelled {
+		return false
+	}
+	ch.cancelled = true
+	turn := ch.turn
+	ch.note("\ncancelling… (Ctrl-C again leaves)")
+	ch.cancels.Go(func() {
+		c := *ch.call
+		ctx, stop := context.WithTimeout(c.ctx, 10*time.Second)
+		defer stop()
+		c.ctx = ctx
+		if _, err := requestCancel(&c, turn, "cancelled in chat"); err != nil && ch.ctx.Err() == nil {
+			ch.note("cannot cancel: %s", app.Explain(err))
+		}
+	})
+	return true
+}

@@ -1,0 +1,192 @@
+// Package client speaks to a Windlass server as any stranger may: REST and Server-Sent Events.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/gateway/codec"
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+// maxAnswer bounds the body of one answer, bytes.
+const maxAnswer = 64 << 20
+
+// Config says whom to speak to.
+type Config struct {
+	// Server is the base URL, for example "http://127.0.0.1:8080". Required.
+	Server string
+	// UserAgent names us.
+	UserAgent string
+	// Timeout bounds one call other than a stream; 0 means 90 s, as the server may wait for 60.
+	Timeout time.Duration
+}
+
+// Client makes calls. It is safe for concurrent use.
+type Client struct {
+	base   *url.URL
+	agent  string
+	egress *egress.Egress
+	calls  *http.Client
+	stream *http.Client
+}
+
+// New checks the server's address; it connects at the first call.
+func New(cfg Config) (*Client, error) {
+	server := cfg.Server
+	if !strings.Contains(server, "://") {
+		server = "http://" + server
+	}
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" {
+		return nil, fmt.Errorf("server %q is no address: want a URL such as http://127.0.0.1:8080", cfg.Server)
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 90 * time.Second
+	}
+	e, err := egress.New(egress.Config{Profile: egress.Local})
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		base: u, agent: cfg.UserAgent, egress: e,
+		calls:  e.Client(egress.Options{Timeout: cfg.Timeout, MaxResponseBytes: maxAnswer}),
+		stream: e.Client(egress.Options{}),
+	}, nil
+}
+
+// Close gives connections free.
+func (c *Client) Close() { c.egress.CloseIdle() }
+
+// Server is the address that is spoken to.
+func (c *Client) Server() string { return c.base.String() }
+
+// Request is one call.
+type Request struct {
+	// Method is the HTTP method, GET when empty.
+	Method string
+	// Path begins with a slash; its segments are escaped already, see Path.
+	Path string
+	// Query is optional.
+	Query url.Values
+	// Body is []byte that holds JSON, or anything that encodes as JSON. Nil sends none.
+	Body any
+	// Key makes the call safe to repeat (Idempotency-Key).
+	Key string
+}
+
+// Path joins segments into an escaped path.
+func Path(segments ...string) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteByte('/')
+		b.WriteString(url.PathEscape(s))
+	}
+	return b.String()
+}
+
+// Do makes a call, gives the JSON that the server answered and reads it into out unless that is nil. A problem that the server
+// answered is a *fault.Error, and so is a server that cannot be reached (code Unavailable).
+func (c *Client) Do(ctx context.Context, r Request, out proto.Message) (json.RawMessage, error) {
+	req, err := c.request(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.calls.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end below
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer of %s: %w", c.Server(), err)
+	}
+	if resp.StatusCode >= 300 {
+		return nil, problem(resp, body)
+	}
+	if out != nil {
+		if err := codec.UnmarshalKnown(body, out); err != nil {
+			return nil, fmt.Errorf("%s %s: the answer is not what a Windlass server says (is %s one?): %w", req.Method, r.Path, c.Server(), err)
+		}
+	}
+	return body, nil
+}
+
+// Probe makes a GET and gives status and body whatever they are; its errors are only those of a server that cannot be reached.
+func (c *Client) Probe(ctx context.Context, path string) (status int, body []byte, err error) {
+	req, err := c.request(ctx, Request{Path: path})
+	if err != nil {
+		return 0, nil, err
+	}
+	resp, err := c.calls.Do(req)
+	if err != nil {
+		return 0, nil, c.unreachable(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end below
+	if body, err = io.ReadAll(resp.Body); err != nil {
+		return 0, nil, fmt.Errorf("read the answer of %s: %w", c.Server(), err)
+	}
+	return resp.StatusCode, body, nil
+}
+
+func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
+	var body io.Reader
+	switch b := r.Body.(type) {
+	case nil:
+	case []byte:
+		body = bytes.NewReader(b)
+	default:
+		raw, err := json.Marshal(b)
+		if err != nil {
+			return nil, fmt.Errorf("write the request: %w", err)
+		}
+		body = bytes.NewReader(raw)
+	}
+	method := r.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	target := c.base.String() + r.Path
+	if len(r.Query) > 0 {
+		target += "?" + r.Query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, r.Path, err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.agent)
+	if r.Key != "" {
+		req.Header.Set("Idempotency-Key", r.Key)
+	}
+	return req, nil
+}
+
+// unreachable says that nobody answers, and what to do.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err // without method and URL, which the message has
+	}
+	return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "no answer from %s", c.Server()).Cause(err).
+		Hint("Start Windlass with 'windlass up', or say where it is with --server or WINDLASS_SERVER.")
+}

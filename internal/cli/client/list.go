@@ -1,0 +1,63 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"strconv"
+)
+
+// pageSize is how many items are asked for at once.
+const pageSize = 200
+
+// List gives the items of a list, as the server wrote them, up to limit (0 = all) over as many pages as it takes; more says that there
+// are others. Field is the list's name in the answer, for example "agents".
+func (c *Client) List(ctx context.Context, path, field string, query url.Values, limit int) (items []json.RawMessage, more bool, err error) {
+	query = maps.Clone(query)
+	if query == nil {
+		query = url.Values{}
+	}
+	for {
+		size := pageSize
+		if limit > 0 {
+			size = min(size, limit-len(items))
+		}
+		query.Set("page_size", strconv.Itoa(size))
+		raw, err := c.Do(ctx, Request{Path: path, Query: query}, nil)
+		if err != nil {
+			return nil, false, err
+		}
+		page, token, err := readPage(raw, field)
+		if err != nil {
+			return nil, false, fmt.Errorf("list %s: %w", path, err)
+		}
+		items = append(items, page...)
+		if token == "" || token == query.Get("page_token") {
+			return items, false, nil
+		}
+		if limit > 0 && len(items) >= limit {
+			return items, true, nil
+		}
+		query.Set("page_token", token)
+	}
+}
+
+func readPage(raw []byte, field string) (items []json.RawMessage, token string, err error) {
+	var page map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &page); err != nil {
+		return nil, "", err
+	}
+	if list, ok := page[field]; ok {
+		if err := json.Unmarshal(list, &items); err != nil {
+			return nil, "", err
+		}
+	}
+	if t, ok := page["next_page_token"]; ok {
+		if err := json.Unmarshal(t, &token); err != nil {
+			return nil, "", err
+		}
+	}
+	return items, token, nil
+}

@@ -1,0 +1,240 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/gateway/eventjson"
+	"github.com/windlass-dev/windlass/libs/fault"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// maxSilence is how long a stream may say nothing: the server sends a comment every 15 s, so after this it is gone.
+const maxSilence = time.Minute
+
+// pulse pushes a timer back whenever something is read.
+type pulse struct {
+	r     io.Reader
+	timer *time.Timer
+}
+
+// Read implements io.Reader.
+func (p *pulse) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	p.timer.Reset(maxSilence)
+	return n, err
+}
+
+// Event is one event of a stream.
+type Event struct {
+	*turnv1.Event
+	// JSON is the event as the server wrote it.
+	JSON json.RawMessage
+}
+
+// Watch says what to follow.
+type Watch struct {
+	// Path is the stream's, for example "/v1/turns/trn_1/events".
+	Path string
+	// After is the cursor to begin behind; empty begins at the beginning.
+	After string
+	// Patience is how long to try to connect again after the stream broke; 0 means 2 minutes.
+	Patience time.Duration
+	// Backoff is the first pause before connecting again, doubled up to 20 times it; 0 means 250 ms.
+	Backoff time.Duration
+	// Known says that the server answered a moment ago: then the first connection is tried again too.
+	Known bool
+	// Notice is told when the stream broke and is tried again. Nil means nobody.
+	Notice func(error)
+}
+
+// Watch calls handle with each event, once and in order, until the stream's end, which is nil. It connects again with its cursor
+// whenever the stream breaks. An error of handle ends it.
+func (c *Client) Watch(ctx context.Context, w Watch, handle func(Event) error) error {
+	if w.Patience == 0 {
+		w.Patience = 2 * time.Minute
+	}
+	if w.Backoff == 0 {
+		w.Backoff = 250 * time.Millisecond
+	}
+	s := &watch{Watch: w, client: c, handle: handle, cursor: w.After, connected: w.Known, deltas: map[uint32]uint32{}}
+	return s.run(ctx)
+}
+
+// watch is the state of a Watch over its connections.
+type watch struct {
+	Watch
+	client *Client
+	handle func(Event) error
+
+	cursor string
+	// seq is the last durable event seen, deltas the last transient one by the event it hangs on.
+	seq    uint32
+	deltas map[uint32]uint32
+	// closed is the last message.completed: deltas that hang on earlier events are stale.
+	closed uint32
+	// connected: a stream was open once; progress: this connection brought something.
+	connected, progress bool
+	retry               time.Duration
+	over                bool
+}
+
+// stopError is an error that connecting again does not mend.
+type stopError struct{ err error }
+
+func (e *stopError) Error() string { return e.err.Error() }
+func (e *stopError) Unwrap() error { return e.err }
+
+func (w *watch) run(ctx context.Context) error {
+	pause, since := w.Backoff, time.Now()
+	for {
+		w.progress = false
+		err := w.connect(ctx)
+		var stop *stopError
+		switch {
+		case w.over:
+			return nil
+		case errors.As(err, &stop):
+			return stop.err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !w.connected:
+			return err
+		}
+		if w.progress {
+			pause, since = max(w.Backoff, w.retry), time.Now()
+		}
+		if time.Since(since) > w.Patience {
+			return fmt.Errorf("the event stream broke and does not come back: %w", err)
+		}
+		if w.Notice != nil {
+			w.Notice(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, 20*w.Backoff)
+	}
+}
+
+// connect follows one connection until it ends. Its error is never nil unless the watch is over.
+func (w *watch) connect(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req, err := w.client.request(ctx, Request{Path: w.Path})
+	if err != nil {
+		return &stopError{err}
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if w.cursor != "" {
+		req.Header.Set("Last-Event-ID", w.cursor)
+	}
+	resp, err := w.client.stream.Do(req)
+	if err != nil {
+		return w.client.unreachable(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // nothing is written
+	switch {
+	case resp.StatusCode == http.StatusNoContent:
+		w.over = true
+		return nil
+	case resp.StatusCode != http.StatusOK:
+		body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+		if err != nil {
+			return fmt.Errorf("read the answer of %s: %w", w.client.Server(), err)
+		}
+		return retryable(problem(resp, body))
+	}
+	w.connected = true
+	silent := time.AfterFunc(maxSilence, cancel)
+	defer silent.Stop()
+	return w.read(&pulse{r: resp.Body, timer: silent})
+}
+
+func (w *watch) read(body io.Reader) error {
+	in := newFrames(body)
+	for {
+		f, err := in.next()
+		w.retry = in.retry
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF // the end is told by a frame
+		}
+		if err != nil {
+			return fmt.Errorf("read events: %w", err)
+		}
+		if err := w.take(f); err != nil || w.over {
+			return err
+		}
+	}
+}
+
+func (w *watch) take(f frame) error {
+	switch f.name {
+	case "end":
+		w.over = true
+		return nil
+	case "error-status":
+		var p fault.Problem
+		if err := json.Unmarshal(f.data, &p); err != nil {
+			return fmt.Errorf("read the stream's error: %w", err)
+		}
+		return retryable(problemError(p))
+	}
+	ev, err := eventjson.Decode(f.data)
+	if err != nil {
+		return &stopError{err}
+	}
+	if !w.fresh(ev) {
+		return nil
+	}
+	if err := w.handle(Event{Event: ev, JSON: f.data}); err != nil {
+		return &stopError{err}
+	}
+	w.progress = true
+	if f.hasID && f.id != "" {
+		w.cursor = f.id
+	}
+	return nil
+}
+
+// fresh reports whether an event was not seen yet, and remembers it.
+func (w *watch) fresh(ev *turnv1.Event) bool {
+	switch {
+	case ev.GetDelta() > 0:
+		if ev.GetSeq() < w.closed || ev.GetDelta() <= w.deltas[ev.GetSeq()] {
+			return false
+		}
+		w.deltas[ev.GetSeq()] = ev.GetDelta()
+	case !transient(ev):
+		if ev.GetSeq() <= w.seq {
+			return false
+		}
+		w.seq = ev.GetSeq()
+		if ev.GetMessageCompleted() != nil {
+			w.closed = ev.GetSeq()
+			clear(w.deltas) // one message is open at a time
+		}
+	}
+	return true
+}
+
+// transient reports whether an event that carries no number of its own is outside the journal.
+func transient(ev *turnv1.Event) bool { return ev.GetType() == "tool_call.progress" }
+
+// retryable marks errors that connecting again does not mend.
+func retryable(e *fault.Error) error {
+	switch e.Code {
+	case codes.Unavailable, codes.ResourceExhausted, codes.Internal, codes.DeadlineExceeded, codes.Aborted, codes.Canceled:
+		return e
+	}
+	return &stopError{e}
+}

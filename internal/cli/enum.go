@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/windlass-dev/windlass/gateway/codec"
+)
+
+// enum writes an enum's value as the API does; "" for the unspecified and for unknown ones.
+func enum(e protoreflect.Enum) string {
+	names := codec.Names(e.Descriptor()) // without the unspecified one
+	for i := range e.Descriptor().Values().Len() {
+		switch e.Descriptor().Values().Get(i).Number() {
+		case 0:
+			names = append([]string{""}, names...)
+		case e.Number():
+			return names[i]
+		}
+	}
+	return ""
+}

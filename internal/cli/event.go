@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// eventWidth cuts texts in event lines, characters.
+const eventWidth = 160
+
+// eventLine writes an event on one line: cursor, type, and what happened.
+func eventLine(ev *turnv1.Event) string {
+	cursor := fmt.Sprint(ev.GetSeq())
+	if ev.GetDelta() > 0 {
+		cursor += fmt.Sprintf(".%d", ev.GetDelta())
+	}
+	return strings.TrimRight(fmt.Sprintf("%-6s  %-21s  %s", cursor, ev.GetType(), output.Short(eventText(ev), eventWidth)), " ")
+}
+
+// eventText says what happened, in the words of the event's kind.
+func eventText(ev *turnv1.Event) string {
+	switch d := ev.GetData().(type) {
+	case *turnv1.Event_TurnQueued:
+		return partsText(d.TurnQueued.GetInput())
+	case *turnv1.Event_TurnStarted:
+		return fmt.Sprintf("agent %s, model %s, %d tools", d.TurnStarted.GetAgentId(), d.TurnStarted.GetModel(), len(d.TurnStarted.GetTools()))
+	case *turnv1.Event_TurnEnded:
+		if e := d.TurnEnded.GetError(); e != nil {
+			return e.GetCode() + ": " + e.GetMessage()
+		}
+		return d.TurnEnded.GetStopReason() + ": " + d.TurnEnded.GetOutput()
+	case *turnv1.Event_TurnRecovered:
+		return "another worker goes on with " + ev.GetStep()
+	case *turnv1.Event_TurnCancelRequested:
+		return d.TurnCancelRequested.GetReason()
+	case *turnv1.Event_StrategySelected:
+		return enum(d.StrategySelected.GetStrategy()) + " " + d.StrategySelected.GetReason()
+	case *turnv1.Event_StepStarted:
+		return d.StepStarted.GetTitle()
+	case *turnv1.Event_StepFinished:
+		return fmt.Sprintf("%s, %d ms %s", ev.GetStep(), d.StepFinished.GetDurationMs(), d.StepFinished.GetError().GetMessage())
+	case *turnv1.Event_UsageUpdated:
+		u := d.UsageUpdated.GetUsage()
+		return fmt.Sprintf("%d tokens in, %d out", u.GetInputTokens(), u.GetOutputTokens())
+	case *turnv1.Event_PolicyDecided:
+		return fmt.Sprintf("%s allowed: %s (%s)", d.PolicyDecided.GetTool(), yesNo(d.PolicyDecided.GetAllowed()), d.PolicyDecided.GetReason())
+	default:
+		return eventDetail(ev)
+	}
+}
+
+// eventDetail is eventText for messages and tool calls.
+func eventDetail(ev *turnv1.Event) string {
+	switch d := ev.GetData().(type) {
+	case *turnv1.Event_MessageStarted:
+		return "asking " + d.MessageStarted.GetModel()
+	case *turnv1.Event_MessageReset:
+		return d.MessageReset.GetReason()
+	case *turnv1.Event_MessageCompleted:
+		return messageText(d.MessageCompleted.GetMessage())
+	case *turnv1.Event_MessageDelta:
+		return d.MessageDelta.GetText()
+	case *turnv1.Event_ReasoningDelta:
+		return d.ReasoningDelta.GetText()
+	case *turnv1.Event_ToolCallArgumentsDelta:
+		return d.ToolCallArgumentsDelta.GetTool() + d.ToolCallArgumentsDelta.GetText()
+	case *turnv1.Event_ToolCallStarted:
+		return d.ToolCallStarted.GetTool() + " " + arguments(d.ToolCallStarted)
+	case *turnv1.Event_ToolCallExecuting:
+		return d.ToolCallExecuting.GetExecutionId()
+	case *turnv1.Event_ToolCallCompleted:
+		return d.ToolCallCompleted.GetResult().GetTool() + " " + resultText(d.ToolCallCompleted)
+	case *turnv1.Event_ToolCallUnresolved:
+		return d.ToolCallUnresolved.GetTool() + ": nobody knows what became of the call; it is not repeated"
+	case *turnv1.Event_ToolCallProgress:
+		return fmt.Sprintf("%g of %g %s", d.ToolCallProgress.GetProgress(), d.ToolCallProgress.GetTotal(), d.ToolCallProgress.GetMessage())
+	default:
+		return ""
+	}
+}
+
+// arguments writes a call's arguments as JSON on one line.
+func arguments(s *turnv1.ToolCallStarted) string {
+	if s.GetArguments() == nil {
+		return "(arguments are no valid JSON)"
+	}
+	raw, err := protojson.Marshal(s.GetArguments())
+	if err != nil {
+		return "(arguments cannot be shown)"
+	}
+	return compact(raw)
+}
+
+// compact takes out the spaces that protojson puts in at random.
+func compact(raw []byte) string {
+	var v any
+	if json.Unmarshal(raw, &v) == nil {
+		if b, err := json.Marshal(v); err == nil {
+			return string(b)
+		}
+	}
+	return string(raw)
+}
+
+// resultText says how a call ended and what it gave.
+func resultText(c *turnv1.ToolCallCompleted) string {
+	how := "→ "
+	if c.GetResult().GetIsError() {
+		how = "✗ "
+		if c.GetCode() != "" {
+			how += c.GetCode() + ": "
+		}
+	}
+	end := fmt.Sprintf(" (%d ms)", c.GetLatencyMs())
+	if c.GetCached() {
+		end = " (cached)"
+	}
+	return how + output.Short(partsText(c.GetResult().GetContent()), eventWidth-40) + end
+}

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/gateway/codec"
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+)
+
+// noun is a kind of resource that the API lists.
+type noun struct {
+	// name and plural as people write them; the plural is also the list's name in the API.
+	name, plural, short string
+	// path is the collection's.
+	path string
+	// filters are flags that become query parameters of the same name, with _ for -.
+	filters []filter
+	// header names the columns; row reads one item into them. id is its name.
+	header []string
+	read   func(raw json.RawMessage, now time.Time) (id string, row []string, err error)
+	// get and remove: the API has them.
+	get, remove bool
+	// more makes the commands that only this noun has.
+	more func(*app.App) []*cobra.Command
+}
+
+type filter struct{ name, usage string }
+
+// typed makes noun.read from functions over the generated message.
+func typed[T any, M interface {
+	*T
+	proto.Message
+}](id func(M) string, row func(M, time.Time) []string,
+) func(json.RawMessage, time.Time) (string, []string, error) {
+	return func(raw json.RawMessage, now time.Time) (string, []string, error) {
+		m := M(new(T))
+		if err := codec.UnmarshalKnown(raw, m); err != nil {
+			return "", nil, fmt.Errorf("the answer is not what a Windlass server says: %w", err)
+		}
+		return id(m), row(m, now), nil
+	}
+}
+
+// command makes "windlass NOUN …".
+func (n noun) command(a *app.App) *cobra.Command {
+	subs := []*cobra.Command{n.listCommand(a, "list")}
+	if n.get {
+		subs = append(subs, n.getCommand(a))
+	}
+	if n.remove {
+		subs = append(subs, n.removeCommand(a))
+	}
+	if n.more != nil {
+		subs = append(subs, n.more(a)...)
+	}
+	return group(n.name, n.short, []string{n.plural}, subs...)
+}
+
+func (n noun) listCommand(a *app.App, use string) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Aliases: []string{"ls"}, Short: "List " + n.plural, Args: cobra.NoArgs, RunE: run(a, n.list)}
+	n.listFlags(cmd)
+	return cmd
+}
+
+func (n noun) listFlags(cmd *cobra.Command) {
+	cmd.Flags().Int("limit", 100, "list so many at most, 0 = all")
+	for _, f := range n.filters {
+		cmd.Flags().String(f.name, "", f.usage)
+	}
+}
+
+func (n noun) getCommand(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "get ID", Short: "Show one " + n.name, Args: cobra.ExactArgs(1),
+		RunE: run(a, func(c *call) error { return n.show(c, c.args[0]) }),
+	}
+}
+
+func (n noun) removeCommand(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete ID…", Short: "Delete " + n.plural, Args: cobra.MinimumNArgs(1),
+		RunE: run(a, func(c *call) error {
+			for _, id := range c.args {
+				if _, err := c.client.Do(c.ctx, client.Request{Method: http.MethodDelete, Path: n.path + client.Path(id)}, nil); err != nil {
+					return err
+				}
+				if err := c.print(id, json.RawMessage(`{}`), func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "%s %s deleted\n", n.name, output.Line(id))
+					return err
+				}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+}
+
+func (n noun) list(c *call) error {
+	limit, err := c.cmd.Flags().GetInt("limit")
+	if err != nil || limit < 0 {
+		return app.Usage("--limit must be 0 or more")
+	}
+	query := url.Values{}
+	for _, f := range n.filters {
+		if v := flag(c.cmd, f.name); v != "" && v != "false" {
+			query.Set(strings.ReplaceAll(f.name, "-", "_"), v)
+		}
+	}
+	return n.listAt(c, n.path, n.plural, query, limit)
+}
+
+// listAt prints a list of this noun's items that is found elsewhere too.
+func (n noun) listAt(c *call, path, field string, query url.Values, limit int) error {
+	items, more, err := c.client.List(c.ctx, path, field, query, limit)
+	if err != nil {
+		return err
+	}
+	if c.format == output.JSON || c.format == output.YAML {
+		return output.List(c.Out, c.format, items)
+	}
+	var rows [][]string
+	for _, raw := range items {
+		id, row, err := n.read(raw, c.now)
+		if err != nil {
+			return err
+		}
+		if c.format == output.Name {
+			row = []string{id}
+		}
+		rows = append(rows, row)
+	}
+	switch {
+	case c.format == output.Name:
+		for _, row := range rows {
+			if _, err := fmt.Fprintln(c.Out, output.Line(row[0])); err != nil {
+				return err
+			}
+		}
+	case len(rows) == 0:
+		c.note("no %s", n.plural)
+	default:
+		if err := output.Rows(c.Out, slices.Clone(n.header), rows); err != nil {
+			return err
+		}
+	}
+	if more {
+		c.note("there are more; --limit 0 lists all")
+	}
+	return nil
+}
+
+// show prints one resource.
+func (n noun) show(c *call, id string) error {
+	raw, err := c.client.Do(c.ctx, client.Request{Path: n.path + client.Path(id)}, nil)
+	if err != nil {
+		return err
+	}
+	return n.printOne(c, raw)
+}
+
+// printOne prints a resource that a call answered.
+func (n noun) printOne(c *call, raw json.RawMessage) error {
+	id, _, err := n.read(raw, c.now)
+	if err != nil {
+		return err
+	}
+	return c.print(id, raw, func(w io.Writer) error { return output.Fields(w, raw) })
+}
+
+// getCommand is "windlass get NOUNS [ID]".
+func getCommand(a *app.App) *cobra.Command {
+	return verb(a, "get NOUN [ID]", "Show one resource, or list them", "get")
+}
+
+// listCommand is "windlass list NOUNS".
+func listCommand(a *app.App) *cobra.Command { return verb(a, "list NOUN", "List resources", "list") }
+
+func verb(a *app.App, use, short, name string) *cobra.Command {
+	var names []string
+	cmd := &cobra.Command{Use: use, Short: short}
+	for _, n := range nouns() {
+		names = append(names, n.plural)
+		sub := n.listCommand(a, n.plural)
+		sub.Aliases = []string{n.name}
+		if name == "get" && n.get {
+			sub.Use += " [ID]"
+			sub.Short = "List " + n.plural + ", or show one"
+			sub.Args = cobra.MaximumNArgs(1)
+			sub.RunE = run(a, func(c *call) error {
+				if len(c.args) == 1 {
+					return n.show(c, c.args[0])
+				}
+				return n.list(c)
+			})
+		}
+		cmd.AddCommand(sub)
+	}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return app.Usage("say what to %s: %s", name, strings.Join(names, ", "))
+		}
+		return app.Usage("there is no kind %q; there are %s", args[0], strings.Join(names, ", "))
+	}
+	cmd.RunE = groupRun
+	return cmd
+}

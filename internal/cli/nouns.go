@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// cellWidth cuts long texts in tables, characters.
+const cellWidth = 48
+
+func nounCommands(a *app.App) []*cobra.Command {
+	var out []*cobra.Command
+	for _, n := range nouns() {
+		out = append(out, n.command(a))
+	}
+	return out
+}
+
+// nouns lists all kinds of resources.
+func nouns() []noun {
+	return []noun{agents(), sessions(), turns(), tools(), sources(), models(), decisions(), executions()}
+}
+
+func agents() noun {
+	return noun{
+		name: "agent", plural: "agents", short: "Agents: whom you talk to", path: "/v1/agents", get: true, remove: true, more: agentCommands,
+		header: []string{"ID", "MODEL", "STRATEGY", "TOOLS", "REVISION", "UPDATED", "DESCRIPTION"},
+		read: typed((*sessionsv1.Agent).GetId, func(m *sessionsv1.Agent, now time.Time) []string {
+			return []string{
+				m.GetId(), orDefault(m.GetModel()), orDefault(enum(m.GetStrategy())), output.Short(strings.Join(m.GetTools(), ","), cellWidth),
+				fmt.Sprint(m.GetRevision()), ago(now, m.GetUpdateTime().AsTime()), output.Short(m.GetDescription(), cellWidth),
+			}
+		}),
+	}
+}
+
+func sessions() noun {
+	return noun{
+		name: "session", plural: "sessions", short: "Sessions: conversations with agents", path: "/v1/sessions", get: true, remove: true,
+		more:    sessionCommands,
+		filters: []filter{{"agent-id", "only sessions with this agent"}},
+		header:  []string{"ID", "AGENT", "ACTIVE TURN", "EVENTS", "UPDATED", "TITLE"},
+		read: typed((*sessionsv1.Session).GetId, func(m *sessionsv1.Session, now time.Time) []string {
+			return []string{
+				m.GetId(), m.GetAgentId(), m.GetActiveTurnId(), fmt.Sprint(m.GetLastSeq()), ago(now, m.GetUpdateTime().AsTime()),
+				output.Short(m.GetTitle(), cellWidth),
+			}
+		}),
+	}
+}
+
+func turns() noun {
+	return noun{
+		name: "turn", plural: "turns", short: "Turns: one input until its answer", path: "/v1/turns", get: true, more: turnCommands,
+		filters: []filter{
+			{"session-id", "only turns of this session"},
+			{"status", "only turns that are queued, running, completed, failed or cancelled"},
+		},
+		header: []string{"ID", "SESSION", "STATUS", "STOP", "TOOLS", "TOKENS", "AGE", "INPUT"},
+		read: typed((*sessionsv1.Turn).GetId, func(m *sessionsv1.Turn, now time.Time) []string {
+			return []string{
+				m.GetId(), m.GetSessionId(), m.GetStatus(), m.GetStopReason(), fmt.Sprint(m.GetUsage().GetToolCalls()),
+				fmt.Sprint(m.GetUsage().GetInputTokens() + m.GetUsage().GetOutputTokens()), ago(now, m.GetCreateTime().AsTime()),
+				output.Short(m.GetInput(), cellWidth),
+			}
+		}),
+	}
+}
+
+func tools() noun {
+	return noun{
+		name: "tool", plural: "tools", short: "Tools: what agents may call", path: "/v1/tools", get: true, more: toolCommands,
+		filters: []filter{{"source", "only tools of this source"}},
+		header:  []string{"NAME", "EFFECT", "AVAILABLE", "DESCRIPTION"},
+		read: typed((*registryv1.Tool).GetName, func(m *registryv1.Tool, _ time.Time) []string {
+			return []string{m.GetName(), enum(m.GetEffect()), yesNo(m.GetAvailable()), output.Short(m.GetDescription(), 2*cellWidth)}
+		}),
+	}
+}
+
+func sources() noun {
+	return noun{
+		name: "source", plural: "sources", short: "Sources: where tools come from", path: "/v1/sources", get: true, remove: true, more: sourceCommands,
+		header: []string{"NAME", "KIND", "STATE", "TOOLS", "SYNCED", "WHERE", "ERROR"},
+		read: typed((*registryv1.Source).GetName, func(m *registryv1.Source, now time.Time) []string {
+			where, state := m.GetUrl(), m.GetState()
+			if where == "" {
+				where = strings.Join(m.GetCommand(), " ")
+			}
+			if m.GetDisabled() {
+				state = "disabled"
+			}
+			return []string{
+				m.GetName(), m.GetKind(), state, fmt.Sprint(m.GetToolCount()), ago(now, m.GetSyncTime().AsTime()),
+				output.Short(where, cellWidth), output.Short(m.GetLastError(), 2*cellWidth),
+			}
+		}),
+	}
+}
+
+func models() noun {
+	return noun{
+		name: "model", plural: "models", short: "Models that can be asked", path: "/v1/models",
+		header: []string{"NAME", "DEFAULT", "TOOLS", "CONTEXT"},
+		read: typed((*inferencev1.Model).GetName, func(m *inferencev1.Model, _ time.Time) []string {
+			window := ""
+			if m.GetContextWindow() > 0 {
+				window = fmt.Sprint(m.GetContextWindow())
+			}
+			return []string{m.GetName(), yesNo(m.GetDefault()), yesNo(m.GetSupportsTools()), window}
+		}),
+	}
+}
+
+func decisions() noun {
+	return noun{
+		name: "decision", plural: "decisions", short: "Decisions: who was allowed what, and why", path: "/v1/decisions", get: true,
+		filters: []filter{{"turn-id", "only decisions of this turn"}, {"denied-only", "only refusals: true"}},
+		header:  []string{"ID", "AGE", "SUBJECT", "KIND", "RESOURCE", "ALLOWED", "REASON"},
+		read: typed((*policyv1.Decision).GetId, func(m *policyv1.Decision, now time.Time) []string {
+			return []string{
+				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetSubject(), m.GetKind(), m.GetResource(), yesNo(m.GetAllowed()),
+				output.Short(m.GetReason(), 2*cellWidth),
+			}
+		}),
+	}
+}
+
+func executions() noun {
+	return noun{
+		name: "execution", plural: "executions", short: "Executions: the ledger of tool calls", path: "/v1/executions",
+		filters: []filter{{"turn-id", "only executions of this turn"}, {"tool", "only executions of this tool"}},
+		header:  []string{"ID", "AGE", "TOOL", "EFFECT", "STATE", "ATTEMPTS", "MS", "CODE", "TURN"},
+		read: typed((*registryv1.Execution).GetId, func(m *registryv1.Execution, now time.Time) []string {
+			return []string{
+				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetTool(), enum(m.GetEffect()), m.GetState(), fmt.Sprint(m.GetAttempts()),
+				fmt.Sprint(m.GetLatencyMs()), m.GetCode(), m.GetTurnId(),
+			}
+		}),
+	}
+}
+
+// messages lists a session's conversation; it has no commands of its own.
+func messages() noun {
+	return noun{
+		name: "message", plural: "messages",
+		header: []string{"SEQ", "ROLE", "TEXT"},
+		read: typed((*turnv1.Message).GetId, func(m *turnv1.Message, _ time.Time) []string {
+			return []string{fmt.Sprint(m.GetSeq()), enum(m.GetRole()), output.Short(messageText(m), 2*cellWidth)}
+		}),
+	}
+}
+
+// messageText is what a message says, for a table.
+func messageText(m *turnv1.Message) string {
+	text := partsText(m.GetContent())
+	for _, call := range m.GetToolCalls() {
+		text += " " + call.GetTool() + call.GetArgumentsJson()
+	}
+	if r := m.GetToolResult(); r != nil {
+		text += r.GetTool() + ": " + partsText(r.GetContent())
+	}
+	return text
+}
+
+// partsText is the text of content; other parts are named.
+func partsText(parts []*turnv1.ContentPart) string {
+	var b strings.Builder
+	for _, p := range parts {
+		switch {
+		case p.GetBlob() != nil:
+			fmt.Fprintf(&b, "[%s, %d bytes]", p.GetBlob().GetMediaType(), len(p.GetBlob().GetData()))
+		case p.GetLink() != nil:
+			b.WriteString(p.GetLink().GetUri())
+		default:
+			b.WriteString(p.GetText())
+		}
+	}
+	return b.String()
+}
+
+func orDefault(s string) string {
+	if s == "" {
+		return "(default)"
+	}
+	return s
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

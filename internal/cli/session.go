@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/gateway/codec"
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+func sessionCommands(a *app.App) []*cobra.Command {
+	create := &cobra.Command{Use: "create", Short: "Open a session with an agent", Args: cobra.NoArgs, RunE: run(a, createSession)}
+	create.Flags().String("agent", "", "the agent; without it the only one, or the one named assistant")
+	create.Flags().String("title", "", "title for people")
+	create.Flags().StringToString("label", nil, "labels, as key=value")
+
+	list := &cobra.Command{
+		Use: "messages ID", Short: "Show the conversation of a session", Args: cobra.ExactArgs(1), RunE: run(a, showMessages),
+	}
+	list.Flags().Int("limit", 0, "show so many at most, 0 = all")
+	return []*cobra.Command{create, list}
+}
+
+func createSession(c *call) error {
+	labels, err := c.cmd.Flags().GetStringToString("label")
+	if err != nil {
+		return app.Usage("%s", err)
+	}
+	body := map[string]any{}
+	if v := flag(c.cmd, "agent"); v != "" {
+		body["agent_id"] = v
+	}
+	if v := flag(c.cmd, "title"); v != "" {
+		body["title"] = v
+	}
+	if len(labels) > 0 {
+		body["labels"] = labels
+	}
+	raw, err := c.client.Do(c.ctx, client.Request{Method: http.MethodPost, Path: "/v1/sessions", Body: body}, nil)
+	if err != nil {
+		return err
+	}
+	return sessions().printOne(c, raw)
+}
+
+// newSession opens a session for a chat.
+func newSession(c *call, agent string) (*sessionsv1.Session, error) {
+	body := map[string]any{}
+	if agent != "" {
+		body["agent_id"] = agent
+	}
+	var s sessionsv1.Session
+	_, err := c.client.Do(c.ctx, client.Request{Method: http.MethodPost, Path: "/v1/sessions", Body: body}, &s)
+	return &s, err
+}
+
+func showMessages(c *call) error {
+	limit, err := c.cmd.Flags().GetInt("limit")
+	if err != nil || limit < 0 {
+		return app.Usage("--limit must be 0 or more")
+	}
+	path := "/v1/sessions" + client.Path(c.args[0], "messages")
+	if c.format != output.Table {
+		return messages().listAt(c, path, "messages", url.Values{}, limit)
+	}
+	items, _, err := c.client.List(c.ctx, path, "messages", nil, limit)
+	if err != nil {
+		return err
+	}
+	for _, raw := range items {
+		if err := printMessage(c.Out, raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printMessage shows one message in full.
+func printMessage(w io.Writer, raw json.RawMessage) error {
+	var m turnv1.Message
+	if err := codec.UnmarshalKnown(raw, &m); err != nil {
+		return fmt.Errorf("the answer is not what a Windlass server says: %w", err)
+	}
+	var lines []string
+	if text := partsText(m.GetContent()); text != "" {
+		lines = append(lines, text)
+	}
+	for _, call := range m.GetToolCalls() {
+		lines = append(lines, "calls "+call.GetTool()+" "+call.GetArgumentsJson())
+	}
+	if r := m.GetToolResult(); r != nil {
+		lines = append(lines, r.GetTool()+": "+partsText(r.GetContent()))
+	}
+	text := strings.ReplaceAll(output.Text(strings.Join(lines, "\n")), "\n", "\n           ")
+	_, err := fmt.Fprintf(w, "%-9s  %s\n", enum(m.GetRole()), text)
+	return err
+}

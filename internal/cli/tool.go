@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+)
+
+func toolCommands(a *app.App) []*cobra.Command {
+	invoke := &cobra.Command{
+		Use: "invoke NAME [ARGUMENTS]", Short: "Run a tool, on the same path as an agent's calls",
+		Long: "Run a tool without an agent: policy, validation, ledger and call are those of a turn.\n" +
+			"ARGUMENTS is a JSON object; - reads standard input, @FILE a file. The exit code is 1 when the tool says no.",
+		Example: `  windlass tool invoke calculator__evaluate '{"expression":"17 * 23"}'`,
+		Args:    cobra.RangeArgs(1, 2), RunE: run(a, invokeTool),
+	}
+	invoke.Flags().String("key", "", "idempotency key: the same key is the same execution")
+	return []*cobra.Command{invoke}
+}
+
+func invokeTool(c *call) error {
+	arguments := json.RawMessage(`{}`)
+	if len(c.args) == 2 {
+		raw, err := readArgument(c.App, c.args[1])
+		if err != nil {
+			return err
+		}
+		if !json.Valid(raw) {
+			return app.Usage("the arguments are no valid JSON: %s", output.Short(string(raw), cellWidth))
+		}
+		arguments = raw
+	}
+	var answer registryv1.InvokeToolResponse
+	raw, err := c.client.Do(c.ctx, client.Request{
+		Method: http.MethodPost, Path: "/v1/tools" + client.Path(c.args[0]) + ":invoke", Body: map[string]any{"arguments": arguments}, Key: flag(c.cmd, "key"),
+	}, &answer)
+	if err != nil {
+		return err
+	}
+	if err := c.print(answer.GetExecutionId(), raw, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, output.Text(partsText(answer.GetContent())))
+		return err
+	}); err != nil {
+		return err
+	}
+	if answer.GetIsError() {
+		return &app.SilentError{Code: app.ExitError}
+	}
+	return nil
+}
+
+// readArgument gives an argument's text, or what it points to: "-" is standard input, "@FILE" a file.
+func readArgument(a *app.App, arg string) ([]byte, error) {
+	switch {
+	case arg == "-":
+		raw, err := io.ReadAll(a.In)
+		if err != nil {
+			return nil, fmt.Errorf("read standard input: %w", err)
+		}
+		return raw, nil
+	case len(arg) > 1 && arg[0] == '@':
+		return os.ReadFile(arg[1:])
+	default:
+		return []byte(arg), nil
+	}
+}

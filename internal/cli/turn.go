@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/ids"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+func turnCommands(a *app.App) []*cobra.Command {
+	create := &cobra.Command{
+		Use: "create SESSION INPUT", Short: "Send input to a session; INPUT - reads standard input", Args: cobra.MinimumNArgs(2),
+		RunE: run(a, createTurn),
+	}
+	create.Flags().Bool("watch", false, "watch its events until it ends")
+	create.Flags().String("mode", "", "when the session has an active turn: enqueue (default) or reject")
+	create.Flags().String("key", "", "idempotency key: the same key and input give the same turn")
+
+	watch := &cobra.Command{
+		Use: "watch ID", Short: "Follow the events of a turn until it ends",
+		Long: "Follow the events of a turn, from its beginning, until it ends. A stream that breaks is resumed where it was.\n" +
+			"The exit code is 5 when the turn failed or was cancelled.",
+		Args: cobra.ExactArgs(1),
+		RunE: run(a, func(c *call) error { return watchTurn(c, c.args[0], flag(c.cmd, "after")) }),
+	}
+	watch.Flags().String("after", "", "begin after this cursor")
+	for _, cmd := range []*cobra.Command{create, watch} {
+		cmd.Flags().Bool("deltas", false, "show the pieces of messages too, as they come")
+	}
+
+	cancel := &cobra.Command{Use: "cancel ID", Short: "Ask for the end of a turn", Args: cobra.ExactArgs(1), RunE: run(a, cancelTurn)}
+	cancel.Flags().String("reason", "", "why, for the journal")
+	return []*cobra.Command{create, watch, cancel}
+}
+
+func createTurn(c *call) error {
+	input := strings.Join(c.args[1:], " ")
+	if input == "-" {
+		raw, err := io.ReadAll(c.In)
+		if err != nil {
+			return fmt.Errorf("read standard input: %w", err)
+		}
+		input = string(raw)
+	}
+	body := map[string]any{"input": input}
+	if m := flag(c.cmd, "mode"); m != "" {
+		body["mode"] = m
+	}
+	var t sessionsv1.Turn
+	raw, err := c.client.Do(c.ctx, client.Request{
+		Method: http.MethodPost, Path: "/v1/sessions" + client.Path(c.args[0], "turns"), Body: body, Key: flag(c.cmd, "key"),
+	}, &t)
+	if err != nil {
+		return err
+	}
+	if flag(c.cmd, "watch") == "true" {
+		return watchTurn(c, t.GetId(), "")
+	}
+	return turns().printOne(c, raw)
+}
+
+// sendInput creates a turn for a chat. A connection that fails is no harm: the key makes one repetition safe.
+func sendInput(c *call, session, input string) (*sessionsv1.Turn, error) {
+	req := client.Request{
+		Method: http.MethodPost, Path: "/v1/sessions" + client.Path(session, "turns"), Body: map[string]any{"input": input}, Key: ids.New(ids.Event),
+	}
+	var t sessionsv1.Turn
+	_, err := c.client.Do(c.ctx, req, &t)
+	if unreachable(err) && c.ctx.Err() == nil {
+		_, err = c.client.Do(c.ctx, req, &t)
+	}
+	return &t, err
+}
+
+func cancelTurn(c *call) error {
+	raw, err := requestCancel(c, c.args[0], flag(c.cmd, "reason"))
+	if err != nil {
+		return err
+	}
+	return turns().printOne(c, raw)
+}
+
+func requestCancel(c *call, turn, reason string) ([]byte, error) {
+	body := map[string]any{}
+	if reason != "" {
+		body["reason"] = reason
+	}
+	return c.client.Do(c.ctx, client.Request{Method: http.MethodPost, Path: "/v1/turns" + client.Path(turn) + ":cancel", Body: body}, nil)
+}
+
+// watchTurn prints events until the turn ends.
+func watchTurn(c *call, turn, after string) error {
+	if c.format == output.YAML || c.format == output.Name {
+		return app.Usage("events are printed as lines, or as JSON lines with -o json; not %q", c.format)
+	}
+	deltas := flag(c.cmd, "deltas") == "true" || c.format == output.JSON
+	var end *turnv1.TurnEnded
+	err := follow(c, turn, after, func(ev client.Event) error {
+		if e := ev.GetTurnEnded(); e != nil {
+			end = e
+		}
+		if isDelta(ev.Event) && !deltas {
+			return nil
+		}
+		if c.format == output.JSON {
+			_, err := fmt.Fprintf(c.Out, "%s\n", ev.JSON)
+			return err
+		}
+		_, err := fmt.Fprintln(c.Out, eventLine(ev.Event))
+		return err
+	})
+	if c.ctx.Err() != nil {
+		c.note("The turn goes on without you. Watch it again with: windlass turn watch %s", turn)
+	}
+	if err != nil {
+		return err
+	}
+	return turnResult(turn, end)
+}
+
+// follow watches a turn's events.
+func follow(c *call, turn, after string, handle func(client.Event) error) error {
+	return c.client.Watch(c.ctx, client.Watch{
+		Path: "/v1/turns" + client.Path(turn, "events"), After: after,
+		Notice: func(err error) { c.note("the stream broke (%s), connecting again…", app.Explain(err)) },
+	}, handle)
+}
+
+// turnResult makes a failed or cancelled turn an error. Nil, when the end was seen before, is none.
+func turnResult(turn string, end *turnv1.TurnEnded) error {
+	switch end.GetStatus() {
+	case turnv1.TurnStatus_TURN_STATUS_FAILED:
+		return &app.TurnError{Turn: turn, Status: "failed", Problem: end.GetError().GetMessage()}
+	case turnv1.TurnStatus_TURN_STATUS_CANCELLED:
+		return &app.TurnError{Turn: turn, Status: "cancelled"}
+	default:
+		return nil
+	}
+}
+
+func isDelta(ev *turnv1.Event) bool {
+	switch ev.GetType() {
+	case "message.delta", "reasoning.delta", "tool_call.arguments.delta", "tool_call.progress":
+		return true
+	}
+	return false
+}

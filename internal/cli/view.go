@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/windlass-dev/windlass/internal/cli/app"
+	"github.com/windlass-dev/windlass/internal/cli/output"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// view shows the events of one turn to a person: text as it comes and tool cards on a terminal, whole lines elsewhere.
+type view struct {
+	out    io.Writer
+	live   bool
+	colour bool
+	// text is what was shown of the open message; line says that the cursor stands behind text.
+	text string
+	line bool
+	// calls are the open tool calls by id: name and arguments.
+	calls map[string]*turnv1.ToolCallStarted
+	err   error
+}
+
+func newView(a *app.App) *view {
+	return &view{
+		out: a.Out, live: a.Terminal, colour: a.Terminal && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb",
+		calls: map[string]*turnv1.ToolCallStarted{},
+	}
+}
+
+// event shows one event. Its error is that of writing.
+func (v *view) event(ev *turnv1.Event) error {
+	switch d := ev.GetData().(type) {
+	case *turnv1.Event_MessageStarted:
+		v.text = ""
+	case *turnv1.Event_MessageReset:
+		if v.text != "" {
+			v.remark("another attempt")
+		}
+		v.text = ""
+	case *turnv1.Event_MessageDelta:
+		if v.live {
+			v.write(output.Text(d.MessageDelta.GetText()))
+			v.text += d.MessageDelta.GetText()
+		}
+	case *turnv1.Event_MessageCompleted:
+		v.message(d.MessageCompleted.GetMessage())
+	case *turnv1.Event_ToolCallStarted:
+		v.calls[d.ToolCallStarted.GetCallId()] = d.ToolCallStarted
+		if v.live {
+			v.print(v.dim("┌ ") + v.bold(output.Line(d.ToolCallStarted.GetTool())) + " " + output.Short(arguments(d.ToolCallStarted), eventWidth))
+		}
+	case *turnv1.Event_ToolCallCompleted:
+		v.outcome(d.ToolCallCompleted.GetResult().GetCallId(), d.ToolCallCompleted.GetResult().GetTool(), resultText(d.ToolCallCompleted))
+	case *turnv1.Event_ToolCallUnresolved:
+		v.outcome(d.ToolCallUnresolved.GetCallId(), d.ToolCallUnresolved.GetTool(), "? nobody knows what became of the call; it is not repeated")
+	case *turnv1.Event_TurnRecovered:
+		v.remark("a worker was lost, another one goes on")
+	case *turnv1.Event_TurnEnded:
+		v.fresh()
+		if d.TurnEnded.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED && d.TurnEnded.GetStopReason() != "end" {
+			v.remark("stopped: " + d.TurnEnded.GetStopReason())
+		}
+	}
+	return v.err
+}
+
+// message shows what is not shown yet of a whole message.
+func (v *view) message(m *turnv1.Message) {
+	if m.GetRole() != turnv1.Role_ROLE_ASSISTANT {
+		return
+	}
+	full := partsText(m.GetContent())
+	rest, continues := strings.CutPrefix(full, v.text)
+	if !continues {
+		v.fresh()
+		rest = full
+	}
+	v.write(output.Text(rest))
+	v.fresh()
+	v.text = ""
+}
+
+// outcome shows how a tool call ended: the foot of its card, or all of it on one line.
+func (v *view) outcome(id, tool, text string) {
+	started := v.calls[id]
+	open := len(v.calls)
+	delete(v.calls, id)
+	switch {
+	case !v.live && started != nil:
+		v.print("[tool] " + output.Line(tool) + " " + output.Short(arguments(started), eventWidth) + " " + text)
+	case !v.live:
+		v.print("[tool] " + output.Line(tool) + " " + text)
+	case open > 1 || started == nil:
+		v.print(v.dim("└ ") + output.Line(tool) + " " + text)
+	default:
+		v.print(v.dim("└ ") + text)
+	}
+}
+
+func (v *view) remark(text string) { v.print(v.dim("(" + output.Line(text) + ")")) }
+
+// print writes a line of its own.
+func (v *view) print(line string) {
+	v.fresh()
+	v.write(line + "\n")
+}
+
+// fresh goes to the beginning of a line.
+func (v *view) fresh() {
+	if v.line {
+		v.write("\n")
+	}
+}
+
+func (v *view) write(s string) {
+	if s == "" || v.err != nil {
+		return
+	}
+	_, v.err = fmt.Fprint(v.out, s)
+	v.line = !strings.HasSuffix(s, "\n")
+}
+
+func (v *view) dim(s string) string  { return v.style("2", s) }
+func (v *view) bold(s string) string { return v.style("1", s) }
+
+func (v *view) style(code, s string) string {
+	if !v.colour {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
