@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// heartbeatTimeout is how long a lost worker goes unnoticed; beat is how often a living one tells.
-	heartbeatTimeout = 2500 * time.Millisecond
+	// heartbeatTimeout is how long a lost worker goes unnoticed; beat is how often a living one tells. A false alarm does no harm: the
+	// step keeps its lease, and whoever comes instead waits for its outcome.
+	heartbeatTimeout = 2 * time.Second
 	beat             = 800 * time.Millisecond
 	// shortStep bounds one attempt of the begin and finish steps.
 	shortStep = 10 * time.Second
