@@ -2,6 +2,7 @@ package sessions_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -64,4 +65,31 @@ func BenchmarkStep(b *testing.B) {
 			must(b, err)
 		}
 	})
+}
+
+// BenchmarkIdleWatchers measures what a watcher of a session in which nothing happens costs in memory, client and connection included:
+// each of a session of its own, then all of one session.
+func BenchmarkIdleWatchers(b *testing.B) {
+	k := newKit(b, options{})
+	k.agent("assistant")
+	used := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapInuse + m.StackInuse
+	}
+	measure := func(b *testing.B, session func() string) {
+		before := used()
+		for b.Loop() {
+			stream, err := k.turns.Watch(b.Context(), &sessionsv1.WatchRequest{SessionId: session()})
+			must(b, err)
+			_, err = stream.Header()
+			must(b, err)
+		}
+		b.ReportMetric(float64(used()-before)/float64(b.N), "B/watcher")
+	}
+	b.Run("own session", func(b *testing.B) { measure(b, func() string { return k.session().GetId() }) })
+	one := k.session().GetId()
+	b.Run("one session", func(b *testing.B) { measure(b, func() string { return one }) })
 }

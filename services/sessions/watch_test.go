@@ -409,3 +409,43 @@ func TestResetStartsTheDeltasAnew(t *testing.T) {
 		t.Errorf("%d deltas", led.deltas)
 	}
 }
+
+func TestLargeEventsReachLiveWatchers(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{PollActive: time.Hour, PollIdle: time.Hour}})
+	k.agent("assistant")
+	ses := k.session()
+	stream, err := k.turns.Watch(t.Context(), &sessionsv1.WatchRequest{SessionId: ses.GetId()})
+	must(t, err)
+	k.turn(ses.GetId(), "small")
+	r, err := stream.Recv()
+	must(t, err)
+	led := &ledger{}
+	must(t, led.take(r))
+	input := strings.Repeat("x", 1<<20)
+	second := k.turn(ses.GetId(), input)
+	if r, err = stream.Recv(); err != nil || r.GetEvent().GetTurnQueued().GetInput()[0].GetText() != input {
+		t.Fatalf("the large event came as %d bytes, %v", len(r.String()), err)
+	}
+	must(t, led.take(r))
+	got, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: second.GetId()})
+	must(t, err)
+	if got.GetInput() != input {
+		t.Error("the input is not whole")
+	}
+}
+
+func TestWatchEndsWithTheService(t *testing.T) {
+	k := newKit(t, options{idle: true})
+	turn := k.newTurn("hello")
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- k.svc.Run(ctx) }()
+	stream, err := k.turns.Watch(t.Context(), &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+	must(t, err)
+	_, err = stream.Recv()
+	must(t, err)
+	cancel()
+	must(t, <-done)
+	_, err = stream.Recv()
+	wantFault(t, err, "unavailable")
+}

@@ -1,0 +1,52 @@
+package bundle_test
+
+import (
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/services/sessions/bundle"
+)
+
+func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
+	for _, row := range []struct{ name, yaml, place, message string }{
+		{"no kind", "id: a", "document 1, line 1: kind", "is missing: want agent or source"},
+		{"unknown kind", "kind: agnet\nid: a", "document 1, line 1: kind", `"agnet" is unknown: want agent or source`},
+		{"no mapping", "- a", "document 1, line 1", `want fields, as in "kind: agent"`},
+		{"misspelt field", "kind: agent\nid: a\ninstrctions: x", "document 1 (agent a), line 3: instrctions", `is no field of agent: did you mean "instructions"?`},
+		{"misspelt field inside", "kind: agent\nid: a\nlimits:\n  max_step: 3", "document 1 (agent a), line 4: limits.max_step", `is no field of agent: did you mean "max_steps"?`},
+		{"output field", "kind: agent\nid: a\nrevision: 3", "document 1 (agent a), line 3: revision", "is no field of agent: there are id, display_name, description, instructions, model, strategy, tools, limits, temperature, max_output_tokens, on_unknown_outcome, labels"},
+		{"field twice", "kind: agent\nid: a\nid: b", "document 1 (agent a), line 3: id", "is there twice"},
+		{"text for a number", "kind: agent\nid: a\nlimits:\n  max_steps: many", "document 1 (agent a), line 4: limits.max_steps", "want a whole number of at least 0"},
+		{"negative number", "kind: agent\nid: a\nlimits:\n  max_steps: -1", "document 1 (agent a), line 4: limits.max_steps", "want a whole number of at least 0"},
+		{"number for a text", "kind: agent\nid: 7", "document 1 (agent), line 2: id", "want text (put numbers and true or false in quotes)"},
+		{"text for a list", "kind: agent\nid: a\ntools: x", "document 1 (agent a), line 3: tools", "want a list of text (put numbers and true or false in quotes)"},
+		{"unknown strategy", "kind: agent\nid: a\nstrategy: guess", "document 1 (agent a), line 3: strategy", "want react or direct"},
+		{"text for fields", "kind: agent\nid: a\nlimits: 3", "document 1 (agent a), line 3: limits", "wants fields"},
+		{"number in a map", "kind: source\nname: s\nenv:\n  PORT: 80", "document 1 (source s), line 4: env", "want names with values; the values are text: put numbers and true or false in quotes"},
+		{"alias", "kind: agent\nid: &x a\nmodel: *x", "document 1 (agent a), line 3: model", "anchors and aliases are not supported: write the value out"},
+		{"same agent twice", "kind: agent\nid: a\n---\nkind: agent\nid: a", "document 2 (agent a), line 4", "agent a is in document 1 already"},
+		{"nothing", "# only a comment", "yaml", "holds no document"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := bundle.Parse(row.yaml)
+			fields := fault.From(err).Fields
+			if len(fields) != 1 || fields[0].Path != row.place || fields[0].Message != row.message {
+				t.Errorf("got %q, want %q: %q", fields, row.place, row.message)
+			}
+		})
+	}
+}
+
+func TestAllMistakesAreFound(t *testing.T) {
+	_, err := bundle.Parse("kind: agent\nid: a\nfoo: 1\nbar: 2\n---\nkind: source\nnaem: x")
+	if n := len(fault.From(err).Fields); n != 3 {
+		t.Errorf("%d mistakes in %v, want 3", n, err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("kind: agent\nid: a\nlimits: {max_steps: 3}\n---\nkind: source\nname: b\nenv: {A: b}")
+	f.Fuzz(func(_ *testing.T, text string) {
+		_, _ = bundle.Parse(text) // must not panic
+	})
+}

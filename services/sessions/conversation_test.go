@@ -1,0 +1,73 @@
+package sessions_test
+
+import (
+	"strings"
+	"testing"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+func TestContextKeepsCallsAndResultsTogether(t *testing.T) {
+	k := newKit(t, options{})
+	k.agent("assistant")
+	ses := k.session()
+	failed := k.turn(ses.GetId(), "first")
+	w := k.worker(failed)
+	w.begin()
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{
+		{CallId: "c1", Tool: "calc__add", ArgumentsJson: "{}"}, {CallId: "c2", Tool: "calc__add", ArgumentsJson: "{}"},
+	}}, 0)
+	w.result("tool-1.2", "c2", "second result")
+	w.finish(turnv1.TurnStatus_TURN_STATUS_FAILED, "error")
+	turn := k.turn(ses.GetId(), "again")
+	k.turn(ses.GetId(), "later")
+	w = k.worker(turn)
+	w.begin()
+	got, err := k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId()})
+	must(t, err)
+	if s := said(got); s != "first|calls|not executed: the turn ended before this call|second result|again|" || got.GetTruncated() {
+		t.Errorf("context %s", s)
+	}
+	if r := got.GetMessages()[2].GetToolResult(); !r.GetIsError() || r.GetCallId() != "c1" {
+		t.Errorf("made result %v", r)
+	}
+}
+
+func TestContextIsCutAtItsBound(t *testing.T) {
+	k := newKit(t, options{})
+	k.agent("assistant")
+	ses := k.session()
+	long := strings.Repeat("x", 2000)
+	for range 6 {
+		k.worker(k.turn(ses.GetId(), long)).run(long)
+	}
+	turn := k.turn(ses.GetId(), "now")
+	w := k.worker(turn)
+	w.begin()
+	get := func(limit int32) *sessionsv1.GetContextResponse {
+		t.Helper()
+		got, err := k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId(), MaxBytes: limit})
+		must(t, err)
+		return got
+	}
+	if got := get(0); len(got.GetMessages()) != 25 || got.GetTruncated() {
+		t.Errorf("%d messages, truncated %v", len(got.GetMessages()), got.GetTruncated())
+	}
+	// The cut falls into a turn; the context begins with the next one's input.
+	got := get(7500)
+	if n := len(got.GetMessages()); n != 5 || !got.GetTruncated() || got.GetMessages()[0].GetRole() != turnv1.Role_ROLE_USER {
+		t.Errorf("%d messages, truncated %v: %s", n, got.GetTruncated(), got.GetMessages()[0].GetRole())
+	}
+	// The cut falls into this turn; its input stays.
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: text(long), ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "t"}}}, 0)
+	w.result("tool-1.1", "c1", long)
+	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c2", Tool: "t"}}}, 0)
+	w.result("tool-2.1", "c2", "short")
+	if s := said(get(3000)); s != "now|calls|short|" {
+		t.Errorf("context %s", s)
+	}
+	if s := said(get(1)); s != "now|calls|short|" {
+		t.Errorf("smallest context %s", s)
+	}
+}

@@ -1,0 +1,114 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// engine is a Temporal client that remembers and answers what it is told.
+type engine struct {
+	err     error
+	status  enums.WorkflowExecutionStatus
+	options client.StartWorkflowOptions
+	args    []any
+	signal  any
+}
+
+func (e *engine) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, w any, args ...any) (client.WorkflowRun, error) {
+	e.options, e.args = o, append([]any{w}, args...)
+	return nil, e.err
+}
+
+func (e *engine) SignalWorkflow(_ context.Context, id, _, name string, arg any) error {
+	e.args, e.signal = []any{id, name}, arg
+	return e.err
+}
+
+func (e *engine) DescribeWorkflow(context.Context, string, string) (*client.WorkflowExecutionDescription, error) {
+	d := &client.WorkflowExecutionDescription{}
+	d.Status = e.status
+	return d, e.err
+}
+
+var start = sessions.TurnStart{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", Summary: "a: hello"}
+
+func TestStart(t *testing.T) {
+	e := &engine{}
+	d := &Temporal{client: e, cfg: Config{Eager: true}}
+	if err := d.Start(t.Context(), start); err != nil {
+		t.Fatal(err)
+	}
+	o := e.options
+	if o.ID != "trn_1" || o.TaskQueue != contract.TaskQueue || !o.EnableEagerStart || o.StaticSummary != "a: hello" ||
+		o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE ||
+		o.WorkflowIDConflictPolicy != enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING {
+		t.Errorf("options %+v", o)
+	}
+	if v, ok := o.TypedSearchAttributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(contract.AttributeSession)); !ok || v != "ses_1" {
+		t.Errorf("session attribute %q", v)
+	}
+	want := contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a"}
+	if e.args[0] != contract.TurnWorkflow || e.args[1] != want {
+		t.Errorf("arguments %v", e.args)
+	}
+	again := start
+	again.Again = true
+	if err := d.Start(t.Context(), again); err != nil || e.options.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE {
+		t.Errorf("again: %v, %v", e.options.WorkflowIDReusePolicy, err)
+	}
+}
+
+func TestAnswersOfTheServer(t *testing.T) {
+	there := serviceerror.NewWorkflowExecutionAlreadyStarted("there", "", "")
+	gone := serviceerror.NewNotFound("gone")
+	down := errors.New("down")
+	for _, row := range []struct {
+		name   string
+		err    error
+		call   func(d *Temporal) error
+		failed bool
+	}{
+		{"a start of what is there", there, func(d *Temporal) error { return d.Start(t.Context(), start) }, false},
+		{"a start while the server is down", down, func(d *Temporal) error { return d.Start(t.Context(), start) }, true},
+		{"a cancel", nil, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1", "why") }, false},
+		{"a cancel of what is gone", gone, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1", "why") }, false},
+		{"a cancel while the server is down", down, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1", "why") }, true},
+		{"a question while the server is down", down, func(d *Temporal) error { _, err := d.State(t.Context(), "trn_1"); return err }, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			e := &engine{err: row.err}
+			if err := row.call(&Temporal{client: e}); (err != nil) != row.failed {
+				t.Errorf("error %v, want one: %v", err, row.failed)
+			}
+		})
+	}
+}
+
+func TestState(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		engine engine
+		want   sessions.WorkflowState
+	}{
+		{"running", engine{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING}, sessions.WorkflowOpen},
+		{"completed", engine{status: enums.WORKFLOW_EXECUTION_STATUS_COMPLETED}, sessions.WorkflowClosed},
+		{"terminated", engine{status: enums.WORKFLOW_EXECUTION_STATUS_TERMINATED}, sessions.WorkflowClosed},
+		{"missing", engine{err: serviceerror.NewNotFound("gone")}, sessions.WorkflowMissing},
+	} {
+		if got, err := (&Temporal{client: &row.engine}).State(t.Context(), "trn_1"); err != nil || got != row.want {
+			t.Errorf("%s: %v, %v", row.name, got, err)
+		}
+	}
+	if _, err := New(nil, Config{}); err == nil {
+		t.Error("a dispatcher without a client was made")
+	}
+}
