@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/windlass-dev/windlass/gateway"
@@ -208,15 +209,16 @@ func (p *Process) httpListener() (net.Listener, error) {
 
 // addServer serves the process's gRPC services: on the network for each role, and on the extra listeners.
 func (p *Process) addServer(parts []component) {
+	callable := slices.DeleteFunc(slices.Clone(parts), func(c component) bool { return c.role == Bus || c.role == Gateway })
+	if len(callable) == 0 && len(p.opts.Extra) == 0 {
+		return // callers only
+	}
 	var done chan error
 	p.group.Add(lifecycle.Component{
 		Name: "grpc",
 		Start: func(context.Context) error {
 			listeners := p.opts.Extra
-			for _, c := range parts {
-				if c.role == Bus || c.role == Gateway {
-					continue // callers only
-				}
+			for _, c := range callable {
 				l, err := p.opts.Network.Listen(c.role)
 				if err != nil {
 					return err

@@ -104,8 +104,10 @@ type EgressConfig struct {
 
 // WorkerConfig is how turns are worked on.
 type WorkerConfig struct {
-	// MaxSteps bounds steps at the same time.
-	MaxSteps int `yaml:"max_steps" doc:"Model and tool steps that one worker does at the same time at most."`
+	// ID names the worker.
+	ID string `yaml:"id" doc:"Name of this worker in leases and in the Temporal UI; unique for each process. Empty: one is made up at each start."`
+	// MaxConcurrent bounds steps at the same time.
+	MaxConcurrent int `yaml:"max_concurrent" doc:"Model and tool steps that one worker does at the same time at most."`
 	// DrainTime is for a clean stop.
 	DrainTime time.Duration `yaml:"drain_time" doc:"How long steps under way may go on when a worker stops, before other workers take them over."`
 	// LeaseTTL is how long a lost worker's step waits.
@@ -117,8 +119,11 @@ type WorkerConfig struct {
 }
 
 func (c WorkerConfig) turn() turn.Config {
+	if c.ID == "" {
+		c.ID = ids.New(ids.Worker)
+	}
 	return turn.Config{
-		ID: ids.New(ids.Worker), MaxSteps: c.MaxSteps, DrainTime: c.DrainTime,
+		ID: c.ID, MaxConcurrent: c.MaxConcurrent, DrainTime: c.DrainTime,
 		Step: step.Config{LeaseTTL: c.LeaseTTL, Coalesce: c.Coalesce, InferAttempts: c.ModelAttempts},
 	}
 }
@@ -140,7 +145,7 @@ func Defaults() Config {
 		Inference: inference.DefaultConfig(),
 		MCPBridge: mcpbridge.DefaultConfig(),
 		Worker: WorkerConfig{
-			MaxSteps: 1000, DrainTime: 5 * time.Second, LeaseTTL: 2 * time.Second, Coalesce: 25 * time.Millisecond, ModelAttempts: 5,
+			MaxConcurrent: 1000, DrainTime: 5 * time.Second, LeaseTTL: 2 * time.Second, Coalesce: 25 * time.Millisecond, ModelAttempts: 5,
 		},
 	}
 	for i, role := range []string{Sessions, Registry, Policy, Inference, MCPBridge, Worker, Gateway} {

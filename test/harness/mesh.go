@@ -106,7 +106,7 @@ func (m *Mesh) Start(name string) *Process {
 			if _, err := fmt.Sscanf(name, "worker-%d", &n); err != nil {
 				m.t.Fatal(err)
 			}
-			env = append(env, "WINDLASS_MESH_LISTEN_WORKER="+m.addr(9200+n))
+			env = append(env, "WINDLASS_MESH_LISTEN_WORKER="+m.addr(9200+n), "WINDLASS_WORKER_ID="+name)
 		}
 		p = Start(m.t, name, env, Bin(m.t, "windlassd"), role, "--config", m.config)
 	}
@@ -142,4 +142,16 @@ func Up(t testing.TB, dataDir string, env []string, args ...string) *Embedded {
 	p := Start(t, "windlass up", env, Bin(t, "windlass"), all...)
 	url, _ := p.Ready["url"].(string)
 	return &Embedded{Process: p, Client: NewClient(t, url), DataDir: dataDir}
+}
+
+// Holder names the worker that works on a turn's step now, as the Temporal UI shows it.
+func (m *Mesh) Holder(turn string) string {
+	m.t.Helper()
+	ui := NewClient(m.t, "http://"+m.addr(8233))
+	list, _ := ui.Must("GET", "/api/v1/namespaces/default/workflows/"+turn, nil)["pendingActivities"].([]any)
+	if len(list) == 0 {
+		m.t.Fatalf("turn %s has no activity under way", turn)
+	}
+	activity, _ := list[0].(map[string]any)
+	return JSON(activity).Str("lastWorkerIdentity")
 }
