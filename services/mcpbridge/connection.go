@@ -11,7 +11,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
-
 )
 
 // wire is what a connection needs of one of the library's transports.

@@ -2,12 +2,16 @@ package mcpbridge_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
@@ -87,5 +91,21 @@ func TestAServerMayChangeItsEra(t *testing.T) {
 			_, result, err := b.call(t.Context(), s, "echo", `{"text":"x"}`)
 			return err == nil && text(result) == "x"
 		})
+	}
+}
+
+func TestArgumentsAreRepeatedAsHeadersWhereAToolWantsIt(t *testing.T) {
+	tools := newToolServer()
+	tools.AddTool(mcp.NewToolWithRawSchema("routed", "", json.RawMessage(
+		`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`)),
+		func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText(r.Header.Get("Mcp-Param-Region")), nil
+		})
+	s := &mcpbridgev1.Server{Id: "src_x", Url: serve(t, tools.modern()).URL}
+	b := newBridge(t)
+	for range 2 { // the first call finds out, from the list, what the server complains about
+		if res := b.must(t, s, "routed", `{"region":"north"}`); text(res) != "north" {
+			t.Errorf("got %v", res)
+		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 func newHTTPWire(sp *spec, out *egress.Egress, stream streamObserver) (wire, error) {
 	return transport.NewStreamableHTTP(sp.url,
 		transport.WithHTTPBasicClient(newHTTPClient(sp, out, stream)),
-		transport.WithContinuousListening(), //nolint:staticcheck // deprecated with the old era, which has nothing else
+		transport.WithContinuousListening(),                     //nolint:staticcheck // deprecated with the old era, which has nothing else
 		transport.WithHTTPLogger(slog.New(slog.DiscardHandler))) // it would log addresses with their queries
 }
 

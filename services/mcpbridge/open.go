@@ -77,4 +77,3 @@ func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func(
 	}
 	return nil, err
 }
-
