@@ -24,6 +24,7 @@ func (b *builder) operation(path, method string, op object) object {
 	if more, ok := op["description"].(string); ok {
 		text += "\n" + more
 	}
+	text = withoutName(text, op["operationId"])
 	out := object{"operationId": op["operationId"], "tags": op["tags"], "summary": firstSentence(text), "description": text}
 	var params []object
 	for _, p := range list(op["parameters"]) {
@@ -172,4 +173,15 @@ func firstSentence(text string) string {
 		text = text[:i]
 	}
 	return strings.TrimSuffix(strings.TrimSpace(text), ".")
+}
+
+// withoutName turns "ListTurns lists turns" into "Lists turns": the comment of an RPC begins with its name.
+func withoutName(text string, operationID any) string {
+	id, _ := operationID.(string)
+	_, name, _ := strings.Cut(id, "_")
+	rest, ok := strings.CutPrefix(text, strings.TrimRight(name, "0123456789")+" ")
+	if !ok || rest == "" {
+		return text
+	}
+	return strings.ToUpper(rest[:1]) + rest[1:]
 }

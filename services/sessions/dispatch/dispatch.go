@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -16,9 +15,6 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
-
-// workflowTaskTimeout is how long a worker that was lost with a workflow task delays its turn.
-const workflowTaskTimeout = 5 * time.Second
 
 // workflows is the part of Temporal's client that is used here.
 type workflows interface {
@@ -57,7 +53,7 @@ func (d *Temporal) Start(ctx context.Context, start sessions.TurnStart) error {
 	_, err := d.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: start.TurnID, TaskQueue: contract.TaskQueue,
 		WorkflowIDReusePolicy: reuse, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		WorkflowTaskTimeout: workflowTaskTimeout, EnableEagerStart: d.cfg.Eager, StaticSummary: start.Summary,
+		WorkflowTaskTimeout: contract.TaskTimeout, EnableEagerStart: d.cfg.Eager, StaticSummary: start.Summary,
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgent).ValueSet(start.AgentID),
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeSession).ValueSet(start.SessionID),

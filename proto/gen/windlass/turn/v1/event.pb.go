@@ -696,7 +696,8 @@ type TurnEnded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// completed, failed or cancelled.
 	Status TurnStatus `protobuf:"varint,1,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
-	// Why it stopped: "end", "max_steps", "max_tokens", "deadline", "content_filter", "cancelled", "error".
+	// Why it stopped: "end", "max_steps", "max_tokens", "deadline", "content_filter", "repetition" (the same
+	// call too often in a row), "cancelled", "error".
 	StopReason string `protobuf:"bytes,2,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// The final answer's text; partial when the stop reason is not "end".
 	Output string `protobuf:"bytes,3,opt,name=output,proto3" json:"output,omitempty"`
@@ -1172,7 +1173,7 @@ type MessageCompleted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The message, with text and tool calls.
 	Message *Message `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// Why the model stopped: "stop", "tool_calls", "length", "content_filter".
+	// Why the model stopped: "stop", "tool_calls", "length", "content_filter"; or was stopped: "cancelled", "deadline".
 	FinishReason string `protobuf:"bytes,2,opt,name=finish_reason,json=finishReason,proto3" json:"finish_reason,omitempty"`
 	// What this one model call used.
 	Usage *Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
