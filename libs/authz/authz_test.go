@@ -14,8 +14,11 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/rpc"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
+
+var _ rpc.Authorizer = (*Authorizer)(nil)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

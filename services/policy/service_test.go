@@ -13,12 +13,15 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/policy"
 )
+
+var _ rpc.Authorizer = (*policy.Authorizer)(nil)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -208,6 +209,34 @@ func TestWhenTheServerFails(t *testing.T) {
 		if s.completed.GetCode() != want.code || (len(w.bridge.seen()) > before) != want.sent || s.completed.GetUnresolved() == want.sent {
 			t.Errorf("%s, again: %+v", key, s)
 		}
+	}
+}
+
+// TestSlowCalls: the bridge tells of its timeout as a call in doubt. It is not tried again: the time is up.
+func TestSlowCalls(t *testing.T) {
+	w := newWorld(t)
+	cfg := config()
+	cfg.CallTimeout = 30 * time.Millisecond
+	r := w.start(cfg)
+	r.notes()
+	w.bridge.set(func() {
+		w.bridge.call = func(ctx context.Context, req *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+			select {
+			case <-time.After(time.Duration(req.GetServer().GetCallTimeoutMs()) * time.Millisecond):
+				return nil, outcomeUnknown()
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	})
+	for tool, code := range map[string]string{"notes__read": "deadline_exceeded", "notes__put": "deadline_exceeded", "notes__send": "outcome_unknown"} {
+		s := r.call(t.Context(), r.request(tool, tool))
+		if s.completed.GetCode() != code || !strings.Contains(s.text(), "did not answer within 30ms") || s.completed.GetUnresolved() != (tool == "notes__send") {
+			t.Errorf("%s: %+v", tool, s)
+		}
+	}
+	if n := len(w.bridge.seen()); n != 3 {
+		t.Errorf("%d calls were sent", n)
 	}
 }
 

@@ -111,6 +111,23 @@ func TestLivingReplicaIsWaitedFor(t *testing.T) {
 	}
 }
 
+// TestOrphansAreFound kills a registry in mid-call, and nobody asks for the call again.
+func TestOrphansAreFound(t *testing.T) {
+	w := newWorld(t)
+	dead := w.asleep(config())
+	dead.notes()
+	w.bridge.set(func() { w.bridge.call = hang(nil) })
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := dead.begin(ctx, dead.request("notes__read", "k"))
+	w.eventually("a registry that starts marks it", func() bool {
+		next := w.start(config())
+		defer next.stop()
+		return next.row("k").GetState() == "unresolved"
+	})
+	cancel()
+	<-gone
+}
+
 // TestStopInMidCall stops a registry for good while calls are out that do not end in time.
 func TestStopInMidCall(t *testing.T) {
 	w := newWorld(t)

@@ -42,7 +42,7 @@ func notRun(tool string, why *fault.Error) *fault.Error {
 	case faultv1.Reason_REASON_EGRESS_DENIED:
 		return fault.New(codes.FailedPrecondition, why.Reason, "the tool %q was not called: %s", tool, why.Message).Hint("%s", why.Todo).Cause(why)
 	default:
-		return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the tool %q cannot be reached, it was not called: %s", tool, why.Message).
+		return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the tool %q was not called: %s", tool, why.Message).
 			Hint("Try again later, or go on without it.").Cause(why)
 	}
 }

@@ -5,12 +5,17 @@ import (
 	"time"
 )
 
+// sweepEvery is how often orphaned executions are looked for.
+const sweepEvery = time.Minute
+
 // Keep tells other replicas once in a while that the open executions of this one live. When ctx ends it refuses new calls,
 // waits for the running ones as configured, gives up the rest and returns nil.
 func (x *Executor) Keep(ctx context.Context) error {
 	beat := context.WithoutCancel(ctx)
-	tick := time.NewTicker(x.cfg.LeaseTTL / 5)
+	tick, sweep := time.NewTicker(x.cfg.LeaseTTL/5), time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	defer sweep.Stop()
+	x.sweep(ctx)
 	drained := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		x.flights.close(x.cfg.DrainTimeout)
@@ -23,7 +28,22 @@ func (x *Executor) Keep(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			x.heartbeat(beat)
+		case <-sweep.C:
+			x.sweep(ctx)
 		}
+	}
+}
+
+// sweep marks the calls that died with their replica and that nobody asks for again, so that the ledger does not say for
+// ever that they run. Those that somebody asks for are found by him, sooner.
+func (x *Executor) sweep(ctx context.Context) {
+	at := now()
+	n, err := x.deps.Store.GiveUpOrphans(ctx, at.Add(-x.cfg.LeaseTTL), at)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		x.deps.Log.WarnContext(ctx, "orphaned executions were not looked for", "error", err)
+	case n > 0:
+		x.deps.Log.WarnContext(ctx, "executions were orphaned", "executions", n)
 	}
 }
 

@@ -36,19 +36,21 @@ func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool
 	callCtx, cancel := context.WithTimeout(ctx, limit+grace)
 	defer cancel()
 	begin := time.Now()
-	result, failure, err := x.exchange(callCtx, f, r, t, &row)
+	result, failure, err := x.exchange(callCtx, f, r, t, &row, begin.Add(limit))
 	row.Latency = time.Since(begin)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if failure != nil && ctx.Err() == nil && (callCtx.Err() != nil || failure.Fault.Code == codes.DeadlineExceeded) {
+	late := row.Latency >= limit || callCtx.Err() != nil
+	if failure != nil && failure.Kind == upstream.InDoubt && ctx.Err() == nil && (late || failure.Fault.Code == codes.DeadlineExceeded) {
 		failure = &upstream.Error{Kind: failure.Kind, Fault: timedOut(r.Tool, limit)}
 	}
 	return x.finish(ctx, r, t, row, result, failure)
 }
 
-// exchange sends the call until there is an answer or no sense in trying on. The error is that of the ledger.
-func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, row *store.Execution) (*turnv1.ToolResult, *upstream.Error, error) {
+// exchange sends the call until there is an answer or no sense in trying on, at the latest until its time is up. The error
+// is that of the ledger.
+func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, row *store.Execution, until time.Time) (*turnv1.ToolResult, *upstream.Error, error) {
 	req := upstream.Request{Source: t.Source, Tool: t.OriginalName, Arguments: r.args, Meta: map[string]string{
 		"windlass/idempotency_key": r.Key, "windlass/turn_id": r.TurnID, "windlass/session_id": r.SessionID, "windlass/call_id": r.CallID,
 	}}
@@ -66,7 +68,7 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 		}
 		failure := asFailure(err)
 		switch {
-		case ctx.Err() != nil || failure.Fault.Code == codes.DeadlineExceeded:
+		case ctx.Err() != nil || failure.Fault.Code == codes.DeadlineExceeded || !time.Now().Before(until):
 			return nil, failure, nil
 		case failure.Kind == upstream.Away && knocks < maxKnocks:
 			knocks++

@@ -74,6 +74,18 @@ func (q sqlStore) GiveUp(ctx context.Context, e Execution, at time.Time) error {
 	return nil
 }
 
+func (q sqlStore) GiveUpOrphans(ctx context.Context, before, at time.Time) (n int64, err error) {
+	err = q.db.Write(ctx, func(tx sqldb.Tx) (err error) {
+		n, err = sqldb.Exec(ctx, tx, `UPDATE executions SET state = $1, ended_us = $2, is_error = $3, code = 'outcome_unknown'
+			WHERE state = 'open' AND lease_us < $4`, Unresolved, sqldb.Micros(at), true, sqldb.Micros(before))
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("give up orphans: %w", err)
+	}
+	return n, nil
+}
+
 func (q sqlStore) Extend(ctx context.Context, owner string, ids []string, lease time.Time) error {
 	return q.db.Write(ctx, func(tx sqldb.Tx) error {
 		for part := range slices.Chunk(ids, chunk) {

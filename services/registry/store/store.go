@@ -72,6 +72,8 @@ type Ledger interface {
 	Close(ctx context.Context, e Execution) error
 	// GiveUp marks an open row unresolved if its owner and attempts are still those of e; else ErrChanged.
 	GiveUp(ctx context.Context, e Execution, at time.Time) error
+	// GiveUpOrphans marks the open rows unresolved whose lease ended before the given time, and tells how many.
+	GiveUpOrphans(ctx context.Context, before, at time.Time) (int64, error)
 	// Extend prolongs the leases of those of the rows that are open and the owner's.
 	Extend(ctx context.Context, owner string, ids []string, lease time.Time) error
 	// Executions gives at most limit rows after the cursor, newest first, without results.

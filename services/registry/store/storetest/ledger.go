@@ -187,3 +187,28 @@ func (s suite) executions(t *testing.T) {
 		}
 	}
 }
+
+func (s suite) orphans(t *testing.T) {
+	for key, lease := range map[string]time.Duration{"dead": -time.Minute, "alive": time.Minute} {
+		e := execution("orphan", key)
+		e.Lease = begin.Add(24*time.Hour + lease)
+		s.open(t, e)
+	}
+	done := execution("orphan", "done")
+	s.open(t, done)
+	done.State = store.Done
+	if err := s.Close(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.GiveUpOrphans(t.Context(), begin.Add(24*time.Hour), begin); err != nil || n < 1 {
+		t.Errorf("given up: %d, %v", n, err)
+	}
+	for key, want := range map[string]string{"dead": store.Unresolved, "alive": store.Open, "done": store.Done} {
+		if got := s.row(t, execution("orphan", key)); got.State != want {
+			t.Errorf("%s is %s", key, got.State)
+		}
+	}
+	if n, err := s.GiveUpOrphans(t.Context(), begin.Add(24*time.Hour), begin); err != nil || n != 0 {
+		t.Errorf("given up again: %d, %v", n, err)
+	}
+}
