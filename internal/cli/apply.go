@@ -50,8 +50,11 @@ func apply(c *call) error {
 	dry := flag(c.cmd, "dry-run") == "true"
 	if dry || len(bundles) > 1 {
 		done, err := applyAll(c, bundles, true)
-		if err != nil || dry {
-			return printApplied(c, done, err, " (dry run)")
+		if err != nil {
+			return err
+		}
+		if dry {
+			return printApplied(c, done, nil, " (dry run)")
 		}
 	}
 	done, err := applyAll(c, bundles, false)

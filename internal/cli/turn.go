@@ -131,7 +131,10 @@ func watchTurn(c *call, turn, after string) error {
 func follow(c *call, turn, after string, handle func(client.Event) error) error {
 	return c.client.Watch(c.ctx, client.Watch{
 		Path: "/v1/turns" + client.Path(turn, "events"), After: after,
-		Notice: func(err error) { c.note("the stream broke (%s), connecting again…", app.Explain(err)) },
+		Notice: func(err error) {
+			why, _, _ := strings.Cut(app.Explain(err), "\n")
+			c.note("the stream broke (%s), connecting again…", why)
+		},
 	}, handle)
 }
 

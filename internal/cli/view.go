@@ -18,9 +18,11 @@ type view struct {
 	// text is what was shown of the open message; line says that the cursor stands behind text.
 	text string
 	line bool
-	// calls are the open tool calls by id: name and arguments.
+	// calls are the open tool calls by id.
 	calls map[string]*turnv1.ToolCallStarted
-	err   error
+	// head is the call whose card's head was written last, with nothing below it.
+	head string
+	err  error
 }
 
 func newView(a *app.App) *view {
@@ -51,6 +53,7 @@ func (v *view) event(ev *turnv1.Event) error {
 		v.calls[d.ToolCallStarted.GetCallId()] = d.ToolCallStarted
 		if v.live {
 			v.print(v.dim("┌ ") + v.bold(output.Line(d.ToolCallStarted.GetTool())) + " " + output.Short(arguments(d.ToolCallStarted), eventWidth))
+			v.head = d.ToolCallStarted.GetCallId()
 		}
 	case *turnv1.Event_ToolCallCompleted:
 		v.outcome(d.ToolCallCompleted.GetResult().GetCallId(), d.ToolCallCompleted.GetResult().GetTool(), resultText(d.ToolCallCompleted))
@@ -86,17 +89,17 @@ func (v *view) message(m *turnv1.Message) {
 // outcome shows how a tool call ended: the foot of its card, or all of it on one line.
 func (v *view) outcome(id, tool, text string) {
 	started := v.calls[id]
-	open := len(v.calls)
+	below := v.head == id
 	delete(v.calls, id)
 	switch {
 	case !v.live && started != nil:
 		v.print("[tool] " + output.Line(tool) + " " + output.Short(arguments(started), eventWidth) + " " + text)
 	case !v.live:
 		v.print("[tool] " + output.Line(tool) + " " + text)
-	case open > 1 || started == nil:
-		v.print(v.dim("└ ") + output.Line(tool) + " " + text)
-	default:
+	case below:
 		v.print(v.dim("└ ") + text)
+	default:
+		v.print(v.dim("└ ") + output.Line(tool) + " " + text)
 	}
 }
 
@@ -119,6 +122,7 @@ func (v *view) write(s string) {
 	if s == "" || v.err != nil {
 		return
 	}
+	v.head = ""
 	_, v.err = fmt.Fprint(v.out, s)
 	v.line = !strings.HasSuffix(s, "\n")
 }

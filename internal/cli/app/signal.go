@@ -6,13 +6,19 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // signals turns the process's signals into the end of a context.
 type signals struct {
 	mu      sync.Mutex
 	handler func() bool
+	// first is when the signal came that ended the context.
+	first time.Time
 }
+
+// echo is how long signals after the first count as the same one: terminals and supervisors often tell both a process and its group.
+const echo = 500 * time.Millisecond
 
 // watch begins to listen. The returned function ends it.
 func (s *signals) watch(ctx context.Context) (context.Context, func()) {
@@ -34,15 +40,21 @@ func (s *signals) watch(ctx context.Context) (context.Context, func()) {
 }
 
 func (s *signals) deliver(ctx context.Context, sig os.Signal, cancel func()) {
-	if ctx.Err() != nil {
-		os.Exit(ExitError) // the second one: whoever sends it does not want to wait
-	}
 	s.mu.Lock()
-	handler := s.handler
+	handler, first := s.handler, s.first
 	s.mu.Unlock()
+	if ctx.Err() != nil {
+		if !first.IsZero() && time.Since(first) < echo {
+			return
+		}
+		os.Exit(ExitError) // a second one: whoever sends it does not want to wait
+	}
 	if sig == os.Interrupt && handler != nil && handler() {
 		return
 	}
+	s.mu.Lock()
+	s.first = time.Now()
+	s.mu.Unlock()
 	cancel()
 }
 

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"time"
 )
 
 // maxFrame bounds one frame of an event stream, bytes.
@@ -23,12 +21,10 @@ type frame struct {
 	data []byte
 }
 
-// frames reads a Server-Sent Events stream as the WHATWG specification says: comments and unknown fields are skipped, data lines
+// frames reads a Server-Sent Events stream as the WHATWG specification says: comments and fields of no interest (the pauses are ours) are skipped, data lines
 // joined, and a frame that the stream's end cut off is dropped.
 type frames struct {
-	r *bufio.Reader
-	// retry is what the server asked for, 0 when it did not.
-	retry time.Duration
+	r     *bufio.Reader
 	first bool
 }
 
@@ -65,10 +61,6 @@ func (f *frames) next() (frame, error) {
 		case "id":
 			if bytes.IndexByte(value, 0) < 0 {
 				out.id, out.hasID = string(value), true
-			}
-		case "retry":
-			if ms, err := strconv.Atoi(string(value)); err == nil && ms >= 0 {
-				f.retry = time.Duration(ms) * time.Millisecond
 			}
 		}
 	}

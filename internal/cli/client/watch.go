@@ -51,7 +51,7 @@ type Watch struct {
 	Backoff time.Duration
 	// Known says that the server answered a moment ago: then the first connection is tried again too.
 	Known bool
-	// Notice is told when the stream broke and is tried again. Nil means nobody.
+	// Notice is told once when the stream broke and is tried again. Nil means nobody.
 	Notice func(error)
 }
 
@@ -82,7 +82,6 @@ type watch struct {
 	closed uint32
 	// connected: a stream was open once; progress: this connection brought something.
 	connected, progress bool
-	retry               time.Duration
 	over                bool
 }
 
@@ -93,7 +92,7 @@ func (e *stopError) Error() string { return e.err.Error() }
 func (e *stopError) Unwrap() error { return e.err }
 
 func (w *watch) run(ctx context.Context) error {
-	pause, since := w.Backoff, time.Now()
+	pause, since, told := w.Backoff, time.Now(), false
 	for {
 		w.progress = false
 		err := w.connect(ctx)
@@ -109,12 +108,13 @@ func (w *watch) run(ctx context.Context) error {
 			return err
 		}
 		if w.progress {
-			pause, since = max(w.Backoff, w.retry), time.Now()
+			pause, since, told = w.Backoff, time.Now(), false
 		}
 		if time.Since(since) > w.Patience {
 			return fmt.Errorf("the event stream broke and does not come back: %w", err)
 		}
-		if w.Notice != nil {
+		if w.Notice != nil && !told {
+			told = true
 			w.Notice(err)
 		}
 		select {
@@ -164,7 +164,6 @@ func (w *watch) read(body io.Reader) error {
 	in := newFrames(body)
 	for {
 		f, err := in.next()
-		w.retry = in.retry
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF // the end is told by a frame
 		}

@@ -202,7 +202,7 @@ func modelText(model string) string {
 func curls(url string) string {
 	const lines = `  S=$(curl -s -H 'Content-Type: application/json' -d '{}' URL/v1/sessions | grep -o 'ses_[0-9a-zA-Z]*' | head -n 1)
   T=$(curl -s -H 'Content-Type: application/json' -d '{"input":"What is 17 * 23?"}' URL/v1/sessions/$S/turns | grep -o 'trn_[0-9a-zA-Z]*' | head -n 1)
-  curl -N URL/v1/turns/$T/events
+  curl -sN URL/v1/turns/$T/events
 `
 	return strings.ReplaceAll(lines, "URL", url)
 }
