@@ -133,10 +133,10 @@ func TestScriptedFollowsDirectives(t *testing.T) {
 			steps: [][]string{{"notes__list {}"}, {`notes__read {"id":"n1"}`}}, text: "both done",
 		},
 		{
-			name: "a loop that counts", message: `loop:3 call:evaluate {"expression":"$n*2"} say:x`,
+			name: "a loop that counts", message: `loop:3 call:evaluate {"expression":"$n*2","x":"$name"} say:x`,
 			steps: [][]string{
-				{`calculator__evaluate {"expression":"1*2"}`}, {`calculator__evaluate {"expression":"2*2"}`},
-				{`calculator__evaluate {"expression":"3*2"}`},
+				{`calculator__evaluate {"expression":"1*2","x":"$name"}`}, {`calculator__evaluate {"expression":"2*2","x":"$name"}`},
+				{`calculator__evaluate {"expression":"3*2","x":"$name"}`},
 			}, text: "x",
 		},
 		{

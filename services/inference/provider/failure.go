@@ -81,11 +81,11 @@ func (id Identity) Transport(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	var denied *egress.DeniedError
-	switch {
-	case errors.As(err, &denied):
+	if denied, ok := errors.AsType[*egress.DeniedError](err); ok {
 		return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_EGRESS_DENIED, "%s may not be reached: %s", id.Name, denied.Error()).
 			Hint("Allow its address in the egress configuration.")
+	}
+	switch {
 	case errors.Is(err, egress.ErrRedirect):
 		return rejected("%s answered with a redirect", id.Name).Hint("Write the final address in base_url.").Cause(err)
 	case errors.Is(err, egress.ErrTooLarge):

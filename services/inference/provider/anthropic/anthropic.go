@@ -116,8 +116,8 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 
 // failed maps what the SDK gives back instead of a response.
 func (p *Provider) failed(ctx context.Context, model string, err error) error {
-	var api *sdk.Error
-	if !errors.As(err, &api) {
+	api, ok := errors.AsType[*sdk.Error](err)
+	if !ok {
 		return p.id.Transport(ctx, err)
 	}
 	f, _ := failureOf([]byte(api.RawJSON()))

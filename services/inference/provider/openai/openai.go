@@ -141,8 +141,8 @@ func chats(name string) bool {
 
 // failed maps what the SDK gives back instead of a response.
 func (p *Provider) failed(ctx context.Context, model string, err error) error {
-	var api *sdk.Error
-	if !errors.As(err, &api) {
+	api, ok := errors.AsType[*sdk.Error](err)
+	if !ok {
 		return p.id.Transport(ctx, err)
 	}
 	f := provider.Failure{
@@ -154,6 +154,9 @@ func (p *Provider) failed(ctx context.Context, model string, err error) error {
 
 // failureOf reads the failure in a body: {"error": {…}}, {"error": "text"}, or vLLM's {"object": "error", …}.
 func failureOf(body []byte) (provider.Failure, bool) {
+	if !bytes.Contains(body, []byte(`"error"`)) { // nearly always
+		return provider.Failure{}, false
+	}
 	var outer struct {
 		Error  json.RawMessage `json:"error"`
 		Object string          `json:"object"`

@@ -260,6 +260,9 @@ func (s script) reply(here place, tools []*inferencev1.ToolDefinition) reply {
 	return r
 }
 
+// counter stands for the loop's count in arguments.
+var counter = regexp.MustCompile(`\$n\b`)
+
 // reply makes the calls of a stage; n counts its model steps from 0.
 func (st stage) reply(step, n int, tools []*inferencev1.ToolDefinition) reply {
 	r := reply{step: step, finish: provider.ToolCalls}
@@ -268,7 +271,7 @@ func (st stage) reply(step, n int, tools []*inferencev1.ToolDefinition) reply {
 	}
 	for _, c := range st.calls {
 		r.calls = append(r.calls, call{
-			tool: fullName(c.tool, tools), arguments: strings.ReplaceAll(c.arguments, "$n", strconv.Itoa(n+1)),
+			tool: fullName(c.tool, tools), arguments: counter.ReplaceAllLiteralString(c.arguments, strconv.Itoa(n+1)),
 		})
 	}
 	return r

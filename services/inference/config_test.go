@@ -1,0 +1,39 @@
+package inference_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/services/inference"
+)
+
+func TestConfigLoads(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "w.yaml")
+	err := os.WriteFile(file, []byte(`
+default_model: router/some/model
+first_token_timeout: 10s
+max_response: 1MiB
+providers:
+- {name: router, kind: openai, base_url: "https://router.example/v1", api_key: "${env:ROUTER_KEY}", models: [some/model], headers: {X-Title: Windlass}}
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got inference.Config
+	err = config.Load(config.Options{Defaults: inference.DefaultConfig(), File: file, Environ: []string{"ROUTER_KEY=" + testKey}, Into: &got})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := got.Providers[0]
+	if got.FirstTokenTimeout != 10*time.Second || got.IdleTimeout != 30*time.Second || !got.Detect || got.MaxResponse != 1<<20 ||
+		p.APIKey.Reveal() != testKey || p.Headers["X-Title"].Reveal() != "Windlass" || p.Models[0] != "some/model" {
+		t.Errorf("%+v", got)
+	}
+	client := serve(t, got, map[string]string{"OLLAMA_HOST": "127.0.0.1:9"})
+	if client == nil {
+		t.Error("no client")
+	}
+}
