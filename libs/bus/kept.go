@@ -76,13 +76,23 @@ func dedup(maxAge time.Duration) time.Duration {
 // Kept returns all messages kept for one subject (no wildcards), oldest first; none is no error. Messages published a moment ago may not be
 // among them yet: the server keeps them a little later than it hands them to subscribers. It costs the server no state. Errors: ErrNotKept, ErrUnavailable.
 func (b *Bus) Kept(ctx context.Context, subject string) ([]Msg, error) {
+	return b.KeptSince(ctx, subject, time.Time{})
+}
+
+// KeptSince is Kept for the messages that the bus got at the given time or later, by the bus's clock.
+func (b *Bus) KeptSince(ctx context.Context, subject string, since time.Time) ([]Msg, error) {
 	stream, err := b.streamOf(ctx, subject)
 	if err != nil {
 		return nil, fmt.Errorf("kept %s: %w", subject, err)
 	}
+	request := map[string]any{"seq": 1, "next_by_subj": subject, "batch": keptBatch, "max_bytes": keptBytes}
+	if !since.IsZero() {
+		delete(request, "seq") // the server takes one of the two
+		request["start_time"] = since.UTC()
+	}
 	var out []Msg
-	for next := uint64(1); ; {
-		batch, more, err := b.keptBatch(ctx, stream, subject, next)
+	for {
+		batch, more, err := b.keptBatch(ctx, stream, request)
 		if err != nil {
 			return nil, fmt.Errorf("kept %s: %w", subject, classify(err))
 		}
@@ -90,7 +100,8 @@ func (b *Bus) Kept(ctx context.Context, subject string) ([]Msg, error) {
 		if !more || len(batch) == 0 {
 			return out, nil
 		}
-		next = batch[len(batch)-1].Seq + 1
+		delete(request, "start_time")
+		request["seq"] = batch[len(batch)-1].Seq + 1
 	}
 }
 
@@ -143,10 +154,10 @@ func matches(pattern, subject string) bool {
 	return len(p) == len(s)
 }
 
-// keptBatch asks for the messages from sequence next on, and tells whether there are more. Servers before 2.11 answer with a
+// keptBatch asks for the messages from a sequence or time on, and tells whether there are more. Servers before 2.11 answer with a
 // single message and no end mark; the loop in Kept then walks one by one.
-func (b *Bus) keptBatch(ctx context.Context, stream, subject string, next uint64) ([]Msg, bool, error) {
-	request, err := json.Marshal(map[string]any{"seq": next, "next_by_subj": subject, "batch": keptBatch, "max_bytes": keptBytes})
+func (b *Bus) keptBatch(ctx context.Context, stream string, fields map[string]any) ([]Msg, bool, error) {
+	request, err := json.Marshal(fields)
 	if err != nil {
 		return nil, false, err
 	}

@@ -171,3 +171,22 @@ func BenchmarkKept(b *testing.B) {
 		_ = kept(b, conn, "delta.50")
 	}
 }
+
+func TestKeptSince(t *testing.T) {
+	b := embedded(t)
+	keep(t, b)
+	fill(t, b, 1000)
+	all := kept(t, b, "delta.a")
+	since := all[400].Time
+	want := all[slices.IndexFunc(all, func(m bus.Msg) bool { return !m.Time.Before(since) }):]
+	got, err := b.KeptSince(t.Context(), "delta.a", since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(want) || string(got[0].Data) != string(want[0].Data) || string(got[len(got)-1].Data) != "a999" {
+		t.Errorf("%d messages since %s, want %d", len(got), since, len(want))
+	}
+	if got, err := b.KeptSince(t.Context(), "delta.a", time.Now().Add(time.Hour)); err != nil || len(got) != 0 {
+		t.Errorf("%d messages since a time to come, %v", len(got), err)
+	}
+}

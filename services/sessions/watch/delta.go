@@ -71,7 +71,7 @@ func (f *feed) fill(ctx context.Context) {
 	}
 	f.filled = time.Now()
 	f.fills++
-	kept, err := f.hub.bus.Kept(ctx, contract.DeltaSubject(f.key.tenant, f.key.session))
+	kept, err := f.hub.bus.KeptSince(ctx, contract.DeltaSubject(f.key.tenant, f.key.session), f.opened.Add(-clockSkew))
 	if err != nil {
 		f.hub.log.DebugContext(ctx, "kept deltas not to be had", "session_id", f.key.session, "error", err)
 		return

@@ -24,6 +24,8 @@ const (
 	// fillPause is the time between the first two looks for missing deltas; it doubles up to fillPauseMax.
 	fillPause    = 100 * time.Millisecond
 	fillPauseMax = 5 * time.Second
+	// clockSkew is how much the clocks of database and bus may differ.
+	clockSkew = 30 * time.Second
 	// maxPending bounds the deltas that wait for missing ones before them.
 	maxPending = 4096
 )
@@ -45,6 +47,7 @@ type feed struct {
 	// Only the feed's goroutine uses these.
 	active  bool
 	pending map[uint32]*turnv1.Event // deltas ahead of a gap
+	opened  time.Time                // when the open message, or its newest attempt, began
 	filled  time.Time                // when missing deltas were last looked for
 	fills   int                      // how often, for the open message and without success
 }
@@ -170,6 +173,13 @@ func (f *feed) load(ctx context.Context) error {
 			return errFeedOver
 		}
 		return fmt.Errorf("watch session %s: %w", f.key.session, err)
+	}
+	if ses.OpenSeq != 0 {
+		e, err := f.hub.store.Event(ctx, f.key.tenant, f.key.session, ses.OpenSeq)
+		if err != nil {
+			return fmt.Errorf("watch session %s: %w", f.key.session, err)
+		}
+		f.opened = time.UnixMicro(e.TimeUs)
 	}
 	f.mu.Lock()
 	f.snap = Snapshot{Last: ses.LastSeq, Open: ses.OpenSeq}
@@ -309,6 +319,7 @@ func (f *feed) durable(ctx context.Context, e *turnv1.Event) {
 	f.snap.Last = e.GetSeq()
 	if open := journal.Open(f.snap.Open, e); open != f.snap.Open {
 		f.snap.Open, f.snap.Deltas, f.pending, f.filled, f.fills = open, nil, nil, time.Time{}, 0
+		f.opened = e.GetTime().AsTime()
 	}
 	f.tell(e)
 }

@@ -18,6 +18,8 @@ import (
 type reader interface {
 	// Session reads one; store.ErrNotFound when there is none.
 	Session(ctx context.Context, tenant, id string) (store.Session, error)
+	// Event reads one event; store.ErrNotFound when there is none.
+	Event(ctx context.Context, tenant, session string, seq uint32) (store.Event, error)
 	// Events reads the journal in order after a seq.
 	Events(ctx context.Context, tenant, session string, after uint32, limit int) ([]store.Event, error)
 }
@@ -26,7 +28,7 @@ type reader interface {
 type messages interface {
 	Subscribe(subject string, buf int) (*bus.Subscription, error)
 	Flush(ctx context.Context) error
-	Kept(ctx context.Context, subject string) ([]bus.Msg, error)
+	KeptSince(ctx context.Context, subject string, since time.Time) ([]bus.Msg, error)
 	Connected() bool
 }
 
