@@ -50,7 +50,7 @@ type deployment struct {
 	// turns is how many were made in all when peak was taken.
 	turns        int
 	rows         []row
-	timeline     []moment
+	timelines    map[string][]moment // by model
 	historyBytes int64
 	historyLen   int64
 }
@@ -76,7 +76,7 @@ func (b *bench) deployment(ctx context.Context, name string) (_ *deployment, err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.stop()) }()
-	d := &deployment{name: name, database: "SQLite", startup: time.Since(begin)}
+	d := &deployment{name: name, database: "SQLite", startup: time.Since(begin), timelines: map[string][]moment{}}
 	if b.options.postgres != "" {
 		d.database = "PostgreSQL"
 	}
@@ -171,7 +171,7 @@ func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row
 	if _, err := loop(ctx, p.concurrency, 2*p.concurrency, f.turn); err != nil { // opens the connections
 		return row{}, fmt.Errorf("floor: %w", err)
 	}
-	c := &client{mesh: m, agent: p.model, timeline: p.concurrency == 1 && p.model == instant}
+	c := &client{mesh: m, agent: p.model, timeline: p.concurrency == 1}
 	r := row{model: p.model, concurrency: p.concurrency, turns: p.turns, floors: p.floors, used: usages{}}
 	blocks := 1
 	if p.concurrency == 1 {
@@ -192,7 +192,7 @@ func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row
 		}
 	}
 	if c.timeline {
-		d.timeline = middle(r.mesh.samples)
+		d.timelines[p.model] = middle(r.mesh.samples)
 	}
 	return r, nil
 }

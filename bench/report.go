@@ -39,9 +39,13 @@ func (d *deployment) sections(timeline bool) []section {
 			"Memory", "MiB resident, each process counted whole.", d.memory(),
 		},
 	}
-	if timeline {
+	for _, model := range []string{instant, paced} {
+		if !timeline {
+			break
+		}
 		out = append(out, section{
-			"Timeline", "When the events of a turn were written, p50, one at a time, model time zero; milliseconds from sending the request.", d.timelineTable(),
+			"Timeline, model time " + modelTitle(model), "When the events of a turn were written, p50, one at a time; milliseconds from sending the request.",
+			timelineTable(d.timelines[model]),
 		})
 	}
 	return out
@@ -121,10 +125,10 @@ func (d *deployment) memory() *table {
 	return t
 }
 
-func (d *deployment) timelineTable() *table {
+func timelineTable(events []moment) *table {
 	t := &table{head: []string{"event", "at", "after the one before"}}
 	var last time.Duration
-	for _, m := range d.timeline {
+	for _, m := range events {
 		t.add(m.name, millis(m.at), millis(m.at-last))
 		last = m.at
 	}

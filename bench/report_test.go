@@ -20,7 +20,7 @@ func found(first, total time.Duration, rss int64) *report {
 		options: options{tokens: 20, args: []string{"-quick"}}, date: time.Unix(0, 0),
 		deployments: []*deployment{{
 			name: embeddedMesh, database: "SQLite", rows: rows, turns: 3, historyBytes: 3500, historyLen: 25,
-			idle: usages{}, peak: usages{groupWindlass: {rss: rss}}, timeline: []moment{{name: "turn.queued", at: time.Millisecond}},
+			idle: usages{}, peak: usages{groupWindlass: {rss: rss}}, timelines: map[string][]moment{instant: {{name: "turn.queued", at: time.Millisecond}}},
 		}},
 	}
 }
