@@ -181,14 +181,10 @@ func (c *connection) describe(err error) string { return c.spec.redact(plain(err
 
 // unavailable says that a request surely was not carried out.
 func unavailable(sp *spec, err error) *fault.Error {
-	text := plain(err)
-	e, isSend := errors.AsType[*sendError](err)
-	if errors.Is(err, context.DeadlineExceeded) && !(isSend && e.text != "") {
-		text = "it did not answer in time"
-	}
+	text := strings.ReplaceAll(plain(err), context.DeadlineExceeded.Error(), "it did not answer in time")
 	f := fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "tool server %q cannot be reached: %s", sp.name, sp.redact(text)).
 		Hint("See that the server runs and that its entry is right; the call was not carried out and may be repeated.")
-	if isSend && e.retryAfter > 0 {
+	if e, ok := errors.AsType[*sendError](err); ok && e.retryAfter > 0 {
 		f = f.RetryAfter(e.retryAfter)
 	}
 	return f

@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
@@ -40,6 +41,7 @@ type bridge struct {
 func newBridge(t testing.TB, change ...func(*mcpbridge.Config)) *bridge {
 	t.Helper()
 	cfg := mcpbridge.DefaultConfig()
+	cfg.DiscoverTimeout = 5 * time.Second // a busy machine takes its time to start a process
 	cfg.ReconnectMin, cfg.ReconnectMax = cfg.ReconnectMin/50, cfg.ReconnectMax/100
 	for _, f := range change {
 		f(&cfg)

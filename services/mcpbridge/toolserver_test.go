@@ -160,7 +160,7 @@ func serveStdio(mode string) {
 	case "dying":
 		fmt.Fprintln(os.Stderr, "cannot read "+os.Getenv("SECRET")+" settings")
 		os.Exit(4)
-	case "legacy": // one that ignores what it does not know
+	case "legacy": // one that does not know the new era
 		r, w := io.Pipe()
 		go func() {
 			lines := bufio.NewReader(os.Stdin)
@@ -172,6 +172,11 @@ func serveStdio(mode string) {
 				}
 				if !strings.Contains(line, "server/discover") {
 					fmt.Fprint(w, line)
+					continue
+				}
+				var req struct{ ID json.RawMessage }
+				if err := json.Unmarshal([]byte(line), &req); err == nil {
+					fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`+"\n", req.ID)
 				}
 			}
 		}()
