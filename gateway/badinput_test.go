@@ -26,7 +26,7 @@ func TestBadInputIsExplained(t *testing.T) {
 		{name: "unknown field", method: "POST", path: "/v1/sessions/s/turns", body: `{"inptu":"hi"}`, status: 400, code: "unknown_field", field: "inptu"},
 		{name: "unknown field inside", method: "POST", path: "/v1/agents", body: `{"id":"a","limits":{"max":3}}`, status: 400, code: "unknown_field", field: "limits.max"},
 		{name: "unknown field in a list", method: "POST", path: "/v1/sessions/s/turns", body: `{"content":[{"text":"a"},{"txt":"b"}]}`, status: 400, code: "unknown_field", field: "content[1].txt"},
-		{name: "unknown field of a patch", method: "PATCH", path: "/v1/agents/a", body: `{"modle":"x"}`, status: 400, code: "unknown_field", field: "modle"},
+		{name: "unknown field of a patch", method: "PATCH", path: "/v1/agents/a", body: `{"modell":"x"}`, status: 400, code: "unknown_field", field: "modell"},
 		{name: "missing brace", method: "POST", path: "/v1/agents", body: "{\"id\":\"a\",\n \"model\":}", status: 400, code: "malformed_body", detail: "line 2, column 10"},
 		{name: "cut off", method: "POST", path: "/v1/agents", body: `{"id":"a"`, status: 400, code: "malformed_body", detail: "line 1"},
 		{name: "two values", method: "POST", path: "/v1/agents", body: `{"id":"a"}{}`, status: 400, code: "malformed_body"},

@@ -41,7 +41,7 @@ func TestIdleStreamsAreCheap(t *testing.T) {
 	pid, addr := startChild(t)
 	before := resident(t, pid)
 	for range n {
-		conn, err := net.Dial("tcp", addr) //nolint:noctx // loopback
+		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Fatal(err)
 		}

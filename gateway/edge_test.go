@@ -59,7 +59,7 @@ func TestWhoMayCall(t *testing.T) {
 
 func TestCallerCannotNameAPrincipal(t *testing.T) {
 	s := serve(t, nil)
-	for _, name := range []string{"Windlass-Principal", "Grpc-Metadata-Windlass-Principal", "X-Windlass-Principal"} {
+	for _, name := range []string{"Authorization", "Windlass-Principal", "Grpc-Metadata-Windlass-Principal", "X-Windlass-Principal"} {
 		if a := s.do("GET", "/v1/agents", "", name, "forged"); a.status != 200 {
 			t.Errorf("%s: status %d: %s", name, a.status, a.body)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -61,9 +62,7 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 
 func (g *Gateway) checks() map[string]func(context.Context) error {
 	all := map[string]func(context.Context) error{}
-	for name, check := range g.deps.Ready {
-		all[name] = check
-	}
+	maps.Copy(all, g.deps.Ready)
 	for name, conn := range map[string]Conn{
 		"sessions": g.deps.Sessions, "registry": g.deps.Registry, "policy": g.deps.Policy, "inference": g.deps.Inference,
 	} {

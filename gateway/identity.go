@@ -21,6 +21,7 @@ func (g *Gateway) identify(w http.ResponseWriter, r *http.Request) {
 			Hint("Call from the machine that Windlass runs on, by the name localhost, where identity.loopback allows it."))
 		return
 	}
+	r.Header.Del("Authorization") // ends here: the mesh carries who calls, not his credentials
 	g.api.ServeHTTP(w, r.WithContext(authn.With(r.Context(), authn.Local())))
 }
 

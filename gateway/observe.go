@@ -97,6 +97,7 @@ func (o *observer) middleware(next http.Handler) http.Handler {
 		ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		ctx, span := o.tracer.Start(context.WithValue(ctx, exchangeKey{}, x), r.Method, trace.WithSpanKind(trace.SpanKindServer),
 			trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.URLPath(r.URL.Path)))
+		defer span.End()
 		r = r.WithContext(ctx)
 		defer func() {
 			o.recovered(x, r, recover())
@@ -134,7 +135,6 @@ func (o *observer) finish(r *http.Request, x *exchange, span trace.Span, took ti
 			span.SetStatus(otelcodes.Error, http.StatusText(x.status))
 		}
 	}
-	span.End()
 	if !x.stream {
 		o.duration.Record(ctx, took.Seconds(), metric.WithAttributeSet(attribute.NewSet(
 			semconv.HTTPRequestMethodKey.String(method(r.Method)), semconv.HTTPRoute(x.pattern), semconv.HTTPResponseStatusCode(x.status))))

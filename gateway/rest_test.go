@@ -22,35 +22,63 @@ func TestRequestsReachTheirService(t *testing.T) {
 		status                   int
 		want                     proto.Message
 	}{
-		{name: "smallest agent", method: "POST", path: "/v1/agents", body: `{"id":"support"}`, status: 200,
-			want: &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "support"}}},
-		{name: "short enum", method: "POST", path: "/v1/agents", body: `{"id":"support","strategy":"react"}`, status: 200,
-			want: &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "support", Strategy: turnv1.Strategy_STRATEGY_REACT}}},
-		{name: "full enum", method: "POST", path: "/v1/agents", body: `{"id":"support","strategy":"STRATEGY_DIRECT"}`, status: 200,
-			want: &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "support", Strategy: turnv1.Strategy_STRATEGY_DIRECT}}},
-		{name: "enum in a map", method: "POST", path: "/v1/sources", body: `{"name":"fake","kind":"mcp","effects":{"a":"read","b":"once"}}`, status: 200,
+		{
+			name: "smallest agent", method: "POST", path: "/v1/agents", body: `{"id":"support"}`, status: 200,
+			want: &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "support"}},
+		},
+		{
+			name: "short enum", method: "POST", path: "/v1/agents", body: `{"id":"support","strategy":"react"}`, status: 200,
+			want: &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "support", Strategy: turnv1.Strategy_STRATEGY_REACT}},
+		},
+		{
+			name: "full enum", method: "POST", path: "/v1/agents", body: `{"id":"support","strategy":"STRATEGY_DIRECT"}`, status: 200,
+			want: &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "support", Strategy: turnv1.Strategy_STRATEGY_DIRECT}},
+		},
+		{
+			name: "enum in a map", method: "POST", path: "/v1/sources", body: `{"name":"fake","kind":"mcp","effects":{"a":"read","b":"once"}}`, status: 200,
 			want: &registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "fake", Kind: "mcp", Effects: map[string]turnv1.EffectClass{
-				"a": turnv1.EffectClass_EFFECT_CLASS_READ, "b": turnv1.EffectClass_EFFECT_CLASS_ONCE}}}},
-		{name: "patch changes what is present", method: "PATCH", path: "/v1/agents/support", body: `{"model":"a/b","limits":{"max_steps":3},"strategy":"direct"}`, status: 200,
+				"a": turnv1.EffectClass_EFFECT_CLASS_READ, "b": turnv1.EffectClass_EFFECT_CLASS_ONCE,
+			}}},
+		},
+		{
+			name: "patch changes what is present", method: "PATCH", path: "/v1/agents/support", body: `{"model":"a/b","limits":{"max_steps":3},"strategy":"direct"}`, status: 200,
 			want: &sessionsv1.UpdateAgentRequest{
 				Agent:      &sessionsv1.Agent{Id: "support", Model: "a/b", Limits: &sessionsv1.Limits{MaxSteps: 3}, Strategy: turnv1.Strategy_STRATEGY_DIRECT},
-				UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"limits.max_steps", "model", "strategy"}}}},
-		{name: "patch with a mask", method: "PATCH", path: "/v1/agents/support?update_mask=model,tools", body: `{"model":"a/b"}`, status: 200,
-			want: &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{Id: "support", Model: "a/b"},
-				UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"model", "tools"}}}},
-		{name: "turn with a key in the header", method: "POST", path: "/v1/sessions/ses_1/turns", body: `{"input":"hello"}`,
-			headers: []string{"Idempotency-Key", "k1"}, status: 202, want: &sessionsv1.CreateTurnRequest{SessionId: "ses_1", Input: "hello", IdempotencyKey: "k1"}},
-		{name: "the same key twice", method: "POST", path: "/v1/chat", body: `{"message":"hello","idempotency_key":"k1"}`,
-			headers: []string{"Idempotency-Key", "k1"}, status: 200, want: &sessionsv1.ChatRequest{Message: "hello", IdempotencyKey: "k1"}},
-		{name: "camelCase names", method: "POST", path: "/v1/chat", body: `{"message":"hello","idempotencyKey":"k1"}`, status: 200,
-			want: &sessionsv1.ChatRequest{Message: "hello", IdempotencyKey: "k1"}},
-		{name: "wait", method: "GET", path: "/v1/turns/trn_1?wait=30s", status: 200,
-			want: &sessionsv1.GetTurnRequest{TurnId: "trn_1", Wait: durationpb.New(30 * time.Second)}},
+				UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"limits.max_steps", "model", "strategy"}},
+			},
+		},
+		{
+			name: "patch with a mask", method: "PATCH", path: "/v1/agents/support?update_mask=model,tools", body: `{"model":"a/b"}`, status: 200,
+			want: &sessionsv1.UpdateAgentRequest{
+				Agent:      &sessionsv1.Agent{Id: "support", Model: "a/b"},
+				UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"model", "tools"}},
+			},
+		},
+		{
+			name: "turn with a key in the header", method: "POST", path: "/v1/sessions/ses_1/turns", body: `{"input":"hello"}`,
+			headers: []string{"Idempotency-Key", "k1"}, status: 202, want: &sessionsv1.CreateTurnRequest{SessionId: "ses_1", Input: "hello", IdempotencyKey: "k1"},
+		},
+		{
+			name: "the same key twice", method: "POST", path: "/v1/chat", body: `{"message":"hello","idempotency_key":"k1"}`,
+			headers: []string{"Idempotency-Key", "k1"}, status: 200, want: &sessionsv1.ChatRequest{Message: "hello", IdempotencyKey: "k1"},
+		},
+		{
+			name: "camelCase names", method: "POST", path: "/v1/chat", body: `{"message":"hello","idempotencyKey":"k1"}`, status: 200,
+			want: &sessionsv1.ChatRequest{Message: "hello", IdempotencyKey: "k1"},
+		},
+		{
+			name: "wait", method: "GET", path: "/v1/turns/trn_1?wait=30s", status: 200,
+			want: &sessionsv1.GetTurnRequest{TurnId: "trn_1", Wait: durationpb.New(30 * time.Second)},
+		},
 		{name: "verb without a body", method: "POST", path: "/v1/tools:refresh", status: 200, want: &registryv1.RefreshToolsRequest{}},
-		{name: "verb after a variable", method: "POST", path: "/v1/turns/trn_1:cancel", body: `{"reason":"enough"}`, status: 200,
-			want: &sessionsv1.CancelTurnRequest{TurnId: "trn_1", Reason: "enough"}},
-		{name: "tool call", method: "POST", path: "/v1/tools/fake__echo:invoke", body: `{"arguments":{}}`, headers: []string{"Content-Type", "application/json; charset=utf-8"}, status: 200,
-			want: &registryv1.InvokeToolRequest{Name: "fake__echo"}},
+		{
+			name: "verb after a variable", method: "POST", path: "/v1/turns/trn_1:cancel", body: `{"reason":"enough"}`, status: 200,
+			want: &sessionsv1.CancelTurnRequest{TurnId: "trn_1", Reason: "enough"},
+		},
+		{
+			name: "tool call", method: "POST", path: "/v1/tools/fake__echo:invoke", body: `{"arguments":{}}`, headers: []string{"Content-Type", "application/json; charset=utf-8"}, status: 200,
+			want: &registryv1.InvokeToolRequest{Name: "fake__echo"},
+		},
 		{name: "escaped name", method: "GET", path: "/v1/tools/a%20b", status: 200, want: &registryv1.GetToolRequest{Name: "a b"}},
 	}
 	for _, r := range rows {

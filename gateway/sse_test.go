@@ -144,7 +144,7 @@ func TestTurnStreamFromStartToEnd(t *testing.T) {
 	})
 	s.up.watch = sends(event(1, "turn.queued", "1", nil), delta(2, 1, "He"), delta(2, 2, "llo\n<b>"), progress, ended(4))
 	r := s.open("/v1/turns/trn_1/events")
-	if r.resp.StatusCode != 200 || r.resp.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" ||
+	if r.resp.StatusCode != http.StatusOK || r.resp.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" ||
 		r.resp.Header.Get("Cache-Control") != "no-cache, no-transform" || r.resp.Header.Get("X-Accel-Buffering") != "no" {
 		t.Fatalf("status %d, headers %v", r.resp.StatusCode, r.resp.Header)
 	}
@@ -152,8 +152,11 @@ func TestTurnStreamFromStartToEnd(t *testing.T) {
 		t.Errorf("first frame is %+v", f)
 	}
 	want := []frame{
-		{id: "1", event: "turn.queued"}, {id: "2.1", event: "message.delta"}, {id: "2.2", event: "message.delta"},
-		{event: "tool_call.progress"}, {id: "4", event: "turn.completed"},
+		{id: "1", event: "turn.queued"},
+		{id: "2.1", event: "message.delta"},
+		{id: "2.2", event: "message.delta"},
+		{event: "tool_call.progress"},
+		{id: "4", event: "turn.completed"},
 	}
 	var events []*turnv1.Event
 	for _, w := range want {

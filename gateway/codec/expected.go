@@ -6,8 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// expected says what a field's value must be, for the sentence "must be …".
-// Expected says what a value of a field must be.
+// Expected says what a value of a field must be: "must be …".
 func Expected(fd protoreflect.FieldDescriptor) string { return "must be " + expected(fd) }
 
 func expected(fd protoreflect.FieldDescriptor) string {

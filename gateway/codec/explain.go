@@ -25,8 +25,7 @@ func Explain(data []byte, md protoreflect.MessageDescriptor) *fault.Error {
 	var raw json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
 		at := len(data)
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			at = int(syntax.Offset)
 		}
 		return malformed(data, at, strings.TrimPrefix(err.Error(), "json: "))

@@ -191,6 +191,7 @@ function ended(d) {
 
 function watch(turn) {
   state.stream?.close();
+  state.parts.clear(); // ids of calls are unique in a turn only
   const s = state.stream = new EventSource("/v1/turns/" + encodeURIComponent(turn) + "/events");
   for (const type of Object.keys(on)) {
     s.addEventListener(type, (e) => {

@@ -40,7 +40,7 @@ func (marshaler) Unmarshal(data []byte, v any) error {
 	if rv.Elem().IsNil() {
 		rv.Elem().Set(reflect.New(rv.Type().Elem().Elem()))
 	}
-	m, ok := rv.Elem().Interface().(proto.Message)
+	m, ok := reflect.TypeAssert[proto.Message](rv.Elem())
 	if !ok {
 		return fmt.Errorf("a body cannot be read into %T", v)
 	}

@@ -3,6 +3,7 @@ package rest
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sort"
 	"strings"
 
@@ -103,13 +104,8 @@ func (r Route) vars() []string {
 
 // query tells whether a request field is given in the query string: what neither path nor body holds.
 func (r Route) query(name string) protoreflect.FieldDescriptor {
-	if r.Body == "*" || name == r.Body {
+	if r.Body == "*" || name == r.Body || slices.Contains(r.vars(), name) {
 		return nil
-	}
-	for _, v := range r.vars() {
-		if v == name {
-			return nil
-		}
 	}
 	fd := r.Input.Fields().ByTextName(name)
 	if fd == nil {

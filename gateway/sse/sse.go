@@ -111,12 +111,16 @@ func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.
 	}
 	out := &writer{w: w, rc: http.NewResponseController(w), timeout: s.cfg.WriteTimeout}
 	in := receive(ctx, stream)
-	if !s.begin(w, r, out, in, req, admitted) {
+	if !s.decide(w, r, in, req, admitted) {
 		return
 	}
 	s.deps.Open(ctx, 1)
 	defer s.deps.Open(ctx, -1)
-	if err := s.pump(r, out, in, req); err != nil {
+	err = s.start(w, r, out)
+	if err == nil {
+		err = s.pump(r, out, in, req)
+	}
+	if err != nil {
 		s.deps.Log.DebugContext(ctx, "event stream cut", "turn_id", req.GetTurnId(), "session_id", req.GetSessionId(), "error", err)
 	}
 }
@@ -146,9 +150,9 @@ func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *h
 	return stream, header != nil, nil
 }
 
-// begin decides the status. It sends the headers at once, except where a cursor was given for a turn: there the stream may
-// end without any event, which is 204 and tells an EventSource not to come back.
-func (s *Streams) begin(w http.ResponseWriter, r *http.Request, out *writer, in *inbox, req *sessionsv1.WatchRequest, admitted bool) bool {
+// decide reports whether the answer is a stream; what else it is, it writes. It decides at once, except where a cursor was
+// given for a turn: there the call may end without any event, which is 204 and tells an EventSource not to come back.
+func (s *Streams) decide(w http.ResponseWriter, r *http.Request, in *inbox, req *sessionsv1.WatchRequest, admitted bool) bool {
 	resumed := req.GetAfter() != "" && req.GetTurnId() != ""
 	var grace <-chan time.Time // never, where the call is over already
 	if admitted {
@@ -178,6 +182,11 @@ func (s *Streams) begin(w http.ResponseWriter, r *http.Request, out *writer, in 
 	case <-r.Context().Done():
 		return false
 	}
+	return true
+}
+
+// start sends the headers and how long to wait before a reconnect.
+func (s *Streams) start(w http.ResponseWriter, r *http.Request, out *writer) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-cache, no-transform")
@@ -187,5 +196,5 @@ func (s *Streams) begin(w http.ResponseWriter, r *http.Request, out *writer, in 
 	}
 	w.WriteHeader(http.StatusOK)
 	out.retry(s.cfg.Retry)
-	return out.flush() == nil
+	return out.flush()
 }
