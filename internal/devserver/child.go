@@ -75,6 +75,18 @@ func (t *tail) keep(line string) {
 	}
 }
 
+// inUse begins what the child says when another server has its database.
+const inUse = "another server (pid "
+
+// failure says why the child ended before it was ready.
+func (t *tail) failure() error {
+	last := t.last()
+	if strings.Contains(last, inUse) {
+		return fmt.Errorf("the Temporal server does not start: %w: %s", errInUse, last)
+	}
+	return fmt.Errorf("the Temporal server does not start: %s", last)
+}
+
 // last gives the newest lines.
 func (t *tail) last() string {
 	t.mu.Lock()

@@ -20,6 +20,15 @@ import (
 // Program is the name of the server's program, found beside our own, or on PATH.
 const Program = "windlass-temporal"
 
+const (
+	// orphanTime is how long the child of a parent that was killed may take to stop, orphanPause the time between two looks.
+	orphanTime  = 20 * time.Second
+	orphanPause = 100 * time.Millisecond
+)
+
+// errInUse means that another server works on the database.
+var errInUse = errors.New("the database is in use")
+
 // Config says what to run.
 type Config struct {
 	// Path is the program; empty looks beside the running executable, then on PATH.
@@ -67,7 +76,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, path: path, done: make(chan struct{})}
-	c, err := s.spawn(ctx, cfg.Addr, cfg.UIAddr)
+	c, err := s.first(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +126,22 @@ func (c *child) stop(ctx context.Context) error {
 		}
 		<-c.exited
 		return ctx.Err()
+	}
+}
+
+// first starts the first child. A parent that was killed leaves a child that needs a moment to stop: it is waited for.
+func (s *Server) first(ctx context.Context) (*child, error) {
+	deadline := time.Now().Add(orphanTime)
+	for {
+		c, err := s.spawn(ctx, s.cfg.Addr, s.cfg.UIAddr)
+		if !errors.Is(err, errInUse) || time.Now().After(deadline) {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(err, ctx.Err())
+		case <-time.After(orphanPause):
+		}
 	}
 }
 
@@ -189,7 +214,7 @@ func (s *Server) spawn(ctx context.Context, addr, ui string) (*child, error) {
 	case c.ready = <-lines:
 		return c, nil
 	case <-c.exited:
-		return nil, fmt.Errorf("the Temporal server does not start: %s", tail.last())
+		return nil, tail.failure()
 	case <-ctx.Done():
 		return nil, errors.Join(fmt.Errorf("the Temporal server is not ready: %w", ctx.Err()), c.stop(ctx))
 	}

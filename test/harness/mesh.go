@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Roles of a split mesh in start order; worker is started separately, as there may be several.
+// serviceRoles are the roles that answer gRPC calls.
 var serviceRoles = []string{"policy", "inference", "mcpbridge", "registry", "sessions"}
 
 // Mesh is a mesh of separate processes, each role its own, over TCP.
@@ -21,6 +23,7 @@ type Mesh struct {
 	dir    string
 	ip     string
 	config string
+	env    []string
 	procs  map[string]*Process
 	// Client speaks to the gateway.
 	Client *Client
@@ -43,19 +46,20 @@ type SplitOptions struct {
 func Split(t testing.TB, o SplitOptions) *Mesh {
 	t.Helper()
 	m := &Mesh{
-		t: t, dir: t.TempDir(), procs: map[string]*Process{},
+		t: t, dir: t.TempDir(), env: o.Env, procs: map[string]*Process{},
 		ip: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250)),
 	}
 	m.write(o)
-	m.Start("temporal")
-	m.Start("bus")
-	for _, r := range serviceRoles {
-		m.Start(r)
-	}
+	all := append([]string{"temporal", "bus", "gateway"}, serviceRoles...)
 	for i := range max(1, o.Workers) {
-		m.Start(fmt.Sprintf("worker-%d", i+1))
+		all = append(all, fmt.Sprintf("worker-%d", i+1))
 	}
-	m.Start("gateway")
+	for _, name := range all { // in no order: each waits for what it needs
+		m.Launch(name)
+	}
+	for _, name := range all {
+		m.procs[name].Await()
+	}
 	m.Client = NewClient(t, "http://"+m.addr(8080))
 	return m
 }
@@ -91,24 +95,32 @@ func (m *Mesh) write(o SplitOptions) {
 	}
 }
 
-// Start starts a role: "temporal", "bus", a service, "gateway", or "worker-N".
+// Start starts a role and waits until it is ready: "temporal", "bus", a service, "gateway", or "worker-N".
 func (m *Mesh) Start(name string) *Process {
+	m.t.Helper()
+	p := m.Launch(name)
+	p.Await()
+	return p
+}
+
+// Launch is Start without the wait.
+func (m *Mesh) Launch(name string) *Process {
 	m.t.Helper()
 	var p *Process
 	if name == "temporal" {
-		p = Start(m.t, name, nil, Bin(m.t, "windlass-temporal"), "--ip", m.ip, "--port", "7233", "--ui-ip", m.ip, "--ui-port", "8233",
+		p = Launch(m.t, name, nil, Bin(m.t, "windlass-temporal"), "--ip", m.ip, "--port", "7233", "--ui-ip", m.ip, "--ui-port", "8233",
 			"--db-filename", filepath.Join(m.dir, "temporal.db"))
 	} else {
-		role, env := name, []string{}
-		if len(name) > 6 && name[:6] == "worker" {
+		role, env := name, slices.Clone(m.env)
+		if n, ok := strings.CutPrefix(name, "worker-"); ok {
 			role = "worker"
-			var n int
-			if _, err := fmt.Sscanf(name, "worker-%d", &n); err != nil {
+			number, err := strconv.Atoi(n)
+			if err != nil {
 				m.t.Fatal(err)
 			}
-			env = append(env, "WINDLASS_MESH_LISTEN_WORKER="+m.addr(9200+n), "WINDLASS_WORKER_ID="+name)
+			env = append(env, "WINDLASS_MESH_LISTEN_WORKER="+m.addr(9200+number), "WINDLASS_WORKER_ID="+name)
 		}
-		p = Start(m.t, name, env, Bin(m.t, "windlassd"), role, "--config", m.config)
+		p = Launch(m.t, name, env, Bin(m.t, "windlassd"), role, "--config", m.config)
 	}
 	m.procs[name] = p
 	return p

@@ -25,6 +25,7 @@ type Process struct {
 	// Ready is the JSON line that the program printed when it was ready.
 	Ready map[string]any
 
+	line chan map[string]any // gets the ready line
 	done chan struct{}
 	err  error
 	log  *logBuffer
@@ -35,7 +36,15 @@ type Process struct {
 // Start runs a program and waits for its JSON ready line. It is killed when the test ends. Its environment is env alone.
 func Start(t testing.TB, name string, env []string, path string, args ...string) *Process {
 	t.Helper()
-	p := &Process{t: t, name: name, cmd: exec.Command(path, args...), done: make(chan struct{}), log: &logBuffer{}}
+	p := Launch(t, name, env, path, args...)
+	p.Await()
+	return p
+}
+
+// Launch is Start without the wait.
+func Launch(t testing.TB, name string, env []string, path string, args ...string) *Process {
+	t.Helper()
+	p := &Process{t: t, name: name, cmd: exec.Command(path, args...), done: make(chan struct{}), line: make(chan map[string]any, 1), log: &logBuffer{}}
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=halt_on_error=1 exitcode=66"}, env...)
 	p.cmd.Stderr = p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -49,21 +58,29 @@ func Start(t testing.TB, name string, env []string, path string, args ...string)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", name, err)
 	}
-	line := make(chan map[string]any, 1)
-	go p.read(out, line)
+	go p.read(out)
 	t.Cleanup(p.finish)
-	select {
-	case p.Ready = <-line:
-	case <-p.done:
-		t.Fatalf("%s ended before it was ready (%v):\n%s", name, p.err, p.log.String())
-	case <-time.After(startTimeout):
-		t.Fatalf("%s is not ready:\n%s", name, p.log.String())
-	}
 	return p
 }
 
-func (p *Process) read(out io.Reader, line chan<- map[string]any) {
+// Await waits for the ready line of a launched program.
+func (p *Process) Await() {
+	p.t.Helper()
+	if p.Ready != nil {
+		return
+	}
+	select {
+	case p.Ready = <-p.line:
+	case <-p.done:
+		p.t.Fatalf("%s ended before it was ready (%v):\n%s", p.name, p.err, p.log.String())
+	case <-time.After(startTimeout):
+		p.t.Fatalf("%s is not ready:\n%s", p.name, p.log.String())
+	}
+}
+
+func (p *Process) read(out io.Reader) {
 	defer close(p.done)
+	line := p.line
 	sc := bufio.NewScanner(out)
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
