@@ -43,7 +43,7 @@ func TestFailuresAreMapped(t *testing.T) {
 		want       failure
 		says       string // part of message and hint
 		wait       [2]time.Duration
-		impatient  bool
+		change     func(*inference.Config)
 	}{
 		{name: "401", kind: "openai", answer: refuse(401, openaiError("invalid_request_error", `"invalid_api_key"`, "Incorrect API key provided: "+testKey)), want: rejected, says: "Check inference.providers[0].api_key"},
 		{name: "403", kind: "openai", answer: refuse(403, openaiError("permission_error", "null", "not for "+testKey)), want: rejected, says: "does not let this key use model-1: not for [redacted]"},
@@ -82,10 +82,10 @@ func TestFailuresAreMapped(t *testing.T) {
 		{name: "finish reason error", kind: "openai", answer: stream(data(says("Hi"), stops("error"))), want: unavailable},
 		{name: "a call without a name", kind: "openai", answer: stream(data(delta(`{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}`), stops("tool_calls"))), want: broken},
 		{name: "too many calls", kind: "openai", answer: stream(data(delta(`{"tool_calls":[`+strings.TrimSuffix(strings.Repeat(`{"function":{"name":"x","arguments":"{}"}},`, 129), ",")+`]}`), stops("tool_calls"))), want: broken, says: "128"},
-		{name: "no first token", kind: "openai", answer: stream(hold), want: late, says: "did not begin", impatient: true},
-		{name: "no headers", kind: "openai", answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want: late, says: "did not begin", impatient: true},
-		{name: "comments are no first token", kind: "openai", answer: stream(": wait\n\n", data(delta(`{"role":"assistant","content":""}`)), hold), want: late, says: "did not begin", impatient: true},
-		{name: "silence in the middle", kind: "openai", answer: stream(data(says("Hi")), hold), want: late, says: "in the middle", impatient: true},
+		{name: "no first token", kind: "openai", answer: stream(hold), want: late, says: "did not begin", change: noPatience},
+		{name: "no headers", kind: "openai", answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want: late, says: "did not begin", change: noPatience},
+		{name: "comments are no first token", kind: "openai", answer: stream(": wait\n\n", data(delta(`{"role":"assistant","content":""}`)), hold), want: late, says: "did not begin", change: noPatience},
+		{name: "silence in the middle", kind: "openai", answer: stream(data(says("Hi")), hold), want: late, says: "in the middle", change: noSilence},
 
 		{name: "Anthropic 401", kind: "anthropic", answer: refuse(401, anthropicError("authentication_error", "invalid x-api-key")), want: rejected, says: "api_key"},
 		{name: "Anthropic 404", kind: "anthropic", answer: refuse(404, anthropicError("not_found_error", "model: model-1")), want: rejected, says: "no model"},
@@ -101,13 +101,13 @@ func TestFailuresAreMapped(t *testing.T) {
 		{name: "Anthropic without a stop reason", kind: "anthropic", answer: stream(events(begin, textBlock, writes("Hi"), stop0, over)), want: broken},
 		{name: "Anthropic garbage", kind: "anthropic", answer: stream(events(begin), "event: x\ndata: nonsense\n\n"), want: broken},
 		{name: "Anthropic cut", kind: "anthropic", answer: stream(events(begin, textBlock, writes("Hi")), cut), want: broken},
-		{name: "Anthropic pings are no first token", kind: "anthropic", answer: stream(events(begin, ping, textBlock, ping), hold), want: late, says: "did not begin", impatient: true},
+		{name: "Anthropic pings are no first token", kind: "anthropic", answer: stream(events(begin, ping, textBlock, ping), hold), want: late, says: "did not begin", change: noPatience},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := newFake(t, row.answer)
 			var change []func(*inference.Config)
-			if row.impatient {
-				change = append(change, impatient)
+			if row.change != nil {
+				change = append(change, row.change)
 			}
 			_, err := ask(t.Context(), t, provide(t, row.kind, f.URL, change...), hello())
 			got := fault.From(err)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/telemetry"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
@@ -48,16 +49,21 @@ var (
 // run calls the provider under a watch: the call's context ends when the model is silent for too long.
 func (c *conversation) run(parent context.Context) (err error) {
 	c.started = time.Now()
-	ctx, span := startSpan(parent, c.model, c.req)
-	defer func() { c.end(ctx, span, err) }()
+	ctx, span := telemetry.Tracer("services/inference").Start(parent, "chat "+c.model.name,
+		trace.WithSpanKind(trace.SpanKindClient), describe(c.model, c.req))
+	defer span.End()
+	defer func() {
+		c.service.meter.record(parent, c.model, c.first, c.finished, err)
+		conclude(span, c.finished, err)
+	}()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c.watch = time.AfterFunc(c.service.cfg.FirstTokenTimeout, func() {
-		cancel(errNoFirstToken)
-	})
+	c.watch = time.AfterFunc(c.service.cfg.FirstTokenTimeout, func() { cancel(errNoFirstToken) })
 	defer func() { c.watch.Stop() }()
 
-	end, err := c.model.provider.Generate(ctx, requestFromProto(c.req, c.model.name), func(d provider.Delta) error { return c.take(ctx, cancel, d) })
+	end, err := c.model.provider.Generate(ctx, requestFromProto(c.req, c.model.name), func(d provider.Delta) error {
+		return c.take(ctx, cancel, d)
+	})
 	if err != nil {
 		return c.explain(parent, ctx, err)
 	}
@@ -116,10 +122,4 @@ func (c *conversation) explain(parent, ctx context.Context, err error) error {
 		return fmt.Errorf("%s: %w", c.model.full(), err)
 	}
 	return err
-}
-
-// end tells telemetry how the call went.
-func (c *conversation) end(ctx context.Context, span trace.Span, err error) {
-	c.service.meter.record(ctx, c.model, c.first, c.finished, err)
-	endSpan(span, c.finished, err)
 }

@@ -110,9 +110,10 @@ func provide(t *testing.T, kind, baseURL string, change ...func(*inference.Confi
 	return serve(t, cfg, nil)
 }
 
-func impatient(cfg *inference.Config) {
-	cfg.FirstTokenTimeout, cfg.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond
-}
+// noPatience waits a moment only for the first token, noSilence between tokens. The other wait is long, so that a busy machine
+// does not change which one ends first.
+func noPatience(cfg *inference.Config) { cfg.FirstTokenTimeout = 100 * time.Millisecond }
+func noSilence(cfg *inference.Config)  { cfg.IdleTimeout = 100 * time.Millisecond }
 
 // golden compares JSON with a file; UPDATE_GOLDEN=1 writes it.
 func golden(t *testing.T, name, got string) {

@@ -135,7 +135,8 @@ func TestScriptedFollowsDirectives(t *testing.T) {
 		{
 			name: "a loop that counts", message: `loop:3 call:evaluate {"expression":"$n*2","x":"$name"} say:x`,
 			steps: [][]string{
-				{`calculator__evaluate {"expression":"1*2","x":"$name"}`}, {`calculator__evaluate {"expression":"2*2","x":"$name"}`},
+				{`calculator__evaluate {"expression":"1*2","x":"$name"}`},
+				{`calculator__evaluate {"expression":"2*2","x":"$name"}`},
 				{`calculator__evaluate {"expression":"3*2","x":"$name"}`},
 			}, text: "x",
 		},
@@ -232,7 +233,8 @@ func TestScriptedPicksATool(t *testing.T) {
 
 func TestScriptedAnswersWithTheResult(t *testing.T) {
 	req := &inferencev1.GenerateRequest{Tools: exampleTools(), Messages: []*turnv1.Message{
-		user("say:an older turn"), {Role: turnv1.Role_ROLE_ASSISTANT, Content: []*turnv1.ContentPart{textPart("an older turn")}},
+		user("say:an older turn"),
+		{Role: turnv1.Role_ROLE_ASSISTANT, Content: []*turnv1.ContentPart{textPart("an older turn")}},
 		user("What is (19 + 23) * 2? Use the calculator."),
 	}}
 	steps := converse(t, serve(t, quiet(), nil), req, func(*turnv1.ToolCall) string { return "(19 + 23) * 2 = 84" })
@@ -294,18 +296,19 @@ func TestCancelEndsAPauseAtOnce(t *testing.T) {
 }
 
 func TestSilenceEndsACall(t *testing.T) {
-	cfg := quiet()
-	cfg.FirstTokenTimeout, cfg.IdleTimeout = 50*time.Millisecond, 50*time.Millisecond
-	client := serve(t, cfg, nil)
-	for message, says := range map[string]string{
-		"first:600000 say:x":      "did not begin to answer",
-		"slow:60000 say:one two":  "in the middle",
-		"first:600000 fail:never": "did not begin",
+	for _, row := range []struct {
+		message, says string
+		first, idle   time.Duration
+	}{
+		{"first:600000 say:x", "did not begin to answer", 50 * time.Millisecond, time.Minute},
+		{"slow:60000 say:one two", "in the middle", time.Minute, 50 * time.Millisecond},
 	} {
-		_, err := ask(t.Context(), t, client, &inferencev1.GenerateRequest{Messages: []*turnv1.Message{user(message)}})
+		cfg := quiet()
+		cfg.FirstTokenTimeout, cfg.IdleTimeout = row.first, row.idle
+		_, err := ask(t.Context(), t, serve(t, cfg, nil), &inferencev1.GenerateRequest{Messages: []*turnv1.Message{user(row.message)}})
 		f := fault.From(err)
-		if f == nil || f.Code != codes.DeadlineExceeded || !fault.Retryable(err) || !strings.Contains(f.Message, says) {
-			t.Errorf("%s: %v", message, err)
+		if f == nil || f.Code != codes.DeadlineExceeded || !fault.Retryable(err) || !strings.Contains(f.Message, row.says) {
+			t.Errorf("%s: %v", row.message, err)
 		}
 	}
 }

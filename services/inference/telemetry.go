@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/telemetry"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 )
 
@@ -53,8 +52,8 @@ func (m *meter) record(ctx context.Context, asked model, first time.Duration, fi
 	}
 }
 
-// startSpan begins the span of a call, named as OpenTelemetry wants for generative AI. It never holds content.
-func startSpan(ctx context.Context, asked model, req *inferencev1.GenerateRequest) (context.Context, trace.Span) {
+// describe tells what is asked, in the names that OpenTelemetry has for generative AI. It never holds content.
+func describe(asked model, req *inferencev1.GenerateRequest) trace.SpanStartEventOption {
 	attributes := []attribute.KeyValue{
 		attribute.String("gen_ai.operation.name", "chat"),
 		attribute.String("gen_ai.provider.name", asked.provider.kind),
@@ -70,12 +69,11 @@ func startSpan(ctx context.Context, asked model, req *inferencev1.GenerateReques
 	if req.Temperature != nil {
 		attributes = append(attributes, attribute.Float64("gen_ai.request.temperature", req.GetTemperature()))
 	}
-	return telemetry.Tracer("services/inference").Start(ctx, "chat "+asked.name,
-		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
+	return trace.WithAttributes(attributes...)
 }
 
-func endSpan(span trace.Span, finished *inferencev1.Finished, err error) {
-	defer span.End()
+// conclude tells on the span how the call went.
+func conclude(span trace.Span, finished *inferencev1.Finished, err error) {
 	if err != nil {
 		code := fault.CodeOf(err)
 		span.SetAttributes(attribute.String("error.type", code))

@@ -2,7 +2,6 @@ package scripted
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -183,5 +182,3 @@ func pause(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
-
-var errRange = errors.New("is out of range")
