@@ -12,8 +12,6 @@ import (
 	"net/netip"
 	"strings"
 	"time"
-
-	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 )
 
 // Profiles say which addresses may be dialled. Link-local and cloud metadata addresses never may.
@@ -109,8 +107,7 @@ func (e *Egress) DialContext(ctx context.Context, network, address string) (net.
 func (e *Egress) Client(opts Options) *http.Client {
 	limited := &limitTransport{next: e.transport, limit: opts.MaxResponseBytes}
 	return &http.Client{
-		Transport: otelhttp.NewTransport(limited, otelhttp.WithSpanNameFormatter(
-			func(_ string, r *http.Request) string { return r.Method + " " + r.URL.Host })),
+		Transport: traced(limited),
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
 			return &RedirectError{From: bare(via[len(via)-1].URL), To: bare(to.URL)}
 		},
