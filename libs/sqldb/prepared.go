@@ -59,7 +59,7 @@ func (p *prepared) add(ctx context.Context, query string) *sql.Stmt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if first := p.stmts[query]; first != nil || len(p.stmts) >= maxPrepared {
-		_ = stmt.Close() // another goroutine was faster; nothing ran on it
+		_ = stmt.Close() //nolint:sqlclosecheck // another goroutine was faster; nothing ran on it
 		return first
 	}
 	p.stmts[query] = stmt
@@ -76,7 +76,7 @@ type preparedTx struct {
 // ExecContext implements Tx.
 func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if stmt := t.kept.find(query); stmt != nil {
-		return t.StmtContext(ctx, stmt).ExecContext(ctx, args...)
+		return t.StmtContext(ctx, stmt).ExecContext(ctx, args...) //nolint:sqlclosecheck // it ends with the transaction
 	}
 	t.kept.want(query)
 	return t.Tx.ExecContext(ctx, query, args...)
@@ -85,7 +85,7 @@ func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) 
 // QueryRowContext implements Querier.
 func (t preparedTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if stmt := t.kept.find(query); stmt != nil {
-		return t.StmtContext(ctx, stmt).QueryRowContext(ctx, args...)
+		return t.StmtContext(ctx, stmt).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // it ends with the transaction
 	}
 	t.kept.want(query)
 	return t.Tx.QueryRowContext(ctx, query, args...)
@@ -99,9 +99,9 @@ type preparedReader struct {
 
 // QueryRowContext implements Querier.
 func (r preparedReader) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	stmt := r.kept.find(query)
+	stmt := r.kept.find(query) //nolint:sqlclosecheck // the pool closes it at its end
 	if stmt == nil {
-		stmt = r.kept.add(ctx, query)
+		stmt = r.kept.add(ctx, query) //nolint:sqlclosecheck // the pool closes it at its end
 	}
 	if stmt == nil {
 		return r.DB.QueryRowContext(ctx, query, args...)

@@ -18,8 +18,8 @@ import (
 
 // CommitStep implements ExecutionService.
 //
-// Each message of the request is told by one event: the message.completed of the request whose message has the same id, or the tool_call.completed whose result has
-// the same call id. A message without such an event gets one, after the given events. The message's seq is that of its event.
+// Each message of the request is told by one event: the message.completed of the request whose message has the same id, or the
+// tool_call.completed whose result has the same call id. A message without such an event gets one, after the given events. The message's seq is that of its event.
 func (s *Service) CommitStep(ctx context.Context, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
 	if key := req.GetOutcome().GetKey(); key == "" || !known(key) {
 		return nil, fault.Invalid("outcome.key", "names no step")

@@ -39,7 +39,7 @@ type Config struct {
 	// WatchBuffer is how many events may wait for one watcher.
 	WatchBuffer int `yaml:"watch_buffer" doc:"events that may wait for one watcher before he is cut off (default 256)"`
 	// BusBuffer is how many bus messages may wait for one session's feed.
-	BusBuffer int `yaml:"bus_buffer" doc:"bus messages that may wait for one watched session (default 64)"`
+	BusBuffer int `yaml:"bus_buffer" doc:"bus messages that may wait for one watched session (default 32)"`
 	// PollActive, PollIdle and PollAway are how often the journal of a watched session is read without being told to.
 	PollActive time.Duration `yaml:"poll_active" doc:"how often a watched session's journal is checked while a turn runs (default 5s)"`
 	PollIdle   time.Duration `yaml:"poll_idle" doc:"how often it is checked while none does (default 30s)"`
@@ -68,7 +68,7 @@ func DefaultConfig() Config {
 		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100,
 		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8,
 		LostAfter: 30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
-		DeltaAge: time.Hour, DeltaBytes: 256 << 20, ChatWait: time.Minute, WatchBuffer: 256, BusBuffer: 64,
+		DeltaAge: time.Hour, DeltaBytes: 256 << 20, ChatWait: time.Minute, WatchBuffer: 256, BusBuffer: 32,
 		PollActive: 5 * time.Second, PollIdle: 30 * time.Second, PollAway: 750 * time.Millisecond,
 	}
 }

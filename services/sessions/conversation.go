@@ -134,9 +134,9 @@ func fit(all []block, t store.Turn, limit int, input *turnv1.Message) ([]*turnv1
 		input = all[own].messages[0]
 	}
 	size := proto.Size(input)
-	for i := len(all) - 1; i >= 0; i-- {
+	for i, b := range slices.Backward(all) {
 		if i != own {
-			size += all[i].size
+			size += b.size
 		}
 		if size > limit && i < len(all)-1 {
 			first = i + 1

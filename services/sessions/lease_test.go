@@ -190,7 +190,8 @@ func TestStepsMayNotWriteWhatIsTheServices(t *testing.T) {
 	l := w.lease("infer-1")
 	for _, e := range []*turnv1.Event{
 		{Data: &turnv1.Event_TurnEnded{TurnEnded: &turnv1.TurnEnded{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED}}},
-		{Data: &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{Text: "x"}}}, {},
+		{Data: &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{Text: "x"}}},
+		{},
 	} {
 		_, err := k.exec.AppendEvents(t.Context(), &sessionsv1.AppendEventsRequest{
 			TurnId: turn.GetId(), Step: "infer-1", Fence: l.GetFence(), Events: []*turnv1.Event{e},

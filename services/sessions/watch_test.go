@@ -367,7 +367,7 @@ func TestThousandWatchersOfOneTurn(t *testing.T) {
 	for i := range watchers {
 		all.Go(func() {
 			led := &ledger{}
-			if err := led.follow(t.Context(), k.turns, turn.GetId(), rand.New(rand.NewPCG(3, uint64(i))), 1); err != nil {
+			if err := led.follow(t.Context(), k.turns, turn.GetId(), rand.New(rand.NewPCG(3, uint64(i))), i%2); err != nil {
 				t.Errorf("watcher %d: %v", i, err)
 			}
 		})
@@ -375,10 +375,10 @@ func TestThousandWatchersOfOneTurn(t *testing.T) {
 	w := k.worker(turn)
 	w.begin()
 	l := w.lease("infer-1")
-	for n := range uint32(20) {
+	for n := range uint32(5) {
 		w.delta(l, n+1, "x")
 	}
-	w.answer("infer-1", l, &turnv1.Message{Content: text("done")}, 20)
+	w.answer("infer-1", l, &turnv1.Message{Content: text("done")}, 5)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 	all.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -61,10 +62,8 @@ func (r *reader) message(m protoreflect.Message, node *yaml.Node, prefix string)
 
 func outputOnly(fd protoreflect.FieldDescriptor) bool {
 	behaviors, _ := proto.GetExtension(fd.Options(), annotations.E_FieldBehavior).([]annotations.FieldBehavior)
-	for _, b := range behaviors {
-		if b == annotations.FieldBehavior_OUTPUT_ONLY {
-			return true
-		}
+	if slices.Contains(behaviors, annotations.FieldBehavior_OUTPUT_ONLY) {
+		return true
 	}
 	return fd.Name() == "id" && fd.ContainingMessage().Name() == "Source" // a source is known by its name
 }
@@ -239,8 +238,7 @@ func distance(a, b string) int {
 
 func malformed(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	var typed *yaml.TypeError
-	if errors.As(err, &typed) {
+	if typed, ok := errors.AsType[*yaml.TypeError](err); ok {
 		text = strings.Join(typed.Errors, "; ")
 	}
 	text = string(bytes.ToValidUTF8([]byte(text), nil))

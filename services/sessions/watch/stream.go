@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -71,7 +72,7 @@ func (s *stream) attached(ctx context.Context) (again bool, err error) {
 			}
 		}
 	}
-	if w.Err() == ErrSlow { //nolint:errorlint // it is set by push itself
+	if errors.Is(w.Err(), ErrSlow) {
 		return true, nil
 	}
 	for {
@@ -172,7 +173,7 @@ func (h *Hub) AwaitEnd(ctx context.Context, tenant, session, turn string, over f
 			_, err = w.Next(ctx)
 		}
 		w.Close()
-		if err != ErrSlow { //nolint:errorlint // it is set by push itself
+		if !errors.Is(err, ErrSlow) {
 			return err
 		}
 	}

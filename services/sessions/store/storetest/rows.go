@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -14,8 +15,10 @@ func conversation(t *testing.T, s *store.Store) {
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
 		// The second turn's input (seq 2) came before the first turn's answer (seq 5).
 		for _, m := range []store.Message{
-			{Seq: 1, ID: "m1", TurnID: "trn_1", TurnSeq: 1}, {Seq: 2, ID: "m2", TurnID: "trn_2", TurnSeq: 2},
-			{Seq: 5, ID: "m5", TurnID: "trn_1", TurnSeq: 1}, {Seq: 9, ID: "m9", TurnID: "trn_2", TurnSeq: 2},
+			{Seq: 1, ID: "m1", TurnID: "trn_1", TurnSeq: 1},
+			{Seq: 2, ID: "m2", TurnID: "trn_2", TurnSeq: 2},
+			{Seq: 5, ID: "m5", TurnID: "trn_1", TurnSeq: 1},
+			{Seq: 9, ID: "m9", TurnID: "trn_2", TurnSeq: 2},
 		} {
 			m.Tenant, m.SessionID, m.Data = tenant, "ses_1", []byte(m.ID)
 			if err := tx.AddMessage(ctx, m); err != nil {
@@ -52,11 +55,11 @@ func conversation(t *testing.T, s *store.Store) {
 }
 
 func names(rows []store.Message) string {
-	out := ""
+	var out strings.Builder
 	for _, r := range rows {
-		out += r.ID + " "
+		out.WriteString(r.ID + " ")
 	}
-	return out
+	return out.String()
 }
 
 func lists(t *testing.T, s *store.Store) {
@@ -142,11 +145,11 @@ func stale(t *testing.T, s *store.Store) {
 	ids := func(now int64) string {
 		turns, err := s.Stale(t.Context(), now, 9)
 		must(t, err)
-		out := ""
+		var out strings.Builder
 		for _, turn := range turns {
-			out += turn.ID + " "
+			out.WriteString(turn.ID + " ")
 		}
-		return out
+		return out.String()
 	}
 	if got := ids(20); got != "trn_000 " {
 		t.Errorf("stale while a lease is live: %s", got)
