@@ -141,7 +141,7 @@ func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *h
 	if stream, err = s.client.Watch(ctx, req); err == nil {
 		header, err = stream.Header()
 	}
-	if cause := context.Cause(ctx); err != nil && errors.Is(cause, late) {
+	if errors.Is(context.Cause(ctx), late) {
 		return nil, false, late
 	}
 	if err != nil {

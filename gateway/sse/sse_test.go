@@ -1,0 +1,90 @@
+package sse_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/gateway/sse"
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/rpc"
+	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// api keeps the handlers that are added to it.
+type api struct{ *http.ServeMux }
+
+func (a api) HandleStream(pattern string, h func(http.ResponseWriter, *http.Request, map[string]string)) error {
+	a.HandleFunc("GET "+pattern, func(w http.ResponseWriter, r *http.Request) {
+		h(w, r, map[string]string{"turn_id": r.PathValue("turn_id"), "session_id": r.PathValue("session_id")})
+	})
+	return nil
+}
+
+func (a api) Annotate(ctx context.Context, _ *http.Request, _ string) (context.Context, error) {
+	return ctx, nil
+}
+
+// silent takes a watcher and says nothing, not even that he is admitted.
+type silent struct {
+	sessionsv1.UnimplementedTurnServiceServer
+}
+
+func (silent) Watch(_ *sessionsv1.WatchRequest, s grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error {
+	<-s.Context().Done()
+	return s.Context().Err()
+}
+
+func TestSessionsServiceDoesNotAnswer(t *testing.T) {
+	ring, err := authn.NewKeyring(authn.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	away, err := rpc.Dial(rpc.NewMemory(), "nobody", rpc.ClientConfig{Keyring: ring})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = away.Close() })
+	for name, conn := range map[string]grpc.ClientConnInterface{
+		"away":   away,
+		"silent": rpctest.Serve(t, "sessions", func(s grpc.ServiceRegistrar) { sessionsv1.RegisterTurnServiceServer(s, silent{}) }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := sse.DefaultConfig()
+			cfg.OpenTimeout = time.Millisecond
+			mux := http.NewServeMux()
+			_, err := sse.New(cfg, sse.Deps{
+				API: api{mux}, Sessions: conn, Log: slog.New(slog.DiscardHandler),
+				Open: func(context.Context, int64) { t.Error("a stream was opened") },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/turns/trn_1/events", nil))
+			if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"code":"unavailable"`) {
+				t.Errorf("got %d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	good := sse.Deps{API: api{http.NewServeMux()}, Sessions: &grpc.ClientConn{}, Log: slog.New(slog.DiscardHandler), Open: func(context.Context, int64) {}}
+	if _, err := sse.New(sse.Config{}, good); err == nil {
+		t.Error("no error without times")
+	}
+	if _, err := sse.New(sse.DefaultConfig(), sse.Deps{}); err == nil {
+		t.Error("no error without dependencies")
+	}
+}
