@@ -34,7 +34,7 @@ func (s *scene) check(p promise) {
 	}
 	live := s.watcher.End()
 	if p.lossy {
-		live = durableOnly(live)
+		live = harness.Durables(live)
 	}
 	harness.CheckStream(s.t, live)
 	late := s.client.Watch("/v1/turns/" + s.turn + "/events").End()
@@ -50,7 +50,7 @@ func (s *scene) checkJournal(live, late []harness.Event) {
 	s.t.Helper()
 	w := s.client.Watch("/v1/sessions/" + s.session + "/events")
 	w.Until("the turn's end", func(e harness.Event) bool { return e.TurnID == s.turn && terminal(e) })
-	journal := durableOnly(w.Events())
+	journal := harness.Durables(w.Events())
 	var of []harness.Event
 	for i, e := range journal {
 		if e.Seq != i+1 {
@@ -62,7 +62,7 @@ func (s *scene) checkJournal(live, late []harness.Event) {
 	}
 	want := listed(of)
 	for who, events := range map[string][]harness.Event{"live": live, "late": late} {
-		if got := listed(durableOnly(events)); got != want {
+		if got := listed(harness.Durables(events)); got != want {
 			s.t.Errorf("the %s watcher saw\n%s\nthe journal has\n%s", who, got, want)
 		}
 	}
@@ -119,16 +119,6 @@ func toolText(e harness.Event) string {
 		b.WriteString(text)
 	}
 	return b.String()
-}
-
-func durableOnly(events []harness.Event) []harness.Event {
-	var out []harness.Event
-	for _, e := range events {
-		if e.Durable() {
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 func listed(events []harness.Event) string {

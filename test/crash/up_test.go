@@ -20,7 +20,7 @@ func newUp(t *testing.T) *upScene {
 	t.Helper()
 	slot(t)
 	u := &upScene{scene: &scene{t: t, prop: newProp(t)}, dir: t.TempDir()}
-	u.env = []string{"OPENAI_API_KEY=unused", "OPENAI_BASE_URL=" + u.model.URL(), "WINDLASS_MODEL=openai/model"}
+	u.env = u.model.Env()
 	u.process = harness.Up(t, u.dir, u.env)
 	u.url = u.process.Client.Base
 	u.client = u.process.Client

@@ -2,8 +2,11 @@
 package harness
 
 import (
+	"debug/buildinfo"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"testing"
 )
 
@@ -22,6 +25,16 @@ func Bin(t testing.TB, name string) string {
 		t.Fatalf("%s is not built: run `make test`, or `make test-programs` before a single test", path)
 	}
 	return path
+}
+
+// Raced reports whether the programs under test were built with the race detector: they are slower then and need more memory.
+func Raced(t testing.TB) bool {
+	t.Helper()
+	info, err := buildinfo.ReadFile(Bin(t, "windlassd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // Root is the repository's top folder.

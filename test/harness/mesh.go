@@ -147,20 +147,34 @@ type Embedded struct {
 // Up starts `windlass up` on a data directory, all ports picked.
 func Up(t testing.TB, dataDir string, env []string, args ...string) *Embedded {
 	t.Helper()
-	all := append([]string{
-		"up", "-o", "json", "--data-dir", dataDir, "--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0",
-		"--temporal-addr", "127.0.0.1:0", "--temporal-ui-addr", "127.0.0.1:0",
-	}, args...)
-	p := Start(t, "windlass up", env, Bin(t, "windlass"), all...)
+	p := LaunchUp(t, dataDir, env, args...)
+	p.Await()
 	url, _ := p.Ready["url"].(string)
 	return &Embedded{Process: p, Client: NewClient(t, url), DataDir: dataDir}
 }
 
+// LaunchUp is Up without the wait: for starts that must fail.
+func LaunchUp(t testing.TB, dataDir string, env []string, args ...string) *Process {
+	t.Helper()
+	return Launch(t, "windlass up", env, Bin(t, "windlass"), append([]string{
+		"up", "-o", "json", "--data-dir", dataDir, "--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0",
+		"--temporal-addr", "127.0.0.1:0", "--temporal-ui-addr", "127.0.0.1:0",
+	}, args...)...)
+}
+
+// UI speaks to the Temporal UI of a running windlass up.
+func (e *Embedded) UI() *Client {
+	url, _ := e.Ready["temporal_ui"].(string)
+	return NewClient(e.t, url)
+}
+
+// UI speaks to the mesh's Temporal UI.
+func (m *Mesh) UI() *Client { return NewClient(m.t, "http://"+m.addr(8233)) }
+
 // Holder names the worker that works on a turn's step now, as the Temporal UI shows it.
 func (m *Mesh) Holder(turn string) string {
 	m.t.Helper()
-	ui := NewClient(m.t, "http://"+m.addr(8233))
-	list, _ := ui.Must("GET", "/api/v1/namespaces/default/workflows/"+turn, nil)["pendingActivities"].([]any)
+	list, _ := m.UI().Must("GET", "/api/v1/namespaces/default/workflows/"+turn, nil)["pendingActivities"].([]any)
 	if len(list) == 0 {
 		m.t.Fatalf("turn %s has no activity under way", turn)
 	}

@@ -45,6 +45,11 @@ func NewModel(t testing.TB, script func(call int, messages []any) Answer) *Model
 	return m
 }
 
+// Env makes windlass up use the model.
+func (m *Model) Env() []string {
+	return []string{"OPENAI_API_KEY=unused", "OPENAI_BASE_URL=" + m.URL(), "WINDLASS_MODEL=openai/model"}
+}
+
 // URL is the base URL for a provider of kind openai.
 func (m *Model) URL() string { return m.server.URL + "/v1" }
 

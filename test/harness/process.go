@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -119,6 +120,27 @@ func (p *Process) Signal(s syscall.Signal) {
 func (p *Process) Wait() int {
 	<-p.done
 	return p.cmd.ProcessState.ExitCode()
+}
+
+// Stop asks the process to end, as an operator or an orchestrator does, and gives its exit code.
+func (p *Process) Stop() int {
+	p.t.Helper()
+	p.Signal(syscall.SIGTERM)
+	return p.Wait()
+}
+
+// RSS is the memory that the process holds, in bytes.
+func (p *Process) RSS() int {
+	p.t.Helper()
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID()) + "/statm")
+	if err != nil {
+		p.t.Skipf("memory of processes can only be read on Linux: %v", err)
+	}
+	pages, err := strconv.Atoi(strings.Fields(string(raw))[1])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
 }
 
 // Log is what the process wrote so far, besides its ready line.

@@ -35,6 +35,17 @@ func (e Event) Durable() bool {
 	return true
 }
 
+// Durables are those of the events that are in the journal.
+func Durables(events []Event) []Event {
+	var out []Event
+	for _, e := range events {
+		if e.Durable() {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // Watcher follows a stream, reconnects with its cursor whenever the stream breaks, and keeps every event it got.
 type Watcher struct {
 	c      *Client
