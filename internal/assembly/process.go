@@ -23,6 +23,9 @@ import (
 	"github.com/windlass-dev/windlass/workflows/temporal"
 )
 
+// callerPatience is how long a user's call waits for a role that is being started again. Roles among themselves wait longer.
+const callerPatience = 8 * time.Second
+
 // Options say what one process runs.
 type Options struct {
 	// Config is complete; see Load.
@@ -186,7 +189,11 @@ func (p *Process) dial(role string, as *policyv1.Principal) (*grpc.ClientConn, e
 	if c, ok := p.conns[key]; ok {
 		return c, nil
 	}
-	c, err := rpc.Dial(p.opts.Network, role, rpc.ClientConfig{Keyring: p.ring, As: as})
+	cfg := rpc.ClientConfig{Keyring: p.ring, As: as}
+	if as == nil {
+		cfg.Patience = callerPatience
+	}
+	c, err := rpc.Dial(p.opts.Network, role, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -9,11 +9,14 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -26,6 +29,9 @@ type ClientConfig struct {
 	As *policyv1.Principal
 	// Timeout bounds unary calls that have no deadline; 0 = 15 s. A call waits so long for a role that is being restarted.
 	Timeout time.Duration
+	// Patience bounds how long a call waits for a connection to a role that is away, before it fails as unavailable; 0 = as long as
+	// the call's deadline. For callers who would rather be told.
+	Patience time.Duration
 }
 
 // serviceConfig spreads calls over all addresses of a target. Retries are the caller's business: only he knows what may be repeated.
@@ -93,6 +99,9 @@ func (c caller) unary(ctx context.Context, method string, req, reply any, cc *gr
 	if err != nil {
 		return err
 	}
+	if err := c.reach(ctx, cc); err != nil {
+		return err
+	}
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
@@ -106,5 +115,32 @@ func (c caller) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clie
 	if err != nil {
 		return nil, err
 	}
+	if err := c.reach(ctx, cc); err != nil {
+		return nil, err
+	}
 	return open(ctx, desc, cc, method, opts...)
+}
+
+// reach waits until the connection is there, as long as patience allows.
+func (c caller) reach(ctx context.Context, cc *grpc.ClientConn) error {
+	if c.cfg.Patience <= 0 || cc.GetState() == connectivity.Ready {
+		return nil
+	}
+	wait, cancel := context.WithTimeout(ctx, c.cfg.Patience)
+	defer cancel()
+	for {
+		state := cc.GetState()
+		if state == connectivity.Ready {
+			return nil
+		}
+		if state == connectivity.Idle {
+			cc.Connect()
+		}
+		if !cc.WaitForStateChange(wait, state) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "a part of the mesh cannot be reached")
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
@@ -168,6 +169,22 @@ func TestLoopbackCallerOverTCP(t *testing.T) {
 	}
 	if _, err := (rpc.TCP{}).Listen("policy"); err == nil || !strings.Contains(err.Error(), "mesh.listen.policy") {
 		t.Errorf("a missing address must name its key: %v", err)
+	}
+}
+
+func TestPatienceWithARoleThatIsAway(t *testing.T) {
+	ring, err := authn.NewKeyring(authn.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := rpc.Dial(rpc.NewMemory(), "nobody", rpc.ClientConfig{Keyring: ring, As: authn.Local(), Patience: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = policyv1.NewPolicyServiceClient(conn).GetDecision(t.Context(), &policyv1.GetDecisionRequest{DecisionId: "dec_1"})
+	if fault.CodeOf(err) != "unavailable" {
+		t.Errorf("err = %v, want unavailable before the call's own deadline", err)
 	}
 }
 
