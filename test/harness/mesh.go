@@ -35,7 +35,7 @@ type SplitOptions struct {
 	Model *Model
 	// Workers is how many workers run, 1 when 0.
 	Workers int
-	// Config is merged over the configuration, top-level key by top-level key.
+	// Config is merged over the configuration, section by section.
 	Config JSON
 	// Env is added to each process's environment.
 	Env []string
@@ -84,7 +84,14 @@ func (m *Mesh) write(o SplitOptions) {
 			JSON{"name": "test", "kind": "openai", "base_url": o.Model.URL(), "api_key": "unused", "models": []string{"model"}},
 		}}
 	}
-	maps.Copy(cfg, o.Config)
+	for section, values := range o.Config {
+		old, _ := cfg[section].(JSON)
+		if add, ok := values.(JSON); ok && old != nil {
+			maps.Copy(old, add)
+			continue
+		}
+		cfg[section] = values
+	}
 	raw, err := yaml.Marshal(map[string]any(cfg))
 	if err != nil {
 		m.t.Fatal(err)
