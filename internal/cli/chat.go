@@ -32,7 +32,6 @@ func chatCommand(a *app.App) *cobra.Command {
 	}
 	cmd.Flags().String("session", "", "go on with this session")
 	cmd.Flags().String("agent", "", "agent of a new session")
-	cmd.MarkFlagsMutuallyExclusive("session", "agent")
 	return cmd
 }
 
@@ -49,6 +48,9 @@ type chat struct {
 
 func runChat(c *call) error {
 	ch := &chat{call: c, session: flag(c.cmd, "session")}
+	if ch.session != "" && flag(c.cmd, "agent") != "" {
+		return app.Usage("a session has its agent already: give --session or --agent")
+	}
 	if ch.session == "" {
 		s, err := newSession(c, flag(c.cmd, "agent"))
 		if err != nil {
@@ -56,7 +58,8 @@ func runChat(c *call) error {
 		}
 		ch.session = s.GetId()
 	}
-	defer c.OnInterrupt(ch.interrupt)()
+	release := c.OnInterrupt(ch.interrupt)
+	defer release()
 	defer ch.cancels.Wait()
 	defer func() { c.note("Go on with: windlass chat --session %s", ch.session) }()
 	if len(c.args) > 0 {
@@ -130,7 +133,7 @@ func (ch *chat) ask(message string) error {
 	defer ch.running("")
 	v := newView(ch.App)
 	var end *turnv1.TurnEnded
-	err = follow(ch.call, t.GetId(), "", func(ev client.Event) error {
+	err = follow(ch.call, t.GetId(), "", true, func(ev client.Event) error {
 		if e := ev.GetTurnEnded(); e != nil {
 			end = e
 		}

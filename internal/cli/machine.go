@@ -86,8 +86,10 @@ func checkProgram() finding {
 func checkPorts(ctx context.Context) []finding {
 	var out []finding
 	for _, p := range [][2]string{
-		{"127.0.0.1:8080", "--http-addr"}, {"127.0.0.1:9090", "--grpc-addr"},
-		{"127.0.0.1:7233", "--temporal-addr"}, {"127.0.0.1:8233", "--temporal-ui-addr"},
+		{"127.0.0.1:8080", "--http-addr"},
+		{"127.0.0.1:9090", "--grpc-addr"},
+		{"127.0.0.1:7233", "--temporal-addr"},
+		{"127.0.0.1:8233", "--temporal-ui-addr"},
 	} {
 		f := finding{Check: "port " + p[0], Outcome: good, Detail: "free"}
 		var lc net.ListenConfig

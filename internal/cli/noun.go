@@ -36,7 +36,11 @@ type noun struct {
 	more func(*app.App) []*cobra.Command
 }
 
-type filter struct{ name, usage string }
+type filter struct {
+	name, usage string
+	// yes: it takes no value.
+	yes bool
+}
 
 // typed makes noun.read from functions over the generated message.
 func typed[T any, M interface {
@@ -77,7 +81,11 @@ func (n noun) listCommand(a *app.App, use string) *cobra.Command {
 func (n noun) listFlags(cmd *cobra.Command) {
 	cmd.Flags().Int("limit", 100, "list so many at most, 0 = all")
 	for _, f := range n.filters {
-		cmd.Flags().String(f.name, "", f.usage)
+		if f.yes {
+			cmd.Flags().Bool(f.name, false, f.usage)
+		} else {
+			cmd.Flags().String(f.name, "", f.usage)
+		}
 	}
 }
 

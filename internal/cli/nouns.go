@@ -49,7 +49,7 @@ func sessions() noun {
 	return noun{
 		name: "session", plural: "sessions", short: "Sessions: conversations with agents", path: "/v1/sessions", get: true, remove: true,
 		more:    sessionCommands,
-		filters: []filter{{"agent-id", "only sessions with this agent"}},
+		filters: []filter{{name: "agent-id", usage: "only sessions with this agent"}},
 		header:  []string{"ID", "AGENT", "ACTIVE TURN", "EVENTS", "UPDATED", "TITLE"},
 		read: typed((*sessionsv1.Session).GetId, func(m *sessionsv1.Session, now time.Time) []string {
 			return []string{
@@ -64,8 +64,8 @@ func turns() noun {
 	return noun{
 		name: "turn", plural: "turns", short: "Turns: one input until its answer", path: "/v1/turns", get: true, more: turnCommands,
 		filters: []filter{
-			{"session-id", "only turns of this session"},
-			{"status", "only turns that are queued, running, completed, failed or cancelled"},
+			{name: "session-id", usage: "only turns of this session"},
+			{name: "status", usage: "only turns that are queued, running, completed, failed or cancelled"},
 		},
 		header: []string{"ID", "SESSION", "STATUS", "STOP", "TOOLS", "TOKENS", "AGE", "INPUT"},
 		read: typed((*sessionsv1.Turn).GetId, func(m *sessionsv1.Turn, now time.Time) []string {
@@ -81,7 +81,7 @@ func turns() noun {
 func tools() noun {
 	return noun{
 		name: "tool", plural: "tools", short: "Tools: what agents may call", path: "/v1/tools", get: true, more: toolCommands,
-		filters: []filter{{"source", "only tools of this source"}},
+		filters: []filter{{name: "source", usage: "only tools of this source"}},
 		header:  []string{"NAME", "EFFECT", "AVAILABLE", "DESCRIPTION"},
 		read: typed((*registryv1.Tool).GetName, func(m *registryv1.Tool, _ time.Time) []string {
 			return []string{m.GetName(), enum(m.GetEffect()), yesNo(m.GetAvailable()), output.Short(m.GetDescription(), 2*cellWidth)}
@@ -126,7 +126,7 @@ func models() noun {
 func decisions() noun {
 	return noun{
 		name: "decision", plural: "decisions", short: "Decisions: who was allowed what, and why", path: "/v1/decisions", get: true,
-		filters: []filter{{"turn-id", "only decisions of this turn"}, {"denied-only", "only refusals: true"}},
+		filters: []filter{{name: "turn-id", usage: "only decisions of this turn"}, {name: "denied-only", usage: "only refusals", yes: true}},
 		header:  []string{"ID", "AGE", "SUBJECT", "KIND", "RESOURCE", "ALLOWED", "REASON"},
 		read: typed((*policyv1.Decision).GetId, func(m *policyv1.Decision, now time.Time) []string {
 			return []string{
@@ -140,7 +140,7 @@ func decisions() noun {
 func executions() noun {
 	return noun{
 		name: "execution", plural: "executions", short: "Executions: the ledger of tool calls", path: "/v1/executions",
-		filters: []filter{{"turn-id", "only executions of this turn"}, {"tool", "only executions of this tool"}},
+		filters: []filter{{name: "turn-id", usage: "only executions of this turn"}, {name: "tool", usage: "only executions of this tool"}},
 		header:  []string{"ID", "AGE", "TOOL", "EFFECT", "STATE", "ATTEMPTS", "MS", "CODE", "TURN"},
 		read: typed((*registryv1.Execution).GetId, func(m *registryv1.Execution, now time.Time) []string {
 			return []string{
@@ -164,14 +164,14 @@ func messages() noun {
 
 // messageText is what a message says, for a table.
 func messageText(m *turnv1.Message) string {
-	text := partsText(m.GetContent())
+	parts := []string{partsText(m.GetContent())}
 	for _, call := range m.GetToolCalls() {
-		text += " " + call.GetTool() + call.GetArgumentsJson()
+		parts = append(parts, call.GetTool()+call.GetArgumentsJson())
 	}
 	if r := m.GetToolResult(); r != nil {
-		text += r.GetTool() + ": " + partsText(r.GetContent())
+		parts = append(parts, r.GetTool()+": "+partsText(r.GetContent()))
 	}
-	return text
+	return strings.Join(parts, " ")
 }
 
 // partsText is the text of content; other parts are named.

@@ -30,7 +30,7 @@ func turnCommands(a *app.App) []*cobra.Command {
 		Long: "Follow the events of a turn, from its beginning, until it ends. A stream that breaks is resumed where it was.\n" +
 			"The exit code is 5 when the turn failed or was cancelled.",
 		Args: cobra.ExactArgs(1),
-		RunE: run(a, func(c *call) error { return watchTurn(c, c.args[0], flag(c.cmd, "after")) }),
+		RunE: run(a, func(c *call) error { return watchTurn(c, c.args[0], flag(c.cmd, "after"), false) }),
 	}
 	watch.Flags().String("after", "", "begin after this cursor")
 	for _, cmd := range []*cobra.Command{create, watch} {
@@ -63,7 +63,7 @@ func createTurn(c *call) error {
 		return err
 	}
 	if flag(c.cmd, "watch") == "true" {
-		return watchTurn(c, t.GetId(), "")
+		return watchTurn(c, t.GetId(), "", true)
 	}
 	return turns().printOne(c, raw)
 }
@@ -98,13 +98,13 @@ func requestCancel(c *call, turn, reason string) ([]byte, error) {
 }
 
 // watchTurn prints events until the turn ends.
-func watchTurn(c *call, turn, after string) error {
+func watchTurn(c *call, turn, after string, known bool) error {
 	if c.format == output.YAML || c.format == output.Name {
 		return app.Usage("events are printed as lines, or as JSON lines with -o json; not %q", c.format)
 	}
 	deltas := flag(c.cmd, "deltas") == "true" || c.format == output.JSON
 	var end *turnv1.TurnEnded
-	err := follow(c, turn, after, func(ev client.Event) error {
+	err := follow(c, turn, after, known, func(ev client.Event) error {
 		if e := ev.GetTurnEnded(); e != nil {
 			end = e
 		}
@@ -127,10 +127,10 @@ func watchTurn(c *call, turn, after string) error {
 	return turnResult(turn, end)
 }
 
-// follow watches a turn's events.
-func follow(c *call, turn, after string, handle func(client.Event) error) error {
+// follow watches a turn's events; known says that the server answered a moment ago.
+func follow(c *call, turn, after string, known bool, handle func(client.Event) error) error {
 	return c.client.Watch(c.ctx, client.Watch{
-		Path: "/v1/turns" + client.Path(turn, "events"), After: after,
+		Path: "/v1/turns" + client.Path(turn, "events"), After: after, Known: known,
 		Notice: func(err error) {
 			why, _, _ := strings.Cut(app.Explain(err), "\n")
 			c.note("the stream broke (%s), connecting again…", why)

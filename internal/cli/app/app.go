@@ -87,8 +87,7 @@ func (a *App) Execute(ctx context.Context, root *cobra.Command, args []string) i
 	if !a.started && code == ExitError {
 		code = ExitUsage // refused before it ran: an unknown command, flag or a wrong number of arguments
 	}
-	var silent *SilentError
-	if !errors.As(err, &silent) {
+	if _, ok := errors.AsType[*SilentError](err); !ok {
 		_, _ = fmt.Fprintln(a.Err, "error: "+Explain(err)) // nobody is left to tell
 	}
 	if code == ExitUsage {

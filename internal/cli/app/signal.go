@@ -41,7 +41,7 @@ func (s *signals) watch(ctx context.Context) (context.Context, func()) {
 
 func (s *signals) deliver(ctx context.Context, sig os.Signal, cancel func()) {
 	s.mu.Lock()
-	handler, first := s.handler, s.first
+	first := s.first
 	s.mu.Unlock()
 	if ctx.Err() != nil {
 		if !first.IsZero() && time.Since(first) < echo {
@@ -49,7 +49,7 @@ func (s *signals) deliver(ctx context.Context, sig os.Signal, cancel func()) {
 		}
 		os.Exit(ExitError) // a second one: whoever sends it does not want to wait
 	}
-	if sig == os.Interrupt && handler != nil && handler() {
+	if sig == os.Interrupt && s.handled() {
 		return
 	}
 	s.mu.Lock()
@@ -68,4 +68,14 @@ func (a *App) OnInterrupt(handle func() bool) (release func()) {
 		defer a.signals.mu.Unlock()
 		a.signals.handler = nil
 	}
+}
+
+// Interrupt does what Ctrl-C does in a command that handles it, and reports whether the command goes on.
+func (a *App) Interrupt() bool { return a.signals.handled() }
+
+func (s *signals) handled() bool {
+	s.mu.Lock()
+	handler := s.handler
+	s.mu.Unlock()
+	return handler != nil && handler()
 }

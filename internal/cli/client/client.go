@@ -183,8 +183,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without method and URL, which the message has
 	}
 	return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "no answer from %s", c.Server()).Cause(err).

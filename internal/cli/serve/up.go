@@ -80,7 +80,8 @@ func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
 	} else {
 		say("starting the roles on %s with Temporal at %s…", f.dataDir, cfg.Temporal.Address)
 	}
-	defer context.AfterFunc(ctx, func() { say("stopping… (again to stop at once)") })()
+	quiet := context.AfterFunc(ctx, func() { say("stopping… (again to stop at once)") })
+	defer quiet()
 	begin := time.Now()
 	return embedded.Run(ctx, embedded.Options{
 		Config: cfg, DataDir: f.dataDir,
@@ -171,8 +172,12 @@ func readyText(r embedded.Ready) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nWindlass is ready.\n\n")
 	for _, row := range [][2]string{
-		{"API and start page", r.URL}, {"gRPC", r.GRPC}, {"Temporal", r.Temporal}, {"Temporal UI", r.TemporalUI},
-		{"Data", r.DataDir}, {"Model", modelText(r.Model)},
+		{"API and start page", r.URL},
+		{"gRPC", r.GRPC},
+		{"Temporal", r.Temporal},
+		{"Temporal UI", r.TemporalUI},
+		{"Data", r.DataDir},
+		{"Model", modelText(r.Model)},
 	} {
 		if row[1] != "" {
 			fmt.Fprintf(&b, "  %-19s %s\n", row[0], row[1])

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// applying is a fake server that takes every bundle but those with the word "wrong".
+func applying(t *testing.T) *fake {
+	t.Helper()
+	f := newFake(t, nil)
+	f.answers = map[string]answer{"POST /v1/agents:apply": {body: `{"applied":[{"kind":"agent","id":"a","action":"created","revision":1,"warning":"the model is unknown"}]}`}}
+	f.hook = func(w http.ResponseWriter, _ *http.Request) bool {
+		last := f.requests[len(f.requests)-1]
+		if strings.Contains(last, "wrong") {
+			w.WriteHeader(http.StatusBadRequest)
+			_, err := io.WriteString(w, `{"code":"invalid_argument","detail":"document 1, line 2: wrong"}`)
+			return err == nil
+		}
+		return false
+	}
+	return f
+}
+
+func TestApply(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"b.yaml": "two", "a.yml": "one", "c.txt": "no", "bad/x.yaml": "wrong", "bad/a.yaml": "fine"} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name, stdin string
+		args        []string
+		code        int
+		out, err    string
+		sent        []string
+	}{
+		{name: "a file", args: []string{"-f", filepath.Join(dir, "a.yml")}, out: "agent/a created\n", err: "  the model is unknown\n", sent: []string{`{"dry_run":false,"yaml":"one"}`}},
+		{name: "standard input", stdin: "zero", args: []string{"-f", "-", "-o", "name"}, out: "agent/a\n", sent: []string{`{"dry_run":false,"yaml":"zero"}`}},
+		{
+			name: "a folder is checked first", args: []string{"-f", dir}, out: "agent/a created\nagent/a created\n",
+			sent: []string{`{"dry_run":true,"yaml":"one"}`, `{"dry_run":true,"yaml":"two"}`, `{"dry_run":false,"yaml":"one"}`, `{"dry_run":false,"yaml":"two"}`},
+		},
+		{
+			name: "a mistake applies nothing", args: []string{"-f", filepath.Join(dir, "bad")}, code: 1, err: "x.yaml: document 1, line 2: wrong",
+			sent: []string{`{"dry_run":true,"yaml":"fine"}`, `{"dry_run":true,"yaml":"wrong"}`},
+		},
+		{name: "dry run", args: []string{"-f", filepath.Join(dir, "a.yml"), "--dry-run"}, out: "agent/a created (dry run)\n", sent: []string{`{"dry_run":true,"yaml":"one"}`}},
+		{name: "as JSON", args: []string{"-f", filepath.Join(dir, "a.yml"), "-o", "json"}, sent: []string{`{"dry_run":false,"yaml":"one"}`}},
+		{name: "no file", code: 2, err: "-f"},
+		{name: "a file that is not there", args: []string{"-f", "/nope.yaml"}, code: 1, err: "/nope.yaml"},
+		{name: "a folder without YAML", args: []string{"-f", t.TempDir()}, code: 1, err: "has no .yaml"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := applying(t)
+			r := f.windlass(tc.stdin, append([]string{"apply"}, tc.args...)...)
+			if r.code != tc.code || tc.out != "" && r.out != tc.out || !strings.Contains(r.err, tc.err) {
+				t.Errorf("%d %q %q", r.code, r.out, r.err)
+			}
+			got := strings.ReplaceAll(strings.Join(f.requests, "\n"), "POST /v1/agents:apply ", "")
+			if got != strings.Join(tc.sent, "\n") {
+				t.Errorf("sent\n%s\nwant\n%s", got, strings.Join(tc.sent, "\n"))
+			}
+		})
+	}
+}

@@ -1,0 +1,30 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// readyWriter hands on the first line that is written.
+type readyWriter struct{ line chan []byte }
+
+// Write implements io.Writer.
+func (w *readyWriter) Write(p []byte) (int, error) {
+	select {
+	case w.line <- bytes.Clone(p):
+	default:
+	}
+	return len(p), nil
+}
+
+func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	return ctx, cancel
+}
