@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/console"
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/probe"
 )
 
 // route sends a request to what serves its path. Paths are matched as they are: nothing is cleaned or redirected.
@@ -43,9 +44,9 @@ func (g *Gateway) plain(path string) http.Handler {
 	case "/":
 		return g.console
 	case "/healthz":
-		return http.HandlerFunc(healthz)
+		return probe.Live()
 	case "/readyz":
-		return http.HandlerFunc(g.readyz)
+		return probe.Ready(g.deps.Log, g.checks)
 	case "/metrics":
 		return g.deps.Metrics
 	case "/openapi.json":

@@ -100,6 +100,7 @@ func (p *Process) build(parts []component) error {
 	if p.server, err = rpc.NewServer(rpc.ServerConfig{Log: p.log, Keyring: p.ring, Authorizer: p.authorizer, Loopback: p.loopback()}); err != nil {
 		return err
 	}
+	p.addAdmin(parts)
 	p.addServer(parts)
 	for _, c := range parts {
 		if err := c.build(p); err != nil {
