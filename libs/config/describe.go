@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Key describes one thing that can be configured.
@@ -116,5 +118,25 @@ func valueText(v reflect.Value) string {
 			return string(text)
 		}
 	}
+	switch v.Kind() {
+	case reflect.Map, reflect.Slice, reflect.Struct:
+		if text, err := flow(v.Interface()); err == nil {
+			return text
+		}
+	}
 	return fmt.Sprint(reflect.Indirect(v).Interface())
+}
+
+// flow writes a value as YAML on one line.
+func flow(v any) (string, error) {
+	var n yaml.Node
+	if err := n.Encode(v); err != nil {
+		return "", fmt.Errorf("encode default: %w", err)
+	}
+	n.Style = yaml.FlowStyle
+	text, err := yaml.Marshal(&n)
+	if err != nil {
+		return "", fmt.Errorf("encode default: %w", err)
+	}
+	return strings.Join(strings.Fields(string(text)), " "), nil
 }

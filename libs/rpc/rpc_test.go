@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -169,6 +170,19 @@ func TestLoopbackCallerOverTCP(t *testing.T) {
 	}
 	if _, err := (rpc.TCP{}).Listen("policy"); err == nil || !strings.Contains(err.Error(), "mesh.listen.policy") {
 		t.Errorf("a missing address must name its key: %v", err)
+	}
+}
+
+func TestAllowedValuesAreListed(t *testing.T) {
+	conn := rpctest.Serve(t, "mcpbridge", func(s grpc.ServiceRegistrar) {
+		mcpbridgev1.RegisterBridgeServiceServer(s, mcpbridgev1.UnimplementedBridgeServiceServer{})
+	})
+	_, err := mcpbridgev1.NewBridgeServiceClient(conn).Discover(t.Context(), &mcpbridgev1.DiscoverRequest{
+		Server: &mcpbridgev1.Server{Id: "src_1", Transport: "pigeon"},
+	})
+	f := fault.From(err)
+	if len(f.Fields) != 1 || f.Fields[0].Path != "server.transport" || f.Fields[0].Message != "must be one of http, sse, stdio" {
+		t.Errorf("fields = %+v", f.Fields)
 	}
 }
 

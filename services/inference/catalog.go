@@ -114,7 +114,7 @@ func (c *catalog) resolve(name string, code codes.Code) (model, error) {
 		}
 	}
 	return model{}, fault.New(code, faultv1.Reason_REASON_MODEL_UNKNOWN, "no model %q", name).
-		Hint("Write provider/model, for example %s. Providers: %s.", c.byDefault, strings.Join(c.names(), ", "))
+		Hint("Write provider/model. Providers: %s.", strings.Join(c.names(), ", "))
 }
 
 // list gives all known models, the default first, then by name. A provider that does not answer is left out.
