@@ -149,5 +149,17 @@ func TraceID(ctx context.Context) string {
 	return ""
 }
 
+// TraceParent gives the place of ctx in its trace as a W3C traceparent, to be stored with work that is done later; "" when it is in none.
+func TraceParent(ctx context.Context) string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier["traceparent"]
+}
+
+// WithTraceParent puts ctx at the place that TraceParent gave. What is no traceparent changes nothing.
+func WithTraceParent(ctx context.Context, parent string) context.Context {
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": parent})
+}
+
 // Tracer gives a tracer of the process; spans made with it are part of the caller's trace.
 func Tracer(name string) trace.Tracer { return otel.Tracer("github.com/windlass-dev/windlass/" + name) }

@@ -53,3 +53,20 @@ func TestBadConfigNamesTheKey(t *testing.T) {
 		}
 	}
 }
+
+func TestTraceParentTravels(t *testing.T) {
+	sc := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	stored := telemetry.TraceParent(trace.ContextWithSpanContext(t.Context(), sc))
+	got := trace.SpanContextFromContext(telemetry.WithTraceParent(t.Context(), stored))
+	if got.TraceID() != sc.TraceID() || got.SpanID() != sc.SpanID() || !got.IsSampled() || !got.IsRemote() {
+		t.Errorf("%q gives %+v", stored, got)
+	}
+	if parent := telemetry.TraceParent(t.Context()); parent != "" {
+		t.Errorf("no trace gives %q", parent)
+	}
+	for _, none := range []string{"", "nonsense"} {
+		if sc := trace.SpanContextFromContext(telemetry.WithTraceParent(t.Context(), none)); sc.IsValid() {
+			t.Errorf("%q gives %+v", none, sc)
+		}
+	}
+}

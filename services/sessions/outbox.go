@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/telemetry"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -102,7 +103,7 @@ func (o *outbox) drain(ctx context.Context) error {
 func (o *outbox) start(ctx context.Context, out store.Outgoing) {
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	err := o.dispatcher.Start(starting, TurnStart{
+	err := o.dispatcher.Start(telemetry.WithTraceParent(starting, out.TraceParent), TurnStart{
 		Tenant: out.Tenant, TurnID: out.TurnID, SessionID: out.SessionID, AgentID: out.AgentID, Summary: out.Summary, Again: out.Again,
 	})
 	after := context.WithoutCancel(ctx) // what was started must be noted, also on the way out

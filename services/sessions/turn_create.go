@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/telemetry"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -195,7 +196,7 @@ func (s *Service) newTurn(ctx context.Context, tx *journal.Tx, o order) store.Tu
 	return store.Turn{
 		Tenant: o.session.Tenant, ID: ids.New(ids.Turn), SessionID: o.session.ID, AgentID: o.session.AgentID,
 		Subject: authn.From(ctx).GetSubject(), Status: int32(turnv1.TurnStatus_TURN_STATUS_QUEUED), CreateUs: tx.NowUs,
-		CheckUs: tx.NowUs + s.cfg.LostAfter.Microseconds(),
+		CheckUs: tx.NowUs + s.cfg.LostAfter.Microseconds(), TraceParent: telemetry.TraceParent(ctx),
 	}
 }
 

@@ -18,11 +18,13 @@ type Outgoing struct {
 	CreateUs int64
 	// Attempts counts how often it was taken.
 	Attempts int
+	// TraceParent is the turn's; set when it is taken.
+	TraceParent string
 }
 
 func scanOutgoing(s sqldb.Scanner) (o Outgoing, err error) {
 	var again int64
-	err = s.Scan(&o.Tenant, &o.TurnID, &o.SessionID, &o.AgentID, &o.Summary, &again, &o.CreateUs, &o.Attempts)
+	err = s.Scan(&o.Tenant, &o.TurnID, &o.SessionID, &o.AgentID, &o.Summary, &again, &o.CreateUs, &o.Attempts, &o.TraceParent)
 	o.Again = again != 0
 	return o, err
 }
@@ -66,7 +68,8 @@ func (tx *Tx) takeWhere(ctx context.Context, which string, nowUs, untilUs int64,
 	if limit <= 0 {
 		return nil, nil
 	}
-	taken, err := sqldb.All(ctx, tx, scanOutgoing, `SELECT tenant, turn_id, session_id, agent_id, summary, again, create_us, attempts
+	taken, err := sqldb.All(ctx, tx, scanOutgoing, `SELECT tenant, turn_id, session_id, agent_id, summary, again, create_us, attempts,
+		COALESCE((SELECT trace_parent FROM turns t WHERE t.tenant = turn_outbox.tenant AND t.id = turn_outbox.turn_id), '')
 		FROM turn_outbox WHERE claimed_until_us <= $1 AND `+which+" ORDER BY create_us, turn_id LIMIT $2"+tx.db.SkipLocked(), nowUs, limit)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,9 @@ func take(t testing.TB, s *store.Store, now int64, limit, maxOpen int) []string 
 		ids = nil
 		for _, o := range taken {
 			ids = append(ids, o.TurnID)
+			if o.TraceParent != "trace of "+o.TurnID {
+				t.Errorf("%s comes with trace parent %q", o.TurnID, o.TraceParent)
+			}
 		}
 		return err
 	})

@@ -69,6 +69,7 @@ func addSession(t testing.TB, s *store.Store, id string, turns ...string) {
 func addTurn(ctx context.Context, tx *store.Tx, session, id string, seq uint32) error {
 	if err := tx.AddTurn(ctx, store.Turn{
 		Tenant: tenant, ID: id, SessionID: session, AgentID: "a", Subject: "local", Status: 1, FirstSeq: seq, InputSeq: seq, CreateUs: int64(seq),
+		TraceParent: "trace of " + id,
 	}); err != nil {
 		return err
 	}
