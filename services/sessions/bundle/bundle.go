@@ -15,7 +15,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // Kinds of documents.
@@ -176,10 +175,4 @@ func value(node *yaml.Node, key string) *yaml.Node {
 		}
 	}
 	return nil
-}
-
-// strategies are the short names of strategies.
-var strategies = map[string]string{
-	"react":  turnv1.Strategy_STRATEGY_REACT.String(),
-	"direct": turnv1.Strategy_STRATEGY_DIRECT.String(),
 }

@@ -1,9 +1,11 @@
 package bundle_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/bundle"
 )
 
@@ -23,6 +25,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{"unknown strategy", "kind: agent\nid: a\nstrategy: guess", "document 1 (agent a), line 3: strategy", "want react or direct"},
 		{"text for fields", "kind: agent\nid: a\nlimits: 3", "document 1 (agent a), line 3: limits", "wants fields"},
 		{"number in a map", "kind: source\nname: s\nenv:\n  PORT: 80", "document 1 (source s), line 4: env", "want names with values; the values are text: put numbers and true or false in quotes"},
+		{"unknown effect", "kind: source\nname: s\neffects:\n  a: reed", "document 1 (source s), line 4: effects", "want names with values; the values are read, idempotent or once"},
 		{"alias", "kind: agent\nid: &x a\nmodel: *x", "document 1 (agent a), line 3: model", "anchors and aliases are not supported: write the value out"},
 		{"same agent twice", "kind: agent\nid: a\n---\nkind: agent\nid: a", "document 2 (agent a), line 4", "agent a is in document 1 already"},
 		{"nothing", "# only a comment", "yaml", "holds no document"},
@@ -34,6 +37,22 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 				t.Errorf("got %q, want %q: %q", fields, row.place, row.message)
 			}
 		})
+	}
+}
+
+func TestEnumsHaveTheirShortNames(t *testing.T) {
+	docs, err := bundle.Parse("kind: agent\nid: a\nstrategy: direct\n---\nkind: source\nname: s\neffects: {a: read, b: idempotent, c: once}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := docs[0].Agent.GetStrategy(); got != turnv1.Strategy_STRATEGY_DIRECT {
+		t.Errorf("strategy is %v", got)
+	}
+	want := map[string]turnv1.EffectClass{
+		"a": turnv1.EffectClass_EFFECT_CLASS_READ, "b": turnv1.EffectClass_EFFECT_CLASS_IDEMPOTENT, "c": turnv1.EffectClass_EFFECT_CLASS_ONCE,
+	}
+	if got := docs[1].Source.GetEffects(); !maps.Equal(got, want) {
+		t.Errorf("effects are %v, want %v", got, want)
 	}
 }
 

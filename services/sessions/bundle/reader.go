@@ -102,10 +102,8 @@ func (r *reader) field(m protoreflect.Message, fd protoreflect.FieldDescriptor, 
 		r.bad(val, path, "%s", err)
 		return
 	}
-	if fd.Enum() != nil && !fd.IsList() && !fd.IsMap() {
-		if long, ok := strategies[val.Value]; ok && fd.Enum().Name() == "Strategy" {
-			content = long
-		}
+	if e := enumOf(fd); e != nil {
+		content = longNames(e, content)
 	}
 	text, err := json.Marshal(map[string]any{string(fd.Name()): content})
 	if err != nil {
@@ -188,13 +186,15 @@ func scalar(n *yaml.Node) (any, error) {
 func wanted(fd protoreflect.FieldDescriptor) string {
 	what := map[protoreflect.Kind]string{
 		protoreflect.StringKind: "text (put numbers and true or false in quotes)", protoreflect.BoolKind: "true or false",
-		protoreflect.DoubleKind: "a number", protoreflect.EnumKind: "a name",
+		protoreflect.DoubleKind: "a number",
 	}[fd.Kind()]
 	switch {
+	case fd.IsMap() && enumOf(fd) != nil:
+		return "names with values; the values are " + shortNames(enumOf(fd))
 	case fd.IsMap():
 		return "names with values; the values are text: put numbers and true or false in quotes"
-	case fd.Enum() != nil && fd.Enum().Name() == "Strategy":
-		return "react or direct"
+	case fd.Enum() != nil:
+		return shortNames(fd.Enum())
 	case what == "":
 		what = "a whole number of at least 0"
 	}

@@ -1,0 +1,46 @@
+package bundle
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// enumOf gives the enum of a field or of a map's values, nil where there is none.
+func enumOf(fd protoreflect.FieldDescriptor) protoreflect.EnumDescriptor {
+	if fd.IsMap() {
+		fd = fd.MapValue()
+	}
+	return fd.Enum()
+}
+
+// longNames puts the long names of an enum's values, as in EFFECT_CLASS_READ, in place of those that people write, as in "read".
+// What is no value's name stays as it is.
+func longNames(e protoreflect.EnumDescriptor, content any) any {
+	switch v := content.(type) {
+	case string:
+		long := protoreflect.Name(enumPrefix(e) + strings.ToUpper(v))
+		if v == strings.ToLower(v) && e.Values().ByName(long) != nil {
+			return string(long)
+		}
+	case map[string]any:
+		for key, value := range v {
+			v[key] = longNames(e, value)
+		}
+	}
+	return content
+}
+
+// shortNames lists an enum's values as people write them: "read, idempotent or once".
+func shortNames(e protoreflect.EnumDescriptor) string {
+	var names []string
+	for i := 1; i < e.Values().Len(); i++ {
+		names = append(names, strings.ToLower(strings.TrimPrefix(string(e.Values().Get(i).Name()), enumPrefix(e))))
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+func enumPrefix(e protoreflect.EnumDescriptor) string {
+	return strings.TrimSuffix(string(e.Values().Get(0).Name()), "UNSPECIFIED")
+}
