@@ -48,6 +48,7 @@ type feed struct {
 	opened  time.Time                // when the open message, or its newest attempt, began
 	filled  time.Time                // when missing deltas were last looked for
 	fills   int                      // how often, for the open message and without success
+	recheck bool                     // deltas sent just before the subscription may have been kept only after the first look
 }
 
 func (f *feed) attach(ctx context.Context, want func(*turnv1.Event) bool) (*Watcher, Snapshot, error) {

@@ -31,6 +31,7 @@ func (f *feed) run(ctx context.Context) {
 			f.trouble(ctx, err)
 		}
 		f.fill(ctx)
+		f.recheck = f.snap.Open != 0
 		select {
 		case <-f.ready:
 		default:
@@ -125,7 +126,7 @@ func (f *feed) pause(sub *bus.Subscription) time.Duration {
 	switch {
 	case sub == nil || !f.hub.bus.Connected():
 		return f.hub.cfg.PollAway
-	case len(f.pending) > 0:
+	case len(f.pending) > 0 || f.recheck:
 		return f.fillPause()
 	case f.active:
 		return f.hub.cfg.PollActive
@@ -134,7 +135,8 @@ func (f *feed) pause(sub *bus.Subscription) time.Duration {
 }
 
 func (f *feed) poll(ctx context.Context) error {
-	if len(f.pending) > 0 {
+	if len(f.pending) > 0 || f.recheck {
+		f.recheck = false
 		f.fill(ctx)
 	}
 	ses, err := f.hub.store.Session(ctx, f.key.tenant, f.key.session)
