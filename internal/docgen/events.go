@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+const eventsIntro = "What `GET /v1/turns/{id}/events`, `GET /v1/sessions/{id}/events` and the gRPC call `TurnService.Watch` stream.\n\n" +
+	"Over HTTP an event is a frame of Server-Sent Events: `id` is the cursor, `event` the type, `data` one JSON object on one line. Enum values are\n" +
+	"lower-case words; an absent value is `null` or empty. A stream begins with `retry:`, sends a comment every 15 s when nothing happens, and ends with the frame\n" +
+	"`event: end` when the turn is over. To go on after a broken connection send the last id as the header `Last-Event-ID`, or as `?after=`.\n" +
+	"[Architecture](../explanation/architecture.md#cursors) says what a cursor is."
+
+// kind is one kind of event data and the types of event that carry it.
+type kind struct {
+	types     []string
+	transient bool
+	note      string
+	message   protoreflect.MessageDescriptor
+}
+
+var eventType = regexp.MustCompile(`^[a-z_]+(?:\.[a-z_]+)+(?:, [a-z_]+(?:\.[a-z_]+)+)*`)
+
+// kinds reads what events there are from the descriptor and the comments of event.proto.
+func kinds(notes comments) ([]kind, error) {
+	event := (&turnv1.Event{}).ProtoReflect().Descriptor()
+	fields := event.Oneofs().ByName("data").Fields()
+	var out []kind
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		comment := notes[string(f.FullName())]
+		types := eventType.FindString(comment)
+		if types == "" {
+			return nil, fmt.Errorf("the comment of %s does not begin with an event type: %q", f.FullName(), comment)
+		}
+		k := kind{types: strings.Split(types, ", "), message: f.Message(), note: notes[string(f.Message().FullName())]}
+		k.transient = strings.Contains(comment, "(transient")
+		if _, rest, ok := strings.Cut(k.note, ": "); ok {
+			k.note = rest
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// writeEvents writes the page of events.
+func writeEvents(w *writer, root string) error {
+	notes, err := readComments(root, "windlass/turn/v1/event.proto", "windlass/turn/v1/content.proto")
+	if err != nil {
+		return err
+	}
+	all, err := kinds(notes)
+	if err != nil {
+		return err
+	}
+	w.title("Events", eventsIntro)
+	w.line("\n## Envelope\n\nThe fields of every event.\n")
+	event := (&turnv1.Event{}).ProtoReflect().Descriptor()
+	table(w, event, notes)
+	shared := collector{seen: map[protoreflect.FullName]bool{}}
+	section(w, &shared, notes, all, false, "Durable events", "These are in the journal: `seq` rises by one from event to event of a session, without a gap, and they can be read for as long as the session exists.")
+	section(w, &shared, notes, all, true, "Transient events", "These show progress and are not in the journal. They hang on a `message.started` or `message.reset`, whose `seq` they carry. "+
+		"What they said is in the `message.completed` or `tool_call.completed` that follows.")
+	w.line("\n## Shared objects\n")
+	for i := 0; i < len(shared.messages); i++ { // grows while it is walked
+		m := shared.messages[i]
+		w.line("\n### %s\n\n%s\n", m.Name(), sentence(notes[string(m.FullName())]))
+		table(w, m, notes)
+		shared.from(m)
+	}
+	return nil
+}
+
+func section(w *writer, shared *collector, notes comments, all []kind, transient bool, title, intro string) {
+	w.line("\n## %s\n\n%s", title, intro)
+	for _, k := range all {
+		if k.transient != transient {
+			continue
+		}
+		w.line("\n### %s\n\n%s\n", strings.Join(k.types, ", "), sentence(k.note))
+		table(w, k.message, notes)
+		shared.from(k.message)
+	}
+}
+
+// table lists a message's fields; those of the envelope's oneof are one field "data".
+func table(w *writer, m protoreflect.MessageDescriptor, notes comments) {
+	w.line("| Field | Type | Meaning |\n|---|---|---|")
+	fields := m.Fields()
+	data := false
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if o := f.ContainingOneof(); o != nil && !o.IsSynthetic() && o.Name() == "data" {
+			if !data {
+				w.line("| `data` | object | %s |", cell(notes[string(m.FullName())+".data"]))
+			}
+			data = true
+			continue
+		}
+		w.line("| %s | %s | %s |", code(string(f.Name())), typeOf(f), cell(notes[string(f.FullName())]))
+	}
+}
+
+// typeOf names a field's type in JSON.
+func typeOf(f protoreflect.FieldDescriptor) string {
+	name := "object"
+	switch f.Kind() {
+	case protoreflect.StringKind:
+		name = "string"
+	case protoreflect.BytesKind:
+		name = "string (base64)"
+	case protoreflect.BoolKind:
+		name = "boolean"
+	case protoreflect.EnumKind:
+		name = words(f.Enum())
+	case protoreflect.MessageKind:
+		switch m := f.Message(); {
+		case m.FullName() == "google.protobuf.Timestamp":
+			name = "time (RFC 3339)"
+		case m.FullName() == "google.protobuf.Value":
+			name = "any"
+		case ours(m):
+			name = "[" + string(m.Name()) + "](#" + strings.ToLower(string(m.Name())) + ")"
+		}
+	default:
+		name = "number"
+	}
+	if f.IsList() {
+		return "list of " + name
+	}
+	return name
+}
+
+// words lists an enum's values as JSON has them.
+func words(e protoreflect.EnumDescriptor) string {
+	prefix := strings.TrimSuffix(string(e.Values().Get(0).Name()), "UNSPECIFIED")
+	var out []string
+	for i := 1; i < e.Values().Len(); i++ {
+		out = append(out, code(strings.ToLower(strings.TrimPrefix(string(e.Values().Get(i).Name()), prefix))))
+	}
+	return strings.Join(out, ", ")
+}
+
+func ours(m protoreflect.MessageDescriptor) bool {
+	return strings.HasPrefix(string(m.FullName()), "windlass.")
+}
+
+// collector finds the messages of ours that other messages hold, each once.
+type collector struct {
+	seen     map[protoreflect.FullName]bool
+	messages []protoreflect.MessageDescriptor
+}
+
+func (c *collector) from(m protoreflect.MessageDescriptor) {
+	for i := range m.Fields().Len() {
+		f := m.Fields().Get(i)
+		if f.Kind() != protoreflect.MessageKind || !ours(f.Message()) || c.seen[f.Message().FullName()] {
+			continue
+		}
+		c.seen[f.Message().FullName()] = true
+		c.messages = append(c.messages, f.Message())
+	}
+}

@@ -1,0 +1,97 @@
+// Command docgen writes the pages of docs/reference that follow from the code: configuration, commands, events and errors.
+// With -check it writes nothing and fails when a page is not what the code gives.
+package main
+
+//go:generate go run . -root ../..
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	root := flag.String("root", ".", "the repository's top folder")
+	check := flag.Bool("check", false, "only compare")
+	flag.Parse()
+	if err := run(*root, *check, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "docgen:", err)
+		os.Exit(1)
+	}
+}
+
+// page is one generated file of docs/reference.
+type page struct {
+	name  string
+	write func(w *writer, root string) error
+}
+
+func pages() []page {
+	return []page{{"config.md", writeConfig}, {"cli.md", writeCLI}, {"events.md", writeEvents}, {"errors.md", writeErrors}}
+}
+
+// run writes all pages, or with check tells which of them are stale.
+func run(root string, check bool, say io.Writer) error {
+	var stale []string
+	for _, p := range pages() {
+		var w writer
+		if err := p.write(&w, root); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		path := filepath.Join(root, "docs", "reference", p.name)
+		have, err := os.ReadFile(path)
+		if err != nil && !os.IsNotExist(err) {
+			return err
+		}
+		switch {
+		case bytes.Equal(have, w.Bytes()):
+		case check:
+			stale = append(stale, p.name)
+		default:
+			if err := os.WriteFile(path, w.Bytes(), 0o644); err != nil { //nolint:gosec // a page of the docs
+				return err
+			}
+			fmt.Fprintln(say, "wrote", path)
+		}
+	}
+	if len(stale) > 0 {
+		return fmt.Errorf("docs/reference/%s: not what the code gives; run 'go generate ./internal/docgen' and commit the result",
+			strings.Join(stale, ", docs/reference/"))
+	}
+	return nil
+}
+
+// writer collects one page.
+type writer struct{ bytes.Buffer }
+
+func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+
+// title begins a page.
+func (w *writer) title(title, intro string) {
+	w.line("# %s\n\n<!-- Written by internal/docgen. Do not edit: run 'go generate ./internal/docgen'. -->\n\n%s", title, strings.TrimSpace(intro))
+}
+
+// code gives text as code inside a table.
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + cell(s) + "`"
+}
+
+// cell keeps text inside its column.
+func cell(s string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
+}
+
+// sentence gives text a full stop. It may begin with a value in lower case, so its first letter is left alone.
+func sentence(s string) string {
+	if s != "" && !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, ":") && !strings.HasSuffix(s, "?") {
+		s += "."
+	}
+	return s
+}
