@@ -93,7 +93,7 @@ func (t *Telemetry) traces(ctx context.Context, cfg Config, res *resource.Resour
 		return fmt.Errorf("telemetry.otlp_endpoint %q: %w", cfg.OTLPEndpoint, err)
 	}
 	tp := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exp), sdktrace.WithResource(res),
-		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.SampleRatio))))
+		sdktrace.WithIDGenerator(idGenerator{}), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.SampleRatio))))
 	otel.SetTracerProvider(tp)
 	t.stop = append(t.stop, tp.Shutdown)
 	return nil

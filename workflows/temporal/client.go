@@ -12,8 +12,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/opentelemetry"
-	"go.temporal.io/sdk/interceptor"
 	sdklog "go.temporal.io/sdk/log"
 )
 
@@ -95,11 +93,10 @@ func options(cfg Config) (client.Options, error) {
 		opts.Credentials = client.NewAPIKeyStaticCredentials(cfg.APIKey)
 	}
 	if cfg.Tracer != nil {
-		tracing, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{Tracer: cfg.Tracer})
-		if err != nil {
+		var err error
+		if opts.Interceptors, err = tracing(cfg.Tracer); err != nil {
 			return client.Options{}, fmt.Errorf("temporal: trace workflows: %w", err)
 		}
-		opts.Interceptors = []interceptor.ClientInterceptor{tracing}
 	}
 	return opts, nil
 }
