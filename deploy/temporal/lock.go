@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // lockDatabase keeps a second server away from the same file: two would corrupt each other's state, since each
@@ -57,6 +58,9 @@ func notWritable(path string, err error) error {
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err // the path is in our text already
 	}
-	return fmt.Errorf("cannot write %s: %w: make it and its directory writable, or choose another file with --db-filename",
-		path, err)
+	todo := "make it and its directory writable"
+	if strings.Contains(err.Error(), "full") || errors.Is(err, syscall.ENOSPC) {
+		todo = "free some space on its disk"
+	}
+	return fmt.Errorf("cannot write %s: %w: %s, or choose another file with --db-filename", path, err, todo)
 }

@@ -30,6 +30,7 @@ func TestStatusAndBack(t *testing.T) {
 		{"cancelled context", context.Canceled, codes.Canceled, "cancelled", "the call was cancelled", 499},
 		{"deadline", fmt.Errorf("x: %w", context.DeadlineExceeded), codes.DeadlineExceeded, "deadline_exceeded", "the call took too long", 504},
 		{"bare transport error", status.Error(codes.Unavailable, "connection refused 127.0.0.1:1"), codes.Unavailable, "unavailable", "a part of the mesh cannot be reached", 503},
+		{"what is wrapped behind is hidden", fmt.Errorf("%w (%w)", fault.Conflict("changed"), errors.New("secret")), codes.Aborted, "conflict", "changed", 409},
 		{"too large is 413", fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "too much"), codes.InvalidArgument, "too_large", "too much", 413},
 		{"conflict is 409", fault.Conflict("changed"), codes.Aborted, "conflict", "changed", 409},
 	}

@@ -80,13 +80,18 @@ func transport(st *status.Status, err error) *Error {
 	}
 }
 
-// outerText gives the text that domain code wrapped around our error ("agent \"x\"") without the error's own text.
+// outerText gives the text that domain code wrapped around our error ("agent \"x\"") without the error's own text. Text that stands
+// behind our error may be a driver's: it is for the log.
 func outerText(err error) string {
 	e := As(err)
 	if e == nil {
 		return ""
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(err.Error(), e.Error()), ": ")
+	outer, ok := strings.CutSuffix(err.Error(), e.Error())
+	if !ok {
+		return ""
+	}
+	return strings.TrimSuffix(outer, ": ")
 }
 
 func (e *Error) status(outer string) *status.Status {

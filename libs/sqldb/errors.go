@@ -10,24 +10,28 @@ import (
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"google.golang.org/grpc/codes"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// Errors a caller may test for with errors.Is.
+// Errors a caller may test for with errors.Is. Those that a user should hear of are faults: a full disk must not look like a bug.
 var (
 	// ErrNotFound means that no row fits.
 	ErrNotFound = errors.New("not found")
 	// ErrInUse means that another DB, here or in another process, has the SQLite file open.
 	ErrInUse = errors.New("database file is in use: stop the other process that has it open, or give this one another data directory")
 	// ErrReadOnly means that the database cannot be written.
-	ErrReadOnly = errors.New("database cannot be written: check the owner and the permissions of its file and directory, and that the file system is not mounted read-only")
+	ErrReadOnly error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE, "database cannot be written: check the owner and the permissions of its file and directory, and that the file system is not mounted read-only")
 	// ErrDiskFull means that there is no room left for the database.
-	ErrDiskFull = errors.New("disk is full: free some space where the database is, or move it; what was committed is kept")
+	ErrDiskFull error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE, "disk is full: free some space where the database is, or move it; what was committed is kept")
 	// ErrUnavailable means that the database server cannot be reached or takes no connections now. Trying again later may help.
-	ErrUnavailable = errors.New("database is not available")
+	ErrUnavailable error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE, "database is not available")
 	// ErrConflict means that a transaction lost against others even after all retries. Trying again may help.
-	ErrConflict = errors.New("transaction conflict")
+	ErrConflict error = fault.New(codes.Aborted, faultv1.Reason_REASON_CONFLICT, "transaction conflict")
 )
 
 // IsUnique tells whether err is a violation of a primary key or unique index.
