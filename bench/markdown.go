@@ -60,8 +60,13 @@ func (r *report) where() string {
 	m := r.machine
 	var b strings.Builder
 	for _, line := range [][2]string{
-		{"Date", r.date.UTC().Format(time.DateOnly)}, {"Machine", m.processor}, {"Memory", m.memory}, {"System", m.system},
-		{"Go", m.golang}, {"Commit", m.commit}, {"Load average before", m.load},
+		{"Date", r.date.UTC().Format(time.DateOnly)},
+		{"Machine", m.processor},
+		{"Memory", m.memory},
+		{"System", m.system},
+		{"Go", m.golang},
+		{"Commit", m.commit},
+		{"Load average before", m.load},
 	} {
 		if line[1] != "" {
 			fmt.Fprintf(&b, "- %s: %s\n", line[0], line[1])
@@ -96,12 +101,31 @@ func (r *report) reading() []string {
 			}
 		}
 	}
+	for _, d := range r.deployments {
+		out = append(out, d.tails()...)
+	}
+	var load float64
+	if _, err := fmt.Sscan(r.machine.load, &load); err == nil && load > 0.5 {
+		out = append(out, fmt.Sprintf("The machine was not at rest (load %s before the start): the figures contain other programs' work. Measure again on a quiet machine before quoting them.", r.machine.load))
+	}
 	return append(out,
 		"With model time zero the ratio to the floor is large by nature: the floor does almost nothing. What counts there is the difference, the price of a durable turn.",
-		"At many turns at once all processors are busy, so turns/s follows from processor time per turn, and latencies are queueing. The benchmark's own client and model server take their part of the same processors.",
-		"p99 of few turns is a single slow turn; compare p50 first.",
+		"At many turns at once, processor time per turn bounds turns/s from above. The benchmark's own client and model server take their part of the same processors.",
+		"p99 of a few hundred turns is the two or three slowest of them; the turns are counted in the tables.",
 		"Other work on the machine shows at once. Compare figures of one run with each other, and runs only on a quiet machine.",
 	)
+}
+
+// tails names the rows in which a few turns took far longer than the others.
+func (d *deployment) tails() []string {
+	var out []string
+	for _, row := range d.rows {
+		if total := spreadOf(row.mesh.samples, totalOf); row.concurrency > 1 && total.p99 > 3*total.p50 {
+			out = append(out, fmt.Sprintf("%s, model time %s, %d at once: p99 of a turn is %s p50. Some turns stall, which also lowers turns/s.",
+				d.heading(), modelTitle(row.model), row.concurrency, ratio(total.p99, total.p50)))
+		}
+	}
+	return out
 }
 
 func milliseconds(d time.Duration) string { return millis(d) + " ms" }

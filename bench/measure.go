@@ -114,7 +114,7 @@ func (b *bench) plan(rate float64) []planned {
 			if name == paced {
 				n = min(n, float64(c)*o.load.Seconds()/alone.Seconds())
 			}
-			turns := max(int(n), 3*c)
+			turns := max(int(n), 6*c)
 			floors := 8 * turns
 			if name == paced {
 				floors = 4 * c

@@ -54,8 +54,8 @@ func startMesh(ctx context.Context, name string, o options, modelURL string, ver
 }
 
 // start runs one of our programs.
-func (m *mesh) start(ctx context.Context, name, group string, env []string, program string, args ...string) (*process, error) {
-	p, err := spawn(ctx, name, env, m.verbose, filepath.Join(m.options.bin, program), args...)
+func (m *mesh) start(ctx context.Context, name, group, program string, args ...string) (*process, error) {
+	p, err := spawn(ctx, name, m.verbose, filepath.Join(m.options.bin, program), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (m *mesh) start(ctx context.Context, name, group string, env []string, prog
 }
 
 func (m *mesh) startCalculator(ctx context.Context) error {
-	p, err := m.start(ctx, "calculator", groupTools, nil, "examples/calculator", "--http", "127.0.0.1:0")
+	p, err := m.start(ctx, "calculator", groupTools, "examples/calculator", "--http", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (m *mesh) startEmbedded(ctx context.Context, modelURL string) error {
 		return err
 	}
 	const any0 = "127.0.0.1:0"
-	p, err := m.start(ctx, "windlass", groupWindlass, nil, "windlass", "up", "-o", "json", "--config", file,
+	p, err := m.start(ctx, "windlass", groupWindlass, "windlass", "up", "-o", "json", "--config", file,
 		"--data-dir", filepath.Join(m.dir, "data"), "--http-addr", any0, "--grpc-addr", any0, "--temporal-addr", any0, "--temporal-ui-addr", any0)
 	if err != nil {
 		return err

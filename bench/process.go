@@ -31,12 +31,12 @@ type process struct {
 	err   error
 }
 
-// spawn starts a program with env as its environment beside PATH and HOME, and waits for its ready line. Lines that it writes go to
+// spawn starts a program with PATH and HOME alone as its environment, and waits for its ready line. Lines that it writes go to
 // verbose, and the last ones into errors.
-func spawn(ctx context.Context, name string, env []string, verbose io.Writer, path string, args ...string) (*process, error) {
+func spawn(ctx context.Context, name string, verbose io.Writer, path string, args ...string) (*process, error) {
 	p := &process{name: name, done: make(chan struct{}), tail: &tail{to: verbose, name: name}}
 	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), path, args...) // stopped by stop, in order
-	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
+	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 	p.cmd.Stderr = p.tail
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

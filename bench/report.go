@@ -29,14 +29,14 @@ func (d *deployment) sections(timeline bool) []section {
 				"Added: difference of the quantiles. Ratio: windlass to floor.", d.latency(),
 		},
 		{
-			"Many at once", "Closed loop: who has his answer asks again. A session of its own for each turn.", d.throughput(),
+			"Many at once", "Closed loop: who has his answer asks again. A session of its own for each turn. turns/s is all turns over the time until the last one ended, so a few slow turns at the end lower it.", d.throughput(),
 		},
 		{
 			"Processor time", "Milliseconds of processor time for each turn, until the mesh is at rest again; what it uses at rest is " +
 				"included. The floor's own calls and the model server are in bench.", d.processor(),
 		},
 		{
-			"Memory", "MiB resident, each process counted whole.", d.memory(),
+			"Memory", "MiB resident. Each process is counted whole, also the program's code that several of them share.", d.memory(),
 		},
 	}
 	for _, model := range []string{instant, paced} {

@@ -44,7 +44,7 @@ func (m *mesh) startSplit(ctx context.Context, modelURL string) error {
 		return err
 	}
 	for _, r := range append([]string{"bus"}, roles...) {
-		if _, err := m.start(ctx, r, groupWindlass, nil, "windlassd", r, "--config", file); err != nil {
+		if _, err := m.start(ctx, r, groupWindlass, "windlassd", r, "--config", file); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (m *mesh) startTemporal(ctx context.Context, addr, ui string) error {
 	if err != nil {
 		return fmt.Errorf("temporal UI's address: %w", err)
 	}
-	_, err = m.start(ctx, "temporal", groupTemporal, nil, "windlass-temporal", "--ip", host, "--port", port,
+	_, err = m.start(ctx, "temporal", groupTemporal, "windlass-temporal", "--ip", host, "--port", port,
 		"--ui-ip", uiHost, "--ui-port", uiPort, "--db-filename", filepath.Join(m.dir, "temporal.db"))
 	return err
 }
