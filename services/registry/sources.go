@@ -32,6 +32,9 @@ func (s *Service) CreateSource(ctx context.Context, req *registryv1.CreateSource
 	if err := validateSource(src); err != nil {
 		return nil, err
 	}
+	if req.GetValidateOnly() {
+		return sourceToProto(src), nil
+	}
 	src = fresh(src)
 	err := s.store.CreateSource(ctx, src)
 	if errors.Is(err, store.ErrExists) {
@@ -128,6 +131,9 @@ func (s *Service) UpdateSource(ctx context.Context, req *registryv1.UpdateSource
 	}
 	if err := validateSource(changed); err != nil {
 		return nil, err
+	}
+	if req.GetValidateOnly() {
+		return sourceToProto(changed), nil
 	}
 	changed.UpdateTime = now()
 	err = s.store.UpdateSource(ctx, changed)

@@ -118,6 +118,31 @@ func TestGoodSources(t *testing.T) {
 	}
 }
 
+func TestCheckedSourcesAreNotStored(t *testing.T) {
+	w := newWorld(t)
+	r := w.asleep(config())
+	have := r.notes()
+	good := &registryv1.Source{Name: "a", Kind: "mcp", Url: "http://127.0.0.1:9000/mcp"}
+	got, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: good, ValidateOnly: true})
+	if err != nil || got.GetName() != "a" || got.GetId() != "" {
+		t.Errorf("a good source: %v, %v", got, err)
+	}
+	_, err = r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{Name: "a", Kind: "mcp"}, ValidateOnly: true})
+	if f := fault.From(err); f == nil || len(f.Fields) != 1 || f.Fields[0].Path != "source.url" {
+		t.Errorf("a bad source: %v", err)
+	}
+	change := &registryv1.Source{Id: have.GetId(), CallTimeoutSeconds: 7}
+	mask := &fieldmaskpb.FieldMask{Paths: []string{"call_timeout_seconds"}}
+	got, err = r.sources.UpdateSource(t.Context(), &registryv1.UpdateSourceRequest{Source: change, UpdateMask: mask, ValidateOnly: true})
+	if err != nil || got.GetCallTimeoutSeconds() != 7 {
+		t.Errorf("a good change: %v, %v", got, err)
+	}
+	list, err := r.sources.ListSources(t.Context(), &registryv1.ListSourcesRequest{})
+	if err != nil || len(list.GetSources()) != 1 || list.GetSources()[0].GetRevision() != have.GetRevision() || list.GetSources()[0].GetCallTimeoutSeconds() != 0 {
+		t.Errorf("stored all the same: %v, %v", list, err)
+	}
+}
+
 func TestUpdateSource(t *testing.T) {
 	w := newWorld(t)
 	r := w.asleep(config())

@@ -132,6 +132,21 @@ func TestABundleWithAMistakeAppliesNothing(t *testing.T) {
 	}
 }
 
+func TestABundleWithASourceThatTheRegistryRefusesAppliesNothing(t *testing.T) {
+	k := newKit(t, options{})
+	for _, dry := range []bool{true, false} {
+		_, err := k.apply(goodBundle+"kind: source\nname: lost\n", dry)
+		wantFault(t, err, "invalid_argument", "document 3 (source lost), line 16: url")
+		_, err = k.apply("kind: source\nname: lost\nsource_kind: fax\n", dry)
+		wantFault(t, err, "invalid_argument", "document 1 (source lost), line 3: source_kind")
+	}
+	list, err := k.agents.ListAgents(t.Context(), &sessionsv1.ListAgentsRequest{})
+	must(t, err)
+	if len(list.GetAgents()) != 0 || len(k.sources.byName) != 0 {
+		t.Errorf("applied %v and %v", list, k.sources.byName)
+	}
+}
+
 func TestApplyBundleWarns(t *testing.T) {
 	k := newKit(t, options{})
 	k.sources.byName["calculator"] = &registryv1.Source{Name: "calculator", Kind: "mcp", State: "unreachable", LastError: "refused", Revision: 4}

@@ -36,15 +36,12 @@ func (s *Service) ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleRe
 	if err := s.checkBundle(docs); err != nil {
 		return nil, err
 	}
-	applied := make([]*sessionsv1.Applied, len(docs))
-	for i, d := range docs {
-		applied[i] = &sessionsv1.Applied{Kind: d.Kind, Id: d.ID(), Action: unchanged}
-		if d.Kind != bundle.Source {
-			continue
-		}
-		if err := s.applySource(ctx, d, applied[i], req.GetDryRun()); err != nil {
-			return nil, fmt.Errorf("%s: %w", d.Place(""), err)
-		}
+	applied, err := s.applySources(ctx, docs, true) // all are checked before the first is written
+	if err == nil && !req.GetDryRun() {
+		applied, err = s.applySources(ctx, docs, false)
+	}
+	if err != nil {
+		return nil, err
 	}
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
 		for i, d := range docs {
@@ -73,14 +70,24 @@ func (s *Service) checkBundle(docs []*bundle.Document) error {
 		} else if d.Source.GetName() == "" {
 			found = append(found, fault.Field{Path: "name", Message: "is required"})
 		}
-		for _, f := range found {
-			wrong = append(wrong, fault.Field{Path: d.Place(f.Path), Message: f.Message})
-		}
+		wrong = append(wrong, placed(d, found)...)
 	}
 	if len(wrong) > 0 {
 		return fault.InvalidFields(wrong)
 	}
 	return nil
+}
+
+// placed gives mistakes their places in a document, in its own words.
+func placed(d *bundle.Document, found []fault.Field) []fault.Field {
+	out := make([]fault.Field, len(found))
+	for i, f := range found {
+		if d.Kind == bundle.Source && f.Path == "kind" {
+			f.Path = bundle.SourceKind
+		}
+		out[i] = fault.Field{Path: d.Place(f.Path), Message: f.Message}
+	}
+	return out
 }
 
 // violations finds what breaks the validation rules of a message's fields.
@@ -124,17 +131,42 @@ func applyAgent(ctx context.Context, tx *store.Tx, want *sessionsv1.Agent, out *
 	return err
 }
 
-// applySource creates or updates a source at the registry, in the name of the caller.
+// applySources creates or updates the sources, or only checks them. It gives an entry for each document, those of agents unfinished.
+func (s *Service) applySources(ctx context.Context, docs []*bundle.Document, dry bool) ([]*sessionsv1.Applied, error) {
+	applied := make([]*sessionsv1.Applied, len(docs))
+	var wrong []fault.Field
+	for i, d := range docs {
+		applied[i] = &sessionsv1.Applied{Kind: d.Kind, Id: d.ID(), Action: unchanged}
+		if d.Kind != bundle.Source {
+			continue
+		}
+		err := s.applySource(ctx, d, applied[i], dry)
+		if err == nil {
+			continue
+		}
+		found := fault.From(err).Fields
+		if len(found) == 0 {
+			return nil, fmt.Errorf("%s: %w", d.Place(""), err)
+		}
+		for j, f := range found {
+			found[j].Path = strings.TrimPrefix(f.Path, "source.")
+		}
+		wrong = append(wrong, placed(d, found)...)
+	}
+	if len(wrong) > 0 {
+		return nil, fault.InvalidFields(wrong)
+	}
+	return applied, nil
+}
+
+// applySource creates or updates a source at the registry, in the name of the caller. A dry run has the registry check it.
 func (s *Service) applySource(ctx context.Context, d *bundle.Document, out *sessionsv1.Applied, dry bool) error {
 	old, err := s.registry.GetSource(ctx, &registryv1.GetSourceRequest{SourceId: d.Source.GetName()})
 	switch {
 	case fault.Is(err, faultv1.Reason_REASON_NOT_FOUND):
 		out.Action, out.Revision = created, 1
-		if dry {
-			return nil
-		}
-		made, err := s.registry.CreateSource(ctx, &registryv1.CreateSourceRequest{Source: d.Source})
-		if err != nil {
+		made, err := s.registry.CreateSource(ctx, &registryv1.CreateSourceRequest{Source: d.Source, ValidateOnly: dry})
+		if err != nil || dry {
 			return err
 		}
 		out.Revision, out.Warning = made.GetRevision(), sourceWarning(made)
@@ -147,13 +179,13 @@ func (s *Service) applySource(ctx context.Context, d *bundle.Document, out *sess
 	if len(mask) == 0 {
 		return nil
 	}
-	if out.Action = updated; dry {
-		return nil
-	}
+	out.Action = updated
 	want := proto.CloneOf(d.Source)
 	want.Id = old.GetId()
-	now, err := s.registry.UpdateSource(ctx, &registryv1.UpdateSourceRequest{Source: want, UpdateMask: &fieldmaskpb.FieldMask{Paths: mask}})
-	if err != nil {
+	now, err := s.registry.UpdateSource(ctx, &registryv1.UpdateSourceRequest{
+		Source: want, UpdateMask: &fieldmaskpb.FieldMask{Paths: mask}, ValidateOnly: dry,
+	})
+	if err != nil || dry {
 		return err
 	}
 	out.Revision, out.Warning = now.GetRevision(), sourceWarning(now)

@@ -236,6 +236,12 @@ func (s *sources) CreateSource(_ context.Context, req *registryv1.CreateSourceRe
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	src := req.GetSource()
+	if src.GetUrl() == "" && len(src.GetCommand()) == 0 {
+		return nil, fault.Invalid("source.url", "give exactly one of url and command")
+	}
+	if req.GetValidateOnly() {
+		return src, nil
+	}
 	src.Id, src.Revision, src.State, src.LastError = "src_1", 1, "unreachable", "connection refused"
 	s.byName[src.GetName()] = src
 	return src, nil
@@ -245,6 +251,9 @@ func (s *sources) UpdateSource(_ context.Context, req *registryv1.UpdateSourceRe
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	src := req.GetSource()
+	if req.GetValidateOnly() {
+		return src, nil
+	}
 	src.Revision = s.byName[src.GetName()].GetRevision() + 1
 	s.byName[src.GetName()] = src
 	return src, nil

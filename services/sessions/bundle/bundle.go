@@ -25,8 +25,8 @@ const (
 	Source = "source"
 )
 
-// sourceKind is the key that sets a source's own kind, since "kind" tells the kind of document.
-const sourceKind = "source_kind"
+// SourceKind is the key that sets a source's own kind, since "kind" tells the kind of document.
+const SourceKind = "source_kind"
 
 // Document is one document of a bundle.
 type Document struct {
@@ -156,7 +156,7 @@ func read(number int, node *yaml.Node) (*Document, []fault.Field) {
 		d.Kind, d.Agent = Agent, &sessionsv1.Agent{}
 	case kind.Value == Source:
 		d.Kind, d.Source = Source, &registryv1.Source{Kind: "mcp"}
-		if v := value(node, sourceKind); v != nil {
+		if v := value(node, SourceKind); v != nil {
 			d.Source.Kind = v.Value
 		}
 	default:

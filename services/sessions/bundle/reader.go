@@ -45,7 +45,7 @@ func (r *reader) message(m protoreflect.Message, node *yaml.Node, prefix string)
 		}
 		seen[key.Value] = true
 		r.doc.lines[path] = key.Line
-		if prefix == "" && (key.Value == "kind" || r.doc.Kind == Source && key.Value == sourceKind) {
+		if prefix == "" && (key.Value == "kind" || r.doc.Kind == Source && key.Value == SourceKind) {
 			continue
 		}
 		fd := m.Descriptor().Fields().ByName(protoreflect.Name(key.Value))
@@ -120,11 +120,14 @@ func (r *reader) field(m protoreflect.Message, fd protoreflect.FieldDescriptor, 
 	}
 }
 
-// lines remembers where the elements of a list are.
+// lines remembers where the elements of a list or a map are.
 func (r *reader) lines(val *yaml.Node, path string) {
-	if val.Kind == yaml.SequenceNode {
-		for i, n := range val.Content {
+	for i, n := range val.Content {
+		switch {
+		case val.Kind == yaml.SequenceNode:
 			r.doc.lines[fmt.Sprintf("%s[%d]", path, i)] = n.Line
+		case val.Kind == yaml.MappingNode && i%2 == 0:
+			r.doc.lines[path+"."+n.Value] = n.Line
 		}
 	}
 }

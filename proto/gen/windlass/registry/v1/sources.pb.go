@@ -268,7 +268,9 @@ func (x *Source) GetRevision() uint32 {
 type CreateSourceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The source; name and kind are required.
-	Source        *Source `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Source *Source `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// Only check it: nothing is stored or looked at, and the answer has no id.
+	ValidateOnly  bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -308,6 +310,13 @@ func (x *CreateSourceRequest) GetSource() *Source {
 		return x.Source
 	}
 	return nil
+}
+
+func (x *CreateSourceRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
 }
 
 // GetSourceRequest names a source.
@@ -472,7 +481,9 @@ type UpdateSourceRequest struct {
 	// The source with its new values; `id` may be its name. Name and kind cannot change.
 	Source *Source `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// Fields to change; without it, those present in the body.
-	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// Only check the change: nothing is stored or looked at, and the answer is the source as it would be.
+	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,6 +530,13 @@ func (x *UpdateSourceRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 		return x.UpdateMask
 	}
 	return nil
+}
+
+func (x *UpdateSourceRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
 }
 
 // DeleteSourceRequest names a source.
@@ -736,11 +754,11 @@ var File_windlass_registry_v1_sources_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xe9\v\n" +
+	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xe3\v\n" +
 	"\x06Source\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xce\x01\n" +
-	"\x04name\x18\x02 \x01(\tB\xb9\x01\xe0A\x02\xbaH\xb2\x01\xba\x01\xae\x01\n" +
-	"\vsource.name\x12Tname: lower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12,\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
+	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
+	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12,\n" +
 	"\x04kind\x18\x03 \x01(\tB\x18\xe0A\x02\xbaH\x12r\x10R\x00R\x03mcpR\abuiltinR\x04kind\x12\x1a\n" +
 	"\x03url\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12#\n" +
 	"\acommand\x18\x05 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\acommand\x12A\n" +
@@ -777,9 +795,10 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x05value:\x028\x01\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"V\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"{\n" +
 	"\x13CreateSourceRequest\x12?\n" +
-	"\x06source\x18\x01 \x01(\v2\x1c.windlass.registry.v1.SourceB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06source\"=\n" +
+	"\x06source\x18\x01 \x01(\v2\x1c.windlass.registry.v1.SourceB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06source\x12#\n" +
+	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\"=\n" +
 	"\x10GetSourceRequest\x12)\n" +
 	"\tsource_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bsourceId\"f\n" +
 	"\x12ListSourcesRequest\x12'\n" +
@@ -789,11 +808,12 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"u\n" +
 	"\x13ListSourcesResponse\x126\n" +
 	"\asources\x18\x01 \x03(\v2\x1c.windlass.registry.v1.SourceR\asources\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x93\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb8\x01\n" +
 	"\x13UpdateSourceRequest\x12?\n" +
 	"\x06source\x18\x01 \x01(\v2\x1c.windlass.registry.v1.SourceB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06source\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"@\n" +
+	"updateMask\x12#\n" +
+	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\"@\n" +
 	"\x13DeleteSourceRequest\x12)\n" +
 	"\tsource_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bsourceId\"\x16\n" +
 	"\x14DeleteSourceResponse\">\n" +
