@@ -120,6 +120,9 @@ func unknown(path string, md protoreflect.MessageDescriptor) *fault.Error {
 	}
 	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_UNKNOWN_FIELD, "%s: there is no such field", path).
 		Hint("Remove or rename it. There are: %s.", strings.Join(names, ", "))
+	if len(names) == 0 {
+		e = e.Hint("Remove it: there are no fields here.")
+	}
 	e.Fields = []fault.Field{{Path: path, Message: "there is no such field"}}
 	return e
 }
