@@ -60,6 +60,7 @@ type Watcher struct {
 	// Connects counts the connections made.
 	connects int
 	cut      context.CancelFunc
+	over     chan struct{} // closed when the connection that cut breaks is gone
 }
 
 // Watch follows a path such as "/v1/turns/trn_1/events" until its end or the test's.
@@ -88,6 +89,8 @@ func (w *Watcher) run(ctx context.Context) {
 func (w *Watcher) connect(ctx context.Context) bool {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
+	over := make(chan struct{})
+	defer close(over)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.c.Base+w.path, nil)
 	if err != nil {
 		return true
@@ -97,7 +100,7 @@ func (w *Watcher) connect(ctx context.Context) bool {
 		req.Header.Set("Last-Event-ID", w.cursor)
 	}
 	w.connects++
-	w.cut = cut
+	w.cut, w.over = cut, over
 	w.mu.Unlock()
 	resp, err := w.c.HTTP.Do(req)
 	if err != nil {
@@ -158,12 +161,14 @@ func (w *Watcher) add(id, data string) {
 	w.changed = make(chan struct{})
 }
 
-// Cut breaks the present connection; the watcher reconnects with its cursor.
+// Cut breaks the present connection and waits until nothing more comes over it; the watcher reconnects with its cursor.
 func (w *Watcher) Cut() {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.cut != nil {
-		w.cut()
+	cut, over := w.cut, w.over
+	w.mu.Unlock()
+	if cut != nil {
+		cut()
+		<-over
 	}
 }
 
