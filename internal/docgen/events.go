@@ -67,8 +67,9 @@ func writeEvents(w *writer, root string) error {
 	section(w, &shared, notes, all, true, "Transient events", "These show progress and are not in the journal. They hang on a `message.started` or `message.reset`, whose `seq` they carry. "+
 		"What they said is in the `message.completed` or `tool_call.completed` that follows.")
 	w.line("\n## Shared objects\n")
-	for i := 0; i < len(shared.messages); i++ { // grows while it is walked
-		m := shared.messages[i]
+	for len(shared.messages) > 0 { // those that a message holds are appended
+		m := shared.messages[0]
+		shared.messages = shared.messages[1:]
 		w.line("\n### %s\n\n%s\n", m.Name(), sentence(notes[string(m.FullName())]))
 		table(w, m, notes)
 		shared.from(m)
@@ -152,7 +153,8 @@ func ours(m protoreflect.MessageDescriptor) bool {
 
 // collector finds the messages of ours that other messages hold, each once.
 type collector struct {
-	seen     map[protoreflect.FullName]bool
+	seen map[protoreflect.FullName]bool
+	// messages wait to be described.
 	messages []protoreflect.MessageDescriptor
 }
 
