@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -73,7 +71,9 @@ func routes(t *testing.T, c *harness.Client) []route {
 		RequestBody any `json:"requestBody"`
 		Parameters  []struct{ Name, In string }
 	}
-	var doc struct{ Paths map[string]map[string]operation }
+	var doc struct {
+		Paths map[string]map[string]operation
+	}
 	resp, err := c.HTTP.Get(c.Base + "/openapi.json")
 	if err != nil {
 		t.Fatal(err)
@@ -201,40 +201,6 @@ func TestGarbageCursorsAreRefused(t *testing.T) {
 	}
 }
 
-func TestBundleMistakesAreNamedWithTheirLines(t *testing.T) {
-	t.Parallel()
-	c := client(t)
-	for _, tc := range []struct{ name, yaml, code, place, message string }{
-		{"no YAML", "kind: agent\nid: bundle\n  x: [", "malformed_body", "yaml", "line 3"},
-		{"a tab", "kind: agent\n\tid: bundle\n", "malformed_body", "yaml", "line 2"},
-		{"no document", "# nothing\n", "invalid_argument", "yaml", ""},
-		{"no mapping", "[1, 2]\n", "invalid_argument", "document 1, line 1", "want fields"},
-		{"an unknown kind", "\nkind: robot\n", "invalid_argument", "document 1, line 2: kind", "robot"},
-		{"an unknown field", "kind: agent\nid: bundle\nmodle: x\n", "invalid_argument", "document 1 (agent bundle), line 3: modle", `did you mean "model"?`},
-		{"an unknown field inside", "kind: agent\nid: bundle\nlimits:\n  steps: 3\n", "invalid_argument", "document 1 (agent bundle), line 4: limits.steps", "is no field"},
-		{"a wrong type", "kind: agent\nid: bundle\nlimits:\n  max_steps: many\n", "invalid_argument", "document 1 (agent bundle), line 4: limits.max_steps", "whole number"},
-		{"the second document", "kind: agent\nid: bundle\n---\nkind: agent\nid: Bad Id\n", "invalid_argument", "document 2 (agent Bad Id), line 5: id", ""},
-		{"the same agent twice", "kind: agent\nid: bundle\n---\nkind: agent\nid: bundle\n", "invalid_argument", "document 2 (agent bundle), line 4", "document 1"},
-		{"a source of no kind", "kind: source\nname: bundle\nsource_kind: fax\n", "invalid_argument", "document 1 (source bundle), line 3: source_kind", ""},
-		{"a source without an address", "kind: agent\nid: bundle\n---\nkind: source\nname: bundle\nsource_kind: mcp\n", "invalid_argument", "document 2 (source bundle), line 4: url", "exactly one of url and command"},
-		{"a source with a secret", "kind: source\nname: bundle\nurl: http://127.0.0.1:1/\nheaders:\n  Authorization: Bearer x\n", "invalid_argument", "document 1 (source bundle), line 5: headers.Authorization", "${env:"},
-	} {
-		for _, dry := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, dry run %v", tc.name, dry), func(t *testing.T) {
-				p := refused(t, c, "POST", "/v1/agents:apply", harness.JSON{"yaml": tc.yaml, "dry_run": dry})
-				p.check(t, expect{400, tc.code, tc.place, tc.message})
-			})
-		}
-	}
-	whole := "kind: source\nname: bundle-good\nurl: http://127.0.0.1:1/\n---\nkind: source\nname: bundle-bad\n---\nkind: agent\nid: bundle\n"
-	refused(t, c, "POST", "/v1/agents:apply", harness.JSON{"yaml": whole})
-	for _, path := range []string{"/v1/agents/bundle", "/v1/sources/bundle", "/v1/sources/bundle-good", "/v1/sources/bundle-bad"} {
-		if status, out, err := c.Do(t.Context(), "GET", path, nil); err != nil || status != 404 {
-			t.Errorf("a bundle with a mistake made %s: %d %v %v", path, status, out, err)
-		}
-	}
-}
-
 func TestBadInputIsExplained(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -306,59 +272,5 @@ func TestBadInputIsExplained(t *testing.T) {
 		{"POST", "/v1/tools/calculator__evaluate:invoke", J{"arguments": []int{1}}, expect{400, "invalid_argument", "arguments", "object"}},
 	} {
 		refused(t, c, tc.method, tc.path, tc.body).check(t, tc.want)
-	}
-}
-
-// A web page of another origin can make a browser send requests; none may change anything, and no answer may be read.
-func TestForeignWebPagesAreKeptOut(t *testing.T) {
-	t.Parallel()
-	c := client(t)
-	foreign := []string{"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}
-	for _, tc := range []struct {
-		name, method, path, body string
-		header                   []string
-		status                   []int
-	}{
-		{"a form of text", "POST", "/v1/chat", `{"message":"say:hi"}`, append([]string{"Content-Type", "text/plain"}, foreign...), []int{403, 415}},
-		{"a form as an old browser sends it", "POST", "/v1/chat", `{"message":"say:hi"}`, []string{"Content-Type", "text/plain"}, []int{415}},
-		{"a form of fields", "POST", "/v1/chat", `message=hi`, []string{"Content-Type", "application/x-www-form-urlencoded"}, []int{415}},
-		{"a form of files", "POST", "/v1/chat", `x`, []string{"Content-Type", "multipart/form-data; boundary=x"}, []int{415}},
-		{"JSON", "POST", "/v1/chat", `{"message":"say:hi"}`, append([]string{"Content-Type", "application/json"}, foreign...), []int{403}},
-		{"JSON with nothing but an origin", "POST", "/v1/chat", `{"message":"say:hi"}`, []string{"Origin", "https://evil.example"}, []int{403}},
-		{"no body", "POST", "/v1/tools:refresh", ``, foreign, []int{403}},
-		{"a patch", "PATCH", "/v1/agents/assistant", `{"description":"mine"}`, foreign, []int{403}},
-		{"a removal", "DELETE", "/v1/agents/assistant", ``, foreign, []int{403}},
-		{"a question first", "OPTIONS", "/v1/chat", ``, append([]string{"Access-Control-Request-Method", "POST"}, foreign...), []int{403, 405}},
-		{"a name made to point here", "POST", "/v1/chat", `{"message":"say:hi"}`, []string{"Host", "evil.example", "Origin", "http://evil.example"}, []int{401, 403}},
-		{"reading by such a name", "GET", "/v1/sessions", ``, []string{"Host", "evil.example"}, []int{401, 403}},
-		{"reading", "GET", "/v1/sessions", ``, foreign, []int{200}}, // the browser keeps the answer from the page
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			req, err := http.NewRequestWithContext(t.Context(), tc.method, c.Base+tc.path, strings.NewReader(tc.body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := 0; i+1 < len(tc.header); i += 2 {
-				req.Header.Set(tc.header[i], tc.header[i+1])
-			}
-			req.Host = req.Header.Get("Host")
-			resp, err := c.HTTP.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			body, err := io.ReadAll(resp.Body)
-			if err != nil || !slices.Contains(tc.status, resp.StatusCode) {
-				t.Errorf("got %d %s %v, want one of %v", resp.StatusCode, body, err, tc.status)
-			}
-			for name := range resp.Header {
-				if strings.HasPrefix(name, "Access-Control-") {
-					t.Errorf("it answers %s: %s", name, resp.Header.Get(name))
-				}
-			}
-		})
-	}
-	if d := c.Must("GET", "/v1/agents/assistant", nil).Str("description"); d == "mine" {
-		t.Error("the page changed the agent")
 	}
 }
