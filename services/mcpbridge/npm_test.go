@@ -1,96 +1,17 @@
 package mcpbridge_test
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/windlass-dev/windlass/libs/testnpm"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
-
-const npmVersion = "2026.8.31"
-
-// npmProgram gives the command of one of the protocol's reference servers, installing them once per user. Without npm, or without
-// its registry, the test is skipped; WINDLASS_REQUIRE_NPM=1 makes that a failure.
-func npmProgram(t *testing.T, name string) []string {
-	t.Helper()
-	missing := func(format string, args ...any) {
-		t.Helper()
-		if os.Getenv("WINDLASS_REQUIRE_NPM") == "1" {
-			t.Fatalf(format, args...)
-		}
-		t.Skipf(format+" (WINDLASS_REQUIRE_NPM=1 makes this a failure)", args...)
-	}
-	if testing.Short() {
-		missing("the npm servers are left out of short tests")
-	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		missing("node is not installed")
-	}
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		missing("npm is not installed")
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		missing("there is no cache folder: %v", err)
-	}
-	dir := filepath.Join(cache, "windlass-test-npm")
-	done := filepath.Join(dir, "installed-"+npmVersion)
-	if _, err := os.Stat(done); err != nil {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, npm, "install", "--no-audit", "--no-fund", "--prefix", dir,
-			"@modelcontextprotocol/server-everything@"+npmVersion, "@modelcontextprotocol/server-filesystem@"+npmVersion)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			missing("npm cannot install the reference servers: %v: %s", err, out)
-		}
-		if err := os.WriteFile(done, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return []string{node, filepath.Join(dir, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")}
-}
-
-// everything starts the reference server on a port.
-func everything(t *testing.T, mode, address string) (stop func()) {
-	t.Helper()
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := npmProgram(t, "server-everything")
-	cmd := exec.Command(program[0], program[1], mode)
-	cmd.Env = append(os.Environ(), "PORT="+port)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stop = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill() // gone is fine
-		_ = cmd.Wait()         // "signal: killed"
-	})
-	t.Cleanup(stop)
-	until(t, func() bool {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
-	return stop
-}
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
@@ -107,10 +28,10 @@ func TestReferenceServer(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			s := &mcpbridgev1.Server{Id: "src_everything", Name: mode}
 			if mode == "stdio" {
-				s.Command = append(npmProgram(t, "server-everything"), "stdio")
+				s.Command = append(testnpm.Program(t, "server-everything"), "stdio")
 			} else {
 				address := freeAddress(t)
-				everything(t, mode, address)
+				testnpm.Everything(t, mode, address)
 				s.Url = "http://" + address + map[string]string{"streamableHttp": "/mcp", "sse": "/sse"}[mode]
 			}
 			b := newBridge(t)
@@ -155,7 +76,7 @@ func TestReferenceServer(t *testing.T) {
 
 func TestReferenceServerRestarts(t *testing.T) {
 	address := freeAddress(t)
-	stop := everything(t, "streamableHttp", address)
+	stop := testnpm.Everything(t, "streamableHttp", address)
 	s := &mcpbridgev1.Server{Id: "src_everything", Url: "http://" + address + "/mcp"}
 	b := newBridge(t)
 	next := b.watch(t)
@@ -173,7 +94,7 @@ func TestReferenceServerRestarts(t *testing.T) {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 	}
-	everything(t, "streamableHttp", address)
+	testnpm.Everything(t, "streamableHttp", address)
 	if got := state(); got != "connected" { // by itself: it was discovered
 		t.Errorf("got %s", got)
 	}
@@ -190,7 +111,7 @@ func TestReferenceFileServerKeepsToItsFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("inside"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &mcpbridgev1.Server{Id: "src_files", Command: append(npmProgram(t, "server-filesystem"), dir)}
+	s := &mcpbridgev1.Server{Id: "src_files", Command: append(testnpm.Program(t, "server-filesystem"), dir)}
 	b := newBridge(t)
 	b.discover(t, s)
 	if got := text(b.must(t, s, "read_text_file", fmt.Sprintf(`{"path":%q}`, filepath.Join(dir, "a.txt")))); got != "inside" {
