@@ -4,6 +4,7 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -17,7 +18,12 @@ func Marshal(m proto.Message) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
 	}
-	return rewrite(b, m.ProtoReflect().Descriptor(), short), nil
+	// protojson puts in spaces at random, so that nobody relies on its bytes; some build has them, and another has none.
+	var out bytes.Buffer
+	if err := json.Compact(&out, rewrite(b, m.ProtoReflect().Descriptor(), short)); err != nil {
+		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
+	}
+	return out.Bytes(), nil
 }
 
 // Unmarshal reads a message that is all of data. A field that the message does not have is an error, and so is an enum

@@ -61,7 +61,7 @@ func runChat(c *call) error {
 	release := c.OnInterrupt(ch.interrupt)
 	defer release()
 	defer ch.cancels.Wait()
-	defer func() { c.note("Go on with: windlass chat --session %s", ch.session) }()
+	defer func() { c.note("Go on with: %s chat --session %s", c.Self, ch.session) }()
 	if len(c.args) > 0 {
 		return ch.ask(strings.Join(c.args, " "))
 	}

@@ -119,7 +119,7 @@ func watchTurn(c *call, turn, after string, known bool) error {
 		return err
 	})
 	if c.ctx.Err() != nil {
-		c.note("The turn goes on without you. Watch it again with: windlass turn watch %s", turn)
+		c.note("The turn goes on without you. Watch it again with: %s turn watch %s", c.Self, turn)
 	}
 	if err != nil {
 		return err
@@ -133,6 +133,9 @@ func follow(c *call, turn, after string, known bool, handle func(client.Event) e
 		Path: "/v1/turns" + client.Path(turn, "events"), After: after, Known: known,
 		Notice: func(err error) {
 			why, _, _ := strings.Cut(app.Explain(err), "\n")
+			if c.Terminal {
+				c.note("") // text may be in the middle of a line
+			}
 			c.note("the stream broke (%s), connecting again…", why)
 		},
 	}, handle)

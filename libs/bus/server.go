@@ -130,11 +130,12 @@ func (s *Server) cleanup() error {
 	return os.RemoveAll(s.tmp)
 }
 
-// serverLog passes the server's log lines on. Its notices are chatter at start and stop.
+// serverLog passes the server's log lines on. Its notices are chatter at start and stop; it warns of what it mends itself, such as a
+// stream that was cut off by a kill.
 type serverLog struct{ log *slog.Logger }
 
 func (l serverLog) Noticef(format string, v ...any) { l.line(slog.LevelDebug, format, v) }
-func (l serverLog) Warnf(format string, v ...any)   { l.line(slog.LevelWarn, format, v) }
+func (l serverLog) Warnf(format string, v ...any)   { l.line(slog.LevelInfo, format, v) }
 func (l serverLog) Errorf(format string, v ...any)  { l.line(slog.LevelError, format, v) }
 func (l serverLog) Fatalf(format string, v ...any)  { l.line(slog.LevelError, format, v) }
 func (l serverLog) Debugf(string, ...any)           {}

@@ -112,7 +112,7 @@ func validateSecrets(s store.Spec, bad func(field, message string)) {
 		case name == "" || strings.Contains(name, "="):
 			bad("source.env."+name, "not a valid environment variable")
 		case secretVariable(name) && !reference.MatchString(value):
-			bad("source.env."+name, "a secret must not be written here; put it into the environment of the MCP bridge and refer to it: ${env:"+name+"}")
+			bad("source.env."+name, "a secret must not be written here; put it into the environment of the MCP bridge and refer to it: "+toolVariable(name))
 		case brokenReference(value):
 			bad("source.env."+name, "a reference is written ${env:NAME}")
 		}
@@ -154,11 +154,16 @@ func brokenReference(value string) bool {
 
 // example shows how the header could be written, keeping the scheme word of the value.
 func example(value, header string) string {
-	variable := "${env:" + strings.ToUpper(strings.ReplaceAll(header, "-", "_")) + "}"
+	variable := toolVariable(header)
 	if scheme, _, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "bearer") || strings.EqualFold(scheme, "basic") {
 		return scheme + " " + variable
 	}
 	return variable
+}
+
+// toolVariable shows a reference to a variable that the bridge may read: by default those that begin with WINDLASS_TOOL_.
+func toolVariable(name string) string {
+	return "${env:WINDLASS_TOOL_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "}"
 }
 
 func sortedKeys(m map[string]string) []string {

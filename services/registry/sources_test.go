@@ -72,7 +72,7 @@ func TestBadSourcesAreRefused(t *testing.T) {
 	_, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{
 		Name: "a", Kind: "mcp", Url: "http://x/", Headers: headers{"Authorization": "Bearer abc"},
 	}})
-	if f := fault.From(err); !strings.Contains(f.Message, "Bearer ${env:AUTHORIZATION}") {
+	if f := fault.From(err); !strings.Contains(f.Message, "Bearer ${env:WINDLASS_TOOL_AUTHORIZATION}") {
 		t.Errorf("the fix is not shown: %v", f)
 	}
 	if _, err := r.sources.GetSource(t.Context(), &registryv1.GetSourceRequest{SourceId: "a\x00"}); fault.CodeOf(err) != "not_found" {

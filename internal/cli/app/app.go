@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,6 +36,8 @@ type App struct {
 	Terminal bool
 	// Interactive says that In is a terminal: there is a person to ask.
 	Interactive bool
+	// Self is how the user calls us, for hints: "windlass" or "bin/windlass".
+	Self string
 
 	signals signals
 	started bool
@@ -44,8 +47,16 @@ type App struct {
 func OS(version string) *App {
 	return &App{
 		Version: version, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(),
-		Terminal: isTerminal(os.Stdout), Interactive: isTerminal(os.Stdin),
+		Self: self(os.Args[0]), Terminal: isTerminal(os.Stdout), Interactive: isTerminal(os.Stdin),
 	}
+}
+
+// self gives the command as it was typed, where that is us: `make up` starts bin/windlass, which need not be on PATH.
+func self(arg0 string) string {
+	if filepath.Base(arg0) == "windlass" && !filepath.IsAbs(arg0) {
+		return arg0
+	}
+	return "windlass"
 }
 
 func isTerminal(f *os.File) bool {

@@ -95,21 +95,21 @@ func TestUpConfiguration(t *testing.T) {
 func TestReady(t *testing.T) {
 	r := embedded.Ready{URL: "http://127.0.0.1:1234", GRPC: "127.0.0.1:2", Temporal: "127.0.0.1:3", TemporalUI: "http://127.0.0.1:4", DataDir: "/d", Model: "builtin/scripted", PID: 7}
 	var b bytes.Buffer
-	if err := writeReady(&b, r, true); err != nil {
+	if err := writeReady(&b, "windlass", r, true); err != nil {
 		t.Fatal(err)
 	}
 	var got embedded.Ready
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got != r || strings.Count(b.String(), "\n") != 1 {
 		t.Errorf("ready line %q, %v", b.String(), err)
 	}
-	text := readyText(r)
+	text := readyText("windlass", r)
 	for _, want := range []string{"http://127.0.0.1:1234\n", "no AI", "OPENAI_API_KEY", "windlass chat --server http://127.0.0.1:1234", "curl -sN http://127.0.0.1:1234/v1/turns/$T/events"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
 	r.URL, r.Model, r.TemporalUI = "http://127.0.0.1:8080", "openai/gpt", ""
-	if text := readyText(r); strings.Contains(text, "--server") || strings.Contains(text, "OPENAI") || strings.Contains(text, "Temporal UI") {
+	if text := readyText("windlass", r); strings.Contains(text, "--server") || strings.Contains(text, "OPENAI") || strings.Contains(text, "Temporal UI") {
 		t.Errorf("ready text\n%s", text)
 	}
 }

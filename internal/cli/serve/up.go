@@ -89,7 +89,7 @@ func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
 		Log: tel.Log, Metrics: tel.Metrics, Getenv: a.Getenv,
 		Started: func(r embedded.Ready) {
 			say("started in %.1f s", time.Since(begin).Seconds())
-			if err := writeReady(a.Out, r, asJSON); err != nil {
+			if err := writeReady(a.Out, a.Self, r, asJSON); err != nil {
 				tel.Log.ErrorContext(ctx, "cannot write the ready line", "error", err)
 			}
 		},
@@ -160,15 +160,15 @@ func shutdown(t *telemetry.Telemetry) error {
 }
 
 // writeReady tells where things are.
-func writeReady(w io.Writer, r embedded.Ready, asJSON bool) error {
+func writeReady(w io.Writer, self string, r embedded.Ready, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
 	}
-	_, err := io.WriteString(w, readyText(r))
+	_, err := io.WriteString(w, readyText(self, r))
 	return err
 }
 
-func readyText(r embedded.Ready) string {
+func readyText(self string, r embedded.Ready) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nWindlass is ready.\n\n")
 	for _, row := range [][2]string{
@@ -187,7 +187,7 @@ func readyText(r embedded.Ready) string {
 	if r.URL != "http://127.0.0.1:8080" {
 		server = " --server " + r.URL
 	}
-	fmt.Fprintf(&b, "\nTalk to it from another terminal:\n\n  windlass chat%s\n\nor start a turn and watch its events:\n\n%s\n", server, curls(r.URL))
+	fmt.Fprintf(&b, "\nTalk to it from another terminal:\n\n  %s chat%s\n\nor start a turn and watch its events:\n\n%s\n", self, server, curls(r.URL))
 	return b.String()
 }
 
