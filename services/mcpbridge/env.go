@@ -2,6 +2,7 @@ package mcpbridge
 
 import (
 	"cmp"
+	"encoding/json"
 	"os"
 	"path"
 	"regexp"
@@ -22,7 +23,9 @@ type resolver struct {
 	allow   []string
 	lookup  func(string) (string, bool)
 	secrets []string
-	wrong   []fault.Field
+	// values are those behind references, but for short ones, which would riddle what tools say.
+	values []string
+	wrong  []fault.Field
 }
 
 func newResolver(allow []string) *resolver { return &resolver{allow: allow, lookup: os.LookupEnv} }
@@ -42,6 +45,9 @@ func (r *resolver) resolve(field, text string) string {
 			return ""
 		}
 		r.hide(value)
+		if len(value) >= 8 {
+			r.values = append(r.values, value)
+		}
 		return value
 	})
 }
@@ -57,15 +63,22 @@ func (r *resolver) hide(value string) {
 	}
 }
 
-// redactor returns a function that takes the secrets out of a text.
-func (r *resolver) redactor() func(string) string {
-	if len(r.secrets) == 0 {
+// redactor returns a function that takes secrets out of a text, also as they are written in JSON.
+func redactor(secrets []string) func(string) string {
+	if len(secrets) == 0 {
 		return func(s string) string { return s }
 	}
+	all := slices.Clone(secrets)
+	for _, s := range secrets {
+		if quoted, err := json.Marshal(s); err == nil { // strings always encode
+			all = append(all, string(quoted[1:len(quoted)-1]))
+		}
+	}
 	// Longer first: a secret may begin with another.
-	slices.SortFunc(r.secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	pairs := make([]string, 0, 2*len(r.secrets))
-	for _, s := range slices.Compact(r.secrets) {
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	all = slices.Compact(all)
+	pairs := make([]string, 0, 2*len(all))
+	for _, s := range all {
 		pairs = append(pairs, s, "***")
 	}
 	return strings.NewReplacer(pairs...).Replace

@@ -91,7 +91,10 @@ func (s *Service) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerS
 	if err != nil {
 		return err
 	}
-	in.progress = func(p progress) error { return stream.Send(progressToProto(p)) }
+	in.progress = func(p progress) error {
+		p.message = sp.withhold(p.message)
+		return stream.Send(progressToProto(p))
+	}
 	ctx, span := s.tracer.Start(stream.Context(), "tools/call "+in.tool, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("mcp.method.name", "tools/call"), attribute.String("gen_ai.tool.name", in.tool),
 		attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("windlass.server_id", sp.id),
@@ -112,7 +115,7 @@ func (s *Service) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerS
 func (s *Service) callTool(ctx context.Context, sp *spec, in call) (*mcpbridgev1.CallToolResult, error) {
 	a, err := s.run(ctx, sp, in)
 	if err == nil {
-		return answerToProto(a, s.cfg.MaxResultBytes), nil
+		return sp.clean(answerToProto(a, s.cfg.MaxResultBytes)), nil
 	}
 	if e, ok := errors.AsType[*sendError](err); ok && e.tooLarge {
 		return tooLarge(e.Error()), nil

@@ -37,6 +37,7 @@ type spec struct {
 	callTimeout    time.Duration
 	key            string              // hash of all that makes it another connection
 	redact         func(string) string // takes secrets out of texts
+	withhold       func(string) string // takes the values of references out of what a tool says
 }
 
 // newSpec checks a server's entry and resolves it. Errors are INVALID_ARGUMENT and name the fields.
@@ -78,7 +79,7 @@ func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
 	if len(r.wrong) > 0 {
 		return nil, fault.InvalidFields(r.wrong)
 	}
-	sp.redact = r.redactor()
+	sp.redact, sp.withhold = redactor(r.secrets), redactor(r.values)
 	sp.key = sp.hash()
 	return sp, nil
 }

@@ -1,0 +1,47 @@
+package mcpbridge
+
+import (
+	"google.golang.org/protobuf/types/known/structpb"
+
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// clean takes secrets out of a result, in place: results are stored, shown, and read by models, and a server may say what headers or
+// variables it was given. Of an error goes all that is secret, of a good result only what references stand for.
+func (s *spec) clean(res *mcpbridgev1.CallToolResult) *mcpbridgev1.CallToolResult {
+	hide := s.withhold
+	if res.GetIsError() {
+		hide = s.redact
+	}
+	for _, part := range res.GetContent() {
+		if link := part.GetLink(); link != nil {
+			link.Uri, link.Name = hide(link.GetUri()), hide(link.GetName())
+		} else if text := part.GetText(); text != "" {
+			part.Part = &turnv1.ContentPart_Text{Text: hide(text)}
+		}
+	}
+	cleanValue(res.GetStructuredContent(), hide)
+	return res
+}
+
+// cleanValue changes the strings of a JSON value, names of members included.
+func cleanValue(v *structpb.Value, hide func(string) string) {
+	switch kind := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		kind.StringValue = hide(kind.StringValue)
+	case *structpb.Value_ListValue:
+		for _, item := range kind.ListValue.GetValues() {
+			cleanValue(item, hide)
+		}
+	case *structpb.Value_StructValue:
+		fields := kind.StructValue.GetFields()
+		for name, member := range fields {
+			cleanValue(member, hide)
+			if clean := hide(name); clean != name {
+				delete(fields, name)
+				fields[clean] = member
+			}
+		}
+	}
+}
