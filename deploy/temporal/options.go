@@ -83,7 +83,7 @@ func newFlagSet(opts *options) *flag.FlagSet {
 	f.Func("log-level", "debug, info, warn, error or never (default warn)", opts.setLogLevel)
 	f.Func("log-format", "text or json (default text)", opts.setLogFormat)
 	f.Func("memory-limit", "soft `limit` such as 160MiB, or off (default 160MiB)", opts.setMemoryLimit)
-	f.BoolVar(&opts.exitWithParent, "exit-with-parent", false, "stop when stdin is closed")
+	f.BoolVar(&opts.exitWithParent, "exit-with-parent", false, "end at once when stdin is closed, that is, when the parent is gone")
 	f.BoolVar(&opts.version, "version", false, "print the version and exit")
 	return f
 }

@@ -59,7 +59,7 @@ func (p *program) execute(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if opts.exitWithParent {
-		ctx = untilClosed(ctx, p.stdin)
+		go exitAtEnd(p.stdin)
 	}
 	// A second signal, or a stop that hangs, must not need a kill -9.
 	context.AfterFunc(ctx, func() {
@@ -159,13 +159,10 @@ func limitMemory(opts options) {
 	}
 }
 
-// untilClosed ends the context when the reader does. The parent holds the other end of our stdin, so this fires when
-// the parent is gone, however it went: a kill -9 closes the pipe too.
-func untilClosed(ctx context.Context, stdin io.Reader) context.Context {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		_, _ = io.Copy(io.Discard, stdin) // an error is an end like any other
-		cancel()
-	}()
-	return ctx
+// exitAtEnd ends the process when the reader ends. The parent holds the other end of our stdin, so this happens when the parent is gone,
+// however it went: a kill -9 closes the pipe too. There is no orderly stop then: the next parent may be waiting for the file, and what
+// was committed is as safe as after a kill. A parent that stops in order sends SIGTERM.
+func exitAtEnd(stdin io.Reader) {
+	_, _ = io.Copy(io.Discard, stdin) // an error is an end like any other
+	os.Exit(exitOK)
 }

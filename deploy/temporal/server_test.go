@@ -155,7 +155,7 @@ func startRequest(t *testing.T, id string) *workflowservice.StartWorkflowExecuti
 	}
 }
 
-func TestParentGoneIsACleanStop(t *testing.T) {
+func TestParentGoneEndsTheServerAtOnce(t *testing.T) {
 	t.Parallel()
 	file := dbFile(t)
 	c := start(t, "--db-filename", file, "--headless", "--exit-with-parent")
@@ -166,8 +166,11 @@ func TestParentGoneIsACleanStop(t *testing.T) {
 	if code := c.end(t); code != exitOK {
 		t.Fatalf("exit code %d:\n%s", code, c.stderr)
 	}
-	if info, err := os.Stat(file + "-wal"); err == nil && info.Size() > 0 {
-		t.Errorf("%d bytes are left in the write-ahead log", info.Size())
+	again := start(t, "--db-filename", file, "--headless")
+	if _, err := again.frontend(t).DescribeWorkflowExecution(t.Context(), &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: "one"},
+	}); err != nil {
+		t.Errorf("the workflow is gone after the parent's death: %v", err)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("file mode %v, %v", info.Mode(), err)

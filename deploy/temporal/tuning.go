@@ -30,9 +30,10 @@ func latencyTuning() map[dynamicconfig.Key]any {
 	return map[dynamicconfig.Key]any{
 		// Each queue of a shard is read at most this often a second. The default, 20, holds every step of a workflow up
 		// to 50 ms: a turn of five steps takes 250 ms longer for nothing.
-		dynamicconfig.TransferProcessorMaxPollRPS.Key():   2000,
-		dynamicconfig.TimerProcessorMaxPollRPS.Key():      2000,
-		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): 200,
+		dynamicconfig.TransferProcessorMaxPollRPS.Key(): 2000,
+		dynamicconfig.TimerProcessorMaxPollRPS.Key():    2000,
+		// Ten looks a second: the list in the UI is that much behind, and a turn that began and ended between two looks is written once.
+		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): 10,
 		// More partitions than one only help many hosts; on one they forward tasks and polls to each other.
 		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
 		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,

@@ -114,8 +114,8 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 func (c *child) stop(ctx context.Context) error {
-	if err := c.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return fmt.Errorf("close the Temporal server's input: %w", err)
+	if err := terminate(c.cmd.Process); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop the Temporal server: %w", err)
 	}
 	select {
 	case <-c.exited:
