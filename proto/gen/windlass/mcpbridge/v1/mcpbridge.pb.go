@@ -636,7 +636,8 @@ func (x *Progress) GetMessage() string {
 	return ""
 }
 
-// CallToolResult is a tool's answer.
+// CallToolResult is a tool's answer. In its texts "***" stands for what the server was given through a reference "${env:NAME}" (8 bytes or more):
+// results are stored and shown.
 type CallToolResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Content in order. Kinds that MCP may add later come as JSON text.
