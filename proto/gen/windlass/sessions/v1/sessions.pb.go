@@ -46,7 +46,12 @@ type Session struct {
 	// When it was opened.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When something last happened.
-	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// The session that this one was forked from, empty when it was not. It may be deleted by now.
+	ForkedFromSession string `protobuf:"bytes,10,opt,name=forked_from_session,json=forkedFromSession,proto3" json:"forked_from_session,omitempty"`
+	// Sequence number in that session up to which its conversation was taken: lower than the one asked for where that was in the middle of a
+	// turn and something had to be left out.
+	ForkedFromSeq uint32 `protobuf:"varint,11,opt,name=forked_from_seq,json=forkedFromSeq,proto3" json:"forked_from_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -142,6 +147,20 @@ func (x *Session) GetUpdateTime() *timestamppb.Timestamp {
 		return x.UpdateTime
 	}
 	return nil
+}
+
+func (x *Session) GetForkedFromSession() string {
+	if x != nil {
+		return x.ForkedFromSession
+	}
+	return ""
+}
+
+func (x *Session) GetForkedFromSeq() uint32 {
+	if x != nil {
+		return x.ForkedFromSeq
+	}
+	return 0
 }
 
 // CreateSessionRequest describes the session.
@@ -575,11 +594,240 @@ func (x *ListMessagesResponse) GetNextPageToken() string {
 	return ""
 }
 
+// ForkSessionRequest says what to fork, and where.
+type ForkSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session to go on from, "ses_…".
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Take the messages up to this sequence number; 0 = those of all finished turns. In the middle of a turn the cut is made at the last point before it
+	// where each tool call has its result and something was answered: see Session.forked_from_seq. Higher than the session's last_seq is refused.
+	Seq uint32 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// Agent of the new session; empty = that of the other one.
+	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Title for people; empty = that of the other one.
+	Title string `protobuf:"bytes,4,opt,name=title,proto3" json:"title,omitempty"`
+	// Makes retries safe; over HTTP the header Idempotency-Key. Kept for 24 h.
+	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ForkSessionRequest) Reset() {
+	*x = ForkSessionRequest{}
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForkSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForkSessionRequest) ProtoMessage() {}
+
+func (x *ForkSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForkSessionRequest.ProtoReflect.Descriptor instead.
+func (*ForkSessionRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ForkSessionRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ForkSessionRequest) GetSeq() uint32 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *ForkSessionRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *ForkSessionRequest) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *ForkSessionRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
+// ExportSessionRequest says what to export, and how.
+type ExportSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "ses_…".
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// "json" (default) fills session, turns and messages; "markdown" the transcript.
+	Format string `protobuf:"bytes,2,opt,name=format,proto3" json:"format,omitempty"`
+	// With format "json": the journal's events too.
+	IncludeEvents bool `protobuf:"varint,3,opt,name=include_events,json=includeEvents,proto3" json:"include_events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportSessionRequest) Reset() {
+	*x = ExportSessionRequest{}
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportSessionRequest) ProtoMessage() {}
+
+func (x *ExportSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportSessionRequest.ProtoReflect.Descriptor instead.
+func (*ExportSessionRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ExportSessionRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ExportSessionRequest) GetFormat() string {
+	if x != nil {
+		return x.Format
+	}
+	return ""
+}
+
+func (x *ExportSessionRequest) GetIncludeEvents() bool {
+	if x != nil {
+		return x.IncludeEvents
+	}
+	return false
+}
+
+// ExportSessionResponse is a session as a whole.
+type ExportSessionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	// Its turns, oldest first.
+	Turns []*Turn `protobuf:"bytes,2,rep,name=turns,proto3" json:"turns,omitempty"`
+	// Its conversation, oldest first.
+	Messages []*v1.Message `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
+	// Its journal, oldest first, where it was asked for. Over HTTP events look as in the event streams.
+	Events []*v1.Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
+	// The transcript; the other fields are empty then.
+	Markdown      string `protobuf:"bytes,5,opt,name=markdown,proto3" json:"markdown,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportSessionResponse) Reset() {
+	*x = ExportSessionResponse{}
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportSessionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportSessionResponse) ProtoMessage() {}
+
+func (x *ExportSessionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportSessionResponse.ProtoReflect.Descriptor instead.
+func (*ExportSessionResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ExportSessionResponse) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *ExportSessionResponse) GetTurns() []*Turn {
+	if x != nil {
+		return x.Turns
+	}
+	return nil
+}
+
+func (x *ExportSessionResponse) GetMessages() []*v1.Message {
+	if x != nil {
+		return x.Messages
+	}
+	return nil
+}
+
+func (x *ExportSessionResponse) GetEvents() []*v1.Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ExportSessionResponse) GetMarkdown() string {
+	if x != nil {
+		return x.Markdown
+	}
+	return ""
+}
+
 var File_windlass_sessions_v1_sessions_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\n" +
-	"#windlass/sessions/v1/sessions.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x9d\x03\n" +
+	"#windlass/sessions/v1/sessions.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xf5\x03\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x14\n" +
@@ -591,7 +839,10 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\vcreate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\x1a9\n" +
+	"updateTime\x12.\n" +
+	"\x13forked_from_session\x18\n" +
+	" \x01(\tR\x11forkedFromSession\x12&\n" +
+	"\x0fforked_from_seq\x18\v \x01(\rR\rforkedFromSeq\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xef\x01\n" +
@@ -627,14 +878,34 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"u\n" +
 	"\x14ListMessagesResponse\x125\n" +
 	"\bmessages\x18\x01 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xa5\x06\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xca\x01\n" +
+	"\x12ForkSessionRequest\x12+\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\"\n" +
+	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12\x1e\n" +
+	"\x05title\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x05title\x121\n" +
+	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\"\x9b\x01\n" +
+	"\x14ExportSessionRequest\x12+\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12/\n" +
+	"\x06format\x18\x02 \x01(\tB\x17\xbaH\x14r\x12R\x00R\x04jsonR\bmarkdownR\x06format\x12%\n" +
+	"\x0einclude_events\x18\x03 \x01(\bR\rincludeEvents\"\x86\x02\n" +
+	"\x15ExportSessionResponse\x127\n" +
+	"\asession\x18\x01 \x01(\v2\x1d.windlass.sessions.v1.SessionR\asession\x120\n" +
+	"\x05turns\x18\x02 \x03(\v2\x1a.windlass.sessions.v1.TurnR\x05turns\x125\n" +
+	"\bmessages\x18\x03 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x12/\n" +
+	"\x06events\x18\x04 \x03(\v2\x17.windlass.turn.v1.EventR\x06events\x12\x1a\n" +
+	"\bmarkdown\x18\x05 \x01(\tR\bmarkdown2\xf4\b\n" +
 	"\x0eSessionService\x12\x8f\x01\n" +
 	"\rCreateSession\x12*.windlass.sessions.v1.CreateSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"3\xaa\xfd\x1b\x18sessions.sessions.create\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/sessions\x12\x90\x01\n" +
 	"\n" +
 	"GetSession\x12'.windlass.sessions.v1.GetSessionRequest\x1a\x1d.windlass.sessions.v1.Session\":\xaa\xfd\x1b\x15sessions.sessions.get\x82\xd3\xe4\x93\x02\x1b\x12\x19/v1/sessions/{session_id}\x12\x95\x01\n" +
 	"\fListSessions\x12).windlass.sessions.v1.ListSessionsRequest\x1a*.windlass.sessions.v1.ListSessionsResponse\".\xaa\xfd\x1b\x16sessions.sessions.list\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/sessions\x12\xa7\x01\n" +
 	"\rDeleteSession\x12*.windlass.sessions.v1.DeleteSessionRequest\x1a+.windlass.sessions.v1.DeleteSessionResponse\"=\xaa\xfd\x1b\x18sessions.sessions.delete\x82\xd3\xe4\x93\x02\x1b*\x19/v1/sessions/{session_id}\x12\xab\x01\n" +
-	"\fListMessages\x12).windlass.sessions.v1.ListMessagesRequest\x1a*.windlass.sessions.v1.ListMessagesResponse\"D\xaa\xfd\x1b\x16sessions.messages.list\x82\xd3\xe4\x93\x02$\x12\"/v1/sessions/{session_id}/messagesB\xe7\x01\n" +
+	"\fListMessages\x12).windlass.sessions.v1.ListMessagesRequest\x1a*.windlass.sessions.v1.ListMessagesResponse\"D\xaa\xfd\x1b\x16sessions.messages.list\x82\xd3\xe4\x93\x02$\x12\"/v1/sessions/{session_id}/messages\x12\x9b\x01\n" +
+	"\vForkSession\x12(.windlass.sessions.v1.ForkSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"C\xaa\xfd\x1b\x16sessions.sessions.fork\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/sessions/{session_id}:fork\x12\xae\x01\n" +
+	"\rExportSession\x12*.windlass.sessions.v1.ExportSessionRequest\x1a+.windlass.sessions.v1.ExportSessionResponse\"D\xaa\xfd\x1b\x18sessions.sessions.export\x82\xd3\xe4\x93\x02\"\x12 /v1/sessions/{session_id}:exportB\xe7\x01\n" +
 	"\x18com.windlass.sessions.v1B\rSessionsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
 var (
@@ -649,7 +920,7 @@ func file_windlass_sessions_v1_sessions_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_sessions_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_windlass_sessions_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_windlass_sessions_v1_sessions_proto_goTypes = []any{
 	(*Session)(nil),               // 0: windlass.sessions.v1.Session
 	(*CreateSessionRequest)(nil),  // 1: windlass.sessions.v1.CreateSessionRequest
@@ -660,33 +931,46 @@ var file_windlass_sessions_v1_sessions_proto_goTypes = []any{
 	(*DeleteSessionResponse)(nil), // 6: windlass.sessions.v1.DeleteSessionResponse
 	(*ListMessagesRequest)(nil),   // 7: windlass.sessions.v1.ListMessagesRequest
 	(*ListMessagesResponse)(nil),  // 8: windlass.sessions.v1.ListMessagesResponse
-	nil,                           // 9: windlass.sessions.v1.Session.LabelsEntry
-	nil,                           // 10: windlass.sessions.v1.CreateSessionRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*v1.Message)(nil),            // 12: windlass.turn.v1.Message
+	(*ForkSessionRequest)(nil),    // 9: windlass.sessions.v1.ForkSessionRequest
+	(*ExportSessionRequest)(nil),  // 10: windlass.sessions.v1.ExportSessionRequest
+	(*ExportSessionResponse)(nil), // 11: windlass.sessions.v1.ExportSessionResponse
+	nil,                           // 12: windlass.sessions.v1.Session.LabelsEntry
+	nil,                           // 13: windlass.sessions.v1.CreateSessionRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*v1.Message)(nil),            // 15: windlass.turn.v1.Message
+	(*Turn)(nil),                  // 16: windlass.sessions.v1.Turn
+	(*v1.Event)(nil),              // 17: windlass.turn.v1.Event
 }
 var file_windlass_sessions_v1_sessions_proto_depIdxs = []int32{
-	9,  // 0: windlass.sessions.v1.Session.labels:type_name -> windlass.sessions.v1.Session.LabelsEntry
-	11, // 1: windlass.sessions.v1.Session.create_time:type_name -> google.protobuf.Timestamp
-	11, // 2: windlass.sessions.v1.Session.update_time:type_name -> google.protobuf.Timestamp
-	10, // 3: windlass.sessions.v1.CreateSessionRequest.labels:type_name -> windlass.sessions.v1.CreateSessionRequest.LabelsEntry
+	12, // 0: windlass.sessions.v1.Session.labels:type_name -> windlass.sessions.v1.Session.LabelsEntry
+	14, // 1: windlass.sessions.v1.Session.create_time:type_name -> google.protobuf.Timestamp
+	14, // 2: windlass.sessions.v1.Session.update_time:type_name -> google.protobuf.Timestamp
+	13, // 3: windlass.sessions.v1.CreateSessionRequest.labels:type_name -> windlass.sessions.v1.CreateSessionRequest.LabelsEntry
 	0,  // 4: windlass.sessions.v1.ListSessionsResponse.sessions:type_name -> windlass.sessions.v1.Session
-	12, // 5: windlass.sessions.v1.ListMessagesResponse.messages:type_name -> windlass.turn.v1.Message
-	1,  // 6: windlass.sessions.v1.SessionService.CreateSession:input_type -> windlass.sessions.v1.CreateSessionRequest
-	2,  // 7: windlass.sessions.v1.SessionService.GetSession:input_type -> windlass.sessions.v1.GetSessionRequest
-	3,  // 8: windlass.sessions.v1.SessionService.ListSessions:input_type -> windlass.sessions.v1.ListSessionsRequest
-	5,  // 9: windlass.sessions.v1.SessionService.DeleteSession:input_type -> windlass.sessions.v1.DeleteSessionRequest
-	7,  // 10: windlass.sessions.v1.SessionService.ListMessages:input_type -> windlass.sessions.v1.ListMessagesRequest
-	0,  // 11: windlass.sessions.v1.SessionService.CreateSession:output_type -> windlass.sessions.v1.Session
-	0,  // 12: windlass.sessions.v1.SessionService.GetSession:output_type -> windlass.sessions.v1.Session
-	4,  // 13: windlass.sessions.v1.SessionService.ListSessions:output_type -> windlass.sessions.v1.ListSessionsResponse
-	6,  // 14: windlass.sessions.v1.SessionService.DeleteSession:output_type -> windlass.sessions.v1.DeleteSessionResponse
-	8,  // 15: windlass.sessions.v1.SessionService.ListMessages:output_type -> windlass.sessions.v1.ListMessagesResponse
-	11, // [11:16] is the sub-list for method output_type
-	6,  // [6:11] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	15, // 5: windlass.sessions.v1.ListMessagesResponse.messages:type_name -> windlass.turn.v1.Message
+	0,  // 6: windlass.sessions.v1.ExportSessionResponse.session:type_name -> windlass.sessions.v1.Session
+	16, // 7: windlass.sessions.v1.ExportSessionResponse.turns:type_name -> windlass.sessions.v1.Turn
+	15, // 8: windlass.sessions.v1.ExportSessionResponse.messages:type_name -> windlass.turn.v1.Message
+	17, // 9: windlass.sessions.v1.ExportSessionResponse.events:type_name -> windlass.turn.v1.Event
+	1,  // 10: windlass.sessions.v1.SessionService.CreateSession:input_type -> windlass.sessions.v1.CreateSessionRequest
+	2,  // 11: windlass.sessions.v1.SessionService.GetSession:input_type -> windlass.sessions.v1.GetSessionRequest
+	3,  // 12: windlass.sessions.v1.SessionService.ListSessions:input_type -> windlass.sessions.v1.ListSessionsRequest
+	5,  // 13: windlass.sessions.v1.SessionService.DeleteSession:input_type -> windlass.sessions.v1.DeleteSessionRequest
+	7,  // 14: windlass.sessions.v1.SessionService.ListMessages:input_type -> windlass.sessions.v1.ListMessagesRequest
+	9,  // 15: windlass.sessions.v1.SessionService.ForkSession:input_type -> windlass.sessions.v1.ForkSessionRequest
+	10, // 16: windlass.sessions.v1.SessionService.ExportSession:input_type -> windlass.sessions.v1.ExportSessionRequest
+	0,  // 17: windlass.sessions.v1.SessionService.CreateSession:output_type -> windlass.sessions.v1.Session
+	0,  // 18: windlass.sessions.v1.SessionService.GetSession:output_type -> windlass.sessions.v1.Session
+	4,  // 19: windlass.sessions.v1.SessionService.ListSessions:output_type -> windlass.sessions.v1.ListSessionsResponse
+	6,  // 20: windlass.sessions.v1.SessionService.DeleteSession:output_type -> windlass.sessions.v1.DeleteSessionResponse
+	8,  // 21: windlass.sessions.v1.SessionService.ListMessages:output_type -> windlass.sessions.v1.ListMessagesResponse
+	0,  // 22: windlass.sessions.v1.SessionService.ForkSession:output_type -> windlass.sessions.v1.Session
+	11, // 23: windlass.sessions.v1.SessionService.ExportSession:output_type -> windlass.sessions.v1.ExportSessionResponse
+	17, // [17:24] is the sub-list for method output_type
+	10, // [10:17] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_sessions_proto_init() }
@@ -694,13 +978,14 @@ func file_windlass_sessions_v1_sessions_proto_init() {
 	if File_windlass_sessions_v1_sessions_proto != nil {
 		return
 	}
+	file_windlass_sessions_v1_turns_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_sessions_proto_rawDesc), len(file_windlass_sessions_v1_sessions_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

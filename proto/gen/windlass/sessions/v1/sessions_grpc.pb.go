@@ -24,6 +24,8 @@ const (
 	SessionService_ListSessions_FullMethodName  = "/windlass.sessions.v1.SessionService/ListSessions"
 	SessionService_DeleteSession_FullMethodName = "/windlass.sessions.v1.SessionService/DeleteSession"
 	SessionService_ListMessages_FullMethodName  = "/windlass.sessions.v1.SessionService/ListMessages"
+	SessionService_ForkSession_FullMethodName   = "/windlass.sessions.v1.SessionService/ForkSession"
+	SessionService_ExportSession_FullMethodName = "/windlass.sessions.v1.SessionService/ExportSession"
 )
 
 // SessionServiceClient is the client API for SessionService service.
@@ -42,6 +44,13 @@ type SessionServiceClient interface {
 	DeleteSession(ctx context.Context, in *DeleteSessionRequest, opts ...grpc.CallOption) (*DeleteSessionResponse, error)
 	// ListMessages lists a session's conversation, oldest first.
 	ListMessages(ctx context.Context, in *ListMessagesRequest, opts ...grpc.CallOption) (*ListMessagesResponse, error)
+	// ForkSession opens a session of the caller's that goes on from a place in another one: the conversation up to there is copied, and from then on
+	// neither sees the other. Both can go on; deleting one leaves the other whole. Its journal begins with session.forked.
+	// With an idempotency key the same request gives the same session; another body with the same key is ALREADY_EXISTS/IDEMPOTENCY_CONFLICT.
+	ForkSession(ctx context.Context, in *ForkSessionRequest, opts ...grpc.CallOption) (*Session, error)
+	// ExportSession gives a whole session in one answer: as data, or as a transcript in Markdown. Over HTTP the transcript is the body itself,
+	// text/markdown. A session that is larger than an export may be (12 MiB unless configured otherwise) is INVALID_ARGUMENT/TOO_LARGE: read its lists page by page instead.
+	ExportSession(ctx context.Context, in *ExportSessionRequest, opts ...grpc.CallOption) (*ExportSessionResponse, error)
 }
 
 type sessionServiceClient struct {
@@ -102,6 +111,26 @@ func (c *sessionServiceClient) ListMessages(ctx context.Context, in *ListMessage
 	return out, nil
 }
 
+func (c *sessionServiceClient) ForkSession(ctx context.Context, in *ForkSessionRequest, opts ...grpc.CallOption) (*Session, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Session)
+	err := c.cc.Invoke(ctx, SessionService_ForkSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionServiceClient) ExportSession(ctx context.Context, in *ExportSessionRequest, opts ...grpc.CallOption) (*ExportSessionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExportSessionResponse)
+	err := c.cc.Invoke(ctx, SessionService_ExportSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SessionServiceServer is the server API for SessionService service.
 // All implementations must embed UnimplementedSessionServiceServer
 // for forward compatibility.
@@ -118,6 +147,13 @@ type SessionServiceServer interface {
 	DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error)
 	// ListMessages lists a session's conversation, oldest first.
 	ListMessages(context.Context, *ListMessagesRequest) (*ListMessagesResponse, error)
+	// ForkSession opens a session of the caller's that goes on from a place in another one: the conversation up to there is copied, and from then on
+	// neither sees the other. Both can go on; deleting one leaves the other whole. Its journal begins with session.forked.
+	// With an idempotency key the same request gives the same session; another body with the same key is ALREADY_EXISTS/IDEMPOTENCY_CONFLICT.
+	ForkSession(context.Context, *ForkSessionRequest) (*Session, error)
+	// ExportSession gives a whole session in one answer: as data, or as a transcript in Markdown. Over HTTP the transcript is the body itself,
+	// text/markdown. A session that is larger than an export may be (12 MiB unless configured otherwise) is INVALID_ARGUMENT/TOO_LARGE: read its lists page by page instead.
+	ExportSession(context.Context, *ExportSessionRequest) (*ExportSessionResponse, error)
 	mustEmbedUnimplementedSessionServiceServer()
 }
 
@@ -142,6 +178,12 @@ func (UnimplementedSessionServiceServer) DeleteSession(context.Context, *DeleteS
 }
 func (UnimplementedSessionServiceServer) ListMessages(context.Context, *ListMessagesRequest) (*ListMessagesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListMessages not implemented")
+}
+func (UnimplementedSessionServiceServer) ForkSession(context.Context, *ForkSessionRequest) (*Session, error) {
+	return nil, status.Error(codes.Unimplemented, "method ForkSession not implemented")
+}
+func (UnimplementedSessionServiceServer) ExportSession(context.Context, *ExportSessionRequest) (*ExportSessionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExportSession not implemented")
 }
 func (UnimplementedSessionServiceServer) mustEmbedUnimplementedSessionServiceServer() {}
 func (UnimplementedSessionServiceServer) testEmbeddedByValue()                        {}
@@ -254,6 +296,42 @@ func _SessionService_ListMessages_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SessionService_ForkSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ForkSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).ForkSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_ForkSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).ForkSession(ctx, req.(*ForkSessionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SessionService_ExportSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExportSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).ExportSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_ExportSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).ExportSession(ctx, req.(*ExportSessionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SessionService_ServiceDesc is the grpc.ServiceDesc for SessionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -280,6 +358,14 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListMessages",
 			Handler:    _SessionService_ListMessages_Handler,
+		},
+		{
+			MethodName: "ForkSession",
+			Handler:    _SessionService_ForkSession_Handler,
+		},
+		{
+			MethodName: "ExportSession",
+			Handler:    _SessionService_ExportSession_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

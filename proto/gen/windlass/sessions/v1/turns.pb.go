@@ -235,7 +235,9 @@ type CreateTurnRequest struct {
 	Input string `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
 	// The input as parts.
 	Content []*v1.ContentPart `protobuf:"bytes,3,rep,name=content,proto3" json:"content,omitempty"`
-	// What to do when the session has an active turn: "enqueue" (default) or "reject".
+	// What to do when the session has an active turn. "enqueue" (default): wait behind it and all that wait already. "reject": refuse the input.
+	// "interrupt": cancel the active turn and run next, before those that wait; a later interrupt goes before an earlier one that still waits.
+	// "fork": run in a new session that goes on from the finished turns of this one, also when no turn is active; the turn's session_id is the new one's.
 	Mode string `protobuf:"bytes,4,opt,name=mode,proto3" json:"mode,omitempty"`
 	// Makes retries safe; over HTTP the header Idempotency-Key. Kept for 24 h.
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
@@ -886,13 +888,13 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"createTime\x129\n" +
 	"\n" +
 	"start_time\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
-	"\bend_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"\xfa\x01\n" +
+	"\bend_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"\x8b\x02\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\tR\x05input\x12A\n" +
-	"\acontent\x18\x03 \x03(\v2\x1d.windlass.turn.v1.ContentPartB\b\xbaH\x05\x92\x01\x02\x10@R\acontent\x12,\n" +
-	"\x04mode\x18\x04 \x01(\tB\x18\xbaH\x15r\x13R\x00R\aenqueueR\x06rejectR\x04mode\x121\n" +
+	"\acontent\x18\x03 \x03(\v2\x1d.windlass.turn.v1.ContentPartB\b\xbaH\x05\x92\x01\x02\x10@R\acontent\x12=\n" +
+	"\x04mode\x18\x04 \x01(\tB)\xbaH&r$R\x00R\aenqueueR\x06rejectR\tinterruptR\x04forkR\x04mode\x121\n" +
 	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\"t\n" +
 	"\x0eGetTurnRequest\x12%\n" +
 	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12;\n" +

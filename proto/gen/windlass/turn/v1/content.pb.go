@@ -644,7 +644,7 @@ type Message struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The session it belongs to.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The turn that wrote it.
+	// The turn that wrote it; in a forked session possibly one of the session it was forked from.
 	TurnId string `protobuf:"bytes,3,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// Who speaks.
 	Role Role `protobuf:"varint,4,opt,name=role,proto3,enum=windlass.turn.v1.Role" json:"role,omitempty"`
@@ -658,7 +658,8 @@ type Message struct {
 	ToolResult *ToolResult `protobuf:"bytes,8,opt,name=tool_result,json=toolResult,proto3" json:"tool_result,omitempty"`
 	// When it was committed.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// Sequence number of the event that committed it; messages are listed in this order.
+	// Sequence number of the event that committed it; messages are listed in this order. Messages that a forked session began with have that of
+	// session.forked.
 	Seq uint32 `protobuf:"varint,10,opt,name=seq,proto3" json:"seq,omitempty"`
 	// The model that wrote an assistant message, "provider/model".
 	Model         string `protobuf:"bytes,11,opt,name=model,proto3" json:"model,omitempty"`

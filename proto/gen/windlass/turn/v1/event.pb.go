@@ -73,6 +73,7 @@ type Event struct {
 	//	*Event_PolicyDecided
 	//	*Event_UsageUpdated
 	//	*Event_TurnCancelRequested
+	//	*Event_SessionForked
 	//	*Event_MessageDelta
 	//	*Event_ReasoningDelta
 	//	*Event_ToolCallArgumentsDelta
@@ -349,6 +350,15 @@ func (x *Event) GetTurnCancelRequested() *TurnCancelRequested {
 	return nil
 }
 
+func (x *Event) GetSessionForked() *SessionForked {
+	if x != nil {
+		if x, ok := x.Data.(*Event_SessionForked); ok {
+			return x.SessionForked
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetMessageDelta() *MessageDelta {
 	if x != nil {
 		if x, ok := x.Data.(*Event_MessageDelta); ok {
@@ -474,6 +484,11 @@ type Event_TurnCancelRequested struct {
 	TurnCancelRequested *TurnCancelRequested `protobuf:"bytes,36,opt,name=turn_cancel_requested,json=turnCancelRequested,proto3,oneof"`
 }
 
+type Event_SessionForked struct {
+	// session.forked: the first event of a session that goes on from another one; it belongs to no turn.
+	SessionForked *SessionForked `protobuf:"bytes,37,opt,name=session_forked,json=sessionForked,proto3,oneof"`
+}
+
 type Event_MessageDelta struct {
 	// message.delta (transient)
 	MessageDelta *MessageDelta `protobuf:"bytes,50,opt,name=message_delta,json=messageDelta,proto3,oneof"`
@@ -527,6 +542,8 @@ func (*Event_PolicyDecided) isEvent_Data() {}
 func (*Event_UsageUpdated) isEvent_Data() {}
 
 func (*Event_TurnCancelRequested) isEvent_Data() {}
+
+func (*Event_SessionForked) isEvent_Data() {}
 
 func (*Event_MessageDelta) isEvent_Data() {}
 
@@ -884,6 +901,70 @@ func (x *TurnCancelRequested) GetReason() string {
 	return ""
 }
 
+// SessionForked: the session begins with the conversation of another one.
+type SessionForked struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The other session.
+	FromSession string `protobuf:"bytes,1,opt,name=from_session,json=fromSession,proto3" json:"from_session,omitempty"`
+	// Sequence number in it up to which its conversation was taken.
+	FromSeq uint32 `protobuf:"varint,2,opt,name=from_seq,json=fromSeq,proto3" json:"from_seq,omitempty"`
+	// Number of messages taken. They are not told by events of their own; list the session's messages to see them.
+	Messages      uint32 `protobuf:"varint,3,opt,name=messages,proto3" json:"messages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionForked) Reset() {
+	*x = SessionForked{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionForked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionForked) ProtoMessage() {}
+
+func (x *SessionForked) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionForked.ProtoReflect.Descriptor instead.
+func (*SessionForked) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SessionForked) GetFromSession() string {
+	if x != nil {
+		return x.FromSession
+	}
+	return ""
+}
+
+func (x *SessionForked) GetFromSeq() uint32 {
+	if x != nil {
+		return x.FromSeq
+	}
+	return 0
+}
+
+func (x *SessionForked) GetMessages() uint32 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
 // StrategySelected: how the turn will think.
 type StrategySelected struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -897,7 +978,7 @@ type StrategySelected struct {
 
 func (x *StrategySelected) Reset() {
 	*x = StrategySelected{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[6]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +990,7 @@ func (x *StrategySelected) String() string {
 func (*StrategySelected) ProtoMessage() {}
 
 func (x *StrategySelected) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[6]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1003,7 @@ func (x *StrategySelected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StrategySelected.ProtoReflect.Descriptor instead.
 func (*StrategySelected) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{6}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StrategySelected) GetStrategy() Strategy {
@@ -952,7 +1033,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1045,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1058,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{7}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StepStarted) GetKind() string {
@@ -1009,7 +1090,7 @@ type StepFinished struct {
 
 func (x *StepFinished) Reset() {
 	*x = StepFinished{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +1102,7 @@ func (x *StepFinished) String() string {
 func (*StepFinished) ProtoMessage() {}
 
 func (x *StepFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +1115,7 @@ func (x *StepFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepFinished.ProtoReflect.Descriptor instead.
 func (*StepFinished) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StepFinished) GetKind() string {
@@ -1071,7 +1152,7 @@ type MessageStarted struct {
 
 func (x *MessageStarted) Reset() {
 	*x = MessageStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1164,7 @@ func (x *MessageStarted) String() string {
 func (*MessageStarted) ProtoMessage() {}
 
 func (x *MessageStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1177,7 @@ func (x *MessageStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageStarted.ProtoReflect.Descriptor instead.
 func (*MessageStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *MessageStarted) GetMessageId() string {
@@ -1126,7 +1207,7 @@ type MessageReset struct {
 
 func (x *MessageReset) Reset() {
 	*x = MessageReset{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1219,7 @@ func (x *MessageReset) String() string {
 func (*MessageReset) ProtoMessage() {}
 
 func (x *MessageReset) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1232,7 @@ func (x *MessageReset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageReset.ProtoReflect.Descriptor instead.
 func (*MessageReset) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *MessageReset) GetMessageId() string {
@@ -1187,7 +1268,7 @@ type MessageCompleted struct {
 
 func (x *MessageCompleted) Reset() {
 	*x = MessageCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1280,7 @@ func (x *MessageCompleted) String() string {
 func (*MessageCompleted) ProtoMessage() {}
 
 func (x *MessageCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1293,7 @@ func (x *MessageCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageCompleted.ProtoReflect.Descriptor instead.
 func (*MessageCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *MessageCompleted) GetMessage() *Message {
@@ -1267,7 +1348,7 @@ type ToolCallStarted struct {
 
 func (x *ToolCallStarted) Reset() {
 	*x = ToolCallStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1360,7 @@ func (x *ToolCallStarted) String() string {
 func (*ToolCallStarted) ProtoMessage() {}
 
 func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1373,7 @@ func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallStarted.ProtoReflect.Descriptor instead.
 func (*ToolCallStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ToolCallStarted) GetCallId() string {
@@ -1336,7 +1417,7 @@ type ToolCallExecuting struct {
 
 func (x *ToolCallExecuting) Reset() {
 	*x = ToolCallExecuting{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1429,7 @@ func (x *ToolCallExecuting) String() string {
 func (*ToolCallExecuting) ProtoMessage() {}
 
 func (x *ToolCallExecuting) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1442,7 @@ func (x *ToolCallExecuting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallExecuting.ProtoReflect.Descriptor instead.
 func (*ToolCallExecuting) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ToolCallExecuting) GetCallId() string {
@@ -1397,7 +1478,7 @@ type ToolCallCompleted struct {
 
 func (x *ToolCallCompleted) Reset() {
 	*x = ToolCallCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1490,7 @@ func (x *ToolCallCompleted) String() string {
 func (*ToolCallCompleted) ProtoMessage() {}
 
 func (x *ToolCallCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1503,7 @@ func (x *ToolCallCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallCompleted.ProtoReflect.Descriptor instead.
 func (*ToolCallCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ToolCallCompleted) GetResult() *ToolResult {
@@ -1475,7 +1556,7 @@ type ToolCallUnresolved struct {
 
 func (x *ToolCallUnresolved) Reset() {
 	*x = ToolCallUnresolved{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1487,7 +1568,7 @@ func (x *ToolCallUnresolved) String() string {
 func (*ToolCallUnresolved) ProtoMessage() {}
 
 func (x *ToolCallUnresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1500,7 +1581,7 @@ func (x *ToolCallUnresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallUnresolved.ProtoReflect.Descriptor instead.
 func (*ToolCallUnresolved) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ToolCallUnresolved) GetCallId() string {
@@ -1543,7 +1624,7 @@ type PolicyDecided struct {
 
 func (x *PolicyDecided) Reset() {
 	*x = PolicyDecided{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +1636,7 @@ func (x *PolicyDecided) String() string {
 func (*PolicyDecided) ProtoMessage() {}
 
 func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +1649,7 @@ func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyDecided.ProtoReflect.Descriptor instead.
 func (*PolicyDecided) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PolicyDecided) GetDecisionId() string {
@@ -1617,7 +1698,7 @@ type UsageUpdated struct {
 
 func (x *UsageUpdated) Reset() {
 	*x = UsageUpdated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1710,7 @@ func (x *UsageUpdated) String() string {
 func (*UsageUpdated) ProtoMessage() {}
 
 func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1723,7 @@ func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageUpdated.ProtoReflect.Descriptor instead.
 func (*UsageUpdated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UsageUpdated) GetUsage() *Usage {
@@ -1665,7 +1746,7 @@ type MessageDelta struct {
 
 func (x *MessageDelta) Reset() {
 	*x = MessageDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1758,7 @@ func (x *MessageDelta) String() string {
 func (*MessageDelta) ProtoMessage() {}
 
 func (x *MessageDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1771,7 @@ func (x *MessageDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageDelta.ProtoReflect.Descriptor instead.
 func (*MessageDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *MessageDelta) GetMessageId() string {
@@ -1720,7 +1801,7 @@ type ReasoningDelta struct {
 
 func (x *ReasoningDelta) Reset() {
 	*x = ReasoningDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +1813,7 @@ func (x *ReasoningDelta) String() string {
 func (*ReasoningDelta) ProtoMessage() {}
 
 func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +1826,7 @@ func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasoningDelta.ProtoReflect.Descriptor instead.
 func (*ReasoningDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReasoningDelta) GetMessageId() string {
@@ -1779,7 +1860,7 @@ type ToolCallArgumentsDelta struct {
 
 func (x *ToolCallArgumentsDelta) Reset() {
 	*x = ToolCallArgumentsDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +1872,7 @@ func (x *ToolCallArgumentsDelta) String() string {
 func (*ToolCallArgumentsDelta) ProtoMessage() {}
 
 func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +1885,7 @@ func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ToolCallArgumentsDelta) GetMessageId() string {
@@ -1852,7 +1933,7 @@ type ToolCallProgress struct {
 
 func (x *ToolCallProgress) Reset() {
 	*x = ToolCallProgress{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +1945,7 @@ func (x *ToolCallProgress) String() string {
 func (*ToolCallProgress) ProtoMessage() {}
 
 func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +1958,7 @@ func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallProgress.ProtoReflect.Descriptor instead.
 func (*ToolCallProgress) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ToolCallProgress) GetCallId() string {
@@ -1912,7 +1993,7 @@ var File_windlass_turn_v1_event_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x99\x0f\n" +
+	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xe3\x0f\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\rR\x03seq\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x12\n" +
@@ -1946,7 +2027,8 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x14tool_call_unresolved\x18! \x01(\v2$.windlass.turn.v1.ToolCallUnresolvedH\x00R\x12toolCallUnresolved\x12H\n" +
 	"\x0epolicy_decided\x18\" \x01(\v2\x1f.windlass.turn.v1.PolicyDecidedH\x00R\rpolicyDecided\x12E\n" +
 	"\rusage_updated\x18# \x01(\v2\x1e.windlass.turn.v1.UsageUpdatedH\x00R\fusageUpdated\x12[\n" +
-	"\x15turn_cancel_requested\x18$ \x01(\v2%.windlass.turn.v1.TurnCancelRequestedH\x00R\x13turnCancelRequested\x12E\n" +
+	"\x15turn_cancel_requested\x18$ \x01(\v2%.windlass.turn.v1.TurnCancelRequestedH\x00R\x13turnCancelRequested\x12H\n" +
+	"\x0esession_forked\x18% \x01(\v2\x1f.windlass.turn.v1.SessionForkedH\x00R\rsessionForked\x12E\n" +
 	"\rmessage_delta\x182 \x01(\v2\x1e.windlass.turn.v1.MessageDeltaH\x00R\fmessageDelta\x12K\n" +
 	"\x0freasoning_delta\x183 \x01(\v2 .windlass.turn.v1.ReasoningDeltaH\x00R\x0ereasoningDelta\x12e\n" +
 	"\x19tool_call_arguments_delta\x184 \x01(\v2(.windlass.turn.v1.ToolCallArgumentsDeltaH\x00R\x16toolCallArgumentsDelta\x12R\n" +
@@ -1978,7 +2060,11 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x0eprevious_owner\x18\x01 \x01(\tR\rpreviousOwner\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\"-\n" +
 	"\x13TurnCancelRequested\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"b\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"i\n" +
+	"\rSessionForked\x12!\n" +
+	"\ffrom_session\x18\x01 \x01(\tR\vfromSession\x12\x19\n" +
+	"\bfrom_seq\x18\x02 \x01(\rR\afromSeq\x12\x1a\n" +
+	"\bmessages\x18\x03 \x01(\rR\bmessages\"b\n" +
 	"\x10StrategySelected\x126\n" +
 	"\bstrategy\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.StrategyR\bstrategy\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"7\n" +
@@ -2066,7 +2152,7 @@ func file_windlass_turn_v1_event_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_event_proto_rawDescData
 }
 
-var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                  // 0: windlass.turn.v1.Event
 	(*TurnQueued)(nil),             // 1: windlass.turn.v1.TurnQueued
@@ -2074,73 +2160,75 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*TurnEnded)(nil),              // 3: windlass.turn.v1.TurnEnded
 	(*TurnRecovered)(nil),          // 4: windlass.turn.v1.TurnRecovered
 	(*TurnCancelRequested)(nil),    // 5: windlass.turn.v1.TurnCancelRequested
-	(*StrategySelected)(nil),       // 6: windlass.turn.v1.StrategySelected
-	(*StepStarted)(nil),            // 7: windlass.turn.v1.StepStarted
-	(*StepFinished)(nil),           // 8: windlass.turn.v1.StepFinished
-	(*MessageStarted)(nil),         // 9: windlass.turn.v1.MessageStarted
-	(*MessageReset)(nil),           // 10: windlass.turn.v1.MessageReset
-	(*MessageCompleted)(nil),       // 11: windlass.turn.v1.MessageCompleted
-	(*ToolCallStarted)(nil),        // 12: windlass.turn.v1.ToolCallStarted
-	(*ToolCallExecuting)(nil),      // 13: windlass.turn.v1.ToolCallExecuting
-	(*ToolCallCompleted)(nil),      // 14: windlass.turn.v1.ToolCallCompleted
-	(*ToolCallUnresolved)(nil),     // 15: windlass.turn.v1.ToolCallUnresolved
-	(*PolicyDecided)(nil),          // 16: windlass.turn.v1.PolicyDecided
-	(*UsageUpdated)(nil),           // 17: windlass.turn.v1.UsageUpdated
-	(*MessageDelta)(nil),           // 18: windlass.turn.v1.MessageDelta
-	(*ReasoningDelta)(nil),         // 19: windlass.turn.v1.ReasoningDelta
-	(*ToolCallArgumentsDelta)(nil), // 20: windlass.turn.v1.ToolCallArgumentsDelta
-	(*ToolCallProgress)(nil),       // 21: windlass.turn.v1.ToolCallProgress
-	(*timestamppb.Timestamp)(nil),  // 22: google.protobuf.Timestamp
-	(*ContentPart)(nil),            // 23: windlass.turn.v1.ContentPart
-	(TurnStatus)(0),                // 24: windlass.turn.v1.TurnStatus
-	(*Usage)(nil),                  // 25: windlass.turn.v1.Usage
-	(*TurnError)(nil),              // 26: windlass.turn.v1.TurnError
-	(Strategy)(0),                  // 27: windlass.turn.v1.Strategy
-	(*Message)(nil),                // 28: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 29: google.protobuf.Struct
-	(EffectClass)(0),               // 30: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 31: windlass.turn.v1.ToolResult
+	(*SessionForked)(nil),          // 6: windlass.turn.v1.SessionForked
+	(*StrategySelected)(nil),       // 7: windlass.turn.v1.StrategySelected
+	(*StepStarted)(nil),            // 8: windlass.turn.v1.StepStarted
+	(*StepFinished)(nil),           // 9: windlass.turn.v1.StepFinished
+	(*MessageStarted)(nil),         // 10: windlass.turn.v1.MessageStarted
+	(*MessageReset)(nil),           // 11: windlass.turn.v1.MessageReset
+	(*MessageCompleted)(nil),       // 12: windlass.turn.v1.MessageCompleted
+	(*ToolCallStarted)(nil),        // 13: windlass.turn.v1.ToolCallStarted
+	(*ToolCallExecuting)(nil),      // 14: windlass.turn.v1.ToolCallExecuting
+	(*ToolCallCompleted)(nil),      // 15: windlass.turn.v1.ToolCallCompleted
+	(*ToolCallUnresolved)(nil),     // 16: windlass.turn.v1.ToolCallUnresolved
+	(*PolicyDecided)(nil),          // 17: windlass.turn.v1.PolicyDecided
+	(*UsageUpdated)(nil),           // 18: windlass.turn.v1.UsageUpdated
+	(*MessageDelta)(nil),           // 19: windlass.turn.v1.MessageDelta
+	(*ReasoningDelta)(nil),         // 20: windlass.turn.v1.ReasoningDelta
+	(*ToolCallArgumentsDelta)(nil), // 21: windlass.turn.v1.ToolCallArgumentsDelta
+	(*ToolCallProgress)(nil),       // 22: windlass.turn.v1.ToolCallProgress
+	(*timestamppb.Timestamp)(nil),  // 23: google.protobuf.Timestamp
+	(*ContentPart)(nil),            // 24: windlass.turn.v1.ContentPart
+	(TurnStatus)(0),                // 25: windlass.turn.v1.TurnStatus
+	(*Usage)(nil),                  // 26: windlass.turn.v1.Usage
+	(*TurnError)(nil),              // 27: windlass.turn.v1.TurnError
+	(Strategy)(0),                  // 28: windlass.turn.v1.Strategy
+	(*Message)(nil),                // 29: windlass.turn.v1.Message
+	(*structpb.Struct)(nil),        // 30: google.protobuf.Struct
+	(EffectClass)(0),               // 31: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 32: windlass.turn.v1.ToolResult
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
-	22, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
+	23, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
 	1,  // 1: windlass.turn.v1.Event.turn_queued:type_name -> windlass.turn.v1.TurnQueued
 	2,  // 2: windlass.turn.v1.Event.turn_started:type_name -> windlass.turn.v1.TurnStarted
 	3,  // 3: windlass.turn.v1.Event.turn_ended:type_name -> windlass.turn.v1.TurnEnded
 	4,  // 4: windlass.turn.v1.Event.turn_recovered:type_name -> windlass.turn.v1.TurnRecovered
-	6,  // 5: windlass.turn.v1.Event.strategy_selected:type_name -> windlass.turn.v1.StrategySelected
-	7,  // 6: windlass.turn.v1.Event.step_started:type_name -> windlass.turn.v1.StepStarted
-	8,  // 7: windlass.turn.v1.Event.step_finished:type_name -> windlass.turn.v1.StepFinished
-	9,  // 8: windlass.turn.v1.Event.message_started:type_name -> windlass.turn.v1.MessageStarted
-	10, // 9: windlass.turn.v1.Event.message_reset:type_name -> windlass.turn.v1.MessageReset
-	11, // 10: windlass.turn.v1.Event.message_completed:type_name -> windlass.turn.v1.MessageCompleted
-	12, // 11: windlass.turn.v1.Event.tool_call_started:type_name -> windlass.turn.v1.ToolCallStarted
-	13, // 12: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
-	14, // 13: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
-	15, // 14: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
-	16, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
-	17, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
+	7,  // 5: windlass.turn.v1.Event.strategy_selected:type_name -> windlass.turn.v1.StrategySelected
+	8,  // 6: windlass.turn.v1.Event.step_started:type_name -> windlass.turn.v1.StepStarted
+	9,  // 7: windlass.turn.v1.Event.step_finished:type_name -> windlass.turn.v1.StepFinished
+	10, // 8: windlass.turn.v1.Event.message_started:type_name -> windlass.turn.v1.MessageStarted
+	11, // 9: windlass.turn.v1.Event.message_reset:type_name -> windlass.turn.v1.MessageReset
+	12, // 10: windlass.turn.v1.Event.message_completed:type_name -> windlass.turn.v1.MessageCompleted
+	13, // 11: windlass.turn.v1.Event.tool_call_started:type_name -> windlass.turn.v1.ToolCallStarted
+	14, // 12: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
+	15, // 13: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
+	16, // 14: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
+	17, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
+	18, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
 	5,  // 17: windlass.turn.v1.Event.turn_cancel_requested:type_name -> windlass.turn.v1.TurnCancelRequested
-	18, // 18: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
-	19, // 19: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
-	20, // 20: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
-	21, // 21: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
-	23, // 22: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
-	24, // 23: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
-	25, // 24: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
-	26, // 25: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	27, // 26: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	26, // 27: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	28, // 28: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	25, // 29: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	29, // 30: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	30, // 31: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	31, // 32: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	25, // 33: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	6,  // 18: windlass.turn.v1.Event.session_forked:type_name -> windlass.turn.v1.SessionForked
+	19, // 19: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
+	20, // 20: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
+	21, // 21: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
+	22, // 22: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
+	24, // 23: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
+	25, // 24: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
+	26, // 25: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
+	27, // 26: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
+	28, // 27: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	27, // 28: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	29, // 29: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	26, // 30: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	30, // 31: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	31, // 32: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	32, // 33: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	26, // 34: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
@@ -2167,6 +2255,7 @@ func file_windlass_turn_v1_event_proto_init() {
 		(*Event_PolicyDecided)(nil),
 		(*Event_UsageUpdated)(nil),
 		(*Event_TurnCancelRequested)(nil),
+		(*Event_SessionForked)(nil),
 		(*Event_MessageDelta)(nil),
 		(*Event_ReasoningDelta)(nil),
 		(*Event_ToolCallArgumentsDelta)(nil),
@@ -2178,7 +2267,7 @@ func file_windlass_turn_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_event_proto_rawDesc), len(file_windlass_turn_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
