@@ -16,6 +16,10 @@ type Config struct {
 	MaxInputBytes int `yaml:"max_input_bytes" doc:"largest input of a turn in bytes (default 1048576)"`
 	// MaxQueuedTurns bounds the turns of one session that are not over.
 	MaxQueuedTurns int `yaml:"max_queued_turns" doc:"turns of one session that may be unfinished at once (default 100)"`
+	// MaxForkBytes bounds the conversation that a fork copies.
+	MaxForkBytes int `yaml:"max_fork_bytes" doc:"largest conversation that a fork copies, in bytes (default 67108864)"`
+	// MaxExportBytes bounds an export.
+	MaxExportBytes int `yaml:"max_export_bytes" doc:"largest export of a session in bytes, at most 16777216 (default 12582912)"`
 	// SweepInterval is how often the outbox and lost turns are looked after.
 	SweepInterval time.Duration `yaml:"sweep_interval" doc:"how often queued work is looked after when nothing wakes the service (default 1s)"`
 	// MaxOpenWorkflows bounds the turns under way in the whole mesh.
@@ -65,7 +69,7 @@ func DefaultConfig() Config {
 	return Config{
 		Limits:        LimitsConfig{MaxSteps: 25, MaxParallelTools: 16, MaxIdenticalCalls: 3, TurnSeconds: 1800},
 		MaxLimits:     LimitsConfig{MaxSteps: 200, MaxParallelTools: 64, MaxIdenticalCalls: 20, TurnSeconds: 86400},
-		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100,
+		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100, MaxForkBytes: 64 << 20, MaxExportBytes: 12 << 20,
 		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8,
 		LostAfter: 30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
 		DeltaAge: time.Hour, DeltaBytes: 256 << 20, ChatWait: time.Minute, WatchBuffer: 256, BusBuffer: 32,
@@ -79,6 +83,8 @@ func (c Config) complete() (Config, error) {
 	c.Limits, c.MaxLimits = c.Limits.or(d.Limits), c.MaxLimits.or(d.MaxLimits)
 	or(&c.MaxInputBytes, d.MaxInputBytes)
 	or(&c.MaxQueuedTurns, d.MaxQueuedTurns)
+	or(&c.MaxForkBytes, d.MaxForkBytes)
+	or(&c.MaxExportBytes, d.MaxExportBytes)
 	or(&c.SweepInterval, d.SweepInterval)
 	or(&c.MaxOpenWorkflows, d.MaxOpenWorkflows)
 	or(&c.MaxStarting, d.MaxStarting)
@@ -99,6 +105,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.MaxInputBytes < 0 || c.MaxQueuedTurns < 0 || c.MaxOpenWorkflows < 0 || c.MaxStarting < 0 || c.MaxRestarts < 0 {
 		return c, errors.New("sessions: a size is negative")
+	}
+	if c.MaxForkBytes < 0 || c.MaxExportBytes < 0 || c.MaxExportBytes > 16<<20 {
+		return c, errors.New("sessions: max_fork_bytes or max_export_bytes is out of range")
 	}
 	if name, ok := c.Limits.within(c.MaxLimits); !ok {
 		return c, fmt.Errorf("sessions: limits.%s is higher than max_limits.%s", name, name)

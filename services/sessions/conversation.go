@@ -52,7 +52,7 @@ func (s *Service) GetContext(ctx context.Context, req *sessionsv1.GetContextRequ
 // tail reads the conversation up to the turn from its end back until limit bytes are read. It tells whether there is more.
 func (s *Service) tail(ctx context.Context, t store.Turn, limit int) ([]*turnv1.Message, bool, error) {
 	var out []*turnv1.Message
-	turnSeq, seq := t.FirstSeq, ^uint32(0)
+	turnSeq, seq := t.Place, int64(store.AfterAll)
 	for size := 0; ; {
 		rows, err := s.store.ConversationBack(ctx, t.Tenant, t.SessionID, turnSeq, seq, contextPage)
 		if err != nil {
@@ -75,7 +75,7 @@ func (s *Service) tail(ctx context.Context, t store.Turn, limit int) ([]*turnv1.
 }
 
 func (s *Service) input(ctx context.Context, t store.Turn) (*turnv1.Message, error) {
-	rows, err := s.store.Messages(ctx, t.Tenant, t.SessionID, t.InputSeq-1, 1)
+	rows, err := s.store.Messages(ctx, t.Tenant, t.SessionID, int64(t.InputSeq)-1, 1)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

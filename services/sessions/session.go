@@ -137,7 +137,7 @@ func (s *Service) ListMessages(ctx context.Context, req *sessionsv1.ListMessages
 	if err != nil {
 		return nil, err
 	}
-	var after uint32
+	after := int64(store.BeforeAll)
 	list := "messages|" + ses.ID
 	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 100, &after)
 	if err != nil {

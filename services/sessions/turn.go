@@ -165,25 +165,35 @@ func (s *Service) CancelTurn(ctx context.Context, req *sessionsv1.CancelTurnRequ
 
 // requestCancel writes the wish, or the end of a turn that was not dispatched. It tells whether a workflow is to be told.
 func (s *Service) requestCancel(tx *journal.Tx, t store.Turn, reason string) (bool, error) {
+	untaken, err := askCancel(tx, &t, reason)
+	if err != nil {
+		return false, err
+	}
+	return !untaken, s.stop(tx, t, untaken)
+}
+
+// askCancel writes the wish and tells whether nobody has taken the turn yet; stop is to follow.
+func askCancel(tx *journal.Tx, t *store.Turn, reason string) (untaken bool, err error) {
 	t.CancelRequested = true
-	if _, err := tx.Append(origin(t), &turnv1.Event{Data: &turnv1.Event_TurnCancelRequested{
+	if _, err := tx.Append(origin(*t), &turnv1.Event{Data: &turnv1.Event_TurnCancelRequested{
 		TurnCancelRequested: &turnv1.TurnCancelRequested{Reason: reason},
 	}}); err != nil {
 		return false, err
 	}
-	untaken := false
-	if turnStatus(t) == turnv1.TurnStatus_TURN_STATUS_QUEUED {
-		untaken = tx.Session.ActiveTurnID != t.ID
-		if !untaken {
-			var err error
-			if untaken, err = tx.WithdrawOutgoing(tx.Context(), t.Tenant, t.ID); err != nil {
-				return false, err
-			}
-		}
+	if turnStatus(*t) != turnv1.TurnStatus_TURN_STATUS_QUEUED {
+		return false, nil
 	}
+	if tx.Session.ActiveTurnID != t.ID {
+		return true, nil
+	}
+	return tx.WithdrawOutgoing(tx.Context(), t.Tenant, t.ID)
+}
+
+// stop saves the wish, or ends a turn that nobody has taken.
+func (s *Service) stop(tx *journal.Tx, t store.Turn, untaken bool) error {
 	if !untaken {
-		return true, tx.SaveTurn(tx.Context(), t)
+		return tx.SaveTurn(tx.Context(), t)
 	}
 	_, err := s.endTurn(tx, &t, &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED, StopReason: "cancelled"})
-	return false, err
+	return err
 }

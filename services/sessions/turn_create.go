@@ -29,7 +29,8 @@ type order struct {
 	session store.Session
 	fresh   bool // the session is to be made too
 	content []*turnv1.ContentPart
-	reject  bool // rather than wait behind an active turn
+	mode    string  // what to do about an active turn; "" is to wait
+	copy    *copied // what the fresh session begins with, nil = nothing
 	once    store.Once
 }
 
@@ -52,7 +53,14 @@ func (s *Service) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequ
 	if err != nil {
 		return nil, err
 	}
-	return s.accept(ctx, order{session: ses, content: content, reject: req.GetMode() == "reject", once: once})
+	o := order{session: ses, content: content, mode: req.GetMode(), once: once}
+	if o.mode == modeFork {
+		if o.copy, err = s.fork(ctx, ses, &sessionsv1.ForkSessionRequest{}); err != nil {
+			return nil, err
+		}
+		o.session, o.fresh = o.copy.session, true
+	}
+	return s.accept(ctx, o)
 }
 
 // checkInput gives the input as parts.
@@ -144,11 +152,7 @@ func sameRequest(once, stands store.Once) error {
 // accept stores a turn and has it dispatched if it is the session's turn to go; all of it in one transaction.
 func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error) {
 	if _, err := s.liveAgent(ctx, o.session.AgentID); err != nil {
-		if !fault.Is(err, faultv1.Reason_REASON_NOT_FOUND) {
-			return nil, err
-		}
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "agent %q was deleted", o.session.AgentID).
-			Hint("Create it again, or open a session with another agent.")
+		return nil, agentGone(err, o.session.AgentID)
 	}
 	principal, err := proto.Marshal(authn.From(ctx))
 	if err != nil {
@@ -156,28 +160,19 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 	}
 	var t store.Turn
 	var earlier string
+	var cut halt
 	text := partsText(o.content)
 	err = s.journal.Write(ctx, func(tx *journal.Tx) error {
 		t, earlier = s.newTurn(ctx, tx, o), ""
-		if o.once.Key != "" {
-			once := o.once
-			once.TurnID, once.ExpiresUs = t.ID, tx.NowUs+s.cfg.IdempotencyAge.Microseconds()
-			stands, added, err := tx.AddOnce(ctx, once, tx.NowUs)
-			if err != nil {
-				return err
-			}
-			if !added {
-				earlier = stands.TurnID
-				return sameRequest(o.once, stands)
-			}
-		}
-		if err := s.enterSession(tx, o); err != nil {
+		once := o.once
+		once.TurnID = t.ID
+		stands, added, err := s.remember(tx, once)
+		if err != nil || !added {
+			earlier = stands.TurnID
 			return err
 		}
-		if err := s.queue(tx, &t, o, text); err != nil {
-			return err
-		}
-		return tx.AddTurnInput(ctx, t.Tenant, store.TurnInput{TurnID: t.ID, Input: text, Principal: principal})
+		cut, err = s.enqueue(tx, &t, o, store.TurnInput{TurnID: t.ID, Input: text, Principal: principal})
+		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = noSession(o.session.ID)
@@ -188,68 +183,42 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 	if earlier != "" {
 		return s.readTurn(ctx, t.Tenant, earlier)
 	}
+	if cut.tell {
+		s.outbox.cancel(cut.turn.ID, interruptReason)
+	}
 	s.outbox.kick()
 	return turnToProto(t, text)
+}
+
+// agentGone says that the agent of a session was deleted; other errors pass.
+func agentGone(err error, id string) error {
+	if !fault.Is(err, faultv1.Reason_REASON_NOT_FOUND) {
+		return err
+	}
+	return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "agent %q was deleted", id).
+		Hint("Create it again, or open or fork a session with another agent.")
+}
+
+// remember keeps what a request with an idempotency key made. It reports false, and what stands, when the same request made something before;
+// without a key there is nothing to remember.
+func (s *Service) remember(tx *journal.Tx, once store.Once) (store.Once, bool, error) {
+	if once.Key == "" {
+		return once, true, nil
+	}
+	once.ExpiresUs = tx.NowUs + s.cfg.IdempotencyAge.Microseconds()
+	stands, added, err := tx.AddOnce(tx.Context(), once, tx.NowUs)
+	if err == nil && !added {
+		err = sameRequest(once, stands)
+	}
+	return stands, added, err
 }
 
 func (s *Service) newTurn(ctx context.Context, tx *journal.Tx, o order) store.Turn {
 	return store.Turn{
 		Tenant: o.session.Tenant, ID: ids.New(ids.Turn), SessionID: o.session.ID, AgentID: o.session.AgentID,
 		Subject: authn.From(ctx).GetSubject(), Status: int32(turnv1.TurnStatus_TURN_STATUS_QUEUED), CreateUs: tx.NowUs,
-		CheckUs: tx.NowUs + s.cfg.LostAfter.Microseconds(), TraceParent: telemetry.TraceParent(ctx),
+		CheckUs: tx.NowUs + s.cfg.LostAfter.Microseconds(), TraceParent: telemetry.TraceParent(ctx), Urgent: o.mode == modeInterrupt,
 	}
-}
-
-// enterSession locks the turn's session, or makes it.
-func (s *Service) enterSession(tx *journal.Tx, o order) error {
-	if !o.fresh {
-		return tx.Lock(o.session.Tenant, o.session.ID)
-	}
-	tx.Session = o.session
-	return tx.AddSession(tx.Context(), o.session)
-}
-
-// queue writes turn.queued, the user's message and the turn, and hands the turn to the outbox if none is before it.
-func (s *Service) queue(tx *journal.Tx, t *store.Turn, o order, text string) error {
-	ctx := tx.Context()
-	var position int
-	if active := tx.Session.ActiveTurnID; active != "" {
-		if o.reject {
-			return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ACTIVE, "turn %s of the session is active", active).
-				Hint("Wait for its end, or use mode \"enqueue\".")
-		}
-		var err error
-		if position, err = tx.CountOpen(ctx, t.Tenant, t.SessionID); err != nil {
-			return err
-		}
-		if position >= s.cfg.MaxQueuedTurns {
-			return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "the session has %d unfinished turns", position).
-				Hint("Wait until some have ended.")
-		}
-	}
-	m := &turnv1.Message{
-		Id: ids.New(ids.Message), SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: o.content, CreateTime: stamp(tx.NowUs),
-	}
-	seq, err := tx.Append(origin(*t), &turnv1.Event{Data: &turnv1.Event_TurnQueued{TurnQueued: &turnv1.TurnQueued{
-		AgentId: t.AgentID, MessageId: m.GetId(), Input: o.content, Position: uint32(position),
-	}}})
-	if err != nil {
-		return err
-	}
-	t.FirstSeq, t.InputSeq, m.Seq = seq, seq, seq
-	if err := addMessage(tx, *t, m); err != nil {
-		return err
-	}
-	if err := tx.AddTurn(ctx, *t); err != nil {
-		return err
-	}
-	if tx.Session.Title == "" {
-		tx.Session.Title = firstWords(text, 60)
-	}
-	if tx.Session.ActiveTurnID != "" {
-		return nil
-	}
-	return send(tx, *t, text, false)
 }
 
 // send makes a turn the session's active one and hands it to the outbox.
@@ -267,8 +236,8 @@ func addMessage(tx *journal.Tx, t store.Turn, m *turnv1.Message) error {
 	if err != nil {
 		return fmt.Errorf("message %s: %w", m.GetId(), err)
 	}
-	return tx.AddMessage(tx.Context(), store.Message{
-		Tenant: t.Tenant, SessionID: t.SessionID, Seq: m.GetSeq(), ID: m.GetId(), TurnID: t.ID, TurnSeq: t.FirstSeq, Data: data,
+	return tx.AddMessages(tx.Context(), store.Message{
+		Tenant: t.Tenant, SessionID: t.SessionID, Seq: int64(m.GetSeq()), ID: m.GetId(), TurnID: t.ID, TurnSeq: t.Place, Data: data,
 	})
 }
 

@@ -48,7 +48,7 @@ func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) 
 	return nextTurn(tx)
 }
 
-// nextTurn clears the session's active turn and puts the oldest queued one in its place.
+// nextTurn clears the session's active turn and puts the queued one that is to run next in its place. Its input stands behind all that was said.
 func nextTurn(tx *journal.Tx) (string, error) {
 	tx.Session.ActiveTurnID = ""
 	tx.Touch()
@@ -63,19 +63,23 @@ func nextTurn(tx *journal.Tx) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	next.Place = tx.Session.LastSeq
+	if err := tx.PlaceTurn(tx.Context(), next); err != nil {
+		return "", err
+	}
 	return next.ID, send(tx, next, in.Input, false)
 }
 
 // lastAnswer is the text of the last assistant message of a turn, "" when there is none.
 func lastAnswer(tx *journal.Tx, t store.Turn) (string, error) {
 	const page = 8
-	for before := ^uint32(0); ; {
-		rows, err := tx.ConversationBack(tx.Context(), t.Tenant, t.SessionID, t.FirstSeq, before, page)
+	for before := int64(store.AfterAll); ; {
+		rows, err := tx.ConversationBack(tx.Context(), t.Tenant, t.SessionID, t.Place, before, page)
 		if err != nil {
 			return "", err
 		}
 		for _, row := range rows {
-			if row.TurnSeq != t.FirstSeq {
+			if row.TurnSeq != t.Place {
 				return "", nil
 			}
 			m, err := messageToProto(row)

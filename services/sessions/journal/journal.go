@@ -93,7 +93,7 @@ func (tx *Tx) Touch() { tx.touched = true }
 
 // Origin says what an event belongs to.
 type Origin struct {
-	// TurnID and AgentID are required.
+	// TurnID and AgentID are those of the turn, "" for events of the whole session.
 	TurnID, AgentID string
 	// Step and Attempt are set for events of a step.
 	Step    string

@@ -17,6 +17,8 @@ func Type(e *turnv1.Event) string {
 		return "turn.recovered"
 	case *turnv1.Event_TurnCancelRequested:
 		return "turn.cancel_requested"
+	case *turnv1.Event_SessionForked:
+		return "session.forked"
 	case *turnv1.Event_StrategySelected:
 		return "strategy.selected"
 	case *turnv1.Event_StepStarted:

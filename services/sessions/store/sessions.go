@@ -22,15 +22,20 @@ type Session struct {
 	OpenSeq uint32
 	// ActiveTurnID is the turn that was handed to the dispatcher and is not over, "" when there is none.
 	ActiveTurnID string
+	// ForkedFrom is the session it was forked from, "" when it was not; ForkedSeq up to which seq of it.
+	ForkedFrom string
+	ForkedSeq  uint32
 	// CreateUs and UpdateUs are when it was opened and when something last happened, in Unix microseconds.
 	CreateUs, UpdateUs int64
 }
 
-const sessionColumns = "tenant, id, agent_id, subject, title, labels, last_seq, open_seq, active_turn_id, create_us, update_us"
+const sessionColumns = "tenant, id, agent_id, subject, title, labels, last_seq, open_seq, active_turn_id, create_us, update_us, " +
+	"forked_from_session, forked_from_seq"
 
 func scanSession(s sqldb.Scanner) (v Session, err error) {
 	var labels string
-	err = s.Scan(&v.Tenant, &v.ID, &v.AgentID, &v.Subject, &v.Title, &labels, &v.LastSeq, &v.OpenSeq, &v.ActiveTurnID, &v.CreateUs, &v.UpdateUs)
+	err = s.Scan(&v.Tenant, &v.ID, &v.AgentID, &v.Subject, &v.Title, &labels, &v.LastSeq, &v.OpenSeq, &v.ActiveTurnID, &v.CreateUs, &v.UpdateUs,
+		&v.ForkedFrom, &v.ForkedSeq)
 	if err != nil || labels == "" {
 		return v, err
 	}
@@ -93,8 +98,9 @@ func (tx *Tx) AddSession(ctx context.Context, v Session) error {
 		}
 		labels = string(text)
 	}
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO sessions ("+sessionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, v.CreateUs, v.UpdateUs)
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO sessions ("+sessionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, v.CreateUs, v.UpdateUs,
+		v.ForkedFrom, int64(v.ForkedSeq))
 	return err
 }
 
@@ -112,6 +118,7 @@ func (tx *Tx) DeleteSession(ctx context.Context, tenant, id string) error {
 		"DELETE FROM turn_inputs" + ofTurns,
 		"DELETE FROM turn_surfaces" + ofTurns,
 		"DELETE FROM turn_idempotency" + ofTurns,
+		"DELETE FROM turn_idempotency WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM turn_outbox WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM turn_journal WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM messages WHERE tenant = $1 AND session_id = $2",

@@ -24,6 +24,11 @@ type Turn struct {
 	DeadlineUs int64
 	// InputSeq is the seq of its user message; FirstSeq that of turn.queued; LastSeq that of the terminal event.
 	InputSeq, FirstSeq, LastSeq uint32
+	// Place orders the conversation: its messages stand there, after those of turns with a lower place. Unplaced until it becomes the active
+	// turn; for ever if it ended before.
+	Place uint32
+	// Urgent turns run before others that wait, the newest first.
+	Urgent bool
 	// DispatchedUs is when the dispatcher took it; CheckUs when the sweeper should next look whether its workflow lives.
 	DispatchedUs, CheckUs int64
 	// Restarts counts workflows started for it after the first was lost.
@@ -36,23 +41,37 @@ type Turn struct {
 	TraceParent string
 }
 
+// Unplaced is the place of a turn that waits, or was given up while it did: behind all others, so that none of them reads its input.
+const Unplaced = ^uint32(0)
+
 const turnColumns = `tenant, id, session_id, agent_id, subject, status, cancel_requested, model, blueprint_revision, deadline_us, input_seq,
-	first_seq, last_seq, dispatched_us, check_us, restarts, create_us, start_us, end_us, usage_data, end_data, trace_parent`
+	first_seq, last_seq, dispatched_us, check_us, restarts, create_us, start_us, end_us, usage_data, end_data, trace_parent, place, urgent`
 
 const selectTurn = "SELECT " + turnColumns + " FROM turns WHERE tenant = $1 AND id = $2"
 
 func scanTurn(s sqldb.Scanner) (t Turn, err error) {
-	var cancel int64
+	var cancel, urgent int64
 	err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.Subject, &t.Status, &cancel, &t.Model, &t.BlueprintRevision, &t.DeadlineUs,
 		&t.InputSeq, &t.FirstSeq, &t.LastSeq, &t.DispatchedUs, &t.CheckUs, &t.Restarts, &t.CreateUs, &t.StartUs, &t.EndUs, &t.Usage, &t.End,
-		&t.TraceParent)
-	t.CancelRequested = cancel != 0
+		&t.TraceParent, &t.Place, &urgent)
+	t.CancelRequested, t.Urgent = cancel != 0, urgent != 0
 	return t, err
 }
 
 // Turn reads one. ErrNotFound when there is none.
 func (s *Store) Turn(ctx context.Context, tenant, id string) (Turn, error) {
 	return one(ctx, s.db.Reader(), scanTurn, selectTurn, tenant, id)
+}
+
+// Turn reads one whose session is locked. ErrNotFound when there is none.
+func (tx *Tx) Turn(ctx context.Context, tenant, id string) (Turn, error) {
+	return sqldb.One(ctx, tx, scanTurn, selectTurn, tenant, id)
+}
+
+// TurnsInOrder lists all turns of a session in the order in which they were accepted, after the given first seq.
+func (s *Store) TurnsInOrder(ctx context.Context, tenant, session string, after uint32, limit int) ([]Turn, error) {
+	return all(ctx, s.db.Reader(), scanTurn, "SELECT "+turnColumns+
+		" FROM turns WHERE tenant = $1 AND session_id = $2 AND first_seq > $3 ORDER BY first_seq LIMIT $4", tenant, session, int64(after), limit)
 }
 
 // TurnFilter says which turns to list.
@@ -79,10 +98,10 @@ func (s *Store) Turns(ctx context.Context, f TurnFilter) ([]Turn, error) {
 // AddTurn stores a new turn. The session must be locked.
 func (tx *Tx) AddTurn(ctx context.Context, t Turn) error {
 	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turns ("+turnColumns+
-		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
+		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)",
 		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs,
 		int64(t.InputSeq), int64(t.FirstSeq), int64(t.LastSeq), t.DispatchedUs, t.CheckUs, int64(t.Restarts), t.CreateUs, t.StartUs, t.EndUs,
-		t.Usage, t.End, t.TraceParent)
+		t.Usage, t.End, t.TraceParent, int64(t.Place), flag(t.Urgent))
 	return err
 }
 
@@ -101,10 +120,19 @@ func (tx *Tx) SetCheck(ctx context.Context, tenant, id string, checkUs int64, re
 		tenant, id, checkUs, int64(restarts))
 }
 
-// NextQueued reads the oldest turn of a locked session that nobody has taken yet. ErrNotFound when there is none.
+// NextQueued reads the turn of a locked session that is to run next: the newest of the urgent ones, else the oldest that waits. ErrNotFound when there is none.
 func (tx *Tx) NextQueued(ctx context.Context, tenant, session string, queued int32) (Turn, error) {
 	return sqldb.One(ctx, tx, scanTurn, "SELECT "+turnColumns+` FROM turns WHERE tenant = $1 AND session_id = $2 AND status = $3
-		AND end_us = 0 ORDER BY first_seq LIMIT 1`, tenant, session, int64(queued))
+		AND end_us = 0 ORDER BY urgent DESC, CASE WHEN urgent = 1 THEN -first_seq ELSE first_seq END LIMIT 1`, tenant, session, int64(queued))
+}
+
+// PlaceTurn gives a turn that waited, and its input, their place in the conversation. Its session must be locked.
+func (tx *Tx) PlaceTurn(ctx context.Context, t Turn) error {
+	if err := sqldb.ExecOne(ctx, tx, "UPDATE turns SET place = $3 WHERE tenant = $1 AND id = $2", t.Tenant, t.ID, int64(t.Place)); err != nil {
+		return err
+	}
+	return sqldb.ExecOne(ctx, tx, "UPDATE messages SET turn_seq = $4 WHERE tenant = $1 AND session_id = $2 AND seq = $3",
+		t.Tenant, t.SessionID, int64(t.InputSeq), int64(t.Place))
 }
 
 // CountOpen counts the turns of a locked session that are not over.

@@ -21,18 +21,18 @@ func conversation(t *testing.T, s *store.Store) {
 			{Seq: 9, ID: "m9", TurnID: "trn_2", TurnSeq: 2},
 		} {
 			m.Tenant, m.SessionID, m.Data = tenant, "ses_1", []byte(m.ID)
-			if err := tx.AddMessage(ctx, m); err != nil {
+			if err := tx.AddMessages(ctx, m); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	back := func(turn, seq uint32, limit int) string {
+	back := func(turn uint32, seq int64, limit int) string {
 		rows, err := s.ConversationBack(t.Context(), tenant, "ses_1", turn, seq, limit)
 		must(t, err)
 		return names(rows)
 	}
-	const end = ^uint32(0)
+	const end = store.AfterAll
 	if got := back(2, end, 10); got != "m9 m2 m5 m1 " {
 		t.Errorf("whole conversation back: %s", got)
 	}
@@ -169,7 +169,7 @@ func deleteSession(t *testing.T, s *store.Store) {
 		if err := tx.AddSurface(ctx, tenant, "trn_000", store.Surface{Surface: []byte("s"), Tools: []byte("t")}); err != nil {
 			return err
 		}
-		if err := tx.AddMessage(ctx, store.Message{Tenant: tenant, SessionID: "ses_000", Seq: 1, ID: "m", TurnID: "trn_000", TurnSeq: 1, Data: []byte("d")}); err != nil {
+		if err := tx.AddMessages(ctx, store.Message{Tenant: tenant, SessionID: "ses_000", Seq: 1, ID: "m", TurnID: "trn_000", TurnSeq: 1, Data: []byte("d")}); err != nil {
 			return err
 		}
 		if err := tx.AddEvents(ctx, tenant, "ses_000", []store.Event{{Seq: 1, Data: []byte("e")}}); err != nil {

@@ -26,6 +26,8 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"a taken turn cannot be withdrawn", withdraw},
 		{"an idempotency key stands until it expires", once},
 		{"a conversation is in the order of turns", conversation},
+		{"a fork's messages come first", forkedMessages},
+		{"an urgent turn is next", urgent},
 		{"lists page by time and id", lists},
 		{"revisions stay when an agent is deleted", revisions},
 		{"stale turns are those without a live lease", stale},

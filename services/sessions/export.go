@@ -1,0 +1,124 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// ExportSession implements SessionService. What happens while it reads may be in it or not.
+func (s *Service) ExportSession(ctx context.Context, req *sessionsv1.ExportSessionRequest) (*sessionsv1.ExportSessionResponse, error) {
+	ses, err := s.session(ctx, req.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	markdown := req.GetFormat() == "markdown"
+	if markdown && req.GetIncludeEvents() {
+		return nil, fault.Invalid("include_events", "a transcript has no events: use format \"json\"")
+	}
+	x := &export{service: s, session: ses, out: &sessionsv1.ExportSessionResponse{Session: sessionToProto(ses)}}
+	if err := x.turns(ctx); err != nil {
+		return nil, err
+	}
+	if err := x.messages(ctx); err != nil {
+		return nil, err
+	}
+	if req.GetIncludeEvents() {
+		if err := x.events(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if !markdown {
+		return x.out, nil
+	}
+	text := transcript(x.out)
+	if len(text) > s.cfg.MaxExportBytes {
+		return nil, x.tooLarge()
+	}
+	return &sessionsv1.ExportSessionResponse{Markdown: text}, nil
+}
+
+// export gathers a session until it is too large.
+type export struct {
+	service *Service
+	session store.Session
+	out     *sessionsv1.ExportSessionResponse
+	size    int
+}
+
+// grow counts what was added.
+func (x *export) grow(m proto.Message) error {
+	const frame = 8 // tag and length of an element
+	if x.size += proto.Size(m) + frame; x.size > x.service.cfg.MaxExportBytes {
+		return x.tooLarge()
+	}
+	return nil
+}
+
+func (x *export) tooLarge() error {
+	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the session is larger than the %d bytes that an export may have", x.service.cfg.MaxExportBytes).
+		Hint("Export it without events, or read its messages, turns and events page by page.")
+}
+
+func (x *export) turns(ctx context.Context) error {
+	for after := uint32(0); ; {
+		rows, err := x.service.store.TurnsInOrder(ctx, x.session.Tenant, x.session.ID, after, pastPage)
+		if err != nil {
+			return err
+		}
+		turns, err := x.service.withInputs(ctx, x.session.Tenant, rows)
+		if err != nil {
+			return err
+		}
+		for _, t := range turns {
+			x.out.Turns, after = append(x.out.Turns, t), t.GetFirstSeq()
+			if err := x.grow(t); err != nil {
+				return err
+			}
+		}
+		if len(rows) < pastPage {
+			return nil
+		}
+	}
+}
+
+func (x *export) messages(ctx context.Context) error {
+	return x.service.conversation(ctx, x.session, store.AfterAll, func(row store.Message) error {
+		m, err := messageToProto(row)
+		if err != nil {
+			return err
+		}
+		x.out.Messages = append(x.out.Messages, m)
+		return x.grow(m)
+	})
+}
+
+func (x *export) events(ctx context.Context) error {
+	for after := uint32(0); ; {
+		rows, err := x.service.store.Events(ctx, x.session.Tenant, x.session.ID, after, pastPage)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			e := &turnv1.Event{}
+			if err := proto.Unmarshal(row.Data, e); err != nil {
+				return fmt.Errorf("event %d: %w", row.Seq, err)
+			}
+			x.out.Events, after = append(x.out.Events, e), row.Seq
+			if err := x.grow(e); err != nil {
+				return err
+			}
+		}
+		if len(rows) < pastPage {
+			return nil
+		}
+	}
+}

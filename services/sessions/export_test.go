@@ -1,0 +1,59 @@
+package sessions_test
+
+import (
+	"strings"
+	"testing"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions"
+)
+
+func TestExport(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{MaxExportBytes: 20_000}})
+	k.agent("assistant")
+	ses := k.session().GetId()
+	k.worker(k.turn(ses, "what is ```1+2```?")).run("three")
+	w := k.worker(k.turn(ses, "and more?"))
+	w.begin()
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: text("well")}, 0)
+	w.finish(turnv1.TurnStatus_TURN_STATUS_CANCELLED, "cancelled")
+	export := func(req *sessionsv1.ExportSessionRequest) *sessionsv1.ExportSessionResponse {
+		t.Helper()
+		req.SessionId = ses
+		got, err := k.sessions.ExportSession(t.Context(), req)
+		must(t, err)
+		return got
+	}
+	x := export(&sessionsv1.ExportSessionRequest{})
+	if x.GetSession().GetId() != ses || len(x.GetTurns()) != 2 || x.GetTurns()[0].GetOutput() != "three" || len(x.GetMessages()) != 6 ||
+		len(x.GetEvents()) != 0 || x.GetMarkdown() != "" {
+		t.Errorf("export %v", x)
+	}
+	x = export(&sessionsv1.ExportSessionRequest{Format: "json", IncludeEvents: true})
+	if n := len(x.GetEvents()); n != int(x.GetSession().GetLastSeq()) || x.GetEvents()[n-1].GetType() != "turn.cancelled" {
+		t.Errorf("%d events", n)
+	}
+	x = export(&sessionsv1.ExportSessionRequest{Format: "markdown"})
+	rest := x.GetMarkdown()
+	for _, want := range []string{
+		"# what is ```1+2```?\n", "- Agent: `assistant`\n", "\n## User (", "\nwhat is ```1+2```?\n", "\n## Assistant (", "\nCalls `calc__add`:\n\n```json\n{}\n```\n",
+		"\n### Result of `calc__add`\n\n```\n3\n```\n", "\nthree\n", "\nand more?\n", "\nwell\n", "\n> The turn was cancelled.\n",
+	} {
+		_, after, ok := strings.Cut(rest, want)
+		if !ok {
+			t.Fatalf("no %q in the rest of\n%s", want, x.GetMarkdown())
+		}
+		rest = after
+	}
+	if x.GetSession() != nil || rest != "" {
+		t.Errorf("after the transcript %q, %v", rest, x.GetSession())
+	}
+	_, err := k.sessions.ExportSession(t.Context(), &sessionsv1.ExportSessionRequest{SessionId: ses, Format: "markdown", IncludeEvents: true})
+	wantFault(t, err, "invalid_argument", "include_events")
+	_, err = k.sessions.ExportSession(t.Context(), &sessionsv1.ExportSessionRequest{SessionId: "ses_none"})
+	wantFault(t, err, "not_found")
+	k.turn(ses, strings.Repeat("x", 15_000))
+	_, err = k.sessions.ExportSession(t.Context(), &sessionsv1.ExportSessionRequest{SessionId: ses})
+	wantFault(t, err, "too_large")
+}

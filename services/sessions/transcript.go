@@ -1,0 +1,109 @@
+package sessions
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// transcript writes an export as Markdown.
+func transcript(x *sessionsv1.ExportSessionResponse) string {
+	var b strings.Builder
+	ses := x.GetSession()
+	title := firstWords(ses.GetTitle(), 200)
+	if title == "" {
+		title = "Session " + ses.GetId()
+	}
+	fmt.Fprintf(&b, "# %s\n\n- Session: `%s`\n- Agent: `%s`\n- Opened: %s by %s\n", title, ses.GetId(), ses.GetAgentId(),
+		ses.GetCreateTime().AsTime().Format(time.RFC3339), ses.GetSubject())
+	if from := ses.GetForkedFromSession(); from != "" {
+		fmt.Fprintf(&b, "- Forked from: `%s`, seq %d\n", from, ses.GetForkedFromSeq())
+	}
+	turns := map[string]*sessionsv1.Turn{}
+	for _, t := range x.GetTurns() {
+		turns[t.GetId()] = t
+	}
+	messages := x.GetMessages()
+	for i, m := range messages {
+		writeMessage(&b, m)
+		if i+1 == len(messages) || messages[i+1].GetTurnId() != m.GetTurnId() {
+			writeEnd(&b, turns[m.GetTurnId()])
+		}
+	}
+	return b.String()
+}
+
+func writeMessage(b *strings.Builder, m *turnv1.Message) {
+	when := m.GetCreateTime().AsTime().Format(time.DateTime)
+	switch m.GetRole() {
+	case turnv1.Role_ROLE_USER:
+		fmt.Fprintf(b, "\n## User (%s)\n", when)
+	case turnv1.Role_ROLE_TOOL:
+		r := m.GetToolResult()
+		how := ""
+		if r.GetIsError() {
+			how = ", an error"
+		}
+		fmt.Fprintf(b, "\n### Result of `%s`%s\n\n%s", r.GetTool(), how, fenced("", contentText(r.GetContent())))
+		return
+	default:
+		if m.GetModel() != "" {
+			when = m.GetModel() + ", " + when
+		}
+		fmt.Fprintf(b, "\n## Assistant (%s)\n", when)
+	}
+	if text := contentText(m.GetContent()); text != "" {
+		fmt.Fprintf(b, "\n%s\n", text)
+	}
+	for _, call := range m.GetToolCalls() {
+		fmt.Fprintf(b, "\nCalls `%s`:\n\n%s", call.GetTool(), fenced("json", call.GetArgumentsJson()))
+	}
+}
+
+// writeEnd says how a turn ended, unless it was completed as usual. The turn of another session is nil: nothing is known of its end.
+func writeEnd(b *strings.Builder, t *sessionsv1.Turn) {
+	switch t.GetStatus() {
+	case "", "completed":
+		if reason := t.GetStopReason(); reason != "" && reason != "end" {
+			fmt.Fprintf(b, "\n> The turn was stopped: %s.\n", reason)
+		}
+	case "failed":
+		fmt.Fprintf(b, "\n> The turn failed: %s\n", strings.ReplaceAll(t.GetError().GetMessage(), "\n", "\n> "))
+	case "cancelled":
+		b.WriteString("\n> The turn was cancelled.\n")
+	default:
+		fmt.Fprintf(b, "\n> The turn is %s.\n", t.GetStatus())
+	}
+}
+
+// contentText is content as text; what is none is named.
+func contentText(parts []*turnv1.ContentPart) string {
+	var out []string
+	for _, p := range parts {
+		switch {
+		case p.GetBlob() != nil:
+			out = append(out, fmt.Sprintf("[%s, %d bytes]", p.GetBlob().GetMediaType(), len(p.GetBlob().GetData())))
+		case p.GetLink() != nil:
+			out = append(out, "<"+p.GetLink().GetUri()+">")
+		default:
+			out = append(out, p.GetText())
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// fenced is a text as a code block. The fence is longer than any run of backquotes in it.
+func fenced(language, text string) string {
+	fence, run := 3, 0
+	for _, c := range text {
+		if run++; c != '`' {
+			run = 0
+		}
+		fence = max(fence, run+1)
+	}
+	bar := strings.Repeat("`", fence)
+	return bar + language + "\n" + strings.TrimSuffix(text, "\n") + "\n" + bar + "\n"
+}
