@@ -97,6 +97,20 @@ func (u *upstream) CreateSession(ctx context.Context, r *sessionsv1.CreateSessio
 	return &sessionsv1.Session{Id: "ses_1", AgentId: r.GetAgentId()}, u.asked(ctx, r)
 }
 
+func (u *upstream) ForkSession(ctx context.Context, r *sessionsv1.ForkSessionRequest) (*sessionsv1.Session, error) {
+	return &sessionsv1.Session{Id: "ses_2", ForkedFromSession: r.GetSessionId(), ForkedFromSeq: r.GetSeq()}, u.asked(ctx, r)
+}
+
+func (u *upstream) ExportSession(ctx context.Context, r *sessionsv1.ExportSessionRequest) (*sessionsv1.ExportSessionResponse, error) {
+	if r.GetFormat() == "markdown" {
+		return &sessionsv1.ExportSessionResponse{Markdown: "# Title\n"}, u.asked(ctx, r)
+	}
+	return &sessionsv1.ExportSessionResponse{
+		Session: &sessionsv1.Session{Id: r.GetSessionId()}, Messages: []*turnv1.Message{{Id: "msg_1", Role: turnv1.Role_ROLE_USER}},
+		Events: []*turnv1.Event{{Seq: 1, Type: "session.forked", Data: &turnv1.Event_SessionForked{SessionForked: &turnv1.SessionForked{FromSeq: 7}}}},
+	}, u.asked(ctx, r)
+}
+
 func (u *upstream) CreateTurn(ctx context.Context, r *sessionsv1.CreateTurnRequest) (*sessionsv1.Turn, error) {
 	return &sessionsv1.Turn{Id: "trn_1", SessionId: r.GetSessionId(), Status: "queued"}, u.asked(ctx, r)
 }

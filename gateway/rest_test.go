@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +71,14 @@ func TestRequestsReachTheirService(t *testing.T) {
 			name: "wait", method: "GET", path: "/v1/turns/trn_1?wait=30s", status: 200,
 			want: &sessionsv1.GetTurnRequest{TurnId: "trn_1", Wait: durationpb.New(30 * time.Second)},
 		},
+		{
+			name: "fork with a key", method: "POST", path: "/v1/sessions/ses_1:fork", body: `{"seq":7}`, headers: []string{"Idempotency-Key", "k1"}, status: 200,
+			want: &sessionsv1.ForkSessionRequest{SessionId: "ses_1", Seq: 7, IdempotencyKey: "k1"},
+		},
+		{
+			name: "export", method: "GET", path: "/v1/sessions/ses_1:export?include_events=true", status: 200,
+			want: &sessionsv1.ExportSessionRequest{SessionId: "ses_1", IncludeEvents: true},
+		},
 		{name: "verb without a body", method: "POST", path: "/v1/tools:refresh", status: 200, want: &registryv1.RefreshToolsRequest{}},
 		{
 			name: "verb after a variable", method: "POST", path: "/v1/turns/trn_1:cancel", body: `{"reason":"enough"}`, status: 200,
@@ -121,5 +130,21 @@ func TestAnswersShowEverything(t *testing.T) {
 	}
 	if got := s.do("GET", "/v1/tools/a", "").json(t); got["effect"] != "once" {
 		t.Errorf("effect is %v", got["effect"])
+	}
+}
+
+func TestExportsHaveTheirForm(t *testing.T) {
+	s := serve(t, nil)
+	md := s.do("GET", "/v1/sessions/ses_1:export?format=markdown", "")
+	if string(md.body) != "# Title\n" || md.header.Get("Content-Type") != "text/markdown; charset=utf-8" {
+		t.Errorf("transcript %q, %s", md.body, md.header.Get("Content-Type"))
+	}
+	js := s.do("GET", "/v1/sessions/ses_1:export", "")
+	want := `"events":[{"seq":1,"type":"session.forked","session_id":"","turn_id":"","data":{"from_session":"","from_seq":7,"messages":0}}]`
+	if !strings.Contains(string(js.body), want) || !strings.Contains(string(js.body), `"role":"user"`) || js.header.Get("Content-Type") != "application/json" {
+		t.Errorf("export %s, %s", js.body, js.header.Get("Content-Type"))
+	}
+	if _, ok := js.json(t)["markdown"]; ok {
+		t.Error("the data holds a transcript")
 	}
 }

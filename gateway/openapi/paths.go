@@ -79,6 +79,9 @@ func (b *builder) responses(op object) object {
 	ok, _ := op["responses"].(object)["200"].(object)
 	schema, _ := ok["schema"].(object)
 	answer := object{"description": "The answer.", "content": object{"application/json": object{"schema": b.schema("", schema)}}}
+	if op["operationId"] == "SessionService_ExportSession" {
+		answer["content"].(object)["text/markdown"] = object{"schema": object{"type": "string"}}
+	}
 	if op["operationId"] == "TurnService_CreateTurn" {
 		answer["description"] = "Accepted: the work goes on without the caller."
 		answer["headers"] = object{"Location": object{"description": "Path of the turn.", "schema": object{"type": "string"}}}

@@ -10,16 +10,25 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/gateway/codec"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
 // marshaler is codec in the runtime's clothes.
 type marshaler struct{}
 
 // ContentType implements runtime.Marshaler.
-func (marshaler) ContentType(any) string { return "application/json" }
+func (marshaler) ContentType(v any) string {
+	if isTranscript(v) {
+		return markdownType
+	}
+	return "application/json"
+}
 
 // Marshal implements runtime.Marshaler.
 func (marshaler) Marshal(v any) ([]byte, error) {
+	if x, ok := v.(*sessionsv1.ExportSessionResponse); ok {
+		return exported(x)
+	}
 	m, ok := v.(proto.Message)
 	if !ok {
 		return json.Marshal(v) //nolint:wrapcheck // none of our RPCs has one

@@ -39,6 +39,8 @@ func eventText(ev *turnv1.Event) string {
 		return "another worker goes on with " + ev.GetStep()
 	case *turnv1.Event_TurnCancelRequested:
 		return d.TurnCancelRequested.GetReason()
+	case *turnv1.Event_SessionForked:
+		return fmt.Sprintf("from %s, seq %d: %d messages", d.SessionForked.GetFromSession(), d.SessionForked.GetFromSeq(), d.SessionForked.GetMessages())
 	case *turnv1.Event_StrategySelected:
 		return enum(d.StrategySelected.GetStrategy()) + " " + d.StrategySelected.GetReason()
 	case *turnv1.Event_StepStarted:

@@ -28,7 +28,7 @@ func sessionCommands(a *app.App) []*cobra.Command {
 		Use: "messages ID", Short: "Show the conversation of a session", Args: cobra.ExactArgs(1), RunE: run(a, showMessages),
 	}
 	list.Flags().Int("limit", 0, "show so many at most, 0 = all")
-	return []*cobra.Command{create, list}
+	return []*cobra.Command{create, list, forkCommand(a), exportCommand(a)}
 }
 
 func createSession(c *call) error {

@@ -22,7 +22,7 @@ func turnCommands(a *app.App) []*cobra.Command {
 		RunE: run(a, createTurn),
 	}
 	create.Flags().Bool("watch", false, "watch its events until it ends")
-	create.Flags().String("mode", "", "when the session has an active turn: enqueue (default) or reject")
+	create.Flags().String("mode", "", "when the session has an active turn: enqueue (default), reject, interrupt (cancel it and run next) or fork (run in a new session)")
 	create.Flags().String("key", "", "idempotency key: the same key and input give the same turn")
 
 	watch := &cobra.Command{
