@@ -87,10 +87,10 @@ func forkAndGoOn(t *testing.T, c *harness.Client) {
 			t.Errorf("a turn after the fork: %v", end)
 		}
 	}
-	if got := said(c, session); got != "say:first|first|say:second|second|say:third|third" {
+	if got := spoken(c, session); got != "say:first|first|say:second|second|say:third|third" {
 		t.Errorf("the session has %s", got)
 	}
-	if got := said(c, fork); got != "say:first|first|say:third|third" {
+	if got := spoken(c, fork); got != "say:first|first|say:third|third" {
 		t.Errorf("the fork has %s", got)
 	}
 	w := c.Watch("/v1/sessions/" + fork + "/events")
@@ -115,7 +115,7 @@ func inputForks(t *testing.T, c *harness.Client) {
 	if end := c.Wait(turn.Str("id")); end.Str("output") != "instead" {
 		t.Errorf("the turn in the fork: %v", end)
 	}
-	if got := said(c, turn.Str("session_id")); got != "say:first|first|say:instead|instead" {
+	if got := spoken(c, turn.Str("session_id")); got != "say:first|first|say:instead|instead" {
 		t.Errorf("the fork has %s", got)
 	}
 	if end := c.Wait(active); end.Str("status") != "completed" {
@@ -150,8 +150,8 @@ func exportWhole(t *testing.T, c *harness.Client) {
 	}
 }
 
-// said joins the texts of a session's messages.
-func said(c *harness.Client, session string) string {
+// spoken joins the texts of a session's messages.
+func spoken(c *harness.Client, session string) string {
 	list, _ := c.Must("GET", "/v1/sessions/"+session+"/messages", nil)["messages"].([]any)
 	var out []string
 	for _, m := range list {
