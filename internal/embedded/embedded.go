@@ -157,10 +157,10 @@ func closeAll(cs ...io.Closer) {
 
 // cleanStop tells a start that was interrupted from one that failed.
 func cleanStop(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 func stop(s *devserver.Server) error {

@@ -184,7 +184,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"unknown key", "port: 1\nsesions:\n  timeout: 1s\n", nil, `w.yaml:2: sesions: unknown key, did you mean "sessions"?`, ""},
 		{"unknown key below", "sessions:\n  timout: 1s\n", nil, `w.yaml:2: sessions.timout: unknown key, did you mean "timeout"?`, ""},
-		{"unknown key in a list", "users:\n- name: a\n- nmae: b\n", nil, `w.yaml:3: users[1].nmae: unknown key, did you mean "name"?`, ""},
+		{"unknown key in a list", "users:\n- name: a\n- namee: b\n", nil, `w.yaml:3: users[1].namee: unknown key, did you mean "name"?`, ""},
 		{"unknown key like nothing", "quux: 1\n", nil, "w.yaml:1: quux: unknown key\n", ""},
 		{"key set twice", "port: 1\nport: 2\n", nil, "w.yaml:2: port: set twice", ""},
 		{"unknown variable", "", []string{"WINDLASS_SESSION_TIMEOUT=1s"}, `environment variable WINDLASS_SESSION_TIMEOUT: WINDLASS_SESSION_TIMEOUT: unknown variable, did you mean "WINDLASS_SESSIONS_TIMEOUT"?`, ""},
@@ -230,7 +230,7 @@ func unwrapAll(err error) error {
 	if os.IsNotExist(err) {
 		return err
 	}
-	switch x := err.(type) {
+	switch x := err.(type) { //nolint:errorlint // this walks the chain itself
 	case interface{ Unwrap() error }:
 		return unwrapAll(x.Unwrap())
 	case interface{ Unwrap() []error }:

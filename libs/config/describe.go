@@ -113,7 +113,7 @@ func valueText(v reflect.Value) string {
 	if !v.IsValid() || v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0 {
 		return ""
 	}
-	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+	if m, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {
 		if text, err := m.MarshalText(); err == nil {
 			return string(text)
 		}

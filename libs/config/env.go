@@ -54,7 +54,7 @@ func (l *loader) put(layer map[string]any, path []string, n *node, value, from s
 	}
 	if n.kind == list && n.elem.kind == leaf && !strings.HasPrefix(strings.TrimSpace(value), "[") {
 		items := []any{}
-		for _, item := range strings.Split(value, ",") {
+		for item := range strings.SplitSeq(value, ",") {
 			if item = strings.TrimSpace(item); item != "" {
 				items = append(items, item)
 			}

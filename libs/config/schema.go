@@ -3,6 +3,7 @@ package config
 import (
 	"encoding"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -61,10 +62,8 @@ func build(t reflect.Type, above []reflect.Type) *node {
 	if readsText(t) || t == reflect.TypeFor[time.Duration]() {
 		return n
 	}
-	for _, a := range above {
-		if a == t {
-			return n
-		}
+	if slices.Contains(above, t) {
+		return n
 	}
 	above = append(above[:len(above):len(above)], t)
 	switch t.Kind() {

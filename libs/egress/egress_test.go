@@ -133,7 +133,10 @@ func TestAllowedHost(t *testing.T) {
 
 func TestBadConfig(t *testing.T) {
 	for _, cfg := range []egress.Config{
-		{}, {Profile: "open"}, {Profile: egress.Local, AllowHosts: []string{"http://x"}}, {Profile: egress.Local, AllowHosts: []string{""}},
+		{},
+		{Profile: "open"},
+		{Profile: egress.Local, AllowHosts: []string{"http://x"}},
+		{Profile: egress.Local, AllowHosts: []string{""}},
 		{Profile: egress.Local, Allow: []netip.Prefix{{}}},
 	} {
 		if _, err := egress.New(cfg); err == nil {

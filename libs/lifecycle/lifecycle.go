@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 )
 
@@ -75,8 +76,8 @@ func (g *Group) Run(ctx context.Context, stopTimeout time.Duration) error {
 		cancel(failure)
 		errs = append(errs, failure)
 	}
-	for i := len(started) - 1; i >= 0; i-- {
-		if err := g.stop(stopCtx, started[i]); err != nil && (failure == nil || started[i].Name != failure.Component) {
+	for _, c := range slices.Backward(started) {
+		if err := g.stop(stopCtx, c); err != nil && (failure == nil || c.Name != failure.Component) {
 			errs = append(errs, err)
 		}
 	}
@@ -105,7 +106,7 @@ func (g *Group) start(ctx, runCtx context.Context, cancel context.CancelCauseFun
 			}
 			return started, &Error{Component: c.Name, Phase: "start", Err: err}
 		}
-		g.debug(ctx, "component started", c.Name, begin)
+		g.debug(ctx, "started", c.Name, begin)
 		started = append(started, c)
 		if c.Wait != nil {
 			go watch(c, ended)
@@ -143,13 +144,13 @@ func (g *Group) stop(ctx context.Context, c Component) error {
 	if err != nil {
 		return &Error{Component: c.Name, Phase: "stop", Err: err}
 	}
-	g.debug(ctx, "component stopped", c.Name, begin)
+	g.debug(ctx, "stopped", c.Name, begin)
 	return nil
 }
 
 func (g *Group) debug(ctx context.Context, msg, name string, begin time.Time) {
 	if g.Log != nil {
-		g.Log.DebugContext(ctx, msg, "component", name, "took", time.Since(begin))
+		g.Log.DebugContext(ctx, "component changed", "component", name, "now", msg, "took", time.Since(begin))
 	}
 }
 

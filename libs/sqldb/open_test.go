@@ -161,7 +161,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 		}
 		return
 	}
-	dir, err := os.MkdirTemp("", "sqldb")
+	dir, err := os.MkdirTemp("", "sqldb") //nolint:usetesting // nobody may not enter t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}

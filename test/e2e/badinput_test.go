@@ -161,8 +161,10 @@ func TestGarbagePageTokensAreRefused(t *testing.T) {
 	for range 2 {
 		c.Wait(c.Turn(session, "say:hello"))
 	}
-	lists := []string{"/v1/agents", "/v1/agents/assistant/revisions", "/v1/sources", "/v1/tools", "/v1/executions", "/v1/decisions", "/v1/models", "/v1/sessions",
-		"/v1/turns", "/v1/sessions/" + session + "/turns", "/v1/sessions/" + session + "/messages"}
+	lists := []string{
+		"/v1/agents", "/v1/agents/assistant/revisions", "/v1/sources", "/v1/tools", "/v1/executions", "/v1/decisions", "/v1/models", "/v1/sessions",
+		"/v1/turns", "/v1/sessions/" + session + "/turns", "/v1/sessions/" + session + "/messages",
+	}
 	paged := 0
 	for _, r := range routes(t, c) {
 		if slices.Contains(r.query, "page_token") {

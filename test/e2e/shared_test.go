@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -46,8 +47,8 @@ func (k *keeper) end(failed bool) bool {
 	k.failed = k.failed || failed
 	cleanups := k.cleanups
 	k.mu.Unlock()
-	for i := len(cleanups) - 1; i >= 0; i-- {
-		cleanups[i]()
+	for _, f := range slices.Backward(cleanups) {
+		f()
 	}
 	return k.Failed()
 }
