@@ -16,7 +16,7 @@ func TestBundleMistakesAreNamedWithTheirLines(t *testing.T) {
 		{"no document", "# nothing\n", "invalid_argument", "yaml", ""},
 		{"no mapping", "[1, 2]\n", "invalid_argument", "document 1, line 1", "want fields"},
 		{"an unknown kind", "\nkind: robot\n", "invalid_argument", "document 1, line 2: kind", "robot"},
-		{"an unknown field", "kind: agent\nid: bundle\nmodle: x\n", "invalid_argument", "document 1 (agent bundle), line 3: modell", `did you mean "model"?`},
+		{"an unknown field", "kind: agent\nid: bundle\nmodell: x\n", "invalid_argument", "document 1 (agent bundle), line 3: modell", `did you mean "model"?`},
 		{"an unknown field inside", "kind: agent\nid: bundle\nlimits:\n  steps: 3\n", "invalid_argument", "document 1 (agent bundle), line 4: limits.steps", "is no field"},
 		{"a wrong type", "kind: agent\nid: bundle\nlimits:\n  max_steps: many\n", "invalid_argument", "document 1 (agent bundle), line 4: limits.max_steps", "whole number"},
 		{"the second document", "kind: agent\nid: bundle\n---\nkind: agent\nid: Bad Id\n", "invalid_argument", "document 2 (agent Bad Id), line 5: id", ""},
