@@ -27,6 +27,8 @@ type advance struct {
 	outcomes []*turnv1.StepOutcome
 	// running are the keys of steps under way.
 	running map[string]bool
+	// claiming are keys of steps whose claim is on its way along with a commit.
+	claiming map[string]bool
 	// claimed are claims that were made along with a commit, by key.
 	claimed map[string]*sessionsv1.ClaimStepResponse
 	talk    talk
@@ -51,7 +53,7 @@ func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput) ([]*turnv
 		return nil, classify(ctx, fmt.Errorf("load turn: %w", err))
 	}
 	a := &advance{
-		runner: r, turn: turn, loaded: loaded, outcomes: loaded.GetOutcomes(), running: map[string]bool{},
+		runner: r, turn: turn, loaded: loaded, outcomes: loaded.GetOutcomes(), running: map[string]bool{}, claiming: map[string]bool{},
 		claimed: map[string]*sessionsv1.ClaimStepResponse{}, talk: newTalk(),
 	}
 	defer a.release(ctx)
@@ -109,12 +111,12 @@ func (a *advance) state() engine.State {
 	return engine.State{Outcomes: a.outcomes, Now: time.Now(), Cancelled: a.loaded.GetCancelRequested()}
 }
 
-// start does a step beside the others, unless it is under way.
+// start does a step beside the others, unless it is under way. One that is being claimed is started when the commit that claims it is over.
 func (a *advance) start(ctx context.Context, step *turnv1.StepRef, done chan<- ended) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	key := step.GetKey()
-	if a.running[key] {
+	if a.running[key] || a.claiming[key] {
 		return
 	}
 	a.running[key] = true

@@ -29,7 +29,7 @@ func (a *advance) lookAhead(ctx context.Context, w *work, req *sessionsv1.Commit
 	}
 	loaded := a.loadedAfter(req)
 	for _, ref := range decision.Steps {
-		if a.running[ref.GetKey()] || a.claimed[ref.GetKey()] != nil {
+		if a.running[ref.GetKey()] || a.claiming[ref.GetKey()] || a.claimed[ref.GetKey()] != nil {
 			continue
 		}
 		next := a.work(ref)
@@ -38,6 +38,7 @@ func (a *advance) lookAhead(ctx context.Context, w *work, req *sessionsv1.Commit
 			return // it is claimed when its turn comes, and the error is met again there
 		}
 		req.Next = append(req.Next, a.runner.claimRequest(next))
+		a.claiming[ref.GetKey()] = true
 	}
 }
 
@@ -59,6 +60,15 @@ func (a *advance) loadedAfter(req *sessionsv1.CommitStepRequest) *sessionsv1.Loa
 	return &sessionsv1.LoadTurnResponse{
 		Turn: a.loaded.GetTurn(), Agent: a.loaded.GetAgent(), Principal: a.loaded.GetPrincipal(), Surface: surface, Tools: req.GetTools(),
 		CreateMicros: a.loaded.GetCreateMicros(),
+	}
+}
+
+// landed ends the claims of a commit, whatever became of it.
+func (a *advance) landed(req *sessionsv1.CommitStepRequest) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, next := range req.GetNext() {
+		delete(a.claiming, next.GetStep().GetKey())
 	}
 }
 

@@ -212,6 +212,7 @@ func (r *Runner) commit(ctx context.Context, w *work, req *sessionsv1.CommitStep
 	req.Outcome.Cancelled = req.Outcome.Cancelled || w.cancelled
 	if w.advance != nil {
 		w.advance.lookAhead(ctx, w, req)
+		defer w.advance.landed(req)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitPatience)
 	defer cancel()
