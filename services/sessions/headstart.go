@@ -40,7 +40,10 @@ func (s *Service) wake(ctx context.Context) {
 }
 
 func (s *Service) call(ctx context.Context, subject string, t store.Turn) {
-	data, err := json.Marshal(contract.TurnInput{Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID})
+	data, err := json.Marshal(contract.HeadStart{
+		TurnInput:   contract.TurnInput{Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID},
+		TraceParent: t.TraceParent,
+	})
 	if err == nil {
 		err = s.bus.Publish(subject, data)
 	}

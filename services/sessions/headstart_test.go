@@ -25,14 +25,14 @@ func (k *kit) hear(subject string) <-chan bus.Msg {
 
 func (k *kit) called(c <-chan bus.Msg) contract.TurnInput {
 	k.t.Helper()
-	var in contract.TurnInput
+	var in contract.HeadStart
 	select {
 	case m := <-c:
 		must(k.t, json.Unmarshal(m.Data, &in))
 	case <-time.After(20 * time.Second):
 		k.t.Fatal("no worker was called in 20s")
 	}
-	return in
+	return in.TurnInput
 }
 
 func (w *worker) commitAll(req *sessionsv1.CommitStepRequest) *sessionsv1.CommitStepResponse {

@@ -229,7 +229,7 @@ func (s *Service) send(tx *journal.Tx, t store.Turn, text string, again bool) er
 	tx.After(func(ctx context.Context) { s.headStart(ctx, t) })
 	return tx.AddOutgoing(tx.Context(), store.Outgoing{
 		Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID, Again: again, CreateUs: t.CreateUs,
-		FromUs: tx.NowUs + s.cfg.StartDelay.Microseconds(),
+		FromUs:  tx.NowUs + s.cfg.StartDelay.Microseconds(),
 		Summary: t.AgentID + ": " + firstWords(text, 78-len(t.AgentID)),
 	})
 }

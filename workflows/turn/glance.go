@@ -53,7 +53,7 @@ func (r *runs) join(ctx context.Context, turn contract.TurnInput, begin bool) ([
 	}
 	one := r.current(turn.TurnID)
 	if one == nil && begin {
-		one = r.lead(turn)
+		one = r.lead(ctx, turn)
 	}
 	if one == nil {
 		return nil, false

@@ -48,7 +48,8 @@ type runs struct {
 
 // run is one turn under way.
 type run struct {
-	turn contract.TurnInput
+	turn  contract.TurnInput
+	trace string
 	// done is closed at the end; outcomes and err are set before.
 	done     chan struct{}
 	outcomes []*turnv1.StepOutcome
@@ -82,16 +83,16 @@ func (r *runs) start() error {
 }
 
 func (r *runs) heard(m bus.Msg) {
-	var turn contract.TurnInput
+	var turn contract.HeadStart
 	if err := json.Unmarshal(m.Data, &turn); err != nil || turn.TurnID == "" {
 		r.log.Warn("head start cannot be read", "error", err)
 		return
 	}
-	r.lead(turn)
+	r.lead(telemetry.WithTraceParent(r.ctx, turn.TraceParent), turn.TurnInput)
 }
 
-// lead begins a run of a turn, or gives the one that is under way; nil when there is no room or the worker stops.
-func (r *runs) lead(turn contract.TurnInput) *run {
+// lead begins a run of a turn in the trace of ctx, or gives the one that is under way; nil when there is no room or the worker stops.
+func (r *runs) lead(ctx context.Context, turn contract.TurnInput) *run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now, ok := r.byTurn[turn.TurnID]; ok {
@@ -100,14 +101,14 @@ func (r *runs) lead(turn contract.TurnInput) *run {
 	if r.stopped || len(r.byTurn) >= r.limit || r.finished.Contains(turn.TurnID) {
 		return nil
 	}
-	one := &run{turn: turn, done: make(chan struct{})}
+	one := &run{turn: turn, trace: telemetry.TraceParent(ctx), done: make(chan struct{})}
 	r.byTurn[turn.TurnID] = one
 	r.all.Go(func() { r.work(one) })
 	return one
 }
 
 func (r *runs) work(one *run) {
-	ctx, span := telemetry.Tracer("turn").Start(r.ctx, "HeadStart:"+contract.TurnWorkflow)
+	ctx, span := telemetry.Tracer("turn").Start(telemetry.WithTraceParent(r.ctx, one.trace), "HeadStart:"+contract.TurnWorkflow)
 	defer span.End()
 	one.outcomes, one.err = r.steps.Advance(ctx, one.turn)
 	if one.err != nil {
@@ -148,12 +149,12 @@ func (r *runs) stop(drain time.Duration) {
 	r.cancel(nil)
 	for _, one := range left {
 		if one.err != nil && !errors.Is(one.err, step.ErrElsewhere) && !errors.Is(one.err, step.ErrTurnEnded) {
-			r.handOver(one.turn)
+			r.handOver(contract.HeadStart{TurnInput: one.turn, TraceParent: one.trace})
 		}
 	}
 }
 
-func (r *runs) handOver(turn contract.TurnInput) {
+func (r *runs) handOver(turn contract.HeadStart) {
 	data, err := json.Marshal(turn)
 	if err == nil {
 		err = r.bus.Publish(contract.HeadStartSubject, data)
