@@ -36,15 +36,16 @@ func leaseLost(turn, step string) error {
 
 // ClaimStep implements ExecutionService.
 func (s *Service) ClaimStep(ctx context.Context, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
-	if err := checkStep(req.GetStep()); err != nil {
+	if err := s.checkClaim(req); err != nil {
 		return nil, err
 	}
-	if time.Duration(req.GetTtlMs())*time.Millisecond > s.cfg.MaxLease {
-		return nil, fault.Invalid("ttl_ms", "is longer than %s", s.cfg.MaxLease)
-	}
 	var out *sessionsv1.ClaimStepResponse
-	err := s.journal.Write(ctx, func(tx *journal.Tx) (err error) {
-		out, err = claim(tx, authn.Tenant(ctx), req)
+	err := s.journal.Write(ctx, func(tx *journal.Tx) error {
+		t, err := tx.LockTurn(authn.Tenant(ctx), req.GetTurnId())
+		if err != nil {
+			return err
+		}
+		out, err = claim(tx, &t, req)
 		return err
 	})
 	if err != nil {
@@ -53,12 +54,14 @@ func (s *Service) ClaimStep(ctx context.Context, req *sessionsv1.ClaimStepReques
 	return out, nil
 }
 
-func checkStep(ref *turnv1.StepRef) error {
-	switch key := ref.GetKey(); {
+func (s *Service) checkClaim(req *sessionsv1.ClaimStepRequest) error {
+	switch key := req.GetStep().GetKey(); {
 	case key == "" || len(key) > maxStepKey || !known(key):
 		return fault.Invalid("step.key", "must have 1 to %d characters", maxStepKey)
-	case kindNames[ref.GetKind()] == "":
+	case kindNames[req.GetStep().GetKind()] == "":
 		return fault.Invalid("step.kind", "is not set")
+	case time.Duration(req.GetTtlMs())*time.Millisecond > s.cfg.MaxLease:
+		return fault.Invalid("ttl_ms", "is longer than %s", s.cfg.MaxLease)
 	}
 	return nil
 }
@@ -71,13 +74,10 @@ func turnFault(err error, turn string) error {
 	return err
 }
 
-func claim(tx *journal.Tx, tenant string, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
-	t, err := tx.LockTurn(tenant, req.GetTurnId())
-	if err != nil {
-		return nil, err
-	}
+// claim answers a claim for a step of a turn whose session is locked.
+func claim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
 	out := &sessionsv1.ClaimStepResponse{CancelRequested: t.CancelRequested}
-	step, err := tx.Step(tx.Context(), tenant, t.ID, req.GetStep().GetKey())
+	step, err := tx.Step(tx.Context(), t.Tenant, t.ID, req.GetStep().GetKey())
 	fresh := errors.Is(err, store.ErrNotFound)
 	switch {
 	case err != nil && !fresh:
@@ -86,20 +86,22 @@ func claim(tx *journal.Tx, tenant string, req *sessionsv1.ClaimStepRequest) (*se
 		outcome, err := outcomeOf(step)
 		out.Result = &sessionsv1.ClaimStepResponse_Done{Done: outcome}
 		return out, err
-	case ended(t):
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, statusNames[turnStatus(t)])
+	case ended(*t):
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, statusNames[turnStatus(*t)])
 	case tx.Session.ActiveTurnID != t.ID:
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s waits for turn %s", t.ID, tx.Session.ActiveTurnID)
-	case step.Owner != "" && step.LeaseExpiresUs > tx.NowUs:
-		left := time.Duration(step.LeaseExpiresUs-tx.NowUs) * time.Microsecond
-		out.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: &sessionsv1.Busy{
-			Owner: step.Owner, ExpiresInMs: int32(left.Milliseconds()) + 1,
-		}}
+	case step.LeaseExpiresUs > tx.NowUs: // held, or at rest
+		out.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: busy(step, tx.NowUs)}
 		return out, nil
 	}
-	lease, err := takeLease(tx, &t, step, req)
+	lease, err := takeLease(tx, t, step, req)
 	out.Result = &sessionsv1.ClaimStepResponse_Lease{Lease: lease}
 	return out, err
+}
+
+func busy(step store.Step, nowUs int64) *sessionsv1.Busy {
+	left := time.Duration(step.LeaseExpiresUs-nowUs) * time.Microsecond
+	return &sessionsv1.Busy{Owner: step.Owner, ExpiresInMs: int32(left.Milliseconds()) + 1}
 }
 
 // takeLease gives the step to the caller. The step is the zero value if nobody claimed it before.

@@ -21,32 +21,29 @@ import (
 // Each message of the request is told by one event: the message.completed of the request whose message has the same id, or the
 // tool_call.completed whose result has the same call id. A message without such an event gets one, after the given events. The message's seq is that of its event.
 func (s *Service) CommitStep(ctx context.Context, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
-	if key := req.GetOutcome().GetKey(); key == "" || !known(key) {
-		return nil, fault.Invalid("outcome.key", "names no step")
+	if err := s.checkCommit(req); err != nil {
+		return nil, err
 	}
 	var out *sessionsv1.CommitStepResponse
-	err := s.journal.Write(ctx, func(tx *journal.Tx) (err error) {
-		out, err = s.commit(tx, authn.Tenant(ctx), req)
+	err := s.journal.Write(ctx, func(tx *journal.Tx) error {
+		t, err := tx.LockTurn(authn.Tenant(ctx), req.GetTurnId())
+		if err != nil {
+			return err
+		}
+		out, err = s.commitAll(tx, &t, req)
 		return err
 	})
 	if err != nil {
 		return nil, turnFault(err, req.GetTurnId())
 	}
-	if req.GetEnding() != nil {
-		s.outbox.kick() // the next turn of the session, or another one that waited for room
+	if req.GetEnding() != nil || out.GetThen() != nil {
+		s.outbox.kick() // another turn that waited for room
 	}
 	return out, nil
 }
 
-func (s *Service) commit(tx *journal.Tx, tenant string, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
-	t, step, err := heldStep(tx, tenant, req.GetTurnId(), req.GetOutcome().GetKey(), req.GetFence())
-	if err != nil {
-		return nil, err
-	}
-	if step.Done {
-		outcome, err := outcomeOf(step)
-		return &sessionsv1.CommitStepResponse{Outcome: outcome}, err
-	}
+// commit writes a held step of a turn whose session is locked.
+func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
 	kind := turnv1.StepKind(step.Kind)
 	if (req.GetEnding() != nil) != (kind == turnv1.StepKind_STEP_KIND_FINISH) {
 		return nil, fault.Invalid("ending", "belongs to the finish step, and only to it")
@@ -57,40 +54,37 @@ func (s *Service) commit(tx *journal.Tx, tenant string, req *sessionsv1.CommitSt
 	outcome := proto.CloneOf(req.GetOutcome())
 	outcome.Kind, outcome.CommittedMicros = kind, tx.NowUs
 	outcome.Cancelled = outcome.GetCancelled() || t.CancelRequested
-	if err := writeContent(tx, t, step, outcome, req); err != nil {
+	if err := writeContent(tx, *t, step, outcome, req); err != nil {
 		return nil, err
 	}
-	if err := applyOutcome(tx, &t, step, outcome, req); err != nil {
+	if err := applyOutcome(tx, t, step, outcome, req); err != nil {
 		return nil, err
 	}
-	if step.Outcome, err = proto.Marshal(outcome); err != nil {
+	data, err := proto.Marshal(outcome)
+	if err != nil {
 		return nil, fmt.Errorf("outcome of step %s: %w", step.Key, err)
 	}
-	step.Done = true
+	step.Done, step.Outcome = true, data
 	if err := tx.SaveStep(tx.Context(), step); err != nil {
 		return nil, err
 	}
 	out := &sessionsv1.CommitStepResponse{Outcome: outcome}
 	if req.GetEnding() != nil {
-		out.NextTurnId, err = s.endTurn(tx, &t, req.GetEnding())
+		out.NextTurnId, err = s.endTurn(tx, t, req.GetEnding())
 	}
 	return out, err
 }
 
 func terminal(st turnv1.TurnStatus) bool { return st >= turnv1.TurnStatus_TURN_STATUS_COMPLETED }
 
-// heldStep locks the turn's session and reads the step if the fence is its newest. A lease that has expired still counts as long as nobody
+// heldStep reads a step of a turn whose session is locked if the fence is its newest. A lease that has expired still counts as long as nobody
 // has taken it over.
-func heldStep(tx *journal.Tx, tenant, turn, key string, fence uint32) (store.Turn, store.Step, error) {
-	t, err := tx.LockTurn(tenant, turn)
-	if err != nil {
-		return t, store.Step{}, err
-	}
-	step, err := tx.Step(tx.Context(), tenant, turn, key)
+func heldStep(tx *journal.Tx, t store.Turn, key string, fence uint32) (store.Step, error) {
+	step, err := tx.Step(tx.Context(), t.Tenant, t.ID, key)
 	if errors.Is(err, store.ErrNotFound) || err == nil && (step.Fence != fence || !step.Done && (step.Owner == "" || ended(t))) {
-		err = leaseLost(turn, key)
+		err = leaseLost(t.ID, key)
 	}
-	return t, step, err
+	return step, err
 }
 
 // writeContent appends the events of the request, and stores its messages with the seq of their events.

@@ -22,10 +22,12 @@ type Config struct {
 	MaxExportBytes int `yaml:"max_export_bytes" doc:"largest export of a session in bytes, at most 16777216 (default 12582912)"`
 	// SweepInterval is how often the outbox and lost turns are looked after.
 	SweepInterval time.Duration `yaml:"sweep_interval" doc:"how often queued work is looked after when nothing wakes the service (default 1s)"`
-	// MaxOpenWorkflows bounds the turns under way in the whole mesh.
-	MaxOpenWorkflows int `yaml:"max_open_workflows" doc:"turns under way at once; further ones wait in order (default 200)"`
+	// MaxOpenWorkflows bounds the workflows of turns under way in the whole mesh. A turn that runs ahead without one does not count.
+	MaxOpenWorkflows int `yaml:"max_open_workflows" doc:"workflows of turns under way at once; further ones wait in order, though their turns may run ahead (default 200)"`
 	// MaxStarting bounds the workflow starts in flight from one process.
 	MaxStarting int `yaml:"max_starting" doc:"workflow starts in flight at once (default 8)"`
+	// StartDelay is how long a workflow waits for its turn to run ahead. A turn that is over by then needs it only for the record.
+	StartDelay time.Duration `yaml:"start_delay" doc:"how long after a turn's head start its workflow is started (default 20ms)"`
 	// LostAfter is how long a turn may be without a live lease before its workflow is asked after.
 	LostAfter time.Duration `yaml:"lost_after" doc:"idle time after which a turn's workflow is asked for a sign of life (default 30s)"`
 	// MaxRestarts is how often a lost workflow is started anew before its turn fails.
@@ -70,7 +72,7 @@ func DefaultConfig() Config {
 		Limits:        LimitsConfig{MaxSteps: 25, MaxParallelTools: 16, MaxIdenticalCalls: 3, TurnSeconds: 1800},
 		MaxLimits:     LimitsConfig{MaxSteps: 200, MaxParallelTools: 64, MaxIdenticalCalls: 20, TurnSeconds: 86400},
 		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100, MaxForkBytes: 64 << 20, MaxExportBytes: 12 << 20,
-		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8,
+		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8, StartDelay: 20 * time.Millisecond,
 		LostAfter: 30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
 		DeltaAge: time.Hour, DeltaBytes: 256 << 20, ChatWait: time.Minute, WatchBuffer: 256, BusBuffer: 32,
 		PollActive: 5 * time.Second, PollIdle: 30 * time.Second, PollAway: 750 * time.Millisecond,
@@ -88,6 +90,7 @@ func (c Config) complete() (Config, error) {
 	or(&c.SweepInterval, d.SweepInterval)
 	or(&c.MaxOpenWorkflows, d.MaxOpenWorkflows)
 	or(&c.MaxStarting, d.MaxStarting)
+	or(&c.StartDelay, d.StartDelay)
 	or(&c.LostAfter, d.LostAfter)
 	or(&c.MaxRestarts, d.MaxRestarts)
 	or(&c.MaxLease, d.MaxLease)
@@ -100,7 +103,7 @@ func (c Config) complete() (Config, error) {
 	or(&c.PollActive, d.PollActive)
 	or(&c.PollIdle, d.PollIdle)
 	or(&c.PollAway, d.PollAway)
-	if c.SweepInterval < 0 || c.LostAfter < 0 || c.MaxLease < 100*time.Millisecond || c.IdempotencyAge < 0 || c.DeltaAge < 0 || c.ChatWait < 0 {
+	if c.SweepInterval < 0 || c.StartDelay < 0 || c.LostAfter < 0 || c.MaxLease < 100*time.Millisecond || c.IdempotencyAge < 0 || c.DeltaAge < 0 || c.ChatWait < 0 {
 		return c, errors.New("sessions: a time is negative, or max_lease is below 100ms")
 	}
 	if c.MaxInputBytes < 0 || c.MaxQueuedTurns < 0 || c.MaxOpenWorkflows < 0 || c.MaxStarting < 0 || c.MaxRestarts < 0 {

@@ -51,8 +51,45 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 		return nil, fmt.Errorf("principal of turn %s: %w", t.ID, err)
 	}
 	out.CreateMicros, out.CancelRequested = t.CreateUs, t.CancelRequested
+	if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {
+		return nil, err
+	}
 	out.Turn, err = turnToProto(t, in[0].Input)
 	return out, err
+}
+
+// GetOutcomes implements ExecutionService.
+func (s *Service) GetOutcomes(ctx context.Context, req *sessionsv1.GetOutcomesRequest) (*sessionsv1.GetOutcomesResponse, error) {
+	t, err := s.store.Turn(ctx, authn.Tenant(ctx), req.GetTurnId()) // before the steps, so that an ended turn shows all of them
+	if err != nil {
+		return nil, turnFault(err, req.GetTurnId())
+	}
+	out := &sessionsv1.GetOutcomesResponse{Ended: ended(t)}
+	out.Outcomes, out.Held, err = s.outcomes(ctx, t)
+	return out, err
+}
+
+// outcomes reads what the steps of a turn have come to, and who works on the others.
+func (s *Service) outcomes(ctx context.Context, t store.Turn) ([]*turnv1.StepOutcome, map[string]*sessionsv1.Busy, error) {
+	steps, err := s.store.Steps(ctx, t.Tenant, t.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	var done []*turnv1.StepOutcome
+	held := map[string]*sessionsv1.Busy{}
+	now := micros()
+	for _, step := range steps {
+		if step.Done {
+			outcome, err := outcomeOf(step)
+			if err != nil {
+				return nil, nil, err
+			}
+			done = append(done, outcome)
+		} else if step.LeaseExpiresUs > now {
+			held[step.Key] = busy(step, now)
+		}
+	}
+	return done, held, nil
 }
 
 // blueprint reads the agent at the turn's pinned revision, or at the newest one before its start, even if it was deleted meanwhile.
@@ -112,7 +149,11 @@ func (s *Service) RenewStep(ctx context.Context, req *sessionsv1.RenewStepReques
 func (s *Service) AppendEvents(ctx context.Context, req *sessionsv1.AppendEventsRequest) (*sessionsv1.AppendEventsResponse, error) {
 	out := &sessionsv1.AppendEventsResponse{}
 	err := s.journal.Write(ctx, func(tx *journal.Tx) error {
-		t, step, err := heldStep(tx, authn.Tenant(ctx), req.GetTurnId(), req.GetStep(), req.GetFence())
+		t, err := tx.LockTurn(authn.Tenant(ctx), req.GetTurnId())
+		if err != nil {
+			return err
+		}
+		step, err := heldStep(tx, t, req.GetStep(), req.GetFence())
 		if err != nil {
 			return err
 		}
@@ -133,14 +174,21 @@ func (s *Service) AppendEvents(ctx context.Context, req *sessionsv1.AppendEvents
 	return out, nil
 }
 
-// ReleaseStep implements ExecutionService. A step that is done stays so.
+// ReleaseStep implements ExecutionService. A step that is done stays so. One that rests has a lease that nobody holds.
 func (s *Service) ReleaseStep(ctx context.Context, req *sessionsv1.ReleaseStepRequest) (*sessionsv1.ReleaseStepResponse, error) {
 	err := s.journal.Write(ctx, func(tx *journal.Tx) error {
-		_, step, err := heldStep(tx, authn.Tenant(ctx), req.GetTurnId(), req.GetStep(), req.GetFence())
+		t, err := tx.LockTurn(authn.Tenant(ctx), req.GetTurnId())
+		if err != nil {
+			return err
+		}
+		step, err := heldStep(tx, t, req.GetStep(), req.GetFence())
 		if err != nil || step.Done {
 			return err
 		}
 		step.Owner, step.LeaseExpiresUs = "", 0
+		if rest := int64(req.GetRestMs()) * 1000; rest > 0 {
+			step.LeaseExpiresUs = tx.NowUs + rest
+		}
 		return tx.SaveStep(ctx, step)
 	})
 	if err != nil {

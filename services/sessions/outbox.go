@@ -28,6 +28,8 @@ type outbox struct {
 	cfg        Config
 	wake       chan struct{}
 	slots      chan struct{}
+	// late are the slots that turns may take which were over before their workflow was started: only some, so that others go first.
+	late chan struct{}
 
 	mu      sync.Mutex
 	stopped bool
@@ -36,7 +38,10 @@ type outbox struct {
 }
 
 func newOutbox(s *store.Store, d Dispatcher, log *slog.Logger, cfg Config) *outbox {
-	return &outbox{store: s, dispatcher: d, log: log, cfg: cfg, wake: make(chan struct{}, 1), slots: make(chan struct{}, cfg.MaxStarting)}
+	return &outbox{
+		store: s, dispatcher: d, log: log, cfg: cfg, wake: make(chan struct{}, 1),
+		slots: make(chan struct{}, cfg.MaxStarting), late: make(chan struct{}, max(cfg.MaxStarting/4, 1)),
+	}
 }
 
 // kick has the outbox looked into soon.
@@ -81,23 +86,41 @@ func (o *outbox) drain(ctx context.Context) error {
 		if some, err := o.store.HasOutgoing(ctx, now); err != nil || !some {
 			return err
 		}
-		var taken []store.Outgoing
+		var taken, over []store.Outgoing
 		err := o.store.Write(ctx, func(tx *store.Tx) (err error) {
-			taken, err = tx.TakeOutgoing(ctx, now, now+takenFor.Microseconds(), free, o.cfg.MaxOpenWorkflows)
+			until := now + takenFor.Microseconds()
+			if taken, err = tx.TakeOutgoing(ctx, now, until, free, o.cfg.MaxOpenWorkflows); err != nil {
+				return err
+			}
+			over, err = tx.TakeOver(ctx, now, until, min(free-len(taken), cap(o.late)-len(o.late)))
 			return err
 		})
-		if err != nil || len(taken) == 0 {
+		if err != nil || len(taken)+len(over) == 0 {
 			return err
 		}
 		for _, out := range taken {
-			o.slots <- struct{}{} // never blocks: only this goroutine takes slots
-			o.flying.Go(func() {
-				o.start(ctx, out)
-				<-o.slots
-				o.kick()
-			})
+			o.launch(ctx, out)
+		}
+		for _, out := range over {
+			o.launch(ctx, out, o.late)
 		}
 	}
+}
+
+// launch starts a workflow in the background, in a slot of each kind that it needs. Only the goroutine of run takes slots, so it never
+// blocks.
+func (o *outbox) launch(ctx context.Context, out store.Outgoing, also ...chan struct{}) {
+	slots := append(also, o.slots)
+	for _, s := range slots {
+		s <- struct{}{}
+	}
+	o.flying.Go(func() {
+		o.start(ctx, out)
+		for _, s := range slots {
+			<-s
+		}
+		o.kick()
+	})
 }
 
 func (o *outbox) start(ctx context.Context, out store.Outgoing) {

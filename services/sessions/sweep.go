@@ -27,6 +27,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	loops.Go(func() { s.outbox.run(ctx) })
 	loops.Go(func() { s.keepDeltas(ctx) })
 	loops.Go(func() { s.look(ctx) })
+	loops.Go(func() { s.wake(ctx) })
 	loops.Wait()
 	return nil
 }
@@ -117,7 +118,7 @@ func (s *Service) settle(ctx context.Context, seen store.Turn, lost bool) error 
 		if err != nil {
 			return err
 		}
-		return send(tx, t, in.Input, true)
+		return s.send(tx, t, in.Input, true)
 	})
 	if err != nil {
 		return err

@@ -133,8 +133,24 @@ func (s *Service) CancelTurn(ctx context.Context, req *sessionsv1.CancelTurnRequ
 	if err != nil {
 		return nil, err
 	}
+	if err := s.cancel(ctx, seen, req.GetReason()); err != nil {
+		return nil, err
+	}
+	return s.readTurn(ctx, seen.Tenant, seen.ID)
+}
+
+// RequestCancel implements ExecutionService.
+func (s *Service) RequestCancel(ctx context.Context, req *sessionsv1.RequestCancelRequest) (*sessionsv1.RequestCancelResponse, error) {
+	seen, _, err := s.turn(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	return &sessionsv1.RequestCancelResponse{}, s.cancel(ctx, seen, req.GetReason())
+}
+
+func (s *Service) cancel(ctx context.Context, seen store.Turn, reason string) error {
 	var tell bool
-	err = s.journal.Write(ctx, func(tx *journal.Tx) error {
+	err := s.journal.Write(ctx, func(tx *journal.Tx) error {
 		tell = false
 		t, err := tx.LockTurn(seen.Tenant, seen.ID)
 		if err != nil {
@@ -146,21 +162,21 @@ func (s *Service) CancelTurn(ctx context.Context, req *sessionsv1.CancelTurnRequ
 		if t.CancelRequested {
 			return nil
 		}
-		tell, err = s.requestCancel(tx, t, req.GetReason())
+		tell, err = s.requestCancel(tx, t, reason)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = noTurn(seen.ID)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if tell {
-		s.outbox.cancel(seen.ID, req.GetReason())
+		s.outbox.cancel(seen.ID, reason)
 	} else {
 		s.outbox.kick() // a turn behind it may be next
 	}
-	return s.readTurn(ctx, seen.Tenant, seen.ID)
+	return nil
 }
 
 // requestCancel writes the wish, or the end of a turn that was not dispatched. It tells whether a workflow is to be told.

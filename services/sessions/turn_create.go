@@ -221,12 +221,15 @@ func (s *Service) newTurn(ctx context.Context, tx *journal.Tx, o order) store.Tu
 	}
 }
 
-// send makes a turn the session's active one and hands it to the outbox.
-func send(tx *journal.Tx, t store.Turn, text string, again bool) error {
+// send makes a turn the session's active one, hands it to the outbox, which starts its workflow a little later, and tells the workers once that
+// stands.
+func (s *Service) send(tx *journal.Tx, t store.Turn, text string, again bool) error {
 	tx.Session.ActiveTurnID = t.ID
 	tx.Touch()
+	tx.After(func(ctx context.Context) { s.headStart(ctx, t) })
 	return tx.AddOutgoing(tx.Context(), store.Outgoing{
 		Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID, Again: again, CreateUs: t.CreateUs,
+		FromUs:  tx.NowUs + s.cfg.StartDelay.Microseconds(),
 		Summary: t.AgentID + ": " + firstWords(text, 78-len(t.AgentID)),
 	})
 }

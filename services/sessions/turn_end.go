@@ -39,17 +39,17 @@ func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) 
 	if err := tx.FenceOff(ctx, t.Tenant, t.ID); err != nil {
 		return "", err
 	}
-	if err := tx.DropOutgoing(ctx, t.Tenant, t.ID); err != nil {
+	if err := tx.OutgoingOver(ctx, t.Tenant, t.ID); err != nil {
 		return "", err
 	}
 	if tx.Session.ActiveTurnID != t.ID {
 		return "", nil
 	}
-	return nextTurn(tx)
+	return s.nextTurn(tx)
 }
 
 // nextTurn clears the session's active turn and puts the queued one that is to run next in its place. Its input stands behind all that was said.
-func nextTurn(tx *journal.Tx) (string, error) {
+func (s *Service) nextTurn(tx *journal.Tx) (string, error) {
 	tx.Session.ActiveTurnID = ""
 	tx.Touch()
 	next, err := tx.NextQueued(tx.Context(), tx.Session.Tenant, tx.Session.ID, int32(turnv1.TurnStatus_TURN_STATUS_QUEUED))
@@ -67,7 +67,7 @@ func nextTurn(tx *journal.Tx) (string, error) {
 	if err := tx.PlaceTurn(tx.Context(), next); err != nil {
 		return "", err
 	}
-	return next.ID, send(tx, next, in.Input, false)
+	return next.ID, s.send(tx, next, in.Input, false)
 }
 
 // lastAnswer is the text of the last assistant message of a turn, "" when there is none.

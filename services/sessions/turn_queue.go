@@ -127,5 +127,5 @@ func (s *Service) queue(tx *journal.Tx, t *store.Turn, o order, text string, cut
 	if tx.Session.ActiveTurnID != "" {
 		return nil
 	}
-	return send(tx, *t, text, false)
+	return s.send(tx, *t, text, false)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,14 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/rpc"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
+
+// meshKey is the secret of the meshes under test.
+const meshKey = "a-key-for-tests-that-is-long-enough-0123456789"
 
 // serviceRoles are the roles that answer gRPC calls.
 var serviceRoles = []string{"policy", "inference", "mcpbridge", "registry", "sessions"}
@@ -73,7 +81,7 @@ func (m *Mesh) write(o SplitOptions) {
 		listen[r], targets[r] = m.addr(9100+i), m.addr(9100+i)
 	}
 	cfg := JSON{
-		"mesh":     JSON{"key": "a-key-for-tests-that-is-long-enough-0123456789", "listen": listen, "targets": targets},
+		"mesh":     JSON{"key": meshKey, "listen": listen, "targets": targets},
 		"database": JSON{"url": "sqlite:" + m.dir},
 		"bus":      JSON{"url": "nats://" + m.addr(4222), "listen": m.addr(4222), "dir": filepath.Join(m.dir, "bus")},
 		"temporal": JSON{"address": m.addr(7233), "ui": "http://" + m.addr(8233)},
@@ -178,13 +186,46 @@ func (e *Embedded) UI() *Client {
 // UI speaks to the mesh's Temporal UI.
 func (m *Mesh) UI() *Client { return NewClient(m.t, "http://"+m.addr(8233)) }
 
-// Holder names the worker that works on a turn's step now, as the Temporal UI shows it.
+// Holder names the worker that holds a step of a turn now, as the journal has it.
 func (m *Mesh) Holder(turn string) string {
 	m.t.Helper()
-	list, _ := m.UI().Must("GET", "/api/v1/namespaces/default/workflows/"+turn, nil)["pendingActivities"].([]any)
-	if len(list) == 0 {
-		m.t.Fatalf("turn %s has no activity under way", turn)
+	out := m.outcomes(turn)
+	for _, busy := range out.GetHeld() {
+		return busy.GetOwner()
 	}
-	activity, _ := list[0].(map[string]any)
-	return JSON(activity).Str("lastWorkerIdentity")
+	m.t.Fatalf("nobody holds a step of turn %s: %v", turn, out)
+	return ""
+}
+
+// outcomes asks the sessions role as a worker would.
+func (m *Mesh) outcomes(turn string) *sessionsv1.GetOutcomesResponse {
+	m.t.Helper()
+	ring, err := authn.NewKeyring([]byte(meshKey))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	target := m.addr(9100 + slices.Index(serviceRoles, "sessions"))
+	as := authn.Service("worker")
+	as.Tenant = "default"
+	conn, err := rpc.Dial(rpc.TCP{Targets: map[string]string{"sessions": target}}, "sessions", rpc.ClientConfig{Keyring: ring, As: as})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	out, err := sessionsv1.NewExecutionServiceClient(conn).GetOutcomes(m.t.Context(), &sessionsv1.GetOutcomesRequest{TurnId: turn})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return out
+}
+
+// WorkflowStatus is what the Temporal UI shows of a turn's workflow; "none" while it shows nothing.
+func (m *Mesh) WorkflowStatus(turn string) string {
+	m.t.Helper()
+	status, out, err := m.UI().Do(m.t.Context(), "GET", "/api/v1/namespaces/default/workflows/"+turn, nil)
+	info, shown := out["workflowExecutionInfo"].(map[string]any)
+	if err != nil || status != http.StatusOK || !shown {
+		return "none"
+	}
+	return JSON(info).Str("status")
 }

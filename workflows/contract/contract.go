@@ -50,6 +50,13 @@ type TurnInput struct {
 	AgentID string `json:"agent_id"`
 }
 
+// HeadStart is what workers are told of a turn that may begin.
+type HeadStart struct {
+	TurnInput
+	// TraceParent is the W3C traceparent of the request that made the turn, empty without a trace.
+	TraceParent string `json:"trace_parent,omitempty"`
+}
+
 // TurnResult is what a turn's workflow leaves: counts and references, never content. The journal has the rest.
 type TurnResult struct {
 	// Status is StatusCompleted, StatusFailed or StatusCancelled.

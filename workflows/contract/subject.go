@@ -1,6 +1,13 @@
 package contract
 
 const (
+	// HeadStartSubject is where a turn that may begin is told to the workers: one of HeadStartQueue runs it ahead of its workflow. Payload: a
+	// HeadStart in JSON.
+	HeadStartSubject = "windlass.headstart.begin"
+	// HeadStartQueue is the queue group in which workers hear of turns that may begin.
+	HeadStartQueue = "windlass-workers"
+	// WakeSubject is where a turn whose worker seems lost is told to all workers. Payload: a HeadStart in JSON.
+	WakeSubject = "windlass.headstart.wake"
 	// DeltaStream is the name of the bus's kept stream that holds the deltas of open messages.
 	DeltaStream = "WINDLASS_DELTAS"
 	// AllDeltas matches the delta subject of every session: what DeltaStream keeps.

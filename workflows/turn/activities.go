@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -18,11 +19,19 @@ import (
 type doer interface {
 	Do(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error)
 	Finish(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error)
+	Outcomes(ctx context.Context, turn contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error)
 }
 
-// Activities are the steps of a turn as Temporal sees them, one type for each kind.
+// ahead is what activities need of the runs.
+type ahead interface {
+	glance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error)
+}
+
+// Activities are the steps of a turn as Temporal sees them, one type for each kind. Each gives the outcome of its step, and of all others
+// that were committed after the given time (Unix microseconds): the turn may run ahead of its workflow.
 type Activities struct {
 	steps doer
+	runs  ahead
 	drain time.Duration
 }
 
@@ -34,33 +43,58 @@ const (
 	typeLetGo = "worker_let_go"
 )
 
+// Glance joins the run of the turn for a short while and gives what its steps have come to by then. So a short turn costs its workflow one
+// task.
+func (a *Activities) Glance(ctx context.Context, in contract.TurnInput) (*turnv1.Progress, error) {
+	out, err := a.runs.glance(ctx, in)
+	return &turnv1.Progress{Outcomes: out}, toTemporal(err)
+}
+
 // Begin pins the turn's surface.
-func (a *Activities) Begin(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
-	return a.do(ctx, a.steps.Do, in, ref)
+func (a *Activities) Begin(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef, since int64) (*turnv1.Progress, error) {
+	return a.do(ctx, a.steps.Do, in, ref, since)
 }
 
 // Infer asks the model once.
-func (a *Activities) Infer(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
-	return a.do(ctx, a.steps.Do, in, ref)
+func (a *Activities) Infer(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef, since int64) (*turnv1.Progress, error) {
+	return a.do(ctx, a.steps.Do, in, ref, since)
 }
 
 // Tool runs one tool call.
-func (a *Activities) Tool(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
-	return a.do(ctx, a.steps.Do, in, ref)
+func (a *Activities) Tool(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef, since int64) (*turnv1.Progress, error) {
+	return a.do(ctx, a.steps.Do, in, ref, since)
 }
 
 // Finish writes the turn's end.
-func (a *Activities) Finish(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
-	return a.do(ctx, a.steps.Finish, in, ref)
+func (a *Activities) Finish(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef, since int64) (*turnv1.Progress, error) {
+	return a.do(ctx, a.steps.Finish, in, ref, since)
 }
 
 type stepFunc func(context.Context, contract.TurnInput, *turnv1.StepRef) (*turnv1.StepOutcome, error)
 
-func (a *Activities) do(ctx context.Context, do stepFunc, in contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
+func (a *Activities) do(
+	ctx context.Context, do stepFunc, in contract.TurnInput, ref *turnv1.StepRef, since int64,
+) (*turnv1.Progress, error) {
 	ctx, done := a.whileBeating(ctx)
 	defer done()
 	out, err := do(ctx, in, ref)
-	return out, toTemporal(err)
+	if err != nil {
+		return nil, toTemporal(err)
+	}
+	p := &turnv1.Progress{Outcomes: []*turnv1.StepOutcome{out}}
+	if ref.GetKind() == turnv1.StepKind_STEP_KIND_FINISH {
+		return p, nil // nothing comes after it
+	}
+	now, err := a.steps.Outcomes(ctx, in)
+	if err != nil {
+		return p, nil // without the others the workflow asks for them one by one
+	}
+	for _, o := range now.GetOutcomes() {
+		if o.GetKey() != out.GetKey() && o.GetCommittedMicros() > since {
+			p.Outcomes = append(p.Outcomes, o)
+		}
+	}
+	return p, nil
 }
 
 // whileBeating sends heartbeats until the step is done, so that a lost worker is noticed and a cancel arrives. Its context ends as the

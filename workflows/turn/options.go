@@ -27,22 +27,39 @@ const (
 	deadlineGrace = 30 * time.Second
 )
 
-// do runs one step as one activity and gives its outcome.
-func (w *walk) do(ctx workflow.Context, step *turnv1.StepRef) (*turnv1.StepOutcome, error) {
+// do runs one step as one activity and gives its outcome, and what else was done meanwhile.
+func (w *walk) do(ctx workflow.Context, step *turnv1.StepRef) (*turnv1.Progress, error) {
 	var act *Activities // typed nil: only the methods' names are used
-	var out *turnv1.StepOutcome
+	var out *turnv1.Progress
 	var err error
+	since := w.since()
 	switch step.GetKind() {
 	case turnv1.StepKind_STEP_KIND_BEGIN:
-		err = workflow.ExecuteLocalActivity(w.short(w.work, step, beginPatience), act.Begin, w.in, step).Get(ctx, &out)
+		err = workflow.ExecuteLocalActivity(w.short(w.work, step, beginPatience), act.Begin, w.in, step, since).Get(ctx, &out)
 	case turnv1.StepKind_STEP_KIND_FINISH: // not stopped by anything
-		err = workflow.ExecuteLocalActivity(w.short(w.ctx, step, finishPatience), act.Finish, w.in, step).Get(ctx, &out)
+		err = workflow.ExecuteLocalActivity(w.short(w.ctx, step, finishPatience), act.Finish, w.in, step, since).Get(ctx, &out)
 	case turnv1.StepKind_STEP_KIND_INFER:
-		err = workflow.ExecuteActivity(w.long(w.work, step), act.Infer, w.in, step).Get(ctx, &out)
+		err = workflow.ExecuteActivity(w.long(w.work, step), act.Infer, w.in, step, since).Get(ctx, &out)
 	default:
-		err = workflow.ExecuteActivity(w.long(w.work, step), act.Tool, w.in, step).Get(ctx, &out)
+		err = workflow.ExecuteActivity(w.long(w.work, step), act.Tool, w.in, step, since).Get(ctx, &out)
 	}
 	return out, err
+}
+
+// glance joins the run of the turn that may be under way already, and takes what has come of it. Without it the turn is walked.
+func (w *walk) glance() {
+	var act *Activities
+	ctx := workflow.WithLocalActivityOptions(w.ctx, workflow.LocalActivityOptions{
+		StartToCloseTimeout: shortStep, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: "glance",
+	})
+	var out *turnv1.Progress
+	if err := workflow.ExecuteLocalActivity(ctx, act.Glance, w.in).Get(w.ctx, &out); err != nil {
+		workflow.GetLogger(w.ctx).Debug("no glance", "error", err)
+	}
+	for _, o := range out.GetOutcomes() {
+		w.learn(o)
+	}
+	w.describe()
 }
 
 // short is for steps that only read and write: local activities, which save a round trip through the server.

@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
@@ -49,6 +51,7 @@ func TestShapes(t *testing.T) {
 	l := newLive(t, turntest.New(t, turntest.Tool("x__echo")))
 	rejected := fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the key is wrong")
 	withTools := &sessionsv1.Agent{Tools: []string{"*"}}
+	glanced := make(chan struct{})
 	for _, row := range []struct {
 		name  string
 		agent *sessionsv1.Agent
@@ -56,6 +59,14 @@ func TestShapes(t *testing.T) {
 		while func(run client.WorkflowRun, asked <-chan struct{})
 		want  contract.TurnResult
 	}{
+		{
+			name: "glance-short", agent: withTools, model: turntest.CallTools("x__echo", 2),
+			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 2, ToolCalls: 2},
+		},
+		{
+			name: "glance-long", agent: withTools, model: slowly(glanced, turntest.CallTools("x__echo", 2, 1)), while: l.afterGlance(glanced),
+			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 3, ToolCalls: 3},
+		},
 		{
 			name: "answer", agent: &sessionsv1.Agent{}, model: turntest.Say("good ", "morning"),
 			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 1},
@@ -117,6 +128,35 @@ func hang(asked chan<- struct{}) turntest.Generate {
 	}
 }
 
+// slowly has the model's second answer wait.
+func slowly(until <-chan struct{}, model turntest.Generate) turntest.Generate {
+	var calls atomic.Int32
+	return func(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
+		if calls.Add(1) == 2 {
+			<-until
+		}
+		return model(req, stream)
+	}
+}
+
+// afterGlance closes the channel when the workflow walks.
+func (l *live) afterGlance(glanced chan<- struct{}) func(client.WorkflowRun, <-chan struct{}) {
+	return func(run client.WorkflowRun, _ <-chan struct{}) {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for range tick.C {
+			d, err := l.client.DescribeWorkflowExecution(l.t.Context(), run.GetID(), "")
+			if err != nil {
+				l.t.Error(err)
+			}
+			if err != nil || len(d.GetPendingActivities()) > 0 {
+				close(glanced)
+				return
+			}
+		}
+	}
+}
+
 // cancel does what the sessions service does: the journal first, then the signal.
 func (l *live) cancel(run client.WorkflowRun, asked <-chan struct{}) {
 	<-asked
@@ -167,7 +207,10 @@ func TestTurnIsReadableInTemporal(t *testing.T) {
 			summaries = append(summaries, string(s.GetData()))
 		}
 	}
-	for _, want := range []string{`"helper: hello"`, `"begin"`, `"infer #1"`, `"tool x__echo"`, `"infer #2"`, `"finish"`} {
+	for _, want := range []string{
+		`"helper: hello"`, `"glance"`, `"begin → model test/model, 1 tools, revision 0"`, `"infer #1 → 1 calls: x__echo"`, `"tool x__echo → done"`,
+		`"infer #2 → stop, 5 tokens"`, `"finish → end"`,
+	} {
 		if !slices.Contains(summaries, want) {
 			t.Errorf("no summary %s in %v", want, summaries)
 		}

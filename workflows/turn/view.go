@@ -9,6 +9,7 @@ import (
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
 // maxShown is how many steps the current details list.
@@ -31,6 +32,25 @@ func (w *walk) describe() {
 		lines = append(lines, "\nCancel requested.")
 	}
 	workflow.SetCurrentDetails(w.ctx, strings.Join(lines, "\n"))
+}
+
+// mark shows a step that was done without an activity of this workflow: a marker whose summary is all it has to say.
+func (w *walk) mark(o *turnv1.StepOutcome) {
+	workflow.SideEffectWithOptions(w.ctx, workflow.SideEffectOptions{Summary: w.title(o) + " → " + summary(o)}, func(workflow.Context) any {
+		return o.GetKey()
+	})
+}
+
+// title names a step as its activity would.
+func (w *walk) title(o *turnv1.StepOutcome) string {
+	switch o.GetKind() {
+	case turnv1.StepKind_STEP_KIND_INFER:
+		return strings.Replace(o.GetKey(), "infer-", "infer #", 1)
+	case turnv1.StepKind_STEP_KIND_TOOL:
+		return "tool " + engine.ToolOf(w.outcomes, o.GetKey())
+	default:
+		return o.GetKey()
+	}
 }
 
 // summary tells a step's outcome in a few words, without content.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -27,6 +28,9 @@ type Config struct {
 	Step step.Config
 	// MaxConcurrent bounds the model and tool steps that this worker does at the same time; default 1000.
 	MaxConcurrent int
+	// MaxRunning bounds the turns that this worker runs ahead of their workflows at the same time; default 256. Further ones are left to
+	// other workers and to their workflows.
+	MaxRunning int
 	// DrainTime is how long steps under way may go on when the worker stops, before their leases are given back; default 5 s.
 	DrainTime time.Duration
 }
@@ -50,6 +54,8 @@ type Deps struct {
 // Worker does turns.
 type Worker struct {
 	worker worker.Worker
+	runs   *runs
+	drain  time.Duration
 	fatal  chan error
 }
 
@@ -71,10 +77,17 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	if cfg.DrainTime <= 0 {
 		cfg.DrainTime = 5 * time.Second
 	}
-	w := &Worker{fatal: make(chan error, 1)}
+	if cfg.MaxRunning <= 0 {
+		cfg.MaxRunning = 256
+	}
+	runs, err := newRuns(runner, deps.Bus, deps.Log, cfg.MaxRunning)
+	if err != nil {
+		return nil, err
+	}
+	w := &Worker{runs: runs, drain: cfg.DrainTime * 4 / 5, fatal: make(chan error, 1)}
 	w.worker = worker.New(deps.Client, contract.TaskQueue, options(cfg, deps.Log, w.fail))
 	w.worker.RegisterWorkflowWithOptions(Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
-	w.worker.RegisterActivity(&Activities{steps: runner, drain: cfg.DrainTime * 4 / 5})
+	w.worker.RegisterActivity(&Activities{steps: runner, runs: runs, drain: w.drain})
 	return w, nil
 }
 
@@ -106,9 +119,13 @@ func (w *Worker) fail(err error) {
 	}
 }
 
-// Start begins to poll. It fails when the server or the namespace cannot be reached.
+// Start begins to poll, and to listen for turns that may run ahead. It fails when the server or the namespace cannot be reached.
 func (w *Worker) Start(context.Context) error {
 	if err := w.worker.Start(); err != nil {
+		return fmt.Errorf("start turn worker: %w", err)
+	}
+	if err := w.runs.start(); err != nil {
+		w.worker.Stop()
 		return fmt.Errorf("start turn worker: %w", err)
 	}
 	return nil
@@ -123,7 +140,10 @@ func (w *Worker) Stop(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w.worker.Stop()
+		var both sync.WaitGroup
+		both.Go(func() { w.runs.stop(w.drain) })
+		both.Go(w.worker.Stop)
+		both.Wait()
 	}()
 	select {
 	case <-done:

@@ -1,6 +1,6 @@
-// Package turn runs turns as Temporal workflows. The workflow walks the steps that the engine names, each as one activity, and holds
-// references only: what was said is in the journal. It is what a person reads in the Temporal UI, and what guarantees that somebody
-// always goes on.
+// Package turn runs turns. A worker runs a turn ahead as soon as it is accepted. Its Temporal workflow follows: it joins the run for a glance,
+// then walks the steps that the engine names, each as one activity that joins, adopts or does its step. The workflow holds references
+// only: what was said is in the journal. It is what a person reads in the Temporal UI, and what guarantees that somebody always goes on.
 package turn
 
 import (
@@ -15,7 +15,9 @@ import (
 
 // Turn is the workflow of one turn. It ends when the finish step is in the journal, and fails only when that cannot be written.
 func Turn(ctx workflow.Context, in contract.TurnInput) (contract.TurnResult, error) {
-	return newWalk(ctx, in).run()
+	w := newWalk(ctx, in)
+	w.glance()
+	return w.run()
 }
 
 // walk is the state of one turn's workflow.
@@ -29,6 +31,7 @@ type walk struct {
 	in        contract.TurnInput
 	outcomes  []*turnv1.StepOutcome
 	running   map[string]bool // by step key
+	walked    map[string]bool // had an activity, by step key
 	cancelled bool
 	failure   *turnv1.TurnError
 	finishErr error
@@ -39,7 +42,7 @@ type walk struct {
 func newWalk(ctx workflow.Context, in contract.TurnInput) *walk {
 	detached, _ := workflow.NewDisconnectedContext(ctx)
 	work, stop := workflow.WithCancel(detached)
-	w := &walk{ctx: detached, work: work, stop: stop, in: in, running: map[string]bool{}}
+	w := &walk{ctx: detached, work: work, stop: stop, in: in, running: map[string]bool{}, walked: map[string]bool{}}
 	cancels := workflow.GetSignalChannelWithOptions(ctx, contract.SignalCancel, workflow.SignalChannelOptions{
 		Description: "Stop the turn nicely: what was said so far is kept.",
 	})
@@ -61,8 +64,9 @@ func (w *walk) run() (contract.TurnResult, error) {
 		switch {
 		case w.finishErr != nil:
 			return contract.TurnResult{}, w.finishErr
-		case decision.Done:
+		case decision.Done && len(w.running) == 0:
 			return w.result(), w.publishStatus()
+		case decision.Done: // the activities under way are about to adopt
 		case decision.IsFinish() && len(w.running) > 0:
 			// The end waits for what is under way. A cancel stops it; a limit or a failure lets it end by itself, for its effects
 			// are real whether or not somebody reads the result.
@@ -89,12 +93,12 @@ func (w *walk) start(step *turnv1.StepRef) {
 	if w.running[step.GetKey()] {
 		return
 	}
-	w.running[step.GetKey()] = true
+	w.running[step.GetKey()], w.walked[step.GetKey()] = true, true
 	w.describe()
 	workflow.GoNamed(w.ctx, step.GetKey(), func(ctx workflow.Context) {
 		out, err := w.do(ctx, step)
 		delete(w.running, step.GetKey())
-		w.record(step, out, err)
+		w.record(step, out.GetOutcomes(), err)
 		w.news++
 		w.describe()
 	})
@@ -102,10 +106,12 @@ func (w *walk) start(step *turnv1.StepRef) {
 
 // record takes what became of a step. A step that was stopped leaves nothing if it had not come to anything; a step that cannot be done
 // at all fails the turn.
-func (w *walk) record(step *turnv1.StepRef, out *turnv1.StepOutcome, err error) {
+func (w *walk) record(step *turnv1.StepRef, outcomes []*turnv1.StepOutcome, err error) {
 	switch {
 	case err == nil:
-		w.outcomes = append(w.outcomes, out)
+		for _, o := range outcomes {
+			w.learn(o)
+		}
 	case step.GetKind() == turnv1.StepKind_STEP_KIND_FINISH:
 		w.finishErr = err
 	case w.work.Err() != nil:
@@ -113,6 +119,28 @@ func (w *walk) record(step *turnv1.StepRef, out *turnv1.StepOutcome, err error) 
 	case w.failure == nil:
 		w.failure = failureOf(err)
 	}
+}
+
+// learn takes an outcome, once. A step that no activity of this workflow stands for is shown by a marker.
+func (w *walk) learn(o *turnv1.StepOutcome) {
+	for _, known := range w.outcomes {
+		if known.GetKey() == o.GetKey() {
+			return
+		}
+	}
+	w.outcomes = append(w.outcomes, o)
+	if !w.walked[o.GetKey()] {
+		w.mark(o)
+	}
+}
+
+// since is when the newest known step was committed: what came later is not known here.
+func (w *walk) since() int64 {
+	var newest int64
+	for _, o := range w.outcomes {
+		newest = max(newest, o.GetCommittedMicros())
+	}
+	return newest
 }
 
 // remaining is how long steps may take: until the turn's deadline, and a little to write down that it passed.

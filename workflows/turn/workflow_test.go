@@ -15,6 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
@@ -33,6 +34,9 @@ type script struct {
 	done    []string
 	running int
 	most    int // steps at the same time
+	// seen is what the glance gives, or blind; later what is in the journal afterwards, besides what was done here.
+	seen, later []*turnv1.StepOutcome
+	blind       error
 }
 
 func newScript(rounds ...int) *script {
@@ -63,6 +67,16 @@ func (s *script) Do(ctx context.Context, _ contract.TurnInput, ref *turnv1.StepR
 
 func (s *script) Finish(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
 	return s.Do(ctx, in, ref)
+}
+
+func (s *script) Outcomes(context.Context, contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &sessionsv1.GetOutcomesResponse{Outcomes: s.later}, nil
+}
+
+func (s *script) glance(context.Context, contract.TurnInput) ([]*turnv1.StepOutcome, error) {
+	return s.seen, s.blind
 }
 
 func (s *script) usual(ref *turnv1.StepRef) *turnv1.StepOutcome {
@@ -107,7 +121,7 @@ func start(t *testing.T, s *script) *testsuite.TestWorkflowEnvironment {
 	env := suite.NewTestWorkflowEnvironment()
 	s.now = env.Now
 	env.RegisterWorkflowWithOptions(Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
-	env.RegisterActivity(&Activities{steps: s, drain: time.Second})
+	env.RegisterActivity(&Activities{steps: s, runs: s, drain: time.Second})
 	return env
 }
 
@@ -269,6 +283,84 @@ func TestCancelBetweenSteps(t *testing.T) {
 	env := start(t, s)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(contract.SignalCancel, contract.Cancel{}) }, 0)
 	if r := finish(t, env); r.Status != "cancelled" {
+		t.Errorf("result = %+v", r)
+	}
+}
+
+// ahead is the outcome of a step that was done elsewhere.
+func (s *script) ahead(key string, kind turnv1.StepKind, at int64, fill func(*turnv1.StepOutcome)) *turnv1.StepOutcome {
+	o := &turnv1.StepOutcome{Key: key, Kind: kind, CommittedMicros: at, FinishReason: "stop"}
+	if fill != nil {
+		fill(o)
+	}
+	return o
+}
+
+func (s *script) began(at int64) *turnv1.StepOutcome {
+	return s.ahead("begin", turnv1.StepKind_STEP_KIND_BEGIN, at, func(o *turnv1.StepOutcome) { o.Surface = surface(s.now(), 4).GetSurface() })
+}
+
+func calls(n int) func(*turnv1.StepOutcome) {
+	return func(o *turnv1.StepOutcome) {
+		for range n {
+			o.Calls = append(o.Calls, &turnv1.ToolCallRef{CallId: "c", Tool: "x__echo", MessageId: "m"})
+		}
+	}
+}
+
+const (
+	inferKind  = turnv1.StepKind_STEP_KIND_INFER
+	toolKind   = turnv1.StepKind_STEP_KIND_TOOL
+	finishKind = turnv1.StepKind_STEP_KIND_FINISH
+)
+
+func TestATurnThatIsOverAtTheGlanceNeedsNoActivity(t *testing.T) {
+	s := newScript()
+	env := start(t, s)
+	s.seen = []*turnv1.StepOutcome{
+		s.began(1), s.ahead("infer-1", inferKind, 2, nil), s.ahead("finish", finishKind, 2, func(o *turnv1.StepOutcome) { o.FinishReason = "end" }),
+	}
+	r := finish(t, env)
+	if (r != contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 1}) || len(s.done) > 0 {
+		t.Errorf("result = %+v, done here %v", r, s.done)
+	}
+}
+
+func TestTheWalkGoesOnWhereTheGlanceEnded(t *testing.T) {
+	s := newScript(2, 1)
+	env := start(t, s)
+	s.seen = []*turnv1.StepOutcome{s.began(1), s.ahead("infer-1", inferKind, 2, calls(2)), s.ahead("tool-1.0", toolKind, 3, nil)}
+	// While the walk does tool-1.1, the turn runs ahead to the next tool.
+	s.later = append(s.seen, s.ahead("infer-2", inferKind, 5, calls(1)))
+	r := finish(t, env)
+	if r.ModelCalls != 3 || r.ToolCalls != 3 || strings.Join(s.done, " ") != "tool-1.1 tool-2.0 infer-3 finish" {
+		t.Errorf("result = %+v, done here %v", r, s.done)
+	}
+}
+
+func TestWithoutAGlanceTheTurnIsWalked(t *testing.T) {
+	s := newScript()
+	s.blind = fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away")
+	if r := finish(t, start(t, s)); r.Status != "completed" || len(s.done) != 3 {
+		t.Errorf("result = %+v, done here %v", r, s.done)
+	}
+}
+
+func TestAnEndThatIsLearntWaitsForTheActivitiesUnderWay(t *testing.T) {
+	s := newScript(2)
+	env := start(t, s)
+	other := make(chan struct{})
+	s.steps["tool-1.0"] = func(context.Context, int) (*turnv1.StepOutcome, error) { <-other; return &turnv1.StepOutcome{}, nil }
+	s.steps["tool-1.1"] = func(context.Context, int) (*turnv1.StepOutcome, error) {
+		defer close(other)
+		return &turnv1.StepOutcome{}, nil
+	}
+	s.seen = []*turnv1.StepOutcome{s.began(1), s.ahead("infer-1", inferKind, 2, calls(2))}
+	s.later = []*turnv1.StepOutcome{
+		s.ahead("tool-1.0", toolKind, 3, nil), s.ahead("infer-2", inferKind, 4, nil),
+		s.ahead("finish", finishKind, 4, func(o *turnv1.StepOutcome) { o.FinishReason = "end" }),
+	}
+	if r := finish(t, env); r.ModelCalls != 2 || r.ToolCalls != 2 || r.StopReason != "end" {
 		t.Errorf("result = %+v", r)
 	}
 }

@@ -49,6 +49,7 @@ type Tx struct {
 
 	ctx     context.Context
 	touched bool
+	after   []func(context.Context)
 	rows    []store.Event
 	large   map[int][]byte // envelopes of events too large for the bus, by index in rows
 }
@@ -69,6 +70,9 @@ func (j *Journal) Write(ctx context.Context, f func(*Tx) error) error {
 		return err
 	}
 	j.publish(ctx, done)
+	for _, f := range done.after {
+		f(ctx)
+	}
 	return nil
 }
 
@@ -90,6 +94,9 @@ func (tx *Tx) Context() context.Context { return tx.ctx }
 
 // Touch has the changed session saved.
 func (tx *Tx) Touch() { tx.touched = true }
+
+// After has f called once the transaction stands and its events are told; never otherwise.
+func (tx *Tx) After(f func(context.Context)) { tx.after = append(tx.after, f) }
 
 // Origin says what an event belongs to.
 type Origin struct {

@@ -16,6 +16,8 @@ type Outgoing struct {
 	Again bool
 	// CreateUs orders the outbox.
 	CreateUs int64
+	// FromUs is when it may first be taken.
+	FromUs int64
 	// Attempts counts how often it was taken.
 	Attempts int
 	// TraceParent is the turn's; set when it is taken.
@@ -31,9 +33,9 @@ func scanOutgoing(s sqldb.Scanner) (o Outgoing, err error) {
 
 // AddOutgoing puts a turn into the outbox. One that is in it already stays as it is.
 func (tx *Tx) AddOutgoing(ctx context.Context, o Outgoing) error {
-	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_outbox (tenant, turn_id, session_id, agent_id, summary, again, create_us, claimed_until_us, attempts)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0) ON CONFLICT (tenant, turn_id) DO NOTHING`,
-		o.Tenant, o.TurnID, o.SessionID, o.AgentID, o.Summary, flag(o.Again), o.CreateUs)
+	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_outbox (tenant, turn_id, session_id, agent_id, summary, again, create_us, claimed_until_us, attempts, ended)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0) ON CONFLICT (tenant, turn_id) DO NOTHING`,
+		o.Tenant, o.TurnID, o.SessionID, o.AgentID, o.Summary, flag(o.Again), o.CreateUs, o.FromUs)
 	return err
 }
 
@@ -45,10 +47,10 @@ func (s *Store) HasOutgoing(ctx context.Context, nowUs int64) (bool, error) {
 }
 
 // TakeOutgoing takes up to limit turns out of the outbox for a while, oldest first, and marks them dispatched: nobody else
-// gets them before untilUs. Turns are left in it while maxOpen turns are under way; 0 = no such bound. A turn that was taken before, or had
-// a workflow, is under way already and comes first.
+// gets them before untilUs. Turns are left in it while maxOpen turns are under way with a workflow; 0 = no such bound. A turn that was taken
+// before, or had a workflow, has one already and comes first. A turn that is over is not taken, see TakeOver.
 func (tx *Tx) TakeOutgoing(ctx context.Context, nowUs, untilUs int64, limit, maxOpen int) ([]Outgoing, error) {
-	taken, err := tx.takeWhere(ctx, "(attempts > 0 OR again = 1)", nowUs, untilUs, limit)
+	taken, err := tx.takeWhere(ctx, "ended = 0 AND (attempts > 0 OR again = 1)", nowUs, untilUs, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +62,14 @@ func (tx *Tx) TakeOutgoing(ctx context.Context, nowUs, untilUs int64, limit, max
 		}
 		limit = min(limit, maxOpen-open)
 	}
-	fresh, err := tx.takeWhere(ctx, "attempts = 0 AND again = 0", nowUs, untilUs, limit)
+	fresh, err := tx.takeWhere(ctx, "ended = 0 AND attempts = 0 AND again = 0", nowUs, untilUs, limit)
 	return append(taken, fresh...), err
+}
+
+// TakeOver is TakeOutgoing for turns that were over before their workflow was started. No bound but limit holds for them: such a workflow
+// only notes what has happened.
+func (tx *Tx) TakeOver(ctx context.Context, nowUs, untilUs int64, limit int) ([]Outgoing, error) {
+	return tx.takeWhere(ctx, "ended = 1", nowUs, untilUs, limit)
 }
 
 func (tx *Tx) takeWhere(ctx context.Context, which string, nowUs, untilUs int64, limit int) ([]Outgoing, error) {
@@ -99,6 +107,14 @@ func (tx *Tx) DropOutgoing(ctx context.Context, tenant, turn string) error {
 func (tx *Tx) WithdrawOutgoing(ctx context.Context, tenant, turn string) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_outbox WHERE tenant = $1 AND turn_id = $2 AND attempts = 0", tenant, turn)
 	return n == 1, err
+}
+
+// OutgoingOver notes that a turn has ended whose workflow may not be started yet: if nobody has taken it, it may be taken at once. The turn's
+// session must be locked.
+func (tx *Tx) OutgoingOver(ctx context.Context, tenant, turn string) error {
+	_, err := sqldb.Exec(ctx, tx, `UPDATE turn_outbox SET ended = 1, claimed_until_us = CASE WHEN attempts = 0 THEN 0 ELSE claimed_until_us END
+		WHERE tenant = $1 AND turn_id = $2`, tenant, turn)
+	return err
 }
 
 // FreeOutgoing lets a taken turn be taken again from the given time on.

@@ -51,6 +51,25 @@ func (s *Store) Step(ctx context.Context, tenant, turn, key string) (Step, error
 	return one(ctx, s.db.Reader(), scanStep, selectStep, tenant, turn, key)
 }
 
+// Steps reads all steps of a turn in the order in which they were first claimed.
+func (s *Store) Steps(ctx context.Context, tenant, turn string) ([]Step, error) {
+	return all(ctx, s.db.Reader(), scanStep, "SELECT "+stepColumns+" FROM turn_steps WHERE tenant = $1 AND turn_id = $2 ORDER BY first_seq, step_key",
+		tenant, turn)
+}
+
+// Forsaken lists turns with a step whose lease, or rest, has run out: nobody may be working on them. Those
+// that ran out last come first. Only what names the turn and its trace is read.
+func (s *Store) Forsaken(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
+	scan := func(s sqldb.Scanner) (t Turn, err error) {
+		err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.TraceParent)
+		return t, err
+	}
+	return all(ctx, s.db.Reader(), scan, `SELECT DISTINCT t.tenant, t.id, t.session_id, t.agent_id, t.trace_parent
+		FROM (SELECT tenant, turn_id FROM turn_steps WHERE done = 0 AND lease_expires_us > 0 AND lease_expires_us <= $1
+			ORDER BY lease_expires_us DESC LIMIT $2) AS s
+		JOIN turns t ON t.tenant = s.tenant AND t.id = s.turn_id WHERE t.end_us = 0`, nowUs, limit)
+}
+
 // SaveStep writes a step, new or not. The turn's session must be locked.
 func (tx *Tx) SaveStep(ctx context.Context, v Step) error {
 	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_steps ("+stepColumns+`)

@@ -18,6 +18,19 @@ func InferKey(n int) string { return fmt.Sprintf("infer-%d", n) }
 // ToolKey is the key of the step for call m (from 0) of model step n (from 1).
 func ToolKey(n, m int) string { return fmt.Sprintf("tool-%d.%d", n, m) }
 
+// ToolOf names the tool that a tool step ran, "" when the model step that asked for it is not among the outcomes.
+func ToolOf(outcomes []*turnv1.StepOutcome, key string) string {
+	t := read(outcomes)
+	for n, o := range t.infers {
+		for m, call := range o.GetCalls() {
+			if ToolKey(n+1, m) == key {
+				return call.GetTool()
+			}
+		}
+	}
+	return ""
+}
+
 // record is what is known of a turn, by place.
 type record struct {
 	all           []*turnv1.StepOutcome

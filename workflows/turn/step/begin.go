@@ -1,11 +1,14 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -22,16 +25,15 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if w.cancelled {
 		return &sessionsv1.CommitStepRequest{}, nil
 	}
-	loaded, err := b.deps.Sessions.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: w.turn.TurnID})
-	if err != nil {
-		return nil, fmt.Errorf("load turn: %w", err)
+	loaded := w.loaded
+	if loaded == nil {
+		var err error
+		if loaded, err = b.deps.Sessions.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: w.turn.TurnID}); err != nil {
+			return nil, fmt.Errorf("load turn: %w", err)
+		}
 	}
 	agent := loaded.GetAgent()
-	model, err := b.deps.Inference.ResolveModel(ctx, &inferencev1.ResolveModelRequest{Model: agent.GetModel()})
-	if err != nil {
-		return nil, fmt.Errorf("resolve model %q: %w", agent.GetModel(), err)
-	}
-	tools, err := b.resolve(ctx, loaded)
+	model, tools, err := b.resolve(ctx, loaded)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +59,25 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	}, nil
 }
 
-// resolve asks which tools the agent's globs stand for and its user may use. An agent that thinks directly is shown none.
-func (b begin) resolve(ctx context.Context, loaded *sessionsv1.LoadTurnResponse) ([]*registryv1.Tool, error) {
+// resolve asks, at the same time, for the agent's model and tools.
+func (b begin) resolve(ctx context.Context, loaded *sessionsv1.LoadTurnResponse) (*inferencev1.Model, []*registryv1.Tool, error) {
+	var tools []*registryv1.Tool
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		tools, err = b.resolveTools(ctx, loaded)
+		return err
+	})
+	named := loaded.GetAgent().GetModel()
+	model, err := b.deps.Inference.ResolveModel(ctx, &inferencev1.ResolveModelRequest{Model: named})
+	if err != nil {
+		err = fmt.Errorf("resolve model %q: %w", named, err)
+	}
+	toolsErr := group.Wait()
+	return model, tools, cmp.Or(err, toolsErr)
+}
+
+// resolveTools asks which tools the agent's globs stand for and its user may use. An agent that thinks directly is shown none.
+func (b begin) resolveTools(ctx context.Context, loaded *sessionsv1.LoadTurnResponse) ([]*registryv1.Tool, error) {
 	agent := loaded.GetAgent()
 	if len(agent.GetTools()) == 0 || agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
 		return nil, nil

@@ -16,18 +16,23 @@ type finish struct{ *Runner }
 func (finish) prepare(context.Context, *work) error { return nil }
 
 // do ends the turn as the decision says, except that a cancel which was accepted meanwhile is honoured.
-func (finish) do(_ context.Context, w *work) (*sessionsv1.CommitStepRequest, error) {
+func (f finish) do(_ context.Context, w *work) (*sessionsv1.CommitStepRequest, error) {
 	ending := w.ref.GetEnding()
 	if w.cancelled && ending.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED {
 		ending = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED, StopReason: engine.StopCancelled}
 	}
+	return f.ending(ending), nil
+}
+
+// ending makes the commit that ends a turn.
+func (finish) ending(ending *turnv1.Ending) *sessionsv1.CommitStepRequest {
 	return &sessionsv1.CommitStepRequest{
 		Outcome: &turnv1.StepOutcome{
 			FinishReason: ending.GetStopReason(), Error: ending.GetError(),
 			Cancelled: ending.GetStatus() == turnv1.TurnStatus_TURN_STATUS_CANCELLED,
 		},
 		Ending: ending,
-	}, nil
+	}
 }
 
 // giveUp tries once more: a turn must have an end.

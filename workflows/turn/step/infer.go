@@ -23,7 +23,9 @@ const flushTime = 500 * time.Millisecond
 type infer struct{ *Runner }
 
 func (i infer) prepare(ctx context.Context, w *work) (err error) {
-	w.loaded, err = i.load(ctx, w.turn.TurnID)
+	if w.loaded == nil {
+		w.loaded, err = i.load(ctx, w.turn.TurnID)
+	}
 	return err
 }
 
@@ -88,7 +90,7 @@ func (i infer) whole(w *work, outcome *turnv1.StepOutcome, done *turnv1.MessageC
 // request gathers what the model is shown.
 func (i infer) request(ctx context.Context, w *work) (*inferencev1.GenerateRequest, bool, error) {
 	agent, surface := w.loaded.GetAgent(), w.loaded.GetSurface()
-	history, err := i.deps.Sessions.GetContext(ctx, &sessionsv1.GetContextRequest{TurnId: w.turn.TurnID})
+	history, err := i.context(ctx, w)
 	if err != nil {
 		return nil, false, fmt.Errorf("read context: %w", err)
 	}
@@ -102,6 +104,20 @@ func (i infer) request(ctx context.Context, w *work) (*inferencev1.GenerateReque
 		}
 	}
 	return req, history.GetTruncated(), nil
+}
+
+// context gives the conversation: from the journal, or from the advance that wrote all that is new since it was read.
+func (i infer) context(ctx context.Context, w *work) (*sessionsv1.GetContextResponse, error) {
+	if w.advance != nil {
+		if known := w.advance.conversation(w.ref.GetKey()); known != nil {
+			return known, nil
+		}
+	}
+	read, err := i.deps.Sessions.GetContext(ctx, &sessionsv1.GetContextRequest{TurnId: w.turn.TurnID})
+	if err == nil && w.advance != nil {
+		w.advance.read(w.ref.GetKey(), read)
+	}
+	return read, err
 }
 
 // stream reads the answer to its end.

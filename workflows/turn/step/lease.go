@@ -18,12 +18,22 @@ import (
 // newsBuffer is how many events of a session may wait for a step; more ends the subscription, and the next renewal tells instead.
 const newsBuffer = 64
 
+const (
+	// firstRest is how long a step rests after its first attempt failed, doubled after each further one up to longestRest.
+	firstRest   = 200 * time.Millisecond
+	longestRest = 5 * time.Second
+)
+
 // work is one step under way.
 type work struct {
 	runner *Runner
 	turn   contract.TurnInput
 	ref    *turnv1.StepRef
-	// loaded is set by prepare for steps after begin.
+	// advance is what the step is part of, nil when it is asked for by itself.
+	advance *advance
+	// claimed is what became of a claim that was made with the commit before, nil when there was none. It is used once.
+	claimed *sessionsv1.ClaimStepResponse
+	// loaded is set by prepare for steps after begin, and from the start in an advance.
 	loaded *sessionsv1.LoadTurnResponse
 	// call and callHash are set by prepare for tool steps.
 	call     *turnv1.ToolCall
@@ -43,6 +53,15 @@ func (w *work) deadline() time.Time {
 }
 
 func (r *Runner) claim(ctx context.Context, w *work) (*sessionsv1.ClaimStepResponse, error) {
+	if c := w.claimed; c != nil {
+		w.claimed = nil
+		return c, nil
+	}
+	return r.deps.Sessions.ClaimStep(ctx, r.claimRequest(w))
+}
+
+// claimRequest makes the claim of a prepared step.
+func (r *Runner) claimRequest(w *work) *sessionsv1.ClaimStepRequest {
 	req := &sessionsv1.ClaimStepRequest{
 		TurnId: w.turn.TurnID, Step: w.ref, Owner: r.cfg.Owner, TtlMs: int32(r.cfg.LeaseTTL.Milliseconds()),
 	}
@@ -52,7 +71,7 @@ func (r *Runner) claim(ctx context.Context, w *work) (*sessionsv1.ClaimStepRespo
 	if w.call != nil {
 		req.ToolCall = toolCallStarted(w)
 	}
-	return r.deps.Sessions.ClaimStep(ctx, req)
+	return req
 }
 
 // hold keeps the lease while the step is done. The context it gives ends when the lease is lost, when somebody cancels the turn, and at
@@ -78,7 +97,7 @@ func (r *Runner) hold(ctx context.Context, w *work) (context.Context, func(error
 		stopClock()
 		cancel(nil)
 		if err != nil && !errors.Is(err, errLeaseLost) && !errors.Is(err, ErrTurnEnded) {
-			r.release(ctx, w)
+			r.release(ctx, w, r.rest(err, w.lease.GetAttempt()))
 		}
 	}
 }
@@ -124,12 +143,26 @@ func (r *Runner) renewOnce(ctx context.Context, w *work) error {
 	return nil
 }
 
-// release gives the lease back, so that whoever comes next need not wait for its end. Best effort: it ends by itself too.
-func (r *Runner) release(ctx context.Context, w *work) {
+// rest is how long a step that failed shall rest before its next attempt, whoever makes it; 0 when it did not fail, but was let go.
+func (r *Runner) rest(err error, attempt uint32) time.Duration {
+	retry, again := errors.AsType[*RetryError](err)
+	switch {
+	case !again:
+		return 0
+	case retry.Delay > 0:
+		return min(retry.Delay, time.Hour)
+	default:
+		return min(firstRest<<min(max(attempt, 1)-1, 10), longestRest)
+	}
+}
+
+// release gives the lease back, so that whoever comes next need not wait for its end, but only for the rest. Best effort: it ends by itself
+// too.
+func (r *Runner) release(ctx context.Context, w *work, rest time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.LeaseTTL)
 	defer cancel()
 	if _, err := r.deps.Sessions.ReleaseStep(ctx, &sessionsv1.ReleaseStepRequest{
-		TurnId: w.turn.TurnID, Step: w.ref.GetKey(), Fence: w.lease.GetFence(),
+		TurnId: w.turn.TurnID, Step: w.ref.GetKey(), Fence: w.lease.GetFence(), RestMs: int32(rest.Milliseconds()),
 	}); err != nil {
 		r.deps.Log.DebugContext(ctx, "lease not given back, it will expire", "step", w.ref.GetKey(), "error", err)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -77,32 +79,53 @@ func (r *Runner) Do(ctx context.Context, turn contract.TurnInput, ref *turnv1.St
 	if err != nil {
 		return nil, err
 	}
-	ctx = asWorker(ctx, turn)
-	w := &work{runner: r, turn: turn, ref: ref}
+	return r.do(asWorker(ctx, turn), k, &work{runner: r, turn: turn, ref: ref})
+}
+
+// do is Do for a step of a kind. A step of an advance may be claimed already, and is not waited for when somebody else does it.
+func (r *Runner) do(ctx context.Context, k kind, w *work) (*turnv1.StepOutcome, error) {
 	if err := k.prepare(ctx, w); err != nil {
-		return nil, classify(ctx, fmt.Errorf("prepare %s: %w", ref.GetKey(), err))
+		return nil, classify(ctx, fmt.Errorf("prepare %s: %w", w.ref.GetKey(), err))
 	}
 	for {
 		claim, err := r.claim(ctx, w)
 		if err != nil {
-			return nil, classify(ctx, fmt.Errorf("claim %s: %w", ref.GetKey(), err))
+			return nil, classify(ctx, fmt.Errorf("claim %s: %w", w.ref.GetKey(), err))
 		}
 		switch {
 		case claim.GetDone() != nil:
 			return claim.GetDone(), nil
+		case claim.GetBusy() != nil && w.advance != nil:
+			return nil, ErrElsewhere
 		case claim.GetBusy() != nil:
-			if err := r.waitFor(ctx, w, claim.GetBusy()); err != nil {
+			err := r.waitFor(ctx, w, claim.GetBusy())
+			if errors.Is(err, ErrCancelled) {
+				return r.stopHolder(ctx, k, w)
+			}
+			if err != nil {
 				return nil, err
 			}
 		default:
 			out, err := r.run(ctx, k, w, claim)
 			if errors.Is(err, errLeaseLost) {
-				r.deps.Log.InfoContext(ctx, "lease of a step lost, adopting", "turn", turn.TurnID, "step", ref.GetKey())
+				r.deps.Log.InfoContext(ctx, "lease of a step lost, adopting", "turn", w.turn.TurnID, "step", w.ref.GetKey())
 				continue
 			}
 			return out, err
 		}
 	}
+}
+
+// stopHolder has a step stopped that somebody else does, and waits for what it leaves. A cancel that came by the journal is known to the
+// holder; one that came by Temporal is written there first.
+func (r *Runner) stopHolder(ctx context.Context, k kind, w *work) (*turnv1.StepOutcome, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitPatience)
+	defer cancel()
+	_, err := r.deps.Sessions.RequestCancel(ctx, &sessionsv1.RequestCancelRequest{TurnId: w.turn.TurnID, Reason: "stopped in Temporal"})
+	if err != nil && !fault.Is(err, faultv1.Reason_REASON_TURN_ENDED) {
+		return nil, classify(ctx, fmt.Errorf("request cancel: %w", err))
+	}
+	return r.do(ctx, k, w)
 }
 
 // asWorker gives a context that acts for the worker in the turn's tenant.
@@ -187,11 +210,21 @@ func (r *Runner) commit(ctx context.Context, w *work, req *sessionsv1.CommitStep
 	}
 	req.Outcome.Key, req.Outcome.Kind = w.ref.GetKey(), w.ref.GetKind()
 	req.Outcome.Cancelled = req.Outcome.Cancelled || w.cancelled
+	if w.advance != nil {
+		w.advance.lookAhead(ctx, w, req)
+		defer w.advance.landed(req)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitPatience)
 	defer cancel()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		resp, err := r.deps.Sessions.CommitStep(ctx, req)
+		if err == nil && resp.GetBusy() != nil {
+			return nil, ErrElsewhere
+		}
 		if err == nil {
+			if w.advance != nil {
+				w.advance.took(req, resp)
+			}
 			return resp.GetOutcome(), nil
 		}
 		err = classify(context.WithoutCancel(ctx), fmt.Errorf("commit %s: %w", w.ref.GetKey(), err))

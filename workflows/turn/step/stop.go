@@ -21,6 +21,8 @@ var (
 	ErrCancelled = errors.New("turn cancelled")
 	// ErrTurnEnded means that the turn is over, so that its missing steps will never be done.
 	ErrTurnEnded = errors.New("turn has ended")
+	// ErrElsewhere ends an Advance: another worker is at the turn.
+	ErrElsewhere = errors.New("another worker does the turn")
 
 	errDeadline  = errors.New("turn deadline passed")
 	errLeaseLost = errors.New("lease lost")
@@ -63,7 +65,7 @@ func classify(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-	case again, errors.Is(err, errLeaseLost), errors.Is(err, ErrTurnEnded):
+	case again, errors.Is(err, errLeaseLost), errors.Is(err, ErrTurnEnded), errors.Is(err, ErrElsewhere):
 		return err
 	}
 	f := fault.From(err)

@@ -22,8 +22,10 @@ import (
 type tool struct{ *Runner }
 
 func (t tool) prepare(ctx context.Context, w *work) (err error) {
-	if w.loaded, err = t.load(ctx, w.turn.TurnID); err != nil {
-		return err
+	if w.loaded == nil {
+		if w.loaded, err = t.load(ctx, w.turn.TurnID); err != nil {
+			return err
+		}
 	}
 	if w.call, err = t.toolCall(ctx, w.turn.TurnID, w.ref.GetCall()); err != nil {
 		return err

@@ -1,8 +1,10 @@
 package turntest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +44,7 @@ type stepRecord struct {
 	expires time.Time
 	done    *turnv1.StepOutcome
 	commits int
+	rests   bool
 }
 
 func newJournal(m *Mesh) *Journal { return &Journal{mesh: m, turns: map[string]*turnRecord{}} }
@@ -162,6 +165,7 @@ func (j *Journal) append(t *turnRecord, step string, attempt uint32, e *turnv1.E
 
 func (j *Journal) settle(t *turnRecord, s *stepRecord, o *turnv1.StepOutcome) {
 	s.done, s.owner = o, ""
+	o.CommittedMicros = time.Now().UnixMicro()
 	s.commits++
 	j.append(t, o.GetKey(), s.attempt, &turnv1.Event{Data: &turnv1.Event_StepFinished{StepFinished: &turnv1.StepFinished{}}})
 }
@@ -193,7 +197,37 @@ func (j *Journal) LoadTurn(_ context.Context, req *sessionsv1.LoadTurnRequest) (
 		return nil, err
 	}
 	defer unlock()
-	return proto.Clone(t.load).(*sessionsv1.LoadTurnResponse), nil
+	load := proto.CloneOf(t.load)
+	load.Outcomes = t.outcomes()
+	return load, nil
+}
+
+// GetOutcomes implements ExecutionService.
+func (j *Journal) GetOutcomes(_ context.Context, req *sessionsv1.GetOutcomesRequest) (*sessionsv1.GetOutcomesResponse, error) {
+	t, unlock, err := j.find("GetOutcomes", req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	resp := &sessionsv1.GetOutcomesResponse{Outcomes: t.outcomes(), Held: map[string]*sessionsv1.Busy{}, Ended: t.ending != nil}
+	for key, s := range t.steps {
+		if left := time.Until(s.expires); s.done == nil && (s.owner != "" || s.rests) && left > 0 {
+			resp.Held[key] = &sessionsv1.Busy{Owner: s.owner, ExpiresInMs: int32(left.Milliseconds()) + 1}
+		}
+	}
+	return resp, nil
+}
+
+// outcomes are those of the steps that are done, in the order in which they were committed.
+func (t *turnRecord) outcomes() []*turnv1.StepOutcome {
+	var out []*turnv1.StepOutcome
+	for _, s := range t.steps {
+		if s.done != nil {
+			out = append(out, proto.CloneOf(s.done))
+		}
+	}
+	slices.SortFunc(out, func(a, b *turnv1.StepOutcome) int { return cmp.Compare(a.GetCommittedMicros(), b.GetCommittedMicros()) })
+	return out
 }
 
 // GetContext implements ExecutionService.

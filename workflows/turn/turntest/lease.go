@@ -19,6 +19,10 @@ func (j *Journal) ClaimStep(_ context.Context, req *sessionsv1.ClaimStepRequest)
 		return nil, err
 	}
 	defer unlock()
+	return j.claim(t, req)
+}
+
+func (j *Journal) claim(t *turnRecord, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
 	s := j.step(t, req.GetStep().GetKey())
 	resp := &sessionsv1.ClaimStepResponse{CancelRequested: t.load.GetCancelRequested()}
 	switch left := time.Until(s.expires); {
@@ -27,11 +31,11 @@ func (j *Journal) ClaimStep(_ context.Context, req *sessionsv1.ClaimStepRequest)
 		return resp, nil
 	case t.ending != nil:
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "the turn has ended")
-	case s.owner != "" && left > 0:
+	case (s.owner != "" || s.rests) && left > 0:
 		resp.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: &sessionsv1.Busy{Owner: s.owner, ExpiresInMs: int32(left.Milliseconds()) + 1}}
 		return resp, nil
 	}
-	s.owner, s.fence, s.attempt = req.GetOwner(), s.fence+1, s.attempt+1
+	s.owner, s.fence, s.attempt, s.rests = req.GetOwner(), s.fence+1, s.attempt+1, false
 	s.expires = time.Now().Add(time.Duration(req.GetTtlMs()) * time.Millisecond)
 	seq := j.claimed(t, s, req)
 	resp.Result = &sessionsv1.ClaimStepResponse_Lease{Lease: &sessionsv1.Lease{
@@ -70,6 +74,15 @@ func (j *Journal) RenewStep(_ context.Context, req *sessionsv1.RenewStepRequest)
 	return &sessionsv1.RenewStepResponse{CancelRequested: t.load.GetCancelRequested()}, nil
 }
 
+// RequestCancel implements ExecutionService.
+func (j *Journal) RequestCancel(_ context.Context, req *sessionsv1.RequestCancelRequest) (*sessionsv1.RequestCancelResponse, error) {
+	if err := j.mesh.fault("RequestCancel"); err != nil {
+		return nil, err
+	}
+	j.Cancel(req.GetTurnId())
+	return &sessionsv1.RequestCancelResponse{}, nil
+}
+
 // ReleaseStep implements ExecutionService.
 func (j *Journal) ReleaseStep(_ context.Context, req *sessionsv1.ReleaseStepRequest) (*sessionsv1.ReleaseStepResponse, error) {
 	t, unlock, err := j.find("ReleaseStep", req.GetTurnId())
@@ -78,7 +91,7 @@ func (j *Journal) ReleaseStep(_ context.Context, req *sessionsv1.ReleaseStepRequ
 	}
 	defer unlock()
 	if s := j.step(t, req.GetStep()); s.fence == req.GetFence() {
-		s.owner = ""
+		s.owner, s.rests, s.expires = "", req.GetRestMs() > 0, time.Now().Add(time.Duration(req.GetRestMs())*time.Millisecond)
 	}
 	return &sessionsv1.ReleaseStepResponse{}, nil
 }
@@ -108,12 +121,41 @@ func (j *Journal) CommitStep(_ context.Context, req *sessionsv1.CommitStepReques
 		return nil, err
 	}
 	defer unlock()
-	o := req.GetOutcome()
+	resp, err := j.commit(t, req)
+	if err != nil || resp.GetAdopted() || resp.GetBusy() != nil || t.load.GetCancelRequested() {
+		return resp, err
+	}
+	for _, next := range req.GetNext() {
+		got, err := j.claim(t, next)
+		if err != nil {
+			return nil, err
+		}
+		resp.Next = append(resp.Next, got)
+	}
+	if req.GetThen() != nil {
+		resp.Then, err = j.commit(t, req.GetThen())
+	}
+	return resp, err
+}
+
+// commit writes one step, and claims it before if asked to.
+func (j *Journal) commit(t *turnRecord, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
+	o, fence := req.GetOutcome(), req.GetFence()
+	if req.GetClaim() != nil {
+		claimed, err := j.claim(t, req.GetClaim())
+		switch {
+		case err != nil:
+			return nil, err
+		case claimed.GetLease() == nil:
+			return &sessionsv1.CommitStepResponse{Outcome: claimed.GetDone(), Adopted: claimed.GetDone() != nil, Busy: claimed.GetBusy()}, nil
+		}
+		fence = claimed.GetLease().GetFence()
+	}
 	s := j.step(t, o.GetKey())
 	switch {
-	case s.done != nil && s.fence == req.GetFence():
+	case s.done != nil && s.fence == fence:
 		return &sessionsv1.CommitStepResponse{Outcome: s.done}, nil
-	case s.fence != req.GetFence() || s.done != nil:
+	case s.fence != fence || s.done != nil:
 		return nil, leaseLost()
 	}
 	for _, e := range req.GetEvents() {

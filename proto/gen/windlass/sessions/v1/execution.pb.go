@@ -89,8 +89,10 @@ type LoadTurnResponse struct {
 	CreateMicros int64 `protobuf:"varint,6,opt,name=create_micros,json=createMicros,proto3" json:"create_micros,omitempty"`
 	// Somebody asked for the turn to be cancelled.
 	CancelRequested bool `protobuf:"varint,7,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Outcomes of the steps that are done, in the order in which they were first claimed.
+	Outcomes      []*v11.StepOutcome `protobuf:"bytes,8,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LoadTurnResponse) Reset() {
@@ -170,6 +172,13 @@ func (x *LoadTurnResponse) GetCancelRequested() bool {
 		return x.CancelRequested
 	}
 	return false
+}
+
+func (x *LoadTurnResponse) GetOutcomes() []*v11.StepOutcome {
+	if x != nil {
+		return x.Outcomes
+	}
+	return nil
 }
 
 // PinnedTool is one tool of a turn's surface.
@@ -507,7 +516,7 @@ func (*ClaimStepResponse_Busy) isClaimStepResponse_Result() {}
 // Busy tells who holds a step.
 type Busy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The holder.
+	// The holder; empty while the step rests before its next attempt.
 	Owner string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Until when, in milliseconds from now; ask again then, or when the bus tells of the step's end.
 	ExpiresInMs   int32 `protobuf:"varint,2,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
@@ -696,7 +705,14 @@ type CommitStepRequest struct {
 	// Wall time of the attempt in milliseconds.
 	DurationMs int32 `protobuf:"varint,7,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
 	// For finish: the end of the turn. The service adds output, usage and tools used, and writes the terminal event.
-	Ending        *v11.Ending `protobuf:"bytes,8,opt,name=ending,proto3" json:"ending,omitempty"`
+	Ending *v11.Ending `protobuf:"bytes,8,opt,name=ending,proto3" json:"ending,omitempty"`
+	// Claims the step first, in the same transaction; `fence` is not read then. It is for steps without effects (begin, finish): a step that is
+	// done or held by somebody is not committed, see CommitStepResponse.
+	Claim *ClaimStepRequest `protobuf:"bytes,9,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Steps of the same turn to claim afterwards, in order. None is claimed when somebody asked for the turn to be cancelled.
+	Next []*ClaimStepRequest `protobuf:"bytes,10,rep,name=next,proto3" json:"next,omitempty"`
+	// The turn's finish step with its own `claim`, when this step is the last. It is left out when somebody asked for the turn to be cancelled.
+	Then          *CommitStepRequest `protobuf:"bytes,11,opt,name=then,proto3" json:"then,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -787,13 +803,42 @@ func (x *CommitStepRequest) GetEnding() *v11.Ending {
 	return nil
 }
 
+func (x *CommitStepRequest) GetClaim() *ClaimStepRequest {
+	if x != nil {
+		return x.Claim
+	}
+	return nil
+}
+
+func (x *CommitStepRequest) GetNext() []*ClaimStepRequest {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *CommitStepRequest) GetThen() *CommitStepRequest {
+	if x != nil {
+		return x.Then
+	}
+	return nil
+}
+
 // CommitStepResponse is what stands.
 type CommitStepResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The outcome in the journal.
+	// The outcome in the journal; unset when `busy` is set.
 	Outcome *v11.StepOutcome `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// For finish: the session's next queued turn, which the service dispatches by itself.
-	NextTurnId    string `protobuf:"bytes,2,opt,name=next_turn_id,json=nextTurnId,proto3" json:"next_turn_id,omitempty"`
+	NextTurnId string `protobuf:"bytes,2,opt,name=next_turn_id,json=nextTurnId,proto3" json:"next_turn_id,omitempty"`
+	// The outcome is not that of the request: the step to claim was done already. Nothing was written.
+	Adopted bool `protobuf:"varint,3,opt,name=adopted,proto3" json:"adopted,omitempty"`
+	// The step to claim is held by somebody. Nothing was written.
+	Busy *Busy `protobuf:"bytes,4,opt,name=busy,proto3" json:"busy,omitempty"`
+	// What became of each of the claims in `next`; empty when they were left out.
+	Next []*ClaimStepResponse `protobuf:"bytes,5,rep,name=next,proto3" json:"next,omitempty"`
+	// What became of `then`; unset when it was left out.
+	Then          *CommitStepResponse `protobuf:"bytes,6,opt,name=then,proto3" json:"then,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -840,6 +885,34 @@ func (x *CommitStepResponse) GetNextTurnId() string {
 		return x.NextTurnId
 	}
 	return ""
+}
+
+func (x *CommitStepResponse) GetAdopted() bool {
+	if x != nil {
+		return x.Adopted
+	}
+	return false
+}
+
+func (x *CommitStepResponse) GetBusy() *Busy {
+	if x != nil {
+		return x.Busy
+	}
+	return nil
+}
+
+func (x *CommitStepResponse) GetNext() []*ClaimStepResponse {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *CommitStepResponse) GetThen() *CommitStepResponse {
+	if x != nil {
+		return x.Then
+	}
+	return nil
 }
 
 // AppendEventsRequest adds events to a step under way.
@@ -969,7 +1042,9 @@ type ReleaseStepRequest struct {
 	// The step's key.
 	Step string `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
 	// The lease's fence.
-	Fence         uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
+	Fence uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
+	// How long nobody shall try the step again, in milliseconds, 3600000 at most. A claim is answered with `busy` meanwhile.
+	RestMs        int32 `protobuf:"varint,4,opt,name=rest_ms,json=restMs,proto3" json:"rest_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1025,6 +1100,13 @@ func (x *ReleaseStepRequest) GetFence() uint32 {
 	return 0
 }
 
+func (x *ReleaseStepRequest) GetRestMs() int32 {
+	if x != nil {
+		return x.RestMs
+	}
+	return 0
+}
+
 // ReleaseStepResponse is empty.
 type ReleaseStepResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1062,6 +1144,208 @@ func (*ReleaseStepResponse) Descriptor() ([]byte, []int) {
 	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{14}
 }
 
+// GetOutcomesRequest names a turn.
+type GetOutcomesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "trn_…".
+	TurnId        string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetOutcomesRequest) Reset() {
+	*x = GetOutcomesRequest{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetOutcomesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetOutcomesRequest) ProtoMessage() {}
+
+func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetOutcomesRequest.ProtoReflect.Descriptor instead.
+func (*GetOutcomesRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GetOutcomesRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+// GetOutcomesResponse is what a turn has come to.
+type GetOutcomesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Outcomes of the steps that are done, in the order in which they were first claimed.
+	Outcomes []*v11.StepOutcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	// Steps that are under way, by key: who holds them.
+	Held map[string]*Busy `protobuf:"bytes,2,rep,name=held,proto3" json:"held,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The turn is over.
+	Ended         bool `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetOutcomesResponse) Reset() {
+	*x = GetOutcomesResponse{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetOutcomesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetOutcomesResponse) ProtoMessage() {}
+
+func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetOutcomesResponse.ProtoReflect.Descriptor instead.
+func (*GetOutcomesResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *GetOutcomesResponse) GetOutcomes() []*v11.StepOutcome {
+	if x != nil {
+		return x.Outcomes
+	}
+	return nil
+}
+
+func (x *GetOutcomesResponse) GetHeld() map[string]*Busy {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+func (x *GetOutcomesResponse) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
+// RequestCancelRequest names a turn.
+type RequestCancelRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "trn_…".
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// Why, for people.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequestCancelRequest) Reset() {
+	*x = RequestCancelRequest{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequestCancelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequestCancelRequest) ProtoMessage() {}
+
+func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequestCancelRequest.ProtoReflect.Descriptor instead.
+func (*RequestCancelRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *RequestCancelRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *RequestCancelRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// RequestCancelResponse is empty.
+type RequestCancelResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequestCancelResponse) Reset() {
+	*x = RequestCancelResponse{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequestCancelResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequestCancelResponse) ProtoMessage() {}
+
+func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequestCancelResponse.ProtoReflect.Descriptor instead.
+func (*RequestCancelResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{18}
+}
+
 // GetContextRequest asks for a turn's conversation.
 type GetContextRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1075,7 +1359,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1087,7 +1371,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1100,7 +1384,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{15}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetContextRequest) GetTurnId() string {
@@ -1130,7 +1414,7 @@ type GetContextResponse struct {
 
 func (x *GetContextResponse) Reset() {
 	*x = GetContextResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1426,7 @@ func (x *GetContextResponse) String() string {
 func (*GetContextResponse) ProtoMessage() {}
 
 func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1439,7 @@ func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextResponse.ProtoReflect.Descriptor instead.
 func (*GetContextResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{16}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetContextResponse) GetMessages() []*v11.Message {
@@ -1187,7 +1471,7 @@ type GetToolCallRequest struct {
 
 func (x *GetToolCallRequest) Reset() {
 	*x = GetToolCallRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1483,7 @@ func (x *GetToolCallRequest) String() string {
 func (*GetToolCallRequest) ProtoMessage() {}
 
 func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1496,7 @@ func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallRequest.ProtoReflect.Descriptor instead.
 func (*GetToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{17}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetToolCallRequest) GetTurnId() string {
@@ -1243,7 +1527,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"$windlass/sessions/v1/execution.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\"6\n" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
-	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xef\x02\n" +
+	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xaa\x03\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -1251,7 +1535,8 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\asurface\x18\x04 \x01(\v2\x19.windlass.turn.v1.SurfaceR\asurface\x126\n" +
 	"\x05tools\x18\x05 \x03(\v2 .windlass.sessions.v1.PinnedToolR\x05tools\x12#\n" +
 	"\rcreate_micros\x18\x06 \x01(\x03R\fcreateMicros\x12)\n" +
-	"\x10cancel_requested\x18\a \x01(\bR\x0fcancelRequested\"I\n" +
+	"\x10cancel_requested\x18\a \x01(\bR\x0fcancelRequested\x129\n" +
+	"\boutcomes\x18\b \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"I\n" +
 	"\n" +
 	"PinnedTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
@@ -1284,7 +1569,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x05fence\x18\x03 \x01(\rR\x05fence\x12\"\n" +
 	"\x06ttl_ms\x18\x04 \x01(\x05B\v\xbaH\b\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs\">\n" +
 	"\x11RenewStepResponse\x12)\n" +
-	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\"\xff\x02\n" +
+	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\"\xb6\x04\n" +
 	"\x11CommitStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\rR\x05fence\x12?\n" +
@@ -1294,23 +1579,45 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x05tools\x18\x06 \x03(\v2 .windlass.sessions.v1.PinnedToolR\x05tools\x12\x1f\n" +
 	"\vduration_ms\x18\a \x01(\x05R\n" +
 	"durationMs\x120\n" +
-	"\x06ending\x18\b \x01(\v2\x18.windlass.turn.v1.EndingR\x06ending\"o\n" +
+	"\x06ending\x18\b \x01(\v2\x18.windlass.turn.v1.EndingR\x06ending\x12<\n" +
+	"\x05claim\x18\t \x01(\v2&.windlass.sessions.v1.ClaimStepRequestR\x05claim\x12:\n" +
+	"\x04next\x18\n" +
+	" \x03(\v2&.windlass.sessions.v1.ClaimStepRequestR\x04next\x12;\n" +
+	"\x04then\x18\v \x01(\v2'.windlass.sessions.v1.CommitStepRequestR\x04then\"\xb4\x02\n" +
 	"\x12CommitStepResponse\x127\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x1d.windlass.turn.v1.StepOutcomeR\aoutcome\x12 \n" +
 	"\fnext_turn_id\x18\x02 \x01(\tR\n" +
-	"nextTurnId\"\xa5\x01\n" +
+	"nextTurnId\x12\x18\n" +
+	"\aadopted\x18\x03 \x01(\bR\aadopted\x12.\n" +
+	"\x04busy\x18\x04 \x01(\v2\x1a.windlass.sessions.v1.BusyR\x04busy\x12;\n" +
+	"\x04next\x18\x05 \x03(\v2'.windlass.sessions.v1.ClaimStepResponseR\x04next\x12<\n" +
+	"\x04then\x18\x06 \x01(\v2(.windlass.sessions.v1.CommitStepResponseR\x04then\"\xa5\x01\n" +
 	"\x13AppendEventsRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
 	"\x05fence\x18\x03 \x01(\rR\x05fence\x129\n" +
 	"\x06events\x18\x04 \x03(\v2\x17.windlass.turn.v1.EventB\b\xbaH\x05\x92\x01\x02\b\x01R\x06events\"1\n" +
 	"\x14AppendEventsResponse\x12\x19\n" +
-	"\blast_seq\x18\x01 \x01(\rR\alastSeq\"i\n" +
+	"\blast_seq\x18\x01 \x01(\rR\alastSeq\"\x90\x01\n" +
 	"\x12ReleaseStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
-	"\x05fence\x18\x03 \x01(\rR\x05fence\"\x15\n" +
-	"\x13ReleaseStepResponse\"`\n" +
+	"\x05fence\x18\x03 \x01(\rR\x05fence\x12%\n" +
+	"\arest_ms\x18\x04 \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\xdd\xdb\x01(\x00R\x06restMs\"\x15\n" +
+	"\x13ReleaseStepResponse\"6\n" +
+	"\x12GetOutcomesRequest\x12 \n" +
+	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\"\x84\x02\n" +
+	"\x13GetOutcomesResponse\x129\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12G\n" +
+	"\x04held\x18\x02 \x03(\v23.windlass.sessions.v1.GetOutcomesResponse.HeldEntryR\x04held\x12\x14\n" +
+	"\x05ended\x18\x03 \x01(\bR\x05ended\x1aS\n" +
+	"\tHeldEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.windlass.sessions.v1.BusyR\x05value:\x028\x01\"P\n" +
+	"\x14RequestCancelRequest\x12 \n" +
+	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x17\n" +
+	"\x15RequestCancelResponse\"`\n" +
 	"\x11GetContextRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12)\n" +
 	"\tmax_bytes\x18\x02 \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\x80\x80\b(\x00R\bmaxBytes\"i\n" +
@@ -1321,7 +1628,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\tmessageId\x12 \n" +
-	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId2\xec\a\n" +
+	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId2\xf3\t\n" +
 	"\x10ExecutionService\x12u\n" +
 	"\bLoadTurn\x12%.windlass.sessions.v1.LoadTurnRequest\x1a&.windlass.sessions.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
 	"\tClaimStep\x12&.windlass.sessions.v1.ClaimStepRequest\x1a'.windlass.sessions.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
@@ -1329,7 +1636,9 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\n" +
 	"CommitStep\x12'.windlass.sessions.v1.CommitStepRequest\x1a(.windlass.sessions.v1.CommitStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x81\x01\n" +
 	"\fAppendEvents\x12).windlass.sessions.v1.AppendEventsRequest\x1a*.windlass.sessions.v1.AppendEventsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12~\n" +
-	"\vReleaseStep\x12(.windlass.sessions.v1.ReleaseStepRequest\x1a).windlass.sessions.v1.ReleaseStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12{\n" +
+	"\vReleaseStep\x12(.windlass.sessions.v1.ReleaseStepRequest\x1a).windlass.sessions.v1.ReleaseStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12~\n" +
+	"\vGetOutcomes\x12(.windlass.sessions.v1.GetOutcomesRequest\x1a).windlass.sessions.v1.GetOutcomesResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x84\x01\n" +
+	"\rRequestCancel\x12*.windlass.sessions.v1.RequestCancelRequest\x1a+.windlass.sessions.v1.RequestCancelResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12{\n" +
 	"\n" +
 	"GetContext\x12'.windlass.sessions.v1.GetContextRequest\x1a(.windlass.sessions.v1.GetContextResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12o\n" +
 	"\vGetToolCall\x12(.windlass.sessions.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.runB\xe8\x01\n" +
@@ -1347,78 +1656,97 @@ func file_windlass_sessions_v1_execution_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_execution_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_windlass_sessions_v1_execution_proto_goTypes = []any{
-	(*LoadTurnRequest)(nil),      // 0: windlass.sessions.v1.LoadTurnRequest
-	(*LoadTurnResponse)(nil),     // 1: windlass.sessions.v1.LoadTurnResponse
-	(*PinnedTool)(nil),           // 2: windlass.sessions.v1.PinnedTool
-	(*Lease)(nil),                // 3: windlass.sessions.v1.Lease
-	(*ClaimStepRequest)(nil),     // 4: windlass.sessions.v1.ClaimStepRequest
-	(*ClaimStepResponse)(nil),    // 5: windlass.sessions.v1.ClaimStepResponse
-	(*Busy)(nil),                 // 6: windlass.sessions.v1.Busy
-	(*RenewStepRequest)(nil),     // 7: windlass.sessions.v1.RenewStepRequest
-	(*RenewStepResponse)(nil),    // 8: windlass.sessions.v1.RenewStepResponse
-	(*CommitStepRequest)(nil),    // 9: windlass.sessions.v1.CommitStepRequest
-	(*CommitStepResponse)(nil),   // 10: windlass.sessions.v1.CommitStepResponse
-	(*AppendEventsRequest)(nil),  // 11: windlass.sessions.v1.AppendEventsRequest
-	(*AppendEventsResponse)(nil), // 12: windlass.sessions.v1.AppendEventsResponse
-	(*ReleaseStepRequest)(nil),   // 13: windlass.sessions.v1.ReleaseStepRequest
-	(*ReleaseStepResponse)(nil),  // 14: windlass.sessions.v1.ReleaseStepResponse
-	(*GetContextRequest)(nil),    // 15: windlass.sessions.v1.GetContextRequest
-	(*GetContextResponse)(nil),   // 16: windlass.sessions.v1.GetContextResponse
-	(*GetToolCallRequest)(nil),   // 17: windlass.sessions.v1.GetToolCallRequest
-	(*Turn)(nil),                 // 18: windlass.sessions.v1.Turn
-	(*Agent)(nil),                // 19: windlass.sessions.v1.Agent
-	(*v1.Principal)(nil),         // 20: windlass.policy.v1.Principal
-	(*v11.Surface)(nil),          // 21: windlass.turn.v1.Surface
-	(*v11.StepRef)(nil),          // 22: windlass.turn.v1.StepRef
-	(*v11.ToolCallStarted)(nil),  // 23: windlass.turn.v1.ToolCallStarted
-	(*v11.StepOutcome)(nil),      // 24: windlass.turn.v1.StepOutcome
-	(*v11.Event)(nil),            // 25: windlass.turn.v1.Event
-	(*v11.Message)(nil),          // 26: windlass.turn.v1.Message
-	(*v11.Ending)(nil),           // 27: windlass.turn.v1.Ending
-	(*v11.ToolCall)(nil),         // 28: windlass.turn.v1.ToolCall
+	(*LoadTurnRequest)(nil),       // 0: windlass.sessions.v1.LoadTurnRequest
+	(*LoadTurnResponse)(nil),      // 1: windlass.sessions.v1.LoadTurnResponse
+	(*PinnedTool)(nil),            // 2: windlass.sessions.v1.PinnedTool
+	(*Lease)(nil),                 // 3: windlass.sessions.v1.Lease
+	(*ClaimStepRequest)(nil),      // 4: windlass.sessions.v1.ClaimStepRequest
+	(*ClaimStepResponse)(nil),     // 5: windlass.sessions.v1.ClaimStepResponse
+	(*Busy)(nil),                  // 6: windlass.sessions.v1.Busy
+	(*RenewStepRequest)(nil),      // 7: windlass.sessions.v1.RenewStepRequest
+	(*RenewStepResponse)(nil),     // 8: windlass.sessions.v1.RenewStepResponse
+	(*CommitStepRequest)(nil),     // 9: windlass.sessions.v1.CommitStepRequest
+	(*CommitStepResponse)(nil),    // 10: windlass.sessions.v1.CommitStepResponse
+	(*AppendEventsRequest)(nil),   // 11: windlass.sessions.v1.AppendEventsRequest
+	(*AppendEventsResponse)(nil),  // 12: windlass.sessions.v1.AppendEventsResponse
+	(*ReleaseStepRequest)(nil),    // 13: windlass.sessions.v1.ReleaseStepRequest
+	(*ReleaseStepResponse)(nil),   // 14: windlass.sessions.v1.ReleaseStepResponse
+	(*GetOutcomesRequest)(nil),    // 15: windlass.sessions.v1.GetOutcomesRequest
+	(*GetOutcomesResponse)(nil),   // 16: windlass.sessions.v1.GetOutcomesResponse
+	(*RequestCancelRequest)(nil),  // 17: windlass.sessions.v1.RequestCancelRequest
+	(*RequestCancelResponse)(nil), // 18: windlass.sessions.v1.RequestCancelResponse
+	(*GetContextRequest)(nil),     // 19: windlass.sessions.v1.GetContextRequest
+	(*GetContextResponse)(nil),    // 20: windlass.sessions.v1.GetContextResponse
+	(*GetToolCallRequest)(nil),    // 21: windlass.sessions.v1.GetToolCallRequest
+	nil,                           // 22: windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	(*Turn)(nil),                  // 23: windlass.sessions.v1.Turn
+	(*Agent)(nil),                 // 24: windlass.sessions.v1.Agent
+	(*v1.Principal)(nil),          // 25: windlass.policy.v1.Principal
+	(*v11.Surface)(nil),           // 26: windlass.turn.v1.Surface
+	(*v11.StepOutcome)(nil),       // 27: windlass.turn.v1.StepOutcome
+	(*v11.StepRef)(nil),           // 28: windlass.turn.v1.StepRef
+	(*v11.ToolCallStarted)(nil),   // 29: windlass.turn.v1.ToolCallStarted
+	(*v11.Event)(nil),             // 30: windlass.turn.v1.Event
+	(*v11.Message)(nil),           // 31: windlass.turn.v1.Message
+	(*v11.Ending)(nil),            // 32: windlass.turn.v1.Ending
+	(*v11.ToolCall)(nil),          // 33: windlass.turn.v1.ToolCall
 }
 var file_windlass_sessions_v1_execution_proto_depIdxs = []int32{
-	18, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
-	19, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
-	20, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
-	21, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
+	23, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
+	24, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
+	25, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
+	26, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
 	2,  // 4: windlass.sessions.v1.LoadTurnResponse.tools:type_name -> windlass.sessions.v1.PinnedTool
-	22, // 5: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	23, // 6: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	24, // 7: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
-	3,  // 8: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
-	6,  // 9: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	24, // 10: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	25, // 11: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	26, // 12: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
-	2,  // 13: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
-	27, // 14: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
-	24, // 15: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	25, // 16: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	26, // 17: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	0,  // 18: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
-	4,  // 19: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
-	7,  // 20: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
-	9,  // 21: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
-	11, // 22: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
-	13, // 23: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
-	15, // 24: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
-	17, // 25: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
-	1,  // 26: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
-	5,  // 27: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
-	8,  // 28: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
-	10, // 29: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
-	12, // 30: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
-	14, // 31: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
-	16, // 32: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
-	28, // 33: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	26, // [26:34] is the sub-list for method output_type
-	18, // [18:26] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	27, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	28, // 6: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	29, // 7: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	27, // 8: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	3,  // 9: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
+	6,  // 10: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	27, // 11: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	30, // 12: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	31, // 13: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	2,  // 14: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
+	32, // 15: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	4,  // 16: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
+	4,  // 17: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
+	9,  // 18: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
+	27, // 19: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	6,  // 20: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	5,  // 21: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
+	10, // 22: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
+	30, // 23: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	27, // 24: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	22, // 25: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	31, // 26: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	6,  // 27: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
+	0,  // 28: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
+	4,  // 29: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
+	7,  // 30: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
+	9,  // 31: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
+	11, // 32: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
+	13, // 33: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
+	15, // 34: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
+	17, // 35: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
+	19, // 36: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
+	21, // 37: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
+	1,  // 38: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
+	5,  // 39: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
+	8,  // 40: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
+	10, // 41: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
+	12, // 42: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
+	14, // 43: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
+	16, // 44: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
+	18, // 45: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
+	20, // 46: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
+	33, // 47: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	38, // [38:48] is the sub-list for method output_type
+	28, // [28:38] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_execution_proto_init() }
@@ -1439,7 +1767,7 @@ func file_windlass_sessions_v1_execution_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_execution_proto_rawDesc), len(file_windlass_sessions_v1_execution_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

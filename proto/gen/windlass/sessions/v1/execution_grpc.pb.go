@@ -20,14 +20,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ExecutionService_LoadTurn_FullMethodName     = "/windlass.sessions.v1.ExecutionService/LoadTurn"
-	ExecutionService_ClaimStep_FullMethodName    = "/windlass.sessions.v1.ExecutionService/ClaimStep"
-	ExecutionService_RenewStep_FullMethodName    = "/windlass.sessions.v1.ExecutionService/RenewStep"
-	ExecutionService_CommitStep_FullMethodName   = "/windlass.sessions.v1.ExecutionService/CommitStep"
-	ExecutionService_AppendEvents_FullMethodName = "/windlass.sessions.v1.ExecutionService/AppendEvents"
-	ExecutionService_ReleaseStep_FullMethodName  = "/windlass.sessions.v1.ExecutionService/ReleaseStep"
-	ExecutionService_GetContext_FullMethodName   = "/windlass.sessions.v1.ExecutionService/GetContext"
-	ExecutionService_GetToolCall_FullMethodName  = "/windlass.sessions.v1.ExecutionService/GetToolCall"
+	ExecutionService_LoadTurn_FullMethodName      = "/windlass.sessions.v1.ExecutionService/LoadTurn"
+	ExecutionService_ClaimStep_FullMethodName     = "/windlass.sessions.v1.ExecutionService/ClaimStep"
+	ExecutionService_RenewStep_FullMethodName     = "/windlass.sessions.v1.ExecutionService/RenewStep"
+	ExecutionService_CommitStep_FullMethodName    = "/windlass.sessions.v1.ExecutionService/CommitStep"
+	ExecutionService_AppendEvents_FullMethodName  = "/windlass.sessions.v1.ExecutionService/AppendEvents"
+	ExecutionService_ReleaseStep_FullMethodName   = "/windlass.sessions.v1.ExecutionService/ReleaseStep"
+	ExecutionService_GetOutcomes_FullMethodName   = "/windlass.sessions.v1.ExecutionService/GetOutcomes"
+	ExecutionService_RequestCancel_FullMethodName = "/windlass.sessions.v1.ExecutionService/RequestCancel"
+	ExecutionService_GetContext_FullMethodName    = "/windlass.sessions.v1.ExecutionService/GetContext"
+	ExecutionService_GetToolCall_FullMethodName   = "/windlass.sessions.v1.ExecutionService/GetToolCall"
 )
 
 // ExecutionServiceClient is the client API for ExecutionService service.
@@ -45,13 +47,19 @@ type ExecutionServiceClient interface {
 	ClaimStep(ctx context.Context, in *ClaimStepRequest, opts ...grpc.CallOption) (*ClaimStepResponse, error)
 	// RenewStep prolongs a lease and tells whether the turn shall be cancelled. ABORTED/LEASE_LOST when the fence is stale.
 	RenewStep(ctx context.Context, in *RenewStepRequest, opts ...grpc.CallOption) (*RenewStepResponse, error)
-	// CommitStep writes a step's outcome, events, messages and changes of the turn in one transaction.
-	// ABORTED/LEASE_LOST when the fence is stale. The same commit again answers the outcome that stands.
+	// CommitStep writes a step's outcome, events, messages and changes of the turn in one transaction. The same transaction may claim the step
+	// before (`claim`), and afterwards claim the next steps (`next`) or commit the finish step (`then`); for what it answers then, see there.
+	// ABORTED/LEASE_LOST when the fence is stale. The same commit again answers the outcome that stands, and does nothing else.
 	CommitStep(ctx context.Context, in *CommitStepRequest, opts ...grpc.CallOption) (*CommitStepResponse, error)
 	// AppendEvents writes durable events in mid-step (tool_call.executing, policy.decided) under the step's fence.
 	AppendEvents(ctx context.Context, in *AppendEventsRequest, opts ...grpc.CallOption) (*AppendEventsResponse, error)
-	// ReleaseStep gives a lease back undone, so that the next worker need not wait for its expiry.
+	// ReleaseStep gives a lease back undone, so that the next worker need not wait for its expiry, or only for the given rest.
 	ReleaseStep(ctx context.Context, in *ReleaseStepRequest, opts ...grpc.CallOption) (*ReleaseStepResponse, error)
+	// GetOutcomes gives the outcomes of all steps that are done, and who works on the others.
+	GetOutcomes(ctx context.Context, in *GetOutcomesRequest, opts ...grpc.CallOption) (*GetOutcomesResponse, error)
+	// RequestCancel writes down that the turn shall be cancelled, for who stopped its workflow in Temporal. Whoever works on the turn hears of it.
+	// It does nothing when that is written already; a turn that is over is FAILED_PRECONDITION/TURN_ENDED.
+	RequestCancel(ctx context.Context, in *RequestCancelRequest, opts ...grpc.CallOption) (*RequestCancelResponse, error)
 	// GetContext gives the conversation that a model step reads: the session's messages up to and with this turn, bounded by
 	// the newest that fit `max_bytes`, never cutting between a tool call and its result.
 	GetContext(ctx context.Context, in *GetContextRequest, opts ...grpc.CallOption) (*GetContextResponse, error)
@@ -127,6 +135,26 @@ func (c *executionServiceClient) ReleaseStep(ctx context.Context, in *ReleaseSte
 	return out, nil
 }
 
+func (c *executionServiceClient) GetOutcomes(ctx context.Context, in *GetOutcomesRequest, opts ...grpc.CallOption) (*GetOutcomesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetOutcomesResponse)
+	err := c.cc.Invoke(ctx, ExecutionService_GetOutcomes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *executionServiceClient) RequestCancel(ctx context.Context, in *RequestCancelRequest, opts ...grpc.CallOption) (*RequestCancelResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RequestCancelResponse)
+	err := c.cc.Invoke(ctx, ExecutionService_RequestCancel_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *executionServiceClient) GetContext(ctx context.Context, in *GetContextRequest, opts ...grpc.CallOption) (*GetContextResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetContextResponse)
@@ -162,13 +190,19 @@ type ExecutionServiceServer interface {
 	ClaimStep(context.Context, *ClaimStepRequest) (*ClaimStepResponse, error)
 	// RenewStep prolongs a lease and tells whether the turn shall be cancelled. ABORTED/LEASE_LOST when the fence is stale.
 	RenewStep(context.Context, *RenewStepRequest) (*RenewStepResponse, error)
-	// CommitStep writes a step's outcome, events, messages and changes of the turn in one transaction.
-	// ABORTED/LEASE_LOST when the fence is stale. The same commit again answers the outcome that stands.
+	// CommitStep writes a step's outcome, events, messages and changes of the turn in one transaction. The same transaction may claim the step
+	// before (`claim`), and afterwards claim the next steps (`next`) or commit the finish step (`then`); for what it answers then, see there.
+	// ABORTED/LEASE_LOST when the fence is stale. The same commit again answers the outcome that stands, and does nothing else.
 	CommitStep(context.Context, *CommitStepRequest) (*CommitStepResponse, error)
 	// AppendEvents writes durable events in mid-step (tool_call.executing, policy.decided) under the step's fence.
 	AppendEvents(context.Context, *AppendEventsRequest) (*AppendEventsResponse, error)
-	// ReleaseStep gives a lease back undone, so that the next worker need not wait for its expiry.
+	// ReleaseStep gives a lease back undone, so that the next worker need not wait for its expiry, or only for the given rest.
 	ReleaseStep(context.Context, *ReleaseStepRequest) (*ReleaseStepResponse, error)
+	// GetOutcomes gives the outcomes of all steps that are done, and who works on the others.
+	GetOutcomes(context.Context, *GetOutcomesRequest) (*GetOutcomesResponse, error)
+	// RequestCancel writes down that the turn shall be cancelled, for who stopped its workflow in Temporal. Whoever works on the turn hears of it.
+	// It does nothing when that is written already; a turn that is over is FAILED_PRECONDITION/TURN_ENDED.
+	RequestCancel(context.Context, *RequestCancelRequest) (*RequestCancelResponse, error)
 	// GetContext gives the conversation that a model step reads: the session's messages up to and with this turn, bounded by
 	// the newest that fit `max_bytes`, never cutting between a tool call and its result.
 	GetContext(context.Context, *GetContextRequest) (*GetContextResponse, error)
@@ -201,6 +235,12 @@ func (UnimplementedExecutionServiceServer) AppendEvents(context.Context, *Append
 }
 func (UnimplementedExecutionServiceServer) ReleaseStep(context.Context, *ReleaseStepRequest) (*ReleaseStepResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReleaseStep not implemented")
+}
+func (UnimplementedExecutionServiceServer) GetOutcomes(context.Context, *GetOutcomesRequest) (*GetOutcomesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetOutcomes not implemented")
+}
+func (UnimplementedExecutionServiceServer) RequestCancel(context.Context, *RequestCancelRequest) (*RequestCancelResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RequestCancel not implemented")
 }
 func (UnimplementedExecutionServiceServer) GetContext(context.Context, *GetContextRequest) (*GetContextResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetContext not implemented")
@@ -337,6 +377,42 @@ func _ExecutionService_ReleaseStep_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ExecutionService_GetOutcomes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetOutcomesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionServiceServer).GetOutcomes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ExecutionService_GetOutcomes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionServiceServer).GetOutcomes(ctx, req.(*GetOutcomesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ExecutionService_RequestCancel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RequestCancelRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionServiceServer).RequestCancel(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ExecutionService_RequestCancel_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionServiceServer).RequestCancel(ctx, req.(*RequestCancelRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ExecutionService_GetContext_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetContextRequest)
 	if err := dec(in); err != nil {
@@ -403,6 +479,14 @@ var ExecutionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReleaseStep",
 			Handler:    _ExecutionService_ReleaseStep_Handler,
+		},
+		{
+			MethodName: "GetOutcomes",
+			Handler:    _ExecutionService_GetOutcomes_Handler,
+		},
+		{
+			MethodName: "RequestCancel",
+			Handler:    _ExecutionService_RequestCancel_Handler,
 		},
 		{
 			MethodName: "GetContext",

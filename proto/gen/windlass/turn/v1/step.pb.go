@@ -437,6 +437,52 @@ func (x *StepOutcome) GetCommittedMicros() int64 {
 	return 0
 }
 
+// Progress is what the steps of a turn have come to, as a turn's workflow is told. It rests in workflow history.
+type Progress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Outcomes, in no order.
+	Outcomes      []*StepOutcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Progress) Reset() {
+	*x = Progress{}
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Progress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Progress) ProtoMessage() {}
+
+func (x *Progress) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Progress.ProtoReflect.Descriptor instead.
+func (*Progress) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Progress) GetOutcomes() []*StepOutcome {
+	if x != nil {
+		return x.Outcomes
+	}
+	return nil
+}
+
 // Surface is what a turn may use, pinned at its start.
 type Surface struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -468,7 +514,7 @@ type Surface struct {
 
 func (x *Surface) Reset() {
 	*x = Surface{}
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -480,7 +526,7 @@ func (x *Surface) String() string {
 func (*Surface) ProtoMessage() {}
 
 func (x *Surface) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -493,7 +539,7 @@ func (x *Surface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Surface.ProtoReflect.Descriptor instead.
 func (*Surface) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{4}
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Surface) GetAgentId() string {
@@ -608,7 +654,9 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\tcancelled\x18\n" +
 	" \x01(\bR\tcancelled\x12\x1b\n" +
 	"\tcall_hash\x18\v \x01(\tR\bcallHash\x12)\n" +
-	"\x10committed_micros\x18\f \x01(\x03R\x0fcommittedMicros\"\x9d\x03\n" +
+	"\x10committed_micros\x18\f \x01(\x03R\x0fcommittedMicros\"E\n" +
+	"\bProgress\x129\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"\x9d\x03\n" +
 	"\aSurface\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x126\n" +
@@ -644,36 +692,38 @@ func file_windlass_turn_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_turn_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_windlass_turn_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_windlass_turn_v1_step_proto_goTypes = []any{
 	(StepKind)(0),       // 0: windlass.turn.v1.StepKind
 	(*StepRef)(nil),     // 1: windlass.turn.v1.StepRef
 	(*ToolCallRef)(nil), // 2: windlass.turn.v1.ToolCallRef
 	(*Ending)(nil),      // 3: windlass.turn.v1.Ending
 	(*StepOutcome)(nil), // 4: windlass.turn.v1.StepOutcome
-	(*Surface)(nil),     // 5: windlass.turn.v1.Surface
-	(TurnStatus)(0),     // 6: windlass.turn.v1.TurnStatus
-	(*TurnError)(nil),   // 7: windlass.turn.v1.TurnError
-	(*Usage)(nil),       // 8: windlass.turn.v1.Usage
-	(Strategy)(0),       // 9: windlass.turn.v1.Strategy
+	(*Progress)(nil),    // 5: windlass.turn.v1.Progress
+	(*Surface)(nil),     // 6: windlass.turn.v1.Surface
+	(TurnStatus)(0),     // 7: windlass.turn.v1.TurnStatus
+	(*TurnError)(nil),   // 8: windlass.turn.v1.TurnError
+	(*Usage)(nil),       // 9: windlass.turn.v1.Usage
+	(Strategy)(0),       // 10: windlass.turn.v1.Strategy
 }
 var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	0,  // 0: windlass.turn.v1.StepRef.kind:type_name -> windlass.turn.v1.StepKind
 	2,  // 1: windlass.turn.v1.StepRef.call:type_name -> windlass.turn.v1.ToolCallRef
 	3,  // 2: windlass.turn.v1.StepRef.ending:type_name -> windlass.turn.v1.Ending
-	6,  // 3: windlass.turn.v1.Ending.status:type_name -> windlass.turn.v1.TurnStatus
-	7,  // 4: windlass.turn.v1.Ending.error:type_name -> windlass.turn.v1.TurnError
+	7,  // 3: windlass.turn.v1.Ending.status:type_name -> windlass.turn.v1.TurnStatus
+	8,  // 4: windlass.turn.v1.Ending.error:type_name -> windlass.turn.v1.TurnError
 	0,  // 5: windlass.turn.v1.StepOutcome.kind:type_name -> windlass.turn.v1.StepKind
-	5,  // 6: windlass.turn.v1.StepOutcome.surface:type_name -> windlass.turn.v1.Surface
+	6,  // 6: windlass.turn.v1.StepOutcome.surface:type_name -> windlass.turn.v1.Surface
 	2,  // 7: windlass.turn.v1.StepOutcome.calls:type_name -> windlass.turn.v1.ToolCallRef
-	8,  // 8: windlass.turn.v1.StepOutcome.usage:type_name -> windlass.turn.v1.Usage
-	7,  // 9: windlass.turn.v1.StepOutcome.error:type_name -> windlass.turn.v1.TurnError
-	9,  // 10: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	9,  // 8: windlass.turn.v1.StepOutcome.usage:type_name -> windlass.turn.v1.Usage
+	8,  // 9: windlass.turn.v1.StepOutcome.error:type_name -> windlass.turn.v1.TurnError
+	4,  // 10: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	10, // 11: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_step_proto_init() }
@@ -688,7 +738,7 @@ func file_windlass_turn_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_step_proto_rawDesc), len(file_windlass_turn_v1_step_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,96 @@
+package sessions
+
+import (
+	"github.com/windlass-dev/windlass/libs/fault"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// checkCommit refuses a commit whose parts do not fit together.
+func (s *Service) checkCommit(req *sessionsv1.CommitStepRequest) error {
+	if key := req.GetOutcome().GetKey(); key == "" || !known(key) {
+		return fault.Invalid("outcome.key", "names no step")
+	}
+	if err := s.checkClaimOf(req); err != nil {
+		return err
+	}
+	for _, next := range req.GetNext() {
+		if next.GetTurnId() != req.GetTurnId() {
+			return fault.Invalid("next.turn_id", "names another turn")
+		}
+		if err := s.checkClaim(next); err != nil {
+			return err
+		}
+	}
+	then := req.GetThen()
+	switch {
+	case then == nil:
+		return nil
+	case then.GetTurnId() != req.GetTurnId():
+		return fault.Invalid("then.turn_id", "names another turn")
+	case then.GetEnding() == nil || then.GetClaim() == nil || then.GetThen() != nil || len(then.GetNext()) > 0 || len(req.GetNext()) > 0:
+		return fault.Invalid("then", "must be a finish step with its claim, and the only thing that follows")
+	}
+	return s.checkClaimOf(then)
+}
+
+func (s *Service) checkClaimOf(req *sessionsv1.CommitStepRequest) error {
+	first := req.GetClaim()
+	if first == nil {
+		return nil
+	}
+	if first.GetTurnId() != req.GetTurnId() || first.GetStep().GetKey() != req.GetOutcome().GetKey() {
+		return fault.Invalid("claim", "is for another step")
+	}
+	return s.checkClaim(first)
+}
+
+// commitAll writes a step and what is asked for around it. The turn's session is locked.
+func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
+	out, written, err := s.claimAndCommit(tx, t, req)
+	if err != nil || !written || t.CancelRequested || ended(*t) {
+		return out, err
+	}
+	for _, next := range req.GetNext() {
+		got, err := claim(tx, t, next)
+		if err != nil {
+			return nil, err
+		}
+		out.Next = append(out.Next, got)
+	}
+	if req.GetThen() != nil {
+		out.Then, _, err = s.claimAndCommit(tx, t, req.GetThen())
+	}
+	return out, err
+}
+
+// claimAndCommit writes a step, and claims it before if the request says so. It tells whether it has written it: not if it was done already,
+// or is held by somebody.
+func (s *Service) claimAndCommit(
+	tx *journal.Tx, t *store.Turn, req *sessionsv1.CommitStepRequest,
+) (_ *sessionsv1.CommitStepResponse, written bool, _ error) {
+	fence := req.GetFence()
+	if req.GetClaim() != nil {
+		claimed, err := claim(tx, t, req.GetClaim())
+		switch {
+		case err != nil:
+			return nil, false, err
+		case claimed.GetDone() != nil:
+			return &sessionsv1.CommitStepResponse{Outcome: claimed.GetDone(), Adopted: true}, false, nil
+		case claimed.GetBusy() != nil:
+			return &sessionsv1.CommitStepResponse{Busy: claimed.GetBusy()}, false, nil
+		}
+		fence = claimed.GetLease().GetFence()
+	}
+	step, err := heldStep(tx, *t, req.GetOutcome().GetKey(), fence)
+	if err != nil {
+		return nil, false, err
+	}
+	if step.Done {
+		outcome, err := outcomeOf(step)
+		return &sessionsv1.CommitStepResponse{Outcome: outcome}, false, err
+	}
+	out, err := s.commit(tx, t, step, req)
+	return out, err == nil, err
+}

@@ -1,0 +1,202 @@
+package sessions_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/bus"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// hear listens for calls to workers.
+func (k *kit) hear(subject string) <-chan bus.Msg {
+	k.t.Helper()
+	sub, err := k.bus.Subscribe(subject, 1000)
+	must(k.t, err)
+	k.t.Cleanup(sub.Close)
+	must(k.t, k.bus.Flush(k.t.Context()))
+	return sub.C()
+}
+
+func (k *kit) called(c <-chan bus.Msg) contract.TurnInput {
+	k.t.Helper()
+	var in contract.HeadStart
+	select {
+	case m := <-c:
+		must(k.t, json.Unmarshal(m.Data, &in))
+	case <-time.After(20 * time.Second):
+		k.t.Fatal("no worker was called in 20s")
+	}
+	return in.TurnInput
+}
+
+func (w *worker) commitAll(req *sessionsv1.CommitStepRequest) *sessionsv1.CommitStepResponse {
+	w.t.Helper()
+	req.TurnId = w.turn.GetId()
+	got, err := w.exec.CommitStep(context.Background(), req)
+	must(w.t, err)
+	return got
+}
+
+func (w *worker) claimOf(key string) *sessionsv1.ClaimStepRequest {
+	return &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: w.owner, TtlMs: 30_000, Model: "test/model"}
+}
+
+// A turn in three transactions: begin and the claim of the model step; its answer and the turn's end.
+func (w *worker) ahead(answer string) *sessionsv1.CommitStepResponse {
+	w.t.Helper()
+	got := w.commitAll(&sessionsv1.CommitStepRequest{
+		Claim: w.claimOf("begin"), Outcome: &turnv1.StepOutcome{Key: "begin", Surface: &turnv1.Surface{Model: "test/model", MaxSteps: 5}},
+		Next: []*sessionsv1.ClaimStepRequest{w.claimOf("infer-1")},
+	})
+	if got.GetAdopted() || len(got.GetNext()) != 1 || got.GetNext()[0].GetLease() == nil {
+		w.t.Fatalf("begin: %v, want a lease for infer-1", got)
+	}
+	lease := got.GetNext()[0].GetLease()
+	return w.commitAll(&sessionsv1.CommitStepRequest{
+		Fence: lease.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"},
+		Messages: []*turnv1.Message{{Id: lease.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text(answer)}}, Then: w.end(),
+	})
+}
+
+func (w *worker) end() *sessionsv1.CommitStepRequest {
+	return &sessionsv1.CommitStepRequest{
+		TurnId: w.turn.GetId(), Claim: w.claimOf("finish"), Outcome: &turnv1.StepOutcome{Key: "finish"},
+		Ending: &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "end"},
+	}
+}
+
+func TestWorkersAreToldOfEachTurnThatMayBegin(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		begin := k.hear(contract.HeadStartSubject)
+		k.agent("assistant")
+		ses := k.session()
+		first, second := k.turn(ses.GetId(), "one"), k.turn(ses.GetId(), "two")
+		if in := k.called(begin); in != (contract.TurnInput{Tenant: "default", TurnID: first.GetId(), SessionID: ses.GetId(), AgentID: "assistant"}) {
+			t.Fatalf("called for %+v", in)
+		}
+		if got := k.worker(first).ahead("hello"); got.GetThen().GetNextTurnId() != second.GetId() {
+			t.Fatalf("end answered %v", got)
+		}
+		if in := k.called(begin); in.TurnID != second.GetId() {
+			t.Fatalf("called for %+v, want the next turn", in)
+		}
+		done, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: first.GetId()})
+		must(t, err)
+		if done.GetStatus() != "completed" || done.GetOutput() != "hello" {
+			t.Errorf("turn %v", done)
+		}
+		outcomes, err := k.exec.GetOutcomes(t.Context(), &sessionsv1.GetOutcomesRequest{TurnId: first.GetId()})
+		must(t, err)
+		if len(outcomes.GetOutcomes()) != 3 || !outcomes.GetEnded() || len(outcomes.GetHeld()) != 0 {
+			t.Errorf("outcomes %v", outcomes)
+		}
+		// Its workflow is started all the same, though nobody waits for it.
+		k.dispatcher.await(t, func(d *dispatcher) bool { return d.started(first.GetId()) })
+		types := ""
+		for _, r := range k.watchTurn(first, "") {
+			types += r.GetEvent().GetType() + " "
+		}
+		if want := "turn.queued step.started step.finished step.started message.started message.completed usage.updated step.finished " +
+			"step.started step.finished turn.completed "; types != want {
+			t.Errorf("events %s\nwant   %s", types, want)
+		}
+	})
+}
+
+func TestACommitWithClaimsIsDoneOnce(t *testing.T) {
+	k := newKit(t, options{})
+	w := k.worker(k.newTurn("hello"))
+	begin := &sessionsv1.CommitStepRequest{
+		Claim: w.claimOf("begin"), Outcome: &turnv1.StepOutcome{Key: "begin", Surface: &turnv1.Surface{Model: "test/model"}},
+		Next: []*sessionsv1.ClaimStepRequest{w.claimOf("infer-1")},
+	}
+	w.commitAll(begin)
+	if again := w.commitAll(begin); !again.GetAdopted() || len(again.GetNext()) > 0 {
+		t.Errorf("the second begin: %v", again)
+	}
+	other := k.worker(w.turn)
+	other.owner = "w2"
+	if got := other.commitAll(&sessionsv1.CommitStepRequest{Claim: other.claimOf("infer-1"), Outcome: &turnv1.StepOutcome{Key: "infer-1"}}); got.GetBusy().GetOwner() != "w1" {
+		t.Errorf("a step of another: %v", got)
+	}
+}
+
+func TestACancelStopsWhatWasToFollow(t *testing.T) {
+	k := newKit(t, options{})
+	turn := k.newTurn("hello")
+	w := k.worker(turn)
+	got := w.commitAll(&sessionsv1.CommitStepRequest{
+		Claim: w.claimOf("begin"), Outcome: &turnv1.StepOutcome{Key: "begin", Surface: &turnv1.Surface{Model: "test/model"}},
+		Next: []*sessionsv1.ClaimStepRequest{w.claimOf("infer-1")},
+	})
+	for range 2 {
+		_, err := k.exec.RequestCancel(t.Context(), &sessionsv1.RequestCancelRequest{TurnId: turn.GetId(), Reason: "stopped"})
+		must(t, err)
+	}
+	fence := got.GetNext()[0].GetLease().GetFence()
+	got = w.commitAll(&sessionsv1.CommitStepRequest{Fence: fence, Outcome: &turnv1.StepOutcome{Key: "infer-1"}, Then: w.end()})
+	if !got.GetOutcome().GetCancelled() || got.GetThen() != nil {
+		t.Errorf("commit after a cancel: %v", got)
+	}
+}
+
+func TestAStepRestsBetweenAttempts(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
+	wake := k.hear(contract.WakeSubject)
+	w := k.worker(k.newTurn("hello"))
+	w.begin()
+	l := w.lease("infer-1")
+	_, err := k.exec.ReleaseStep(t.Context(), &sessionsv1.ReleaseStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: l.GetFence(), RestMs: 600})
+	must(t, err)
+	if got, err := w.claim("infer-1"); err != nil || got.GetBusy() == nil || got.GetBusy().GetOwner() != "" {
+		t.Fatalf("claim of a step at rest: %v, %v", got, err)
+	}
+	if in := k.called(wake); in.TurnID != w.turn.GetId() {
+		t.Fatalf("called for %+v", in)
+	}
+	if l := w.lease("infer-1"); l.GetAttempt() != 2 {
+		t.Errorf("lease %v", l)
+	}
+}
+
+func TestAllWorkersAreCalledWhenALeaseRunsOut(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
+		wake := k.hear(contract.WakeSubject)
+		w := k.worker(k.newTurn("hello"))
+		w.begin()
+		req := w.claimOf("infer-1")
+		req.TtlMs = 100
+		old, err := w.exec.ClaimStep(t.Context(), req)
+		must(t, err)
+		if in := k.called(wake); in.TurnID != w.turn.GetId() || in.SessionID != w.turn.GetSessionId() || in.AgentID != "assistant" {
+			t.Fatalf("called for %+v", in)
+		}
+		w.owner = "w2"
+		w.lease("infer-1")
+		_, err = w.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{
+			TurnId: w.turn.GetId(), Fence: old.GetLease().GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"},
+		})
+		wantFault(t, err, "lease_lost")
+	})
+}
+
+func TestTurnsThatAreOverWaitBehindThoseThatRun(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{MaxStarting: 1, StartDelay: time.Hour}})
+	k.agent("assistant")
+	over, runs := k.turn(k.session().GetId(), "hello"), k.turn(k.session().GetId(), "hello")
+	k.worker(over).ahead("hi") // over before its time to start
+	k.dispatcher.await(t, func(d *dispatcher) bool { return d.started(over.GetId()) })
+	k.dispatcher.set(func(d *dispatcher) {
+		if d.started(runs.GetId()) {
+			t.Error("a workflow was started before its time")
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package turn
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/bus"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+const (
+	// glanceTime is how long a workflow joins the run of its turn before it walks the steps itself. A cancel of the workflow waits
+	// meanwhile.
+	glanceTime = 400 * time.Millisecond
+	// eventsBuffer is how many events of a session may wait for a glance; more ends the subscription, and the glance.
+	eventsBuffer = 64
+)
+
+// glance joins the run of a turn for glanceTime, begins one if nobody does the turn, and gives what its steps have come to by then. Errors as
+// in step.Runner.Outcomes.
+func (r *runs) glance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error) {
+	glancing, cancel := context.WithTimeout(ctx, glanceTime)
+	defer cancel()
+	if out, whole := r.join(glancing, turn, false); whole {
+		return out, nil
+	}
+	events, err := r.bus.Subscribe(contract.EventSubject(turn.Tenant, turn.SessionID), eventsBuffer)
+	if err == nil {
+		defer events.Close()
+	}
+	for {
+		now, err := r.steps.Outcomes(ctx, turn)
+		if err != nil || now.GetEnded() || glancing.Err() != nil {
+			return now.GetOutcomes(), err
+		}
+		if len(now.GetHeld()) == 0 {
+			if out, whole := r.join(glancing, turn, true); whole {
+				return out, nil
+			}
+		}
+		awaitEnd(glancing, events, turn.TurnID)
+	}
+}
+
+// join waits for the run of this worker to end the turn, and tells whether it did; if so with the outcomes of all steps. It begins one if
+// asked to.
+func (r *runs) join(ctx context.Context, turn contract.TurnInput, begin bool) ([]*turnv1.StepOutcome, bool) {
+	if out, ok := r.finished.Get(turn.TurnID); ok {
+		return out, true
+	}
+	one := r.current(turn.TurnID)
+	if one == nil && begin {
+		one = r.lead(ctx, turn)
+	}
+	if one == nil {
+		return nil, false
+	}
+	select {
+	case <-one.done:
+		return one.outcomes, one.err == nil
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// awaitEnd waits until an event tells of the turn's end, or ctx ends.
+func awaitEnd(ctx context.Context, events *bus.Subscription, turn string) {
+	var news <-chan bus.Msg // never ready without a bus
+	if events != nil {
+		news = events.C()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m, open := <-news:
+			if !open {
+				news = nil
+				continue
+			}
+			var e turnv1.Event
+			if proto.Unmarshal(m.Data, &e) == nil && e.GetTurnEnded() != nil && e.GetTurnId() == turn {
+				return
+			}
+		}
+	}
+}

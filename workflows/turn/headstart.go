@@ -1,0 +1,165 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/telemetry"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// finishedKept is how many finished turns a worker remembers, so that their workflows need not ask the journal.
+const finishedKept = 2048
+
+// advancer is what a head start needs of a step.Runner.
+type advancer interface {
+	Advance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error)
+	Outcomes(ctx context.Context, turn contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error)
+}
+
+// runs are the turns that this worker runs ahead of their workflows, a bounded number. The journal decides who does a turn: a run that
+// finds another worker at it ends at once, and one that is lost is replaced by whoever asks for the next step.
+type runs struct {
+	steps advancer
+	bus   *bus.Bus
+	log   *slog.Logger
+	limit int
+
+	mu       sync.Mutex
+	byTurn   map[string]*run
+	stopped  bool
+	finished *lru.Cache[string, []*turnv1.StepOutcome]
+	group    []*bus.Worker
+	all      sync.WaitGroup
+	ctx      context.Context //nolint:containedctx // ends the runs of a worker that stops
+	cancel   context.CancelCauseFunc
+}
+
+// run is one turn under way.
+type run struct {
+	turn  contract.TurnInput
+	trace string
+	// done is closed at the end; outcomes and err are set before.
+	done     chan struct{}
+	outcomes []*turnv1.StepOutcome
+	err      error
+}
+
+func newRuns(steps advancer, b *bus.Bus, log *slog.Logger, limit int) (*runs, error) {
+	finished, err := lru.New[string, []*turnv1.StepOutcome](finishedKept)
+	if err != nil {
+		return nil, fmt.Errorf("turn worker: %w", err)
+	}
+	r := &runs{steps: steps, bus: b, log: log, limit: limit, byTurn: map[string]*run{}, finished: finished}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	return r, nil
+}
+
+// start begins to listen for turns. While the bus is away there are none, and their workflows do them.
+func (r *runs) start() error {
+	begin, err := r.bus.QueueSubscribe(contract.HeadStartSubject, contract.HeadStartQueue, r.heard)
+	if err != nil {
+		return fmt.Errorf("listen for head starts: %w", err)
+	}
+	r.group = append(r.group, begin)
+	// A group of its own for each worker: everybody hears it.
+	wake, err := r.bus.QueueSubscribe(contract.WakeSubject, "", r.heard)
+	if err != nil {
+		return fmt.Errorf("listen for lost turns: %w", err)
+	}
+	r.group = append(r.group, wake)
+	return nil
+}
+
+func (r *runs) heard(m bus.Msg) {
+	var turn contract.HeadStart
+	if err := json.Unmarshal(m.Data, &turn); err != nil || turn.TurnID == "" {
+		r.log.Warn("head start cannot be read", "error", err)
+		return
+	}
+	r.lead(telemetry.WithTraceParent(r.ctx, turn.TraceParent), turn.TurnInput)
+}
+
+// lead begins a run of a turn in the trace of ctx, or gives the one that is under way; nil when there is no room or the worker stops.
+func (r *runs) lead(ctx context.Context, turn contract.TurnInput) *run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now, ok := r.byTurn[turn.TurnID]; ok {
+		return now
+	}
+	if r.stopped || len(r.byTurn) >= r.limit || r.finished.Contains(turn.TurnID) {
+		return nil
+	}
+	one := &run{turn: turn, trace: telemetry.TraceParent(ctx), done: make(chan struct{})}
+	r.byTurn[turn.TurnID] = one
+	r.all.Go(func() { r.work(one) })
+	return one
+}
+
+func (r *runs) work(one *run) {
+	ctx, span := telemetry.Tracer("turn").Start(telemetry.WithTraceParent(r.ctx, one.trace), "HeadStart:"+contract.TurnWorkflow)
+	defer span.End()
+	one.outcomes, one.err = r.steps.Advance(ctx, one.turn)
+	if one.err != nil {
+		r.log.DebugContext(ctx, "run left to others", "turn_id", one.turn.TurnID, "error", one.err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byTurn, one.turn.TurnID)
+	if one.err == nil {
+		r.finished.Add(one.turn.TurnID, one.outcomes)
+	}
+	close(one.done)
+}
+
+// current gives the run of a turn, nil when there is none.
+func (r *runs) current(turn string) *run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.byTurn[turn]
+}
+
+// stop hears of no more turns, lets runs go on for the drain time, then ends them, which gives their leases back, and calls other workers to
+// them.
+func (r *runs) stop(drain time.Duration) {
+	for _, w := range r.group {
+		w.Close()
+	}
+	r.mu.Lock()
+	r.stopped = true
+	left := make([]*run, 0, len(r.byTurn))
+	for _, one := range r.byTurn {
+		left = append(left, one)
+	}
+	r.mu.Unlock()
+	timer := time.AfterFunc(drain, func() { r.cancel(errDrained) })
+	r.all.Wait()
+	timer.Stop()
+	r.cancel(nil)
+	for _, one := range left {
+		if one.err != nil && !errors.Is(one.err, step.ErrElsewhere) && !errors.Is(one.err, step.ErrTurnEnded) {
+			r.handOver(contract.HeadStart{TurnInput: one.turn, TraceParent: one.trace})
+		}
+	}
+}
+
+func (r *runs) handOver(turn contract.HeadStart) {
+	data, err := json.Marshal(turn)
+	if err == nil {
+		err = r.bus.Publish(contract.HeadStartSubject, data)
+	}
+	if err != nil {
+		r.log.Debug("turn not handed over, its workflow goes on", "turn_id", turn.TurnID, "error", err)
+	}
+}

@@ -1,0 +1,204 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/engine"
+)
+
+// patience is the longest rest of a step that an advance waits for by itself. A longer one is left to whoever comes by then, so that a
+// cancel is not slept through.
+const patience = time.Second
+
+// advance is one run through a turn, ahead of its workflow.
+type advance struct {
+	runner *Runner
+	turn   contract.TurnInput
+
+	mu       sync.Mutex
+	loaded   *sessionsv1.LoadTurnResponse
+	outcomes []*turnv1.StepOutcome
+	// running are the keys of steps under way.
+	running map[string]bool
+	// claiming are keys of steps whose claim is on its way along with a commit.
+	claiming map[string]bool
+	// claimed are claims that were made along with a commit, by key.
+	claimed map[string]*sessionsv1.ClaimStepResponse
+	talk    talk
+}
+
+// ended is what became of one step.
+type ended struct {
+	step *turnv1.StepRef
+	out  *turnv1.StepOutcome
+	err  error
+}
+
+// Advance does the steps of a turn, as the engine decides, until the turn is over, and returns the outcomes of all its steps.
+//
+// It returns early with ErrElsewhere when another worker does the turn, with ErrTurnEnded when the turn was ended without its finish step,
+// with a *RetryError when the next step has to rest for long, and with the context's cause when ctx ended; leases are given back then.
+// Whoever drives the turn otherwise goes on with it.
+func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error) {
+	ctx = asWorker(ctx, turn)
+	loaded, err := r.deps.Sessions.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: turn.TurnID})
+	if err != nil {
+		return nil, classify(ctx, fmt.Errorf("load turn: %w", err))
+	}
+	a := &advance{
+		runner: r, turn: turn, loaded: loaded, outcomes: loaded.GetOutcomes(), running: map[string]bool{}, claiming: map[string]bool{},
+		claimed: map[string]*sessionsv1.ClaimStepResponse{}, talk: newTalk(),
+	}
+	defer a.release(ctx)
+	return a.run(ctx)
+}
+
+// Outcomes reads what the steps of a turn have come to. Errors as in Do.
+func (r *Runner) Outcomes(ctx context.Context, turn contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error) {
+	ctx = asWorker(ctx, turn)
+	resp, err := r.deps.Sessions.GetOutcomes(ctx, &sessionsv1.GetOutcomesRequest{TurnId: turn.TurnID})
+	if err != nil {
+		return nil, classify(ctx, fmt.Errorf("read outcomes: %w", err))
+	}
+	return resp, nil
+}
+
+// run decides and does until nothing is left. After an error it begins nothing new, but lets the steps under way come to their end.
+func (a *advance) run(ctx context.Context) ([]*turnv1.StepOutcome, error) {
+	steps, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	done := make(chan ended)
+	var failed error
+	for {
+		decision := engine.Next(a.state())
+		switch {
+		case decision.Done && len(a.running) == 0:
+			return a.outcomes, nil
+		case failed != nil || decision.Done:
+		case decision.IsFinish() && len(a.running) > 0:
+			if decision.Steps[0].GetEnding().GetStatus() == turnv1.TurnStatus_TURN_STATUS_CANCELLED {
+				stop(ErrCancelled)
+			}
+		case decision.IsFinish(): // not stopped by a cancel
+			a.start(ctx, decision.Steps[0], done)
+		default:
+			for _, step := range decision.Steps {
+				a.start(steps, step, done)
+			}
+		}
+		if len(a.running) == 0 {
+			return nil, failed
+		}
+		if e := <-done; e.err != nil {
+			a.end(e)
+			failed = errors.Join(failed, e.err)
+		} else {
+			a.end(e)
+		}
+	}
+}
+
+func (a *advance) state() engine.State {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return engine.State{Outcomes: a.outcomes, Now: time.Now(), Cancelled: a.loaded.GetCancelRequested()}
+}
+
+// start does a step beside the others, unless it is under way. One that is being claimed is started when the commit that claims it is over.
+func (a *advance) start(ctx context.Context, step *turnv1.StepRef, done chan<- ended) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := step.GetKey()
+	if a.running[key] || a.claiming[key] {
+		return
+	}
+	a.running[key] = true
+	w := a.work(step)
+	w.claimed = a.claimed[key]
+	delete(a.claimed, key)
+	go func() {
+		out, err := a.do(ctx, w)
+		done <- ended{step, out, err}
+	}()
+}
+
+// work is a step of this advance. The caller holds the lock.
+func (a *advance) work(step *turnv1.StepRef) *work {
+	w := &work{runner: a.runner, turn: a.turn, ref: step, advance: a, loaded: a.loaded}
+	if step.GetKind() != turnv1.StepKind_STEP_KIND_BEGIN && a.loaded.GetSurface() == nil {
+		w.loaded = nil // somebody else began the turn: it is read again
+	}
+	return w
+}
+
+// end takes what became of a step.
+func (a *advance) end(e ended) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.running, e.step.GetKey())
+	if e.err == nil {
+		a.add(e.out)
+	}
+}
+
+// add takes an outcome, once. The caller holds the lock.
+func (a *advance) add(out *turnv1.StepOutcome) {
+	for _, o := range a.outcomes {
+		if o.GetKey() == out.GetKey() {
+			return
+		}
+	}
+	a.outcomes = append(a.outcomes, out)
+}
+
+// do does one step, again and again while that may help and no rest takes long.
+func (a *advance) do(ctx context.Context, w *work) (*turnv1.StepOutcome, error) {
+	k, err := a.runner.kindOf(w.ref)
+	if err != nil {
+		return nil, err
+	}
+	for attempt := uint32(1); ; attempt++ {
+		out, err := a.attempt(ctx, k, w)
+		retry, again := errors.AsType[*RetryError](err)
+		if !again {
+			return out, err
+		}
+		rest := a.runner.rest(retry, max(w.lease.GetAttempt(), attempt))
+		if rest > patience || !sleep(ctx, rest+time.Millisecond) {
+			return nil, err
+		}
+	}
+}
+
+// attempt does a step once. The begin step is claimed with its commit: what it reads has no effects.
+func (a *advance) attempt(ctx context.Context, k kind, w *work) (*turnv1.StepOutcome, error) {
+	if w.ref.GetKind() != turnv1.StepKind_STEP_KIND_BEGIN {
+		return a.runner.do(ctx, k, w)
+	}
+	w.lease, w.started = &sessionsv1.Lease{}, time.Now()
+	req, err := k.do(ctx, w)
+	if err != nil { // the claimed way counts attempts, and says in the end why the turn fails
+		w.lease = nil
+		return a.runner.do(ctx, k, w)
+	}
+	req.Claim = a.runner.claimRequest(w)
+	return a.runner.commit(ctx, w, req)
+}
+
+// release gives the leases back that were taken ahead and not used.
+func (a *advance) release(ctx context.Context) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key, c := range a.claimed {
+		if c.GetLease() != nil {
+			a.runner.release(ctx, &work{turn: a.turn, ref: &turnv1.StepRef{Key: key}, lease: c.GetLease()}, 0)
+		}
+	}
+}
