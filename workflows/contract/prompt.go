@@ -22,6 +22,10 @@ const (
 	GoalPrefix = "Goal: "
 	// ResultsPrefix is a line of its own; the results of all steps follow.
 	ResultsPrefix = "Results so far:"
+	// PlanRest ends the last user message when the rest of a plan is asked for.
+	PlanRest = "Plan the rest."
+	// NoTools stands in the instructions of a selector or planner when there are no tools.
+	NoTools = "The agent has no tools."
 	// ToolPrefix is followed by a tool's name, ": " and its description on one line.
 	ToolPrefix = "- "
 	// SchemaPrefix is followed by a tool's input schema on one line.

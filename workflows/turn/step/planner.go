@@ -69,7 +69,7 @@ func (p planner) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest
 	})
 	switch {
 	case errors.Is(err, errUnreadable) && before == nil:
-		goals = []goal{{Title: "Answer the request", Goal: brief(request, maxGoal)}}
+		goals = []goal{{Title: "Answer the request", Goal: or(brief(request, maxGoal), "Answer the request")}}
 	case errors.Is(err, errUnreadable):
 		goals = nil // what there is has to do
 	case err != nil:
@@ -84,7 +84,7 @@ func planQuestion(messages []*turnv1.Message, before *turnv1.PlanRef, turnID str
 	if before == nil {
 		return out
 	}
-	return append(out, reacttext.Text(turnv1.Role_ROLE_USER, planSoFar(messages, before)+"\nPlan the rest."))
+	return append(out, reacttext.Text(turnv1.Role_ROLE_USER, planSoFar(messages, before)+"\n"+contract.PlanRest))
 }
 
 // readPlan reads the model's answer, which must be exactly what it was asked for. An empty plan is one only where that is allowed.

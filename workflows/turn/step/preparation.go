@@ -11,6 +11,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // preparation is what steps share that ask the model for a decision, not for an answer to show: nothing is streamed, and the model
@@ -55,7 +56,7 @@ const maxDescription = 200
 
 func toolList(tools []*inferencev1.ToolDefinition) string {
 	if len(tools) == 0 {
-		return "The agent has no tools."
+		return contract.NoTools
 	}
 	lines := []string{"The agent has these tools:"}
 	for _, t := range tools {
