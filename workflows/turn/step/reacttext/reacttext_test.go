@@ -168,7 +168,8 @@ func TestConversation(t *testing.T) {
 	var lines []string
 	for _, m := range reacttext.Conversation([]*turnv1.Message{
 		reacttext.Text(turnv1.Role_ROLE_USER, "go"), call, result("one", false), result("two", true),
-		reacttext.Text(turnv1.Role_ROLE_ASSISTANT, "done"), {Role: turnv1.Role_ROLE_ASSISTANT},
+		reacttext.Text(turnv1.Role_ROLE_ASSISTANT, "done"),
+		{Role: turnv1.Role_ROLE_ASSISTANT},
 	}) {
 		if m.GetToolResult() != nil || len(m.GetToolCalls()) > 0 {
 			t.Errorf("not text: %v", m)
