@@ -43,6 +43,8 @@ func eventText(ev *turnv1.Event) string {
 		return fmt.Sprintf("from %s, seq %d: %d messages", d.SessionForked.GetFromSession(), d.SessionForked.GetFromSeq(), d.SessionForked.GetMessages())
 	case *turnv1.Event_StrategySelected:
 		return enum(d.StrategySelected.GetStrategy()) + " " + d.StrategySelected.GetReason()
+	case *turnv1.Event_PlanUpdated:
+		return planText(d.PlanUpdated)
 	case *turnv1.Event_StepStarted:
 		return d.StepStarted.GetTitle()
 	case *turnv1.Event_StepFinished:
@@ -55,6 +57,15 @@ func eventText(ev *turnv1.Event) string {
 	default:
 		return eventDetail(ev)
 	}
+}
+
+// planText tells the steps of a plan and where they stand.
+func planText(plan *turnv1.PlanUpdated) string {
+	steps := make([]string, len(plan.GetSteps()))
+	for i, s := range plan.GetSteps() {
+		steps[i] = fmt.Sprintf("%d. %s (%s)", s.GetId(), s.GetTitle(), enum(s.GetStatus()))
+	}
+	return strings.Join(steps, ", ")
 }
 
 // eventDetail is eventText for messages and tool calls.

@@ -21,6 +21,8 @@ import (
 
 var kindNames = map[turnv1.StepKind]string{
 	turnv1.StepKind_STEP_KIND_BEGIN:  "begin",
+	turnv1.StepKind_STEP_KIND_SELECT: "select",
+	turnv1.StepKind_STEP_KIND_PLAN:   "plan",
 	turnv1.StepKind_STEP_KIND_INFER:  "infer",
 	turnv1.StepKind_STEP_KIND_TOOL:   "tool",
 	turnv1.StepKind_STEP_KIND_FINISH: "finish",

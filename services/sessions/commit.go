@@ -166,7 +166,7 @@ func applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv
 		if err := pin(tx, t, outcome.GetSurface(), req.GetTools()); err != nil {
 			return err
 		}
-	case turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL:
+	case turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL, turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN:
 		total, err := addUsage(t, turnv1.StepKind(step.Kind), outcome.GetUsage())
 		if err != nil {
 			return err
@@ -174,7 +174,7 @@ func applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv
 		if err := tx.SaveTurn(tx.Context(), *t); err != nil {
 			return err
 		}
-		if step.Kind != int32(turnv1.StepKind_STEP_KIND_INFER) {
+		if step.Kind == int32(turnv1.StepKind_STEP_KIND_TOOL) {
 			break
 		}
 		e := &turnv1.Event{Data: &turnv1.Event_UsageUpdated{UsageUpdated: &turnv1.UsageUpdated{Usage: total}}}
@@ -218,7 +218,7 @@ func addUsage(t *store.Turn, kind turnv1.StepKind, used *turnv1.Usage) (*turnv1.
 	total.OutputTokens += used.GetOutputTokens()
 	total.CachedInputTokens += used.GetCachedInputTokens()
 	total.ReasoningTokens += used.GetReasoningTokens()
-	if kind == turnv1.StepKind_STEP_KIND_INFER {
+	if kind != turnv1.StepKind_STEP_KIND_TOOL {
 		total.ModelCalls += max(1, used.GetModelCalls())
 	} else {
 		total.ToolCalls += max(1, used.GetToolCalls())

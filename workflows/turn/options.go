@@ -40,6 +40,10 @@ func (w *walk) do(ctx workflow.Context, step *turnv1.StepRef) (*turnv1.Progress,
 		err = workflow.ExecuteLocalActivity(w.short(w.ctx, step, finishPatience), act.Finish, w.in, step, since).Get(ctx, &out)
 	case turnv1.StepKind_STEP_KIND_INFER:
 		err = workflow.ExecuteActivity(w.long(w.work, step), act.Infer, w.in, step, since).Get(ctx, &out)
+	case turnv1.StepKind_STEP_KIND_SELECT:
+		err = workflow.ExecuteActivity(w.long(w.work, step), act.Select, w.in, step, since).Get(ctx, &out)
+	case turnv1.StepKind_STEP_KIND_PLAN:
+		err = workflow.ExecuteActivity(w.long(w.work, step), act.Plan, w.in, step, since).Get(ctx, &out)
 	default:
 		err = workflow.ExecuteActivity(w.long(w.work, step), act.Tool, w.in, step, since).Get(ctx, &out)
 	}

@@ -21,6 +21,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
@@ -74,6 +75,18 @@ func TestShapes(t *testing.T) {
 		{
 			name: "tools", agent: withTools, model: turntest.CallTools("x__echo", 3, 1),
 			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 3, ToolCalls: 4},
+		},
+		{
+			name: "react_text", agent: &sessionsv1.Agent{Tools: []string{"*"}, Strategy: turnv1.Strategy_STRATEGY_REACT_TEXT}, model: strategist,
+			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 2, ToolCalls: 1},
+		},
+		{
+			name: "plan", agent: &sessionsv1.Agent{Tools: []string{"*"}, Strategy: turnv1.Strategy_STRATEGY_PLAN}, model: strategist,
+			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 6, ToolCalls: 2},
+		},
+		{
+			name: "auto", agent: &sessionsv1.Agent{Tools: []string{"*"}, Strategy: turnv1.Strategy_STRATEGY_AUTO}, model: strategist,
+			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 7, ToolCalls: 2},
 		},
 		{
 			name: "max_steps", agent: &sessionsv1.Agent{Tools: []string{"*"}, Limits: &sessionsv1.Limits{MaxSteps: 1}},

@@ -65,6 +65,12 @@ func summary(o *turnv1.StepOutcome) string {
 	case o.GetSurface() != nil:
 		s := o.GetSurface()
 		return fmt.Sprintf("model %s, %d tools, revision %d", s.GetModel(), s.GetTools(), s.GetBlueprintRevision())
+	case o.GetKind() == turnv1.StepKind_STEP_KIND_SELECT:
+		return strings.ToLower(strings.TrimPrefix(o.GetStrategy().String(), "STRATEGY_"))
+	case o.GetKind() == turnv1.StepKind_STEP_KIND_PLAN:
+		return fmt.Sprintf("%d steps", len(o.GetPlan()))
+	case o.GetGaveUp():
+		return "gave the plan step up"
 	case o.GetKind() == turnv1.StepKind_STEP_KIND_TOOL && o.GetIsError():
 		return "error result"
 	case o.GetKind() == turnv1.StepKind_STEP_KIND_TOOL:
@@ -93,6 +99,8 @@ func (w *walk) result() contract.TurnResult {
 		switch o.GetKind() {
 		case turnv1.StepKind_STEP_KIND_INFER:
 			r.ModelCalls++
+		case turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN:
+			r.ModelCalls += int(o.GetUsage().GetModelCalls())
 		case turnv1.StepKind_STEP_KIND_TOOL:
 			r.ToolCalls++
 		case turnv1.StepKind_STEP_KIND_FINISH:

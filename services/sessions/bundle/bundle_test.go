@@ -22,7 +22,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{"negative number", "kind: agent\nid: a\nlimits:\n  max_steps: -1", "document 1 (agent a), line 4: limits.max_steps", "want a whole number of at least 0"},
 		{"number for a text", "kind: agent\nid: 7", "document 1 (agent), line 2: id", "want text (put numbers and true or false in quotes)"},
 		{"text for a list", "kind: agent\nid: a\ntools: x", "document 1 (agent a), line 3: tools", "want a list of text (put numbers and true or false in quotes)"},
-		{"unknown strategy", "kind: agent\nid: a\nstrategy: guess", "document 1 (agent a), line 3: strategy", "want react or direct"},
+		{"unknown strategy", "kind: agent\nid: a\nstrategy: guess", "document 1 (agent a), line 3: strategy", "want react, direct, react_text, plan or auto"},
 		{"text for fields", "kind: agent\nid: a\nlimits: 3", "document 1 (agent a), line 3: limits", "wants fields"},
 		{"number in a map", "kind: source\nname: s\nenv:\n  PORT: 80", "document 1 (source s), line 4: env", "want names with values; the values are text: put numbers and true or false in quotes"},
 		{"unknown effect", "kind: source\nname: s\neffects:\n  a: reed", "document 1 (source s), line 4: effects", "want names with values; the values are read, idempotent or once"},

@@ -21,6 +21,8 @@ func Type(e *turnv1.Event) string {
 		return "session.forked"
 	case *turnv1.Event_StrategySelected:
 		return "strategy.selected"
+	case *turnv1.Event_PlanUpdated:
+		return "plan.updated"
 	case *turnv1.Event_StepStarted:
 		return "step.started"
 	case *turnv1.Event_StepFinished:

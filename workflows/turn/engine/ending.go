@@ -17,6 +17,9 @@ func (t record) ending(s State) *turnv1.Ending {
 	case t.begin == nil:
 		return nil
 	}
+	if e := t.preparationError(); e != nil {
+		return failed(e)
+	}
 	if ending := t.answered(); ending != nil {
 		return ending
 	}
@@ -42,7 +45,7 @@ func (t record) answered() *turnv1.Ending {
 		return completed(StopMaxTokens)
 	case last.GetFinishReason() == "content_filter":
 		return completed(StopContentFilter)
-	case len(last.GetCalls()) == 0 || surface.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT:
+	case t.whole():
 		return completed(StopEnd)
 	case len(t.infers) >= max(int(surface.GetMaxSteps()), 1):
 		return completed(StopMaxSteps)

@@ -56,13 +56,16 @@ func Next(s State) Decision {
 	switch {
 	case t.begin == nil:
 		return one(&turnv1.StepRef{Key: BeginKey, Kind: turnv1.StepKind_STEP_KIND_BEGIN, Title: "begin"})
-	case len(t.infers) == 0:
-		return one(inferRef(1))
+	case t.selecting():
+		return one(selectRef())
 	}
 	if tools := t.pendingTools(); len(tools) > 0 {
 		return Decision{Steps: tools[:min(len(tools), max(int(t.surface().GetMaxParallelTools()), 1))]}
 	}
-	return one(inferRef(len(t.infers) + 1))
+	if t.strategy() == turnv1.Strategy_STRATEGY_PLAN {
+		return one(t.nextOfPlan())
+	}
+	return one(t.inferRef())
 }
 
 // IsFinish tells whether the decision is to end the turn.

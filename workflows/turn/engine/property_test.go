@@ -15,7 +15,7 @@ import (
 func TestEveryTurnEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{now: now, started: map[string]bool{}, surface: &turnv1.Surface{
-			Strategy:          rapid.SampledFrom([]turnv1.Strategy{turnv1.Strategy_STRATEGY_REACT, turnv1.Strategy_STRATEGY_DIRECT}).Draw(t, "strategy"),
+			Strategy:          rapid.SampledFrom(strategies).Draw(t, "strategy"),
 			MaxSteps:          rapid.Uint32Range(0, 6).Draw(t, "steps"),
 			MaxTokens:         rapid.Int32Range(0, 200).Draw(t, "tokens"),
 			MaxParallelTools:  rapid.Uint32Range(0, 4).Draw(t, "parallel"),
@@ -31,16 +31,23 @@ func TestEveryTurnEnds(t *testing.T) {
 	})
 }
 
+var strategies = []turnv1.Strategy{
+	turnv1.Strategy_STRATEGY_REACT, turnv1.Strategy_STRATEGY_DIRECT, turnv1.Strategy_STRATEGY_REACT_TEXT, turnv1.Strategy_STRATEGY_PLAN,
+	turnv1.Strategy_STRATEGY_AUTO,
+}
+
 // world is a driver of the engine and all it can meet.
 type world struct {
-	surface   *turnv1.Surface
-	now       time.Time
-	outcomes  []*turnv1.StepOutcome
-	running   []*turnv1.StepRef
-	started   map[string]bool
-	infers    uint32
-	cancelled bool
-	ended     bool
+	surface  *turnv1.Surface
+	now      time.Time
+	outcomes []*turnv1.StepOutcome
+	running  []*turnv1.StepRef
+	started  map[string]bool
+	infers   uint32
+	// preparations are select and plan steps: three at most, one choice and two plans.
+	preparations int
+	cancelled    bool
+	ended        bool
 }
 
 // round decides once and lets one running step end. It tells when the turn is over.
@@ -82,6 +89,7 @@ func (w *world) start(t *rapid.T, d engine.Decision) {
 			t.Fatalf("%s asked for twice", step.GetKey())
 		}
 		w.started[step.GetKey()] = true
+		w.check(t, step)
 		w.running = append(w.running, step)
 		if step.GetKind() == turnv1.StepKind_STEP_KIND_INFER {
 			w.infers++
@@ -94,6 +102,19 @@ func (w *world) start(t *rapid.T, d engine.Decision) {
 	}
 	if len(w.running) > max(int(w.surface.GetMaxParallelTools()), 1) || w.infers > max(w.surface.GetMaxSteps(), 1) {
 		t.Fatalf("limits passed: %v under way, %d model steps", w.running, w.infers)
+	}
+}
+
+// check holds a step against what it is for.
+func (w *world) check(t *rapid.T, step *turnv1.StepRef) {
+	switch step.GetKind() {
+	case turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN:
+		if w.preparations++; w.preparations > 3 || len(w.running) > 0 {
+			t.Fatalf("%s is too much", step.GetKey())
+		}
+	}
+	if plan := step.GetPlan(); int(plan.GetCurrent()) > len(plan.GetSteps()) {
+		t.Fatalf("%s works at a step that the plan does not have: %v", step.GetKey(), plan)
 	}
 }
 
@@ -120,6 +141,13 @@ func (w *world) outcome(t *rapid.T, step *turnv1.StepRef) *turnv1.StepOutcome {
 		for i := range rapid.IntRange(0, 7).Draw(t, "calls") {
 			o.Calls = append(o.Calls, &turnv1.ToolCallRef{CallId: fmt.Sprint(i), Tool: "t"})
 		}
+		if len(o.GetCalls()) == 0 && step.GetPlan().GetCurrent() > 0 {
+			o.GaveUp = rapid.IntRange(0, 2).Draw(t, "gives up") == 0
+		}
+	case turnv1.StepKind_STEP_KIND_SELECT:
+		o.Strategy = rapid.SampledFrom(strategies[:4]).Draw(t, "chosen")
+	case turnv1.StepKind_STEP_KIND_PLAN:
+		o.Plan = []string{"a", "b", "c"}[:rapid.IntRange(0, 3).Draw(t, "planned")]
 	case turnv1.StepKind_STEP_KIND_TOOL:
 		o.CallHash = rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "hash")
 	case turnv1.StepKind_STEP_KIND_FINISH:

@@ -79,10 +79,10 @@ func (t record) pendingTools() []*turnv1.StepRef {
 	return refs
 }
 
-// tokens counts what all model steps read and wrote.
+// tokens counts what all model calls read and wrote.
 func (t record) tokens() int64 {
 	var sum int64
-	for _, o := range t.infers {
+	for _, o := range t.all {
 		sum += int64(o.GetUsage().GetInputTokens()) + int64(o.GetUsage().GetOutputTokens())
 	}
 	return sum
@@ -108,6 +108,12 @@ func (t record) repeats() int {
 	return longest
 }
 
-func inferRef(n int) *turnv1.StepRef {
-	return &turnv1.StepRef{Key: InferKey(n), Kind: turnv1.StepKind_STEP_KIND_INFER, Title: fmt.Sprintf("infer #%d", n)}
+// inferRef is the next model step.
+func (t record) inferRef() *turnv1.StepRef {
+	n := len(t.infers) + 1
+	ref := &turnv1.StepRef{Key: InferKey(n), Kind: turnv1.StepKind_STEP_KIND_INFER, Title: fmt.Sprintf("infer #%d", n)}
+	if t.surface().GetStrategy() == turnv1.Strategy_STRATEGY_AUTO {
+		ref.Strategy = t.strategy()
+	}
+	return ref
 }

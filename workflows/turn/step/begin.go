@@ -49,14 +49,15 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 		pinned[i] = &sessionsv1.PinnedTool{Name: t.GetName(), DefinitionHash: t.GetDefinitionHash()}
 		started.Tools = append(started.Tools, t.GetName())
 	}
-	return &sessionsv1.CommitStepRequest{
-		Outcome: &turnv1.StepOutcome{Surface: surface},
-		Events: []*turnv1.Event{
-			{Data: &turnv1.Event_TurnStarted{TurnStarted: started}},
-			{Data: &turnv1.Event_StrategySelected{StrategySelected: &turnv1.StrategySelected{Strategy: strategy, Reason: reason}}},
-		},
-		Tools: pinned,
-	}, nil
+	events := []*turnv1.Event{{Data: &turnv1.Event_TurnStarted{TurnStarted: started}}}
+	if strategy != turnv1.Strategy_STRATEGY_AUTO { // else the select step tells
+		events = append(events, strategySelected(strategy, reason))
+	}
+	return &sessionsv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Surface: surface}, Events: events, Tools: pinned}, nil
+}
+
+func strategySelected(strategy turnv1.Strategy, reason string) *turnv1.Event {
+	return &turnv1.Event{Data: &turnv1.Event_StrategySelected{StrategySelected: &turnv1.StrategySelected{Strategy: strategy, Reason: reason}}}
 }
 
 // resolve asks, at the same time, for the agent's model and tools.

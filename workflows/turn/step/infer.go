@@ -40,7 +40,11 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	ans := &answer{ids: newCallIDs(w, req.GetMessages(), truncated), calls: map[int]*turnv1.ToolCall{}}
 	out := &deltas{publish: i.transient(ctx, w), messageID: w.lease.GetMessageId(), pause: i.cfg.Coalesce}
 	asked := time.Now()
-	finished, err := i.stream(ctx, req, ans, out)
+	finished, err := i.answerer(w)(ctx, req, func(m *inferencev1.GenerateResponse) {
+		if piece, ok := ans.add(m); ok {
+			out.add(piece)
+		}
+	})
 	n, first := out.close()
 	if err != nil && !cut(ctx) {
 		return nil, fmt.Errorf("ask model: %w", err)
@@ -63,7 +67,7 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 			return &sessionsv1.CommitStepRequest{Outcome: outcome}, nil
 		}
 	}
-	return i.whole(w, outcome, done), nil
+	return i.planned(w, i.whole(w, outcome, done)), nil
 }
 
 // cut tells whether the stream ended because the turn was cancelled or its time is up: then what was said so far is kept.
@@ -98,17 +102,21 @@ func (i infer) request(ctx context.Context, w *work) (*inferencev1.GenerateReque
 		Model: surface.GetModel(), Instructions: agent.GetInstructions(), Messages: withAnswers(history.GetMessages()),
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: w.turn.TurnID, Step: w.ref.GetKey(),
 	}
-	if surface.GetStrategy() != turnv1.Strategy_STRATEGY_DIRECT {
+	if w.showsTools() {
 		if req.Tools, err = i.tools(ctx, w.loaded.GetTools()); err != nil {
 			return nil, false, err
 		}
 	}
+	if plan := w.ref.GetPlan(); plan != nil {
+		planRequest(req, plan, w.turn.TurnID)
+	}
 	return req, history.GetTruncated(), nil
 }
 
-// context gives the conversation: from the journal, or from the advance that wrote all that is new since it was read.
+// context gives the conversation: from the journal, or from the advance that wrote all that is new since it was read. Plans are messages
+// too, which an advance does not keep.
 func (i infer) context(ctx context.Context, w *work) (*sessionsv1.GetContextResponse, error) {
-	if w.advance != nil {
+	if w.advance != nil && w.ref.GetPlan() == nil {
 		if known := w.advance.conversation(w.ref.GetKey()); known != nil {
 			return known, nil
 		}
@@ -120,11 +128,11 @@ func (i infer) context(ctx context.Context, w *work) (*sessionsv1.GetContextResp
 	return read, err
 }
 
-// stream reads the answer to its end.
-func (i infer) stream(ctx context.Context, req *inferencev1.GenerateRequest, ans *answer, out *deltas) (*inferencev1.Finished, error) {
+// stream reads the answer to its end, and passes on what comes before it.
+func (r *Runner) stream(ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse)) (*inferencev1.Finished, error) {
 	ctx, cancel := context.WithCancel(ctx) // ends the stream when we return
 	defer cancel()
-	stream, err := i.deps.Inference.Generate(ctx, req)
+	stream, err := r.deps.Inference.Generate(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -138,9 +146,7 @@ func (i infer) stream(ctx context.Context, req *inferencev1.GenerateRequest, ans
 		case m.GetFinished() != nil:
 			return m.GetFinished(), nil
 		}
-		if piece, ok := ans.add(m); ok {
-			out.add(piece)
-		}
+		add(m)
 	}
 }
 
@@ -165,6 +171,6 @@ func usageOf(finished *inferencev1.Finished) *turnv1.Usage {
 	u := finished.GetUsage()
 	return &turnv1.Usage{
 		InputTokens: u.GetInputTokens(), OutputTokens: u.GetOutputTokens(), CachedInputTokens: u.GetCachedInputTokens(),
-		ReasoningTokens: u.GetReasoningTokens(), ModelCalls: 1,
+		ReasoningTokens: u.GetReasoningTokens(), ModelCalls: max(1, u.GetModelCalls()),
 	}
 }

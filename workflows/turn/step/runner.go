@@ -145,6 +145,10 @@ func (r *Runner) kindOf(ref *turnv1.StepRef) (kind, error) {
 		return tool{r}, nil
 	case turnv1.StepKind_STEP_KIND_FINISH:
 		return finish{r}, nil
+	case turnv1.StepKind_STEP_KIND_SELECT:
+		return choice{r}, nil
+	case turnv1.StepKind_STEP_KIND_PLAN:
+		return planner{r}, nil
 	default:
 		return nil, &finalError{fmt.Errorf("step %q has unknown kind %v", ref.GetKey(), ref.GetKind())}
 	}

@@ -40,6 +40,7 @@ func (*Provider) Models(context.Context) ([]string, error) { return []string{Mod
 
 // Generate implements provider.Provider.
 func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func(provider.Delta) error) (provider.Finished, error) {
+	req, speak := understand(req)
 	here := locate(req.Messages)
 	s, err := parse(here.text)
 	if err != nil {
@@ -52,7 +53,7 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 	if err := p.fail(s, req, here.text); err != nil {
 		return provider.Finished{}, err
 	}
-	r := s.reply(here, req.Tools)
+	r := speak(s, here)
 	if err := r.stream(ctx, s.slow, emit); err != nil {
 		return provider.Finished{}, err
 	}

@@ -94,6 +94,12 @@ const (
 	Strategy_STRATEGY_REACT Strategy = 1
 	// One model call without tools.
 	Strategy_STRATEGY_DIRECT Strategy = 2
+	// React for models without native tool calls: thought, action, action input and observation are lines of text.
+	Strategy_STRATEGY_REACT_TEXT Strategy = 3
+	// Write a plan, react step by step, plan again once when a step fails, then answer over all results.
+	Strategy_STRATEGY_PLAN Strategy = 4
+	// The model is asked once which of direct, react and plan fits the request.
+	Strategy_STRATEGY_AUTO Strategy = 5
 )
 
 // Enum value maps for Strategy.
@@ -102,11 +108,17 @@ var (
 		0: "STRATEGY_UNSPECIFIED",
 		1: "STRATEGY_REACT",
 		2: "STRATEGY_DIRECT",
+		3: "STRATEGY_REACT_TEXT",
+		4: "STRATEGY_PLAN",
+		5: "STRATEGY_AUTO",
 	}
 	Strategy_value = map[string]int32{
 		"STRATEGY_UNSPECIFIED": 0,
 		"STRATEGY_REACT":       1,
 		"STRATEGY_DIRECT":      2,
+		"STRATEGY_REACT_TEXT":  3,
+		"STRATEGY_PLAN":        4,
+		"STRATEGY_AUTO":        5,
 	}
 )
 
@@ -135,6 +147,67 @@ func (x Strategy) Number() protoreflect.EnumNumber {
 // Deprecated: Use Strategy.Descriptor instead.
 func (Strategy) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{1}
+}
+
+// PlanStepStatus is where a step of a plan stands.
+type PlanStepStatus int32
+
+const (
+	// Not set.
+	PlanStepStatus_PLAN_STEP_STATUS_UNSPECIFIED PlanStepStatus = 0
+	// Not begun.
+	PlanStepStatus_PLAN_STEP_STATUS_PENDING PlanStepStatus = 1
+	// Under way, or the next to be done.
+	PlanStepStatus_PLAN_STEP_STATUS_RUNNING PlanStepStatus = 2
+	// Done; it has a result.
+	PlanStepStatus_PLAN_STEP_STATUS_COMPLETED PlanStepStatus = 3
+	// The model gave it up; its result says why.
+	PlanStepStatus_PLAN_STEP_STATUS_FAILED PlanStepStatus = 4
+)
+
+// Enum value maps for PlanStepStatus.
+var (
+	PlanStepStatus_name = map[int32]string{
+		0: "PLAN_STEP_STATUS_UNSPECIFIED",
+		1: "PLAN_STEP_STATUS_PENDING",
+		2: "PLAN_STEP_STATUS_RUNNING",
+		3: "PLAN_STEP_STATUS_COMPLETED",
+		4: "PLAN_STEP_STATUS_FAILED",
+	}
+	PlanStepStatus_value = map[string]int32{
+		"PLAN_STEP_STATUS_UNSPECIFIED": 0,
+		"PLAN_STEP_STATUS_PENDING":     1,
+		"PLAN_STEP_STATUS_RUNNING":     2,
+		"PLAN_STEP_STATUS_COMPLETED":   3,
+		"PLAN_STEP_STATUS_FAILED":      4,
+	}
+)
+
+func (x PlanStepStatus) Enum() *PlanStepStatus {
+	p := new(PlanStepStatus)
+	*p = x
+	return p
+}
+
+func (x PlanStepStatus) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PlanStepStatus) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_turn_v1_content_proto_enumTypes[2].Descriptor()
+}
+
+func (PlanStepStatus) Type() protoreflect.EnumType {
+	return &file_windlass_turn_v1_content_proto_enumTypes[2]
+}
+
+func (x PlanStepStatus) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PlanStepStatus.Descriptor instead.
+func (PlanStepStatus) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{2}
 }
 
 // EffectClass says what may be repeated when an outcome is in doubt.
@@ -178,11 +251,11 @@ func (x EffectClass) String() string {
 }
 
 func (EffectClass) Descriptor() protoreflect.EnumDescriptor {
-	return file_windlass_turn_v1_content_proto_enumTypes[2].Descriptor()
+	return file_windlass_turn_v1_content_proto_enumTypes[3].Descriptor()
 }
 
 func (EffectClass) Type() protoreflect.EnumType {
-	return &file_windlass_turn_v1_content_proto_enumTypes[2]
+	return &file_windlass_turn_v1_content_proto_enumTypes[3]
 }
 
 func (x EffectClass) Number() protoreflect.EnumNumber {
@@ -191,7 +264,7 @@ func (x EffectClass) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EffectClass.Descriptor instead.
 func (EffectClass) EnumDescriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{2}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{3}
 }
 
 // TurnStatus is where a turn stands.
@@ -243,11 +316,11 @@ func (x TurnStatus) String() string {
 }
 
 func (TurnStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_windlass_turn_v1_content_proto_enumTypes[3].Descriptor()
+	return file_windlass_turn_v1_content_proto_enumTypes[4].Descriptor()
 }
 
 func (TurnStatus) Type() protoreflect.EnumType {
-	return &file_windlass_turn_v1_content_proto_enumTypes[3]
+	return &file_windlass_turn_v1_content_proto_enumTypes[4]
 }
 
 func (x TurnStatus) Number() protoreflect.EnumNumber {
@@ -256,7 +329,7 @@ func (x TurnStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TurnStatus.Descriptor instead.
 func (TurnStatus) EnumDescriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{3}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{4}
 }
 
 // ContentPart is one piece of a message or of a tool's result.
@@ -865,6 +938,79 @@ func (x *Usage) GetToolCalls() int32 {
 	return 0
 }
 
+// PlanStep is one step of a plan, in short.
+type PlanStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the step, from 1; it keeps it when the rest of the plan is written anew.
+	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// What is to be done, at most 80 characters.
+	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	// Where it stands.
+	Status PlanStepStatus `protobuf:"varint,3,opt,name=status,proto3,enum=windlass.turn.v1.PlanStepStatus" json:"status,omitempty"`
+	// The message that holds the step's result, once it is completed or failed.
+	MessageId     string `protobuf:"bytes,4,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanStep) Reset() {
+	*x = PlanStep{}
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanStep) ProtoMessage() {}
+
+func (x *PlanStep) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
+func (*PlanStep) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *PlanStep) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *PlanStep) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *PlanStep) GetStatus() PlanStepStatus {
+	if x != nil {
+		return x.Status
+	}
+	return PlanStepStatus_PLAN_STEP_STATUS_UNSPECIFIED
+}
+
+func (x *PlanStep) GetMessageId() string {
+	if x != nil {
+		return x.MessageId
+	}
+	return ""
+}
+
 // TurnError says why a turn failed.
 type TurnError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -878,7 +1024,7 @@ type TurnError struct {
 
 func (x *TurnError) Reset() {
 	*x = TurnError{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -890,7 +1036,7 @@ func (x *TurnError) String() string {
 func (*TurnError) ProtoMessage() {}
 
 func (x *TurnError) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -903,7 +1049,7 @@ func (x *TurnError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnError.ProtoReflect.Descriptor instead.
 func (*TurnError) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{7}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TurnError) GetCode() string {
@@ -976,7 +1122,13 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\vmodel_calls\x18\x05 \x01(\x05R\n" +
 	"modelCalls\x12\x1d\n" +
 	"\n" +
-	"tool_calls\x18\x06 \x01(\x05R\ttoolCalls\"9\n" +
+	"tool_calls\x18\x06 \x01(\x05R\ttoolCalls\"\x89\x01\n" +
+	"\bPlanStep\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x128\n" +
+	"\x06status\x18\x03 \x01(\x0e2 .windlass.turn.v1.PlanStepStatusR\x06status\x12\x1d\n" +
+	"\n" +
+	"message_id\x18\x04 \x01(\tR\tmessageId\"9\n" +
 	"\tTurnError\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage*N\n" +
@@ -984,11 +1136,20 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
 	"\x0eROLE_ASSISTANT\x10\x02\x12\r\n" +
-	"\tROLE_TOOL\x10\x03*M\n" +
+	"\tROLE_TOOL\x10\x03*\x8c\x01\n" +
 	"\bStrategy\x12\x18\n" +
 	"\x14STRATEGY_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTRATEGY_REACT\x10\x01\x12\x13\n" +
-	"\x0fSTRATEGY_DIRECT\x10\x02*v\n" +
+	"\x0fSTRATEGY_DIRECT\x10\x02\x12\x17\n" +
+	"\x13STRATEGY_REACT_TEXT\x10\x03\x12\x11\n" +
+	"\rSTRATEGY_PLAN\x10\x04\x12\x11\n" +
+	"\rSTRATEGY_AUTO\x10\x05*\xab\x01\n" +
+	"\x0ePlanStepStatus\x12 \n" +
+	"\x1cPLAN_STEP_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18PLAN_STEP_STATUS_PENDING\x10\x01\x12\x1c\n" +
+	"\x18PLAN_STEP_STATUS_RUNNING\x10\x02\x12\x1e\n" +
+	"\x1aPLAN_STEP_STATUS_COMPLETED\x10\x03\x12\x1b\n" +
+	"\x17PLAN_STEP_STATUS_FAILED\x10\x04*v\n" +
 	"\vEffectClass\x12\x1c\n" +
 	"\x18EFFECT_CLASS_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EFFECT_CLASS_READ\x10\x01\x12\x1b\n" +
@@ -1016,39 +1177,42 @@ func file_windlass_turn_v1_content_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_content_proto_rawDescData
 }
 
-var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(Role)(0),                     // 0: windlass.turn.v1.Role
 	(Strategy)(0),                 // 1: windlass.turn.v1.Strategy
-	(EffectClass)(0),              // 2: windlass.turn.v1.EffectClass
-	(TurnStatus)(0),               // 3: windlass.turn.v1.TurnStatus
-	(*ContentPart)(nil),           // 4: windlass.turn.v1.ContentPart
-	(*Blob)(nil),                  // 5: windlass.turn.v1.Blob
-	(*ResourceLink)(nil),          // 6: windlass.turn.v1.ResourceLink
-	(*ToolCall)(nil),              // 7: windlass.turn.v1.ToolCall
-	(*ToolResult)(nil),            // 8: windlass.turn.v1.ToolResult
-	(*Message)(nil),               // 9: windlass.turn.v1.Message
-	(*Usage)(nil),                 // 10: windlass.turn.v1.Usage
-	(*TurnError)(nil),             // 11: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),        // 12: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(PlanStepStatus)(0),           // 2: windlass.turn.v1.PlanStepStatus
+	(EffectClass)(0),              // 3: windlass.turn.v1.EffectClass
+	(TurnStatus)(0),               // 4: windlass.turn.v1.TurnStatus
+	(*ContentPart)(nil),           // 5: windlass.turn.v1.ContentPart
+	(*Blob)(nil),                  // 6: windlass.turn.v1.Blob
+	(*ResourceLink)(nil),          // 7: windlass.turn.v1.ResourceLink
+	(*ToolCall)(nil),              // 8: windlass.turn.v1.ToolCall
+	(*ToolResult)(nil),            // 9: windlass.turn.v1.ToolResult
+	(*Message)(nil),               // 10: windlass.turn.v1.Message
+	(*Usage)(nil),                 // 11: windlass.turn.v1.Usage
+	(*PlanStep)(nil),              // 12: windlass.turn.v1.PlanStep
+	(*TurnError)(nil),             // 13: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),        // 14: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
 }
 var file_windlass_turn_v1_content_proto_depIdxs = []int32{
-	5,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
-	6,  // 1: windlass.turn.v1.ContentPart.link:type_name -> windlass.turn.v1.ResourceLink
-	4,  // 2: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	12, // 3: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
+	6,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
+	7,  // 1: windlass.turn.v1.ContentPart.link:type_name -> windlass.turn.v1.ResourceLink
+	5,  // 2: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
+	14, // 3: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
 	0,  // 4: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
-	4,  // 5: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
-	7,  // 6: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
-	8,  // 7: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
-	13, // 8: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	5,  // 5: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
+	8,  // 6: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
+	9,  // 7: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
+	15, // 8: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	2,  // 9: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_content_proto_init() }
@@ -1066,8 +1230,8 @@ func file_windlass_turn_v1_content_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_content_proto_rawDesc), len(file_windlass_turn_v1_content_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   8,
+			NumEnums:      5,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

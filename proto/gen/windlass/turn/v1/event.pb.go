@@ -74,6 +74,7 @@ type Event struct {
 	//	*Event_UsageUpdated
 	//	*Event_TurnCancelRequested
 	//	*Event_SessionForked
+	//	*Event_PlanUpdated
 	//	*Event_MessageDelta
 	//	*Event_ReasoningDelta
 	//	*Event_ToolCallArgumentsDelta
@@ -359,6 +360,15 @@ func (x *Event) GetSessionForked() *SessionForked {
 	return nil
 }
 
+func (x *Event) GetPlanUpdated() *PlanUpdated {
+	if x != nil {
+		if x, ok := x.Data.(*Event_PlanUpdated); ok {
+			return x.PlanUpdated
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetMessageDelta() *MessageDelta {
 	if x != nil {
 		if x, ok := x.Data.(*Event_MessageDelta); ok {
@@ -489,6 +499,11 @@ type Event_SessionForked struct {
 	SessionForked *SessionForked `protobuf:"bytes,37,opt,name=session_forked,json=sessionForked,proto3,oneof"`
 }
 
+type Event_PlanUpdated struct {
+	// plan.updated: the plan was written, or one of its steps has ended.
+	PlanUpdated *PlanUpdated `protobuf:"bytes,38,opt,name=plan_updated,json=planUpdated,proto3,oneof"`
+}
+
 type Event_MessageDelta struct {
 	// message.delta (transient)
 	MessageDelta *MessageDelta `protobuf:"bytes,50,opt,name=message_delta,json=messageDelta,proto3,oneof"`
@@ -544,6 +559,8 @@ func (*Event_UsageUpdated) isEvent_Data() {}
 func (*Event_TurnCancelRequested) isEvent_Data() {}
 
 func (*Event_SessionForked) isEvent_Data() {}
+
+func (*Event_PlanUpdated) isEvent_Data() {}
 
 func (*Event_MessageDelta) isEvent_Data() {}
 
@@ -1020,10 +1037,65 @@ func (x *StrategySelected) GetReason() string {
 	return ""
 }
 
+// PlanUpdated: the whole plan as it stands.
+type PlanUpdated struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The message that holds the newest plan with the goals of its steps.
+	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// All steps, in order. Steps of a plan that was replaced are here as far as they were begun.
+	Steps         []*PlanStep `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanUpdated) Reset() {
+	*x = PlanUpdated{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanUpdated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanUpdated) ProtoMessage() {}
+
+func (x *PlanUpdated) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanUpdated.ProtoReflect.Descriptor instead.
+func (*PlanUpdated) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PlanUpdated) GetMessageId() string {
+	if x != nil {
+		return x.MessageId
+	}
+	return ""
+}
+
+func (x *PlanUpdated) GetSteps() []*PlanStep {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
 // StepStarted: a step's work begins.
 type StepStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "begin", "infer", "tool" or "finish".
+	// "begin", "select", "plan", "infer", "tool" or "finish".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// One line for people, for example "tool calculator__evaluate".
 	Title         string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
@@ -1033,7 +1105,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1117,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1130,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StepStarted) GetKind() string {
@@ -1078,7 +1150,7 @@ func (x *StepStarted) GetTitle() string {
 // StepFinished: a step's outcome is committed.
 type StepFinished struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "begin", "infer", "tool" or "finish".
+	// "begin", "select", "plan", "infer", "tool" or "finish".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Wall time of the attempt that succeeded, in milliseconds.
 	DurationMs int32 `protobuf:"varint,2,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
@@ -1090,7 +1162,7 @@ type StepFinished struct {
 
 func (x *StepFinished) Reset() {
 	*x = StepFinished{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1174,7 @@ func (x *StepFinished) String() string {
 func (*StepFinished) ProtoMessage() {}
 
 func (x *StepFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1187,7 @@ func (x *StepFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepFinished.ProtoReflect.Descriptor instead.
 func (*StepFinished) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StepFinished) GetKind() string {
@@ -1152,7 +1224,7 @@ type MessageStarted struct {
 
 func (x *MessageStarted) Reset() {
 	*x = MessageStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1164,7 +1236,7 @@ func (x *MessageStarted) String() string {
 func (*MessageStarted) ProtoMessage() {}
 
 func (x *MessageStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1177,7 +1249,7 @@ func (x *MessageStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageStarted.ProtoReflect.Descriptor instead.
 func (*MessageStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *MessageStarted) GetMessageId() string {
@@ -1207,7 +1279,7 @@ type MessageReset struct {
 
 func (x *MessageReset) Reset() {
 	*x = MessageReset{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1219,7 +1291,7 @@ func (x *MessageReset) String() string {
 func (*MessageReset) ProtoMessage() {}
 
 func (x *MessageReset) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1232,7 +1304,7 @@ func (x *MessageReset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageReset.ProtoReflect.Descriptor instead.
 func (*MessageReset) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *MessageReset) GetMessageId() string {
@@ -1268,7 +1340,7 @@ type MessageCompleted struct {
 
 func (x *MessageCompleted) Reset() {
 	*x = MessageCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1280,7 +1352,7 @@ func (x *MessageCompleted) String() string {
 func (*MessageCompleted) ProtoMessage() {}
 
 func (x *MessageCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1293,7 +1365,7 @@ func (x *MessageCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageCompleted.ProtoReflect.Descriptor instead.
 func (*MessageCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *MessageCompleted) GetMessage() *Message {
@@ -1348,7 +1420,7 @@ type ToolCallStarted struct {
 
 func (x *ToolCallStarted) Reset() {
 	*x = ToolCallStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1432,7 @@ func (x *ToolCallStarted) String() string {
 func (*ToolCallStarted) ProtoMessage() {}
 
 func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1445,7 @@ func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallStarted.ProtoReflect.Descriptor instead.
 func (*ToolCallStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ToolCallStarted) GetCallId() string {
@@ -1417,7 +1489,7 @@ type ToolCallExecuting struct {
 
 func (x *ToolCallExecuting) Reset() {
 	*x = ToolCallExecuting{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1501,7 @@ func (x *ToolCallExecuting) String() string {
 func (*ToolCallExecuting) ProtoMessage() {}
 
 func (x *ToolCallExecuting) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,7 +1514,7 @@ func (x *ToolCallExecuting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallExecuting.ProtoReflect.Descriptor instead.
 func (*ToolCallExecuting) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ToolCallExecuting) GetCallId() string {
@@ -1478,7 +1550,7 @@ type ToolCallCompleted struct {
 
 func (x *ToolCallCompleted) Reset() {
 	*x = ToolCallCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1490,7 +1562,7 @@ func (x *ToolCallCompleted) String() string {
 func (*ToolCallCompleted) ProtoMessage() {}
 
 func (x *ToolCallCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1503,7 +1575,7 @@ func (x *ToolCallCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallCompleted.ProtoReflect.Descriptor instead.
 func (*ToolCallCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ToolCallCompleted) GetResult() *ToolResult {
@@ -1556,7 +1628,7 @@ type ToolCallUnresolved struct {
 
 func (x *ToolCallUnresolved) Reset() {
 	*x = ToolCallUnresolved{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1640,7 @@ func (x *ToolCallUnresolved) String() string {
 func (*ToolCallUnresolved) ProtoMessage() {}
 
 func (x *ToolCallUnresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1653,7 @@ func (x *ToolCallUnresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallUnresolved.ProtoReflect.Descriptor instead.
 func (*ToolCallUnresolved) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ToolCallUnresolved) GetCallId() string {
@@ -1624,7 +1696,7 @@ type PolicyDecided struct {
 
 func (x *PolicyDecided) Reset() {
 	*x = PolicyDecided{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1708,7 @@ func (x *PolicyDecided) String() string {
 func (*PolicyDecided) ProtoMessage() {}
 
 func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1721,7 @@ func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyDecided.ProtoReflect.Descriptor instead.
 func (*PolicyDecided) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PolicyDecided) GetDecisionId() string {
@@ -1698,7 +1770,7 @@ type UsageUpdated struct {
 
 func (x *UsageUpdated) Reset() {
 	*x = UsageUpdated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1782,7 @@ func (x *UsageUpdated) String() string {
 func (*UsageUpdated) ProtoMessage() {}
 
 func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1795,7 @@ func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageUpdated.ProtoReflect.Descriptor instead.
 func (*UsageUpdated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UsageUpdated) GetUsage() *Usage {
@@ -1746,7 +1818,7 @@ type MessageDelta struct {
 
 func (x *MessageDelta) Reset() {
 	*x = MessageDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1758,7 +1830,7 @@ func (x *MessageDelta) String() string {
 func (*MessageDelta) ProtoMessage() {}
 
 func (x *MessageDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1771,7 +1843,7 @@ func (x *MessageDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageDelta.ProtoReflect.Descriptor instead.
 func (*MessageDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *MessageDelta) GetMessageId() string {
@@ -1801,7 +1873,7 @@ type ReasoningDelta struct {
 
 func (x *ReasoningDelta) Reset() {
 	*x = ReasoningDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1813,7 +1885,7 @@ func (x *ReasoningDelta) String() string {
 func (*ReasoningDelta) ProtoMessage() {}
 
 func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1826,7 +1898,7 @@ func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasoningDelta.ProtoReflect.Descriptor instead.
 func (*ReasoningDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReasoningDelta) GetMessageId() string {
@@ -1860,7 +1932,7 @@ type ToolCallArgumentsDelta struct {
 
 func (x *ToolCallArgumentsDelta) Reset() {
 	*x = ToolCallArgumentsDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1872,7 +1944,7 @@ func (x *ToolCallArgumentsDelta) String() string {
 func (*ToolCallArgumentsDelta) ProtoMessage() {}
 
 func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1885,7 +1957,7 @@ func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ToolCallArgumentsDelta) GetMessageId() string {
@@ -1933,7 +2005,7 @@ type ToolCallProgress struct {
 
 func (x *ToolCallProgress) Reset() {
 	*x = ToolCallProgress{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1945,7 +2017,7 @@ func (x *ToolCallProgress) String() string {
 func (*ToolCallProgress) ProtoMessage() {}
 
 func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1958,7 +2030,7 @@ func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallProgress.ProtoReflect.Descriptor instead.
 func (*ToolCallProgress) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ToolCallProgress) GetCallId() string {
@@ -1993,7 +2065,7 @@ var File_windlass_turn_v1_event_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xe3\x0f\n" +
+	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xa7\x10\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\rR\x03seq\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x12\n" +
@@ -2028,7 +2100,8 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x0epolicy_decided\x18\" \x01(\v2\x1f.windlass.turn.v1.PolicyDecidedH\x00R\rpolicyDecided\x12E\n" +
 	"\rusage_updated\x18# \x01(\v2\x1e.windlass.turn.v1.UsageUpdatedH\x00R\fusageUpdated\x12[\n" +
 	"\x15turn_cancel_requested\x18$ \x01(\v2%.windlass.turn.v1.TurnCancelRequestedH\x00R\x13turnCancelRequested\x12H\n" +
-	"\x0esession_forked\x18% \x01(\v2\x1f.windlass.turn.v1.SessionForkedH\x00R\rsessionForked\x12E\n" +
+	"\x0esession_forked\x18% \x01(\v2\x1f.windlass.turn.v1.SessionForkedH\x00R\rsessionForked\x12B\n" +
+	"\fplan_updated\x18& \x01(\v2\x1d.windlass.turn.v1.PlanUpdatedH\x00R\vplanUpdated\x12E\n" +
 	"\rmessage_delta\x182 \x01(\v2\x1e.windlass.turn.v1.MessageDeltaH\x00R\fmessageDelta\x12K\n" +
 	"\x0freasoning_delta\x183 \x01(\v2 .windlass.turn.v1.ReasoningDeltaH\x00R\x0ereasoningDelta\x12e\n" +
 	"\x19tool_call_arguments_delta\x184 \x01(\v2(.windlass.turn.v1.ToolCallArgumentsDeltaH\x00R\x16toolCallArgumentsDelta\x12R\n" +
@@ -2067,7 +2140,11 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\bmessages\x18\x03 \x01(\rR\bmessages\"b\n" +
 	"\x10StrategySelected\x126\n" +
 	"\bstrategy\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.StrategyR\bstrategy\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"7\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"^\n" +
+	"\vPlanUpdated\x12\x1d\n" +
+	"\n" +
+	"message_id\x18\x01 \x01(\tR\tmessageId\x120\n" +
+	"\x05steps\x18\x02 \x03(\v2\x1a.windlass.turn.v1.PlanStepR\x05steps\"7\n" +
 	"\vStepStarted\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\"v\n" +
@@ -2152,7 +2229,7 @@ func file_windlass_turn_v1_event_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_event_proto_rawDescData
 }
 
-var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                  // 0: windlass.turn.v1.Event
 	(*TurnQueued)(nil),             // 1: windlass.turn.v1.TurnQueued
@@ -2162,73 +2239,77 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*TurnCancelRequested)(nil),    // 5: windlass.turn.v1.TurnCancelRequested
 	(*SessionForked)(nil),          // 6: windlass.turn.v1.SessionForked
 	(*StrategySelected)(nil),       // 7: windlass.turn.v1.StrategySelected
-	(*StepStarted)(nil),            // 8: windlass.turn.v1.StepStarted
-	(*StepFinished)(nil),           // 9: windlass.turn.v1.StepFinished
-	(*MessageStarted)(nil),         // 10: windlass.turn.v1.MessageStarted
-	(*MessageReset)(nil),           // 11: windlass.turn.v1.MessageReset
-	(*MessageCompleted)(nil),       // 12: windlass.turn.v1.MessageCompleted
-	(*ToolCallStarted)(nil),        // 13: windlass.turn.v1.ToolCallStarted
-	(*ToolCallExecuting)(nil),      // 14: windlass.turn.v1.ToolCallExecuting
-	(*ToolCallCompleted)(nil),      // 15: windlass.turn.v1.ToolCallCompleted
-	(*ToolCallUnresolved)(nil),     // 16: windlass.turn.v1.ToolCallUnresolved
-	(*PolicyDecided)(nil),          // 17: windlass.turn.v1.PolicyDecided
-	(*UsageUpdated)(nil),           // 18: windlass.turn.v1.UsageUpdated
-	(*MessageDelta)(nil),           // 19: windlass.turn.v1.MessageDelta
-	(*ReasoningDelta)(nil),         // 20: windlass.turn.v1.ReasoningDelta
-	(*ToolCallArgumentsDelta)(nil), // 21: windlass.turn.v1.ToolCallArgumentsDelta
-	(*ToolCallProgress)(nil),       // 22: windlass.turn.v1.ToolCallProgress
-	(*timestamppb.Timestamp)(nil),  // 23: google.protobuf.Timestamp
-	(*ContentPart)(nil),            // 24: windlass.turn.v1.ContentPart
-	(TurnStatus)(0),                // 25: windlass.turn.v1.TurnStatus
-	(*Usage)(nil),                  // 26: windlass.turn.v1.Usage
-	(*TurnError)(nil),              // 27: windlass.turn.v1.TurnError
-	(Strategy)(0),                  // 28: windlass.turn.v1.Strategy
-	(*Message)(nil),                // 29: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 30: google.protobuf.Struct
-	(EffectClass)(0),               // 31: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 32: windlass.turn.v1.ToolResult
+	(*PlanUpdated)(nil),            // 8: windlass.turn.v1.PlanUpdated
+	(*StepStarted)(nil),            // 9: windlass.turn.v1.StepStarted
+	(*StepFinished)(nil),           // 10: windlass.turn.v1.StepFinished
+	(*MessageStarted)(nil),         // 11: windlass.turn.v1.MessageStarted
+	(*MessageReset)(nil),           // 12: windlass.turn.v1.MessageReset
+	(*MessageCompleted)(nil),       // 13: windlass.turn.v1.MessageCompleted
+	(*ToolCallStarted)(nil),        // 14: windlass.turn.v1.ToolCallStarted
+	(*ToolCallExecuting)(nil),      // 15: windlass.turn.v1.ToolCallExecuting
+	(*ToolCallCompleted)(nil),      // 16: windlass.turn.v1.ToolCallCompleted
+	(*ToolCallUnresolved)(nil),     // 17: windlass.turn.v1.ToolCallUnresolved
+	(*PolicyDecided)(nil),          // 18: windlass.turn.v1.PolicyDecided
+	(*UsageUpdated)(nil),           // 19: windlass.turn.v1.UsageUpdated
+	(*MessageDelta)(nil),           // 20: windlass.turn.v1.MessageDelta
+	(*ReasoningDelta)(nil),         // 21: windlass.turn.v1.ReasoningDelta
+	(*ToolCallArgumentsDelta)(nil), // 22: windlass.turn.v1.ToolCallArgumentsDelta
+	(*ToolCallProgress)(nil),       // 23: windlass.turn.v1.ToolCallProgress
+	(*timestamppb.Timestamp)(nil),  // 24: google.protobuf.Timestamp
+	(*ContentPart)(nil),            // 25: windlass.turn.v1.ContentPart
+	(TurnStatus)(0),                // 26: windlass.turn.v1.TurnStatus
+	(*Usage)(nil),                  // 27: windlass.turn.v1.Usage
+	(*TurnError)(nil),              // 28: windlass.turn.v1.TurnError
+	(Strategy)(0),                  // 29: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),               // 30: windlass.turn.v1.PlanStep
+	(*Message)(nil),                // 31: windlass.turn.v1.Message
+	(*structpb.Struct)(nil),        // 32: google.protobuf.Struct
+	(EffectClass)(0),               // 33: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 34: windlass.turn.v1.ToolResult
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
-	23, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
+	24, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
 	1,  // 1: windlass.turn.v1.Event.turn_queued:type_name -> windlass.turn.v1.TurnQueued
 	2,  // 2: windlass.turn.v1.Event.turn_started:type_name -> windlass.turn.v1.TurnStarted
 	3,  // 3: windlass.turn.v1.Event.turn_ended:type_name -> windlass.turn.v1.TurnEnded
 	4,  // 4: windlass.turn.v1.Event.turn_recovered:type_name -> windlass.turn.v1.TurnRecovered
 	7,  // 5: windlass.turn.v1.Event.strategy_selected:type_name -> windlass.turn.v1.StrategySelected
-	8,  // 6: windlass.turn.v1.Event.step_started:type_name -> windlass.turn.v1.StepStarted
-	9,  // 7: windlass.turn.v1.Event.step_finished:type_name -> windlass.turn.v1.StepFinished
-	10, // 8: windlass.turn.v1.Event.message_started:type_name -> windlass.turn.v1.MessageStarted
-	11, // 9: windlass.turn.v1.Event.message_reset:type_name -> windlass.turn.v1.MessageReset
-	12, // 10: windlass.turn.v1.Event.message_completed:type_name -> windlass.turn.v1.MessageCompleted
-	13, // 11: windlass.turn.v1.Event.tool_call_started:type_name -> windlass.turn.v1.ToolCallStarted
-	14, // 12: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
-	15, // 13: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
-	16, // 14: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
-	17, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
-	18, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
+	9,  // 6: windlass.turn.v1.Event.step_started:type_name -> windlass.turn.v1.StepStarted
+	10, // 7: windlass.turn.v1.Event.step_finished:type_name -> windlass.turn.v1.StepFinished
+	11, // 8: windlass.turn.v1.Event.message_started:type_name -> windlass.turn.v1.MessageStarted
+	12, // 9: windlass.turn.v1.Event.message_reset:type_name -> windlass.turn.v1.MessageReset
+	13, // 10: windlass.turn.v1.Event.message_completed:type_name -> windlass.turn.v1.MessageCompleted
+	14, // 11: windlass.turn.v1.Event.tool_call_started:type_name -> windlass.turn.v1.ToolCallStarted
+	15, // 12: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
+	16, // 13: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
+	17, // 14: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
+	18, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
+	19, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
 	5,  // 17: windlass.turn.v1.Event.turn_cancel_requested:type_name -> windlass.turn.v1.TurnCancelRequested
 	6,  // 18: windlass.turn.v1.Event.session_forked:type_name -> windlass.turn.v1.SessionForked
-	19, // 19: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
-	20, // 20: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
-	21, // 21: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
-	22, // 22: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
-	24, // 23: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
-	25, // 24: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
-	26, // 25: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
-	27, // 26: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	28, // 27: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	27, // 28: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	29, // 29: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	26, // 30: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	30, // 31: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	31, // 32: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	32, // 33: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	26, // 34: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	8,  // 19: windlass.turn.v1.Event.plan_updated:type_name -> windlass.turn.v1.PlanUpdated
+	20, // 20: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
+	21, // 21: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
+	22, // 22: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
+	23, // 23: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
+	25, // 24: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
+	26, // 25: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
+	27, // 26: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
+	28, // 27: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
+	29, // 28: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	30, // 29: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	28, // 30: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	31, // 31: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	27, // 32: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	32, // 33: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	33, // 34: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	34, // 35: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	27, // 36: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
@@ -2256,6 +2337,7 @@ func file_windlass_turn_v1_event_proto_init() {
 		(*Event_UsageUpdated)(nil),
 		(*Event_TurnCancelRequested)(nil),
 		(*Event_SessionForked)(nil),
+		(*Event_PlanUpdated)(nil),
 		(*Event_MessageDelta)(nil),
 		(*Event_ReasoningDelta)(nil),
 		(*Event_ToolCallArgumentsDelta)(nil),
@@ -2267,7 +2349,7 @@ func file_windlass_turn_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_event_proto_rawDesc), len(file_windlass_turn_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

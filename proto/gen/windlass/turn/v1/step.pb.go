@@ -35,6 +35,10 @@ const (
 	StepKind_STEP_KIND_TOOL StepKind = 3
 	// Write the end of the turn.
 	StepKind_STEP_KIND_FINISH StepKind = 4
+	// Ask the model which strategy fits.
+	StepKind_STEP_KIND_SELECT StepKind = 5
+	// Ask the model for a plan, or for the rest of one after a step that failed.
+	StepKind_STEP_KIND_PLAN StepKind = 6
 )
 
 // Enum value maps for StepKind.
@@ -45,6 +49,8 @@ var (
 		2: "STEP_KIND_INFER",
 		3: "STEP_KIND_TOOL",
 		4: "STEP_KIND_FINISH",
+		5: "STEP_KIND_SELECT",
+		6: "STEP_KIND_PLAN",
 	}
 	StepKind_value = map[string]int32{
 		"STEP_KIND_UNSPECIFIED": 0,
@@ -52,6 +58,8 @@ var (
 		"STEP_KIND_INFER":       2,
 		"STEP_KIND_TOOL":        3,
 		"STEP_KIND_FINISH":      4,
+		"STEP_KIND_SELECT":      5,
+		"STEP_KIND_PLAN":        6,
 	}
 )
 
@@ -85,7 +93,8 @@ func (StepKind) EnumDescriptor() ([]byte, []int) {
 // StepRef names one step of a turn. It holds references only, never content: it rests in workflow history.
 type StepRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique in the turn and stable over retries: "begin", "infer-N", "tool-N.M" (call M of infer N), "finish".
+	// Unique in the turn and stable over retries: "begin", "select", "plan-N", "infer-N",
+	// "tool-N.M" (call M of infer N), "finish".
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// What it does.
 	Kind StepKind `protobuf:"varint,2,opt,name=kind,proto3,enum=windlass.turn.v1.StepKind" json:"kind,omitempty"`
@@ -94,7 +103,11 @@ type StepRef struct {
 	// For a tool step: the call.
 	Call *ToolCallRef `protobuf:"bytes,4,opt,name=call,proto3" json:"call,omitempty"`
 	// For the finish step: how the turn ends.
-	Ending        *Ending `protobuf:"bytes,5,opt,name=ending,proto3" json:"ending,omitempty"`
+	Ending *Ending `protobuf:"bytes,5,opt,name=ending,proto3" json:"ending,omitempty"`
+	// For an infer step: the strategy that the select step chose; unset when the surface's stands.
+	Strategy Strategy `protobuf:"varint,6,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
+	// For an infer step of a planned turn, and for a plan step that replaces a plan: the plan as it stands.
+	Plan          *PlanRef `protobuf:"bytes,7,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -164,6 +177,84 @@ func (x *StepRef) GetEnding() *Ending {
 	return nil
 }
 
+func (x *StepRef) GetStrategy() Strategy {
+	if x != nil {
+		return x.Strategy
+	}
+	return Strategy_STRATEGY_UNSPECIFIED
+}
+
+func (x *StepRef) GetPlan() *PlanRef {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+// PlanRef tells a step which part of a plan it works at.
+type PlanRef struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The message that holds the newest plan with the goals of its steps.
+	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// All steps, in order.
+	Steps []*PlanStep `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
+	// Number of the step to work at; 0 = answer the request over all results, or write the rest of the plan.
+	Current       uint32 `protobuf:"varint,3,opt,name=current,proto3" json:"current,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanRef) Reset() {
+	*x = PlanRef{}
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanRef) ProtoMessage() {}
+
+func (x *PlanRef) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanRef.ProtoReflect.Descriptor instead.
+func (*PlanRef) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PlanRef) GetMessageId() string {
+	if x != nil {
+		return x.MessageId
+	}
+	return ""
+}
+
+func (x *PlanRef) GetSteps() []*PlanStep {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+func (x *PlanRef) GetCurrent() uint32 {
+	if x != nil {
+		return x.Current
+	}
+	return 0
+}
+
 // ToolCallRef refers to a tool call that a committed assistant message holds.
 type ToolCallRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -179,7 +270,7 @@ type ToolCallRef struct {
 
 func (x *ToolCallRef) Reset() {
 	*x = ToolCallRef{}
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[1]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -191,7 +282,7 @@ func (x *ToolCallRef) String() string {
 func (*ToolCallRef) ProtoMessage() {}
 
 func (x *ToolCallRef) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[1]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -204,7 +295,7 @@ func (x *ToolCallRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallRef.ProtoReflect.Descriptor instead.
 func (*ToolCallRef) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{1}
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ToolCallRef) GetCallId() string {
@@ -243,7 +334,7 @@ type Ending struct {
 
 func (x *Ending) Reset() {
 	*x = Ending{}
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[2]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -255,7 +346,7 @@ func (x *Ending) String() string {
 func (*Ending) ProtoMessage() {}
 
 func (x *Ending) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[2]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -268,7 +359,7 @@ func (x *Ending) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ending.ProtoReflect.Descriptor instead.
 func (*Ending) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{2}
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Ending) GetStatus() TurnStatus {
@@ -305,7 +396,7 @@ type StepOutcome struct {
 	Calls []*ToolCallRef `protobuf:"bytes,4,rep,name=calls,proto3" json:"calls,omitempty"`
 	// For infer: the provider's finish reason.
 	FinishReason string `protobuf:"bytes,5,opt,name=finish_reason,json=finishReason,proto3" json:"finish_reason,omitempty"`
-	// For infer: the message written.
+	// For infer and plan: the message written.
 	MessageId string `protobuf:"bytes,6,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// What the step used.
 	Usage *Usage `protobuf:"bytes,7,opt,name=usage,proto3" json:"usage,omitempty"`
@@ -319,13 +410,19 @@ type StepOutcome struct {
 	CallHash string `protobuf:"bytes,11,opt,name=call_hash,json=callHash,proto3" json:"call_hash,omitempty"`
 	// When the step was committed, Unix microseconds.
 	CommittedMicros int64 `protobuf:"varint,12,opt,name=committed_micros,json=committedMicros,proto3" json:"committed_micros,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// For select: what was chosen.
+	Strategy Strategy `protobuf:"varint,13,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
+	// For plan: titles of the steps that are to be done, in order; they take the place of all that was not begun.
+	Plan []string `protobuf:"bytes,14,rep,name=plan,proto3" json:"plan,omitempty"`
+	// For infer in a planned turn: the model gave the step of the plan up.
+	GaveUp        bool `protobuf:"varint,15,opt,name=gave_up,json=gaveUp,proto3" json:"gave_up,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StepOutcome) Reset() {
 	*x = StepOutcome{}
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[3]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -337,7 +434,7 @@ func (x *StepOutcome) String() string {
 func (*StepOutcome) ProtoMessage() {}
 
 func (x *StepOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[3]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -350,7 +447,7 @@ func (x *StepOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepOutcome.ProtoReflect.Descriptor instead.
 func (*StepOutcome) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{3}
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StepOutcome) GetKey() string {
@@ -437,6 +534,27 @@ func (x *StepOutcome) GetCommittedMicros() int64 {
 	return 0
 }
 
+func (x *StepOutcome) GetStrategy() Strategy {
+	if x != nil {
+		return x.Strategy
+	}
+	return Strategy_STRATEGY_UNSPECIFIED
+}
+
+func (x *StepOutcome) GetPlan() []string {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+func (x *StepOutcome) GetGaveUp() bool {
+	if x != nil {
+		return x.GaveUp
+	}
+	return false
+}
+
 // Progress is what the steps of a turn have come to, as a turn's workflow is told. It rests in workflow history.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -448,7 +566,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -460,7 +578,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -473,7 +591,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{4}
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Progress) GetOutcomes() []*StepOutcome {
@@ -514,7 +632,7 @@ type Surface struct {
 
 func (x *Surface) Reset() {
 	*x = Surface{}
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[5]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -526,7 +644,7 @@ func (x *Surface) String() string {
 func (*Surface) ProtoMessage() {}
 
 func (x *Surface) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[5]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -539,7 +657,7 @@ func (x *Surface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Surface.ProtoReflect.Descriptor instead.
 func (*Surface) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{5}
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Surface) GetAgentId() string {
@@ -623,13 +741,20 @@ var File_windlass_turn_v1_step_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x1bwindlass/turn/v1/step.proto\x12\x10windlass.turn.v1\x1a\x1ewindlass/turn/v1/content.proto\"\xc6\x01\n" +
+	"\x1bwindlass/turn/v1/step.proto\x12\x10windlass.turn.v1\x1a\x1ewindlass/turn/v1/content.proto\"\xad\x02\n" +
 	"\aStepRef\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.StepKindR\x04kind\x12\x14\n" +
 	"\x05title\x18\x03 \x01(\tR\x05title\x121\n" +
 	"\x04call\x18\x04 \x01(\v2\x1d.windlass.turn.v1.ToolCallRefR\x04call\x120\n" +
-	"\x06ending\x18\x05 \x01(\v2\x18.windlass.turn.v1.EndingR\x06ending\"Y\n" +
+	"\x06ending\x18\x05 \x01(\v2\x18.windlass.turn.v1.EndingR\x06ending\x126\n" +
+	"\bstrategy\x18\x06 \x01(\x0e2\x1a.windlass.turn.v1.StrategyR\bstrategy\x12-\n" +
+	"\x04plan\x18\a \x01(\v2\x19.windlass.turn.v1.PlanRefR\x04plan\"t\n" +
+	"\aPlanRef\x12\x1d\n" +
+	"\n" +
+	"message_id\x18\x01 \x01(\tR\tmessageId\x120\n" +
+	"\x05steps\x18\x02 \x03(\v2\x1a.windlass.turn.v1.PlanStepR\x05steps\x12\x18\n" +
+	"\acurrent\x18\x03 \x01(\rR\acurrent\"Y\n" +
 	"\vToolCallRef\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x1d\n" +
@@ -639,7 +764,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
 	"\vstop_reason\x18\x02 \x01(\tR\n" +
 	"stopReason\x121\n" +
-	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\"\xe0\x03\n" +
+	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\"\xc5\x04\n" +
 	"\vStepOutcome\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.StepKindR\x04kind\x123\n" +
@@ -654,7 +779,10 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\tcancelled\x18\n" +
 	" \x01(\bR\tcancelled\x12\x1b\n" +
 	"\tcall_hash\x18\v \x01(\tR\bcallHash\x12)\n" +
-	"\x10committed_micros\x18\f \x01(\x03R\x0fcommittedMicros\"E\n" +
+	"\x10committed_micros\x18\f \x01(\x03R\x0fcommittedMicros\x126\n" +
+	"\bstrategy\x18\r \x01(\x0e2\x1a.windlass.turn.v1.StrategyR\bstrategy\x12\x12\n" +
+	"\x04plan\x18\x0e \x03(\tR\x04plan\x12\x17\n" +
+	"\agave_up\x18\x0f \x01(\bR\x06gaveUp\"E\n" +
 	"\bProgress\x129\n" +
 	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"\x9d\x03\n" +
 	"\aSurface\x12\x19\n" +
@@ -670,13 +798,15 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x12max_parallel_tools\x18\t \x01(\rR\x10maxParallelTools\x12.\n" +
 	"\x13max_identical_calls\x18\n" +
 	" \x01(\rR\x11maxIdenticalCalls\x12'\n" +
-	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros*y\n" +
+	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros*\xa3\x01\n" +
 	"\bStepKind\x12\x19\n" +
 	"\x15STEP_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSTEP_KIND_BEGIN\x10\x01\x12\x13\n" +
 	"\x0fSTEP_KIND_INFER\x10\x02\x12\x12\n" +
 	"\x0eSTEP_KIND_TOOL\x10\x03\x12\x14\n" +
-	"\x10STEP_KIND_FINISH\x10\x04B\xc7\x01\n" +
+	"\x10STEP_KIND_FINISH\x10\x04\x12\x14\n" +
+	"\x10STEP_KIND_SELECT\x10\x05\x12\x12\n" +
+	"\x0eSTEP_KIND_PLAN\x10\x06B\xc7\x01\n" +
 	"\x14com.windlass.turn.v1B\tStepProtoP\x01ZBgithub.com/windlass-dev/windlass/proto/gen/windlass/turn/v1;turnv1\xa2\x02\x03WTX\xaa\x02\x10Windlass.Turn.V1\xca\x02\x10Windlass\\Turn\\V1\xe2\x02\x1cWindlass\\Turn\\V1\\GPBMetadata\xea\x02\x12Windlass::Turn::V1b\x06proto3"
 
 var (
@@ -692,38 +822,44 @@ func file_windlass_turn_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_turn_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_windlass_turn_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_windlass_turn_v1_step_proto_goTypes = []any{
 	(StepKind)(0),       // 0: windlass.turn.v1.StepKind
 	(*StepRef)(nil),     // 1: windlass.turn.v1.StepRef
-	(*ToolCallRef)(nil), // 2: windlass.turn.v1.ToolCallRef
-	(*Ending)(nil),      // 3: windlass.turn.v1.Ending
-	(*StepOutcome)(nil), // 4: windlass.turn.v1.StepOutcome
-	(*Progress)(nil),    // 5: windlass.turn.v1.Progress
-	(*Surface)(nil),     // 6: windlass.turn.v1.Surface
-	(TurnStatus)(0),     // 7: windlass.turn.v1.TurnStatus
-	(*TurnError)(nil),   // 8: windlass.turn.v1.TurnError
-	(*Usage)(nil),       // 9: windlass.turn.v1.Usage
-	(Strategy)(0),       // 10: windlass.turn.v1.Strategy
+	(*PlanRef)(nil),     // 2: windlass.turn.v1.PlanRef
+	(*ToolCallRef)(nil), // 3: windlass.turn.v1.ToolCallRef
+	(*Ending)(nil),      // 4: windlass.turn.v1.Ending
+	(*StepOutcome)(nil), // 5: windlass.turn.v1.StepOutcome
+	(*Progress)(nil),    // 6: windlass.turn.v1.Progress
+	(*Surface)(nil),     // 7: windlass.turn.v1.Surface
+	(Strategy)(0),       // 8: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),    // 9: windlass.turn.v1.PlanStep
+	(TurnStatus)(0),     // 10: windlass.turn.v1.TurnStatus
+	(*TurnError)(nil),   // 11: windlass.turn.v1.TurnError
+	(*Usage)(nil),       // 12: windlass.turn.v1.Usage
 }
 var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	0,  // 0: windlass.turn.v1.StepRef.kind:type_name -> windlass.turn.v1.StepKind
-	2,  // 1: windlass.turn.v1.StepRef.call:type_name -> windlass.turn.v1.ToolCallRef
-	3,  // 2: windlass.turn.v1.StepRef.ending:type_name -> windlass.turn.v1.Ending
-	7,  // 3: windlass.turn.v1.Ending.status:type_name -> windlass.turn.v1.TurnStatus
-	8,  // 4: windlass.turn.v1.Ending.error:type_name -> windlass.turn.v1.TurnError
-	0,  // 5: windlass.turn.v1.StepOutcome.kind:type_name -> windlass.turn.v1.StepKind
-	6,  // 6: windlass.turn.v1.StepOutcome.surface:type_name -> windlass.turn.v1.Surface
-	2,  // 7: windlass.turn.v1.StepOutcome.calls:type_name -> windlass.turn.v1.ToolCallRef
-	9,  // 8: windlass.turn.v1.StepOutcome.usage:type_name -> windlass.turn.v1.Usage
-	8,  // 9: windlass.turn.v1.StepOutcome.error:type_name -> windlass.turn.v1.TurnError
-	4,  // 10: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	10, // 11: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	3,  // 1: windlass.turn.v1.StepRef.call:type_name -> windlass.turn.v1.ToolCallRef
+	4,  // 2: windlass.turn.v1.StepRef.ending:type_name -> windlass.turn.v1.Ending
+	8,  // 3: windlass.turn.v1.StepRef.strategy:type_name -> windlass.turn.v1.Strategy
+	2,  // 4: windlass.turn.v1.StepRef.plan:type_name -> windlass.turn.v1.PlanRef
+	9,  // 5: windlass.turn.v1.PlanRef.steps:type_name -> windlass.turn.v1.PlanStep
+	10, // 6: windlass.turn.v1.Ending.status:type_name -> windlass.turn.v1.TurnStatus
+	11, // 7: windlass.turn.v1.Ending.error:type_name -> windlass.turn.v1.TurnError
+	0,  // 8: windlass.turn.v1.StepOutcome.kind:type_name -> windlass.turn.v1.StepKind
+	7,  // 9: windlass.turn.v1.StepOutcome.surface:type_name -> windlass.turn.v1.Surface
+	3,  // 10: windlass.turn.v1.StepOutcome.calls:type_name -> windlass.turn.v1.ToolCallRef
+	12, // 11: windlass.turn.v1.StepOutcome.usage:type_name -> windlass.turn.v1.Usage
+	11, // 12: windlass.turn.v1.StepOutcome.error:type_name -> windlass.turn.v1.TurnError
+	8,  // 13: windlass.turn.v1.StepOutcome.strategy:type_name -> windlass.turn.v1.Strategy
+	5,  // 14: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	8,  // 15: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_step_proto_init() }
@@ -738,7 +874,7 @@ func file_windlass_turn_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_step_proto_rawDesc), len(file_windlass_turn_v1_step_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"fmt"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// SelectKey is the key of the step that asks the model for a strategy.
+const SelectKey = "select"
+
+// maxReplans bounds how often the rest of a plan is written anew after a step that failed. When one fails after that, the turn answers
+// with what it has.
+const maxReplans = 1
+
+// PlanKey is the key of the n-th plan of a turn, n from 1.
+func PlanKey(n int) string { return fmt.Sprintf("plan-%d", n) }
+
+// strategy is how the turn is decided: as its surface says, or as the select step chose.
+func (t record) strategy() turnv1.Strategy {
+	if s := t.surface().GetStrategy(); s != turnv1.Strategy_STRATEGY_AUTO {
+		return s
+	}
+	return t.byKey[SelectKey].GetStrategy()
+}
+
+// selecting tells whether the strategy is still to be chosen.
+func (t record) selecting() bool {
+	return t.surface().GetStrategy() == turnv1.Strategy_STRATEGY_AUTO && t.byKey[SelectKey] == nil
+}
+
+// progress is where a planned turn stands.
+type progress struct {
+	// write is the number of the plan that is to be written now, 0 for none.
+	write int
+	// steps are all steps so far, done ones first.
+	steps []*turnv1.PlanStep
+	// message holds the newest plan.
+	message string
+	// current is the step to work at, from 1; 0 when the answer is due.
+	current int
+	// answered says that the answer is there.
+	answered bool
+}
+
+// progress reads what became of the plan. A step of a plan ends with the first model step that asks for no tool.
+func (t record) progress() progress {
+	p := progress{}
+	plans, ended := 0, 0 // plans taken up, steps of them that have ended
+	if !p.take(t, &plans, 0) {
+		return p
+	}
+	for _, o := range t.infers {
+		switch {
+		case ended == len(p.steps):
+			p.answered = true
+			return p
+		case len(o.GetCalls()) > 0:
+			continue
+		}
+		step := p.steps[ended]
+		step.Status, step.MessageId = turnv1.PlanStepStatus_PLAN_STEP_STATUS_COMPLETED, o.GetMessageId()
+		ended++
+		if !o.GetGaveUp() {
+			continue
+		}
+		step.Status = turnv1.PlanStepStatus_PLAN_STEP_STATUS_FAILED
+		p.steps = p.steps[:ended]
+		if plans <= maxReplans && !p.take(t, &plans, ended) {
+			return p
+		}
+	}
+	if ended < len(p.steps) {
+		p.current = ended + 1
+		p.steps[ended].Status = turnv1.PlanStepStatus_PLAN_STEP_STATUS_RUNNING
+	}
+	return p
+}
+
+// take adds the steps of the next plan behind those that have ended. It tells whether that plan is there.
+func (p *progress) take(t record, plans *int, ended int) bool {
+	o := t.byKey[PlanKey(*plans+1)]
+	if o == nil {
+		p.write = *plans + 1
+		return false
+	}
+	*plans++
+	p.message = o.GetMessageId()
+	p.steps = p.steps[:ended]
+	for i, title := range o.GetPlan() {
+		p.steps = append(p.steps, &turnv1.PlanStep{
+			Id: uint32(ended + i + 1), Title: title, Status: turnv1.PlanStepStatus_PLAN_STEP_STATUS_PENDING,
+		})
+	}
+	return true
+}
+
+func (p progress) ref() *turnv1.PlanRef {
+	return &turnv1.PlanRef{MessageId: p.message, Steps: p.steps, Current: uint32(p.current)}
+}
+
+// nextOfPlan decides what follows when no tool is to be run.
+func (t record) nextOfPlan() *turnv1.StepRef {
+	p := t.progress()
+	if p.write > 0 {
+		ref := &turnv1.StepRef{Key: PlanKey(p.write), Kind: turnv1.StepKind_STEP_KIND_PLAN, Title: "plan"}
+		if p.write > 1 {
+			ref.Title, ref.Plan = "plan again", p.ref()
+		}
+		return ref
+	}
+	ref := t.inferRef()
+	ref.Plan = p.ref()
+	if p.current > 0 {
+		ref.Title += fmt.Sprintf(" (plan step %d)", p.current)
+	} else {
+		ref.Title += " (answer)"
+	}
+	return ref
+}
+
+// whole tells whether the newest model step holds the answer of the turn.
+func (t record) whole() bool {
+	switch t.strategy() {
+	case turnv1.Strategy_STRATEGY_DIRECT:
+		return true
+	case turnv1.Strategy_STRATEGY_PLAN:
+		return t.progress().answered
+	default:
+		return len(t.last().GetCalls()) == 0
+	}
+}
+
+func selectRef() *turnv1.StepRef {
+	return &turnv1.StepRef{Key: SelectKey, Kind: turnv1.StepKind_STEP_KIND_SELECT, Title: "select strategy"}
+}
+
+// preparationError is the error of a select or plan step, nil when there is none.
+func (t record) preparationError() *turnv1.TurnError {
+	for _, key := range []string{SelectKey, PlanKey(1), PlanKey(1 + maxReplans)} {
+		if e := t.byKey[key].GetError(); e != nil {
+			return e
+		}
+	}
+	return nil
+}
