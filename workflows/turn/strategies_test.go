@@ -54,8 +54,8 @@ func TestStrategiesAreReadableInTemporal(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`"select strategy"`, `"plan"`, `"infer #1 (plan step 1)"`, `"tool x__echo"`, `"infer #2 (plan step 1)"`, `"infer #3 (plan step 2)"`,
-		`"plan again"`, `"infer #4 (answer)"`,
+		`"select strategy → plan"`, `"plan → 2 steps"`, `"infer #1 → 2 calls: x__echo, x__echo"`, `"tool x__echo → done"`,
+		`"infer #3 → gave the plan step up"`, `"plan again → 0 steps"`, `"finish → end"`,
 	} {
 		if !slices.Contains(summaries, want) {
 			t.Errorf("no summary %s in %v", want, summaries)

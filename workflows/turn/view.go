@@ -48,6 +48,13 @@ func (w *walk) title(o *turnv1.StepOutcome) string {
 		return strings.Replace(o.GetKey(), "infer-", "infer #", 1)
 	case turnv1.StepKind_STEP_KIND_TOOL:
 		return "tool " + engine.ToolOf(w.outcomes, o.GetKey())
+	case turnv1.StepKind_STEP_KIND_SELECT:
+		return "select strategy"
+	case turnv1.StepKind_STEP_KIND_PLAN:
+		if o.GetKey() != engine.PlanKey(1) {
+			return "plan again"
+		}
+		return "plan"
 	default:
 		return o.GetKey()
 	}

@@ -96,7 +96,7 @@ func options(cfg Config, log *slog.Logger, fail func(error)) worker.Options {
 		Identity:                           cfg.ID,
 		MaxConcurrentActivityExecutionSize: cfg.MaxConcurrent,
 		// Set by hand: the more pollers, the more tasks a worker that was frozen or cut off swallows.
-		MaxConcurrentWorkflowTaskPollers: 4,
+		MaxConcurrentWorkflowTaskPollers: 8,
 		MaxConcurrentActivityTaskPollers: 4,
 		// After a worker's death its turns' next decisions are offered to it for so long.
 		StickyScheduleToStartTimeout: time.Second,
