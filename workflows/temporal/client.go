@@ -104,7 +104,7 @@ func options(cfg Config) (client.Options, error) {
 // connection leaves out the SDK's compression where the server is near, which plain text tells: it costs more time than it saves there.
 func connection(cfg Config) client.ConnectionOptions {
 	if cfg.TLS == nil {
-		return client.ConnectionOptions{GrpcCompression: client.GrpcCompressionNone{}}
+		return client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}}
 	}
 	return client.ConnectionOptions{TLS: cfg.TLS}
 }
