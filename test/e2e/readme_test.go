@@ -101,7 +101,8 @@ func TestPrintedCommandsWork(t *testing.T) {
 	if at < 0 {
 		t.Fatalf("no curl lines in\n%s", printed)
 	}
-	out, errs := run(t, 0, "", "sh", "-c", printed[at:])
+	lines, _, _ := strings.Cut(printed[at:], "/events\n") // what stands behind them is the log's
+	out, errs := run(t, 0, "", "sh", "-c", lines+"/events\n")
 	for _, want := range []string{"event: message.delta", "event: tool_call.completed", "event: turn.completed", "391", "event: end"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("curl shows no %q:\n%s%s", want, out, errs)

@@ -62,7 +62,7 @@ func TestOneTraceFromTheRequestToTheTool(t *testing.T) {
 	spans := collector.Trace(events[0].TraceID)
 	checkTree(t, spans)
 	for part, want := range map[string]int{
-		"StartWorkflow:Turn": 1, "RunWorkflow:Turn": 1, "RunActivity:Begin": 1, "RunActivity:Infer": 2, "RunActivity:Tool": 1, "RunActivity:Finish": 1,
+		"StartWorkflow:Turn": 1, "RunWorkflow:Turn": 1, "HeadStart:Turn": 1, "RunActivity:Glance": 1,
 		"chat ": 2, "tools/call": 1, "TurnService/CreateTurn": 2, "InferenceService/Generate": 4, "BridgeService/CallTool": 2,
 	} {
 		if n := count(spans, part); n != want {
@@ -107,7 +107,7 @@ func TestReplayRepeatsNoSpan(t *testing.T) {
 	}
 	spans := collector.Trace(events[0].TraceID)
 	checkTree(t, spans)
-	for part, want := range map[string]int{"StartWorkflow:Turn": 1, "RunWorkflow:Turn": 1, "RunActivity:Begin": 1, "RunActivity:Infer": 2, "RunActivity:Finish": 1} {
+	for part, want := range map[string]int{"StartWorkflow:Turn": 1, "RunWorkflow:Turn": 1, "HeadStart:Turn": 2, "chat ": 2} {
 		if n := count(spans, part); n != want {
 			t.Errorf("%d spans %q, want %d", n, part, want)
 		}
