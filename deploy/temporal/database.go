@@ -101,7 +101,7 @@ func (d *database) close() {
 		return
 	}
 	if db, err := openFile(d.path, "rw"); err == nil {
-		_, _ = db.Exec("PRAGMA wal_checkpoint(TRUNCATE)") // a log that stays behind is read at the next start
+		_, _ = db.ExecContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)") // a log that stays behind is read at the next start
 		_ = db.Close()
 	}
 	_ = d.lock.Close()

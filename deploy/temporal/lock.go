@@ -54,8 +54,7 @@ func inUse(path string, f *os.File) error {
 }
 
 func notWritable(path string, err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err // the path is in our text already
 	}
 	todo := "make it and its directory writable"

@@ -69,5 +69,5 @@ func (l *serverLogger) write(level slog.Level, msg string, tags []tag.Tag) {
 	for _, t := range slices.Concat(l.tags, tags) {
 		attrs = append(attrs, slog.Any(t.Key(), t.Value()))
 	}
-	l.log.LogAttrs(ctx, level, msg, attrs...)
+	l.log.LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // the text is Temporal's
 }

@@ -83,7 +83,7 @@ type schemaWriter struct {
 }
 
 func (w schemaWriter) Exec(stmt string, args ...any) error {
-	_, err := w.tx.Exec(stmt, args...)
+	_, err := w.tx.Exec(stmt, args...) //nolint:noctx // the interface passes no context on
 	return err
 }
 
