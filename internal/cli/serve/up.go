@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -58,6 +59,10 @@ Logs go to standard error.`,
 	return cmd
 }
 
+// softMemory is how much memory Go may hold before it collects more often: on somebody's own machine Windlass is one program among
+// others. It is no bound; GOMEMLIMIT in the environment takes its place.
+const softMemory = 128 << 20
+
 func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
 	ctx := cmd.Context()
 	asJSON, err := wantJSON(cmd)
@@ -83,6 +88,9 @@ func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
 	quiet := context.AfterFunc(ctx, func() { say("stopping… (again to stop at once)") })
 	defer quiet()
 	begin := time.Now()
+	if a.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(softMemory)
+	}
 	return embedded.Run(ctx, embedded.Options{
 		Config: cfg, DataDir: f.dataDir,
 		GRPCAddr: f.grpcAddr, TemporalAddr: f.temporalAddr, TemporalUIAddr: f.temporalUIAddr,
