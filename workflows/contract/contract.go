@@ -16,6 +16,9 @@ const (
 	// SignalCancel asks a running turn to stop nicely: work under way is stopped, what was said so far is kept. Its payload is
 	// a Cancel. The sessions service writes the cancel into the journal first; the signal only makes it fast.
 	SignalCancel = "cancel"
+	// SignalWake tells a turn that waits that somebody has answered. It has no payload: the journal has the answer already, the signal only
+	// makes it fast.
+	SignalWake = "wake"
 )
 
 // Names of the search attributes of a turn, all of Temporal's type Keyword.

@@ -16,7 +16,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{"no mapping", "- a", "document 1, line 1", `want fields, as in "kind: agent"`},
 		{"misspelt field", "kind: agent\nid: a\ninstrctions: x", "document 1 (agent a), line 3: instrctions", `is no field of agent: did you mean "instructions"?`},
 		{"misspelt field inside", "kind: agent\nid: a\nlimits:\n  max_step: 3", "document 1 (agent a), line 4: limits.max_step", `is no field of agent: did you mean "max_steps"?`},
-		{"output field", "kind: agent\nid: a\nrevision: 3", "document 1 (agent a), line 3: revision", "is no field of agent: there are id, display_name, description, instructions, model, strategy, tools, limits, temperature, max_output_tokens, on_unknown_outcome, labels"},
+		{"output field", "kind: agent\nid: a\nrevision: 3", "document 1 (agent a), line 3: revision", "is no field of agent: there are id, display_name, description, instructions, model, strategy, tools, limits, temperature, max_output_tokens, on_unknown_outcome, labels, approvals"},
 		{"field twice", "kind: agent\nid: a\nid: b", "document 1 (agent a), line 3: id", "is there twice"},
 		{"text for a number", "kind: agent\nid: a\nlimits:\n  max_steps: many", "document 1 (agent a), line 4: limits.max_steps", "want a whole number of at least 0"},
 		{"negative number", "kind: agent\nid: a\nlimits:\n  max_steps: -1", "document 1 (agent a), line 4: limits.max_steps", "want a whole number of at least 0"},

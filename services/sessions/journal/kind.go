@@ -23,6 +23,22 @@ func Type(e *turnv1.Event) string {
 		return "strategy.selected"
 	case *turnv1.Event_PlanUpdated:
 		return "plan.updated"
+	case *turnv1.Event_TurnPaused:
+		return "turn.paused"
+	case *turnv1.Event_TurnResumed:
+		return "turn.resumed"
+	case *turnv1.Event_InputAccepted:
+		return "input.accepted"
+	case *turnv1.Event_ToolCallResolved:
+		return "tool_call.resolved"
+	case *turnv1.Event_ApprovalRequested:
+		return "approval.requested"
+	case *turnv1.Event_ApprovalResolved:
+		return "approval.resolved"
+	case *turnv1.Event_InputRequested:
+		return "input.requested"
+	case *turnv1.Event_InputProvided:
+		return "input.provided"
 	case *turnv1.Event_StepStarted:
 		return "step.started"
 	case *turnv1.Event_StepFinished:

@@ -45,7 +45,7 @@ func (t record) answered() *turnv1.Ending {
 		return completed(StopMaxTokens)
 	case last.GetFinishReason() == "content_filter":
 		return completed(StopContentFilter)
-	case t.whole():
+	case t.whole() && t.heard():
 		return completed(StopEnd)
 	case len(t.infers) >= max(int(surface.GetMaxSteps()), 1):
 		return completed(StopMaxSteps)
@@ -64,9 +64,10 @@ func (t record) cancelled() bool {
 	return false
 }
 
-// deadlinePassed tells whether the turn's time is up, by the clock or because a tool was cut off by it.
+// deadlinePassed tells whether the turn's time is up, by the clock or because a tool was cut off by it. It does not run while somebody is
+// waited for.
 func (t record) deadlinePassed(s State) bool {
-	if deadline := t.surface().GetDeadlineMicros(); deadline > 0 && s.Now.UnixMicro() >= deadline {
+	if at := t.deadline(); at > 0 && s.Now.UnixMicro() >= at && !t.resting() {
 		return true
 	}
 	for _, o := range t.all {

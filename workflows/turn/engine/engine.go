@@ -42,6 +42,11 @@ type Decision struct {
 	Steps []*turnv1.StepRef
 	// Done says that the finish step is recorded and nothing is left to do.
 	Done bool
+	// Waiting says that nothing can be done before somebody answers a wait, other than the Steps. With no step under way the turn rests.
+	Waiting bool
+	// Wake is when a wait expires or the turn's time is up, if nobody answers before; zero = never. Decide again then, after the waits that
+	// have expired were ended. Only set with Waiting.
+	Wake time.Time
 }
 
 // Next decides. It never names a step that has an outcome, and never more tools than the surface allows at the same time.
@@ -51,7 +56,7 @@ func Next(s State) Decision {
 		return Decision{Done: true}
 	}
 	if ending := t.ending(s); ending != nil {
-		return one(&turnv1.StepRef{Key: FinishKey, Kind: turnv1.StepKind_STEP_KIND_FINISH, Title: "finish", Ending: ending})
+		return one(&turnv1.StepRef{Key: FinishKey, Kind: turnv1.StepKind_STEP_KIND_FINISH, Title: "finish", Ending: ending, Inputs: t.inputs()})
 	}
 	switch {
 	case t.begin == nil:
@@ -59,13 +64,21 @@ func Next(s State) Decision {
 	case t.selecting():
 		return one(selectRef())
 	}
-	if tools := t.pendingTools(); len(tools) > 0 {
-		return Decision{Steps: tools[:min(len(tools), max(int(t.surface().GetMaxParallelTools()), 1))]}
+	pending, waiting := t.tools()
+	d := Decision{Waiting: len(waiting) > 0}
+	if d.Waiting {
+		d.Wake = t.wake(waiting)
 	}
-	if t.strategy() == turnv1.Strategy_STRATEGY_PLAN {
-		return one(t.nextOfPlan())
+	switch {
+	case len(pending) > 0:
+		d.Steps = pending[:min(len(pending), max(int(t.surface().GetMaxParallelTools()), 1))]
+	case d.Waiting:
+	case t.strategy() == turnv1.Strategy_STRATEGY_PLAN:
+		d = one(t.nextOfPlan())
+	default:
+		d = one(t.inferRef())
 	}
-	return one(t.inferRef())
+	return t.withDeadline(d)
 }
 
 // IsFinish tells whether the decision is to end the turn.

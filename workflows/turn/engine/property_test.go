@@ -48,6 +48,9 @@ type world struct {
 	preparations int
 	cancelled    bool
 	ended        bool
+	// waits are keys of tool steps that wait; inputs counts what steered the turn.
+	waits  []string
+	inputs uint32
 }
 
 // round decides once and lets one running step end. It tells when the turn is over.
@@ -59,9 +62,10 @@ func (w *world) round(t *rapid.T) bool {
 		}
 		return true
 	}
-	if len(d.Steps) == 0 {
+	if len(d.Steps) == 0 && !d.Waiting {
 		t.Fatal("nothing to do and not done")
 	}
+	w.people(t, d)
 	if !d.IsFinish() || len(w.running) == 0 {
 		w.start(t, d)
 	}
@@ -76,6 +80,22 @@ func (w *world) round(t *rapid.T) bool {
 		w.now = w.now.Add(20 * time.Second)
 	}
 	return false
+}
+
+// people answer waits, in any order, and steer the turn. Somebody always answers where nothing else is left to do.
+func (w *world) people(t *rapid.T, d engine.Decision) {
+	if len(w.waits) > 0 && (len(w.running) == 0 && len(d.Steps) == 0 || rapid.IntRange(0, 3).Draw(t, "answer") == 0) {
+		i := rapid.IntRange(0, len(w.waits)-1).Draw(t, "which wait")
+		w.outcomes = append(w.outcomes, &turnv1.StepOutcome{
+			Key: engine.WaitKey(w.waits[i]), Kind: turnv1.StepKind_STEP_KIND_WAIT,
+			DeadlineMicros: w.surface.GetDeadlineMicros() + rapid.Int64Range(0, 1e6).Draw(t, "moved"),
+		})
+		w.waits = append(w.waits[:i:i], w.waits[i+1:]...)
+	}
+	if !w.ended && rapid.IntRange(0, 20).Draw(t, "steer") == 0 {
+		w.inputs++
+		w.outcomes = append(w.outcomes, &turnv1.StepOutcome{Key: engine.SteerKey(int(w.inputs)), Kind: turnv1.StepKind_STEP_KIND_STEER})
+	}
 }
 
 func (w *world) start(t *rapid.T, d engine.Decision) {
@@ -137,6 +157,7 @@ func (w *world) outcome(t *rapid.T, step *turnv1.StepRef) *turnv1.StepOutcome {
 		o.Surface = w.surface
 	case turnv1.StepKind_STEP_KIND_INFER:
 		o.Usage = &turnv1.Usage{InputTokens: 10, OutputTokens: 1}
+		o.Inputs = w.inputs
 		o.FinishReason = rapid.SampledFrom([]string{"stop", "tool_calls", "tool_calls", "tool_calls", "length"}).Draw(t, "reason")
 		for i := range rapid.IntRange(0, 7).Draw(t, "calls") {
 			o.Calls = append(o.Calls, &turnv1.ToolCallRef{CallId: fmt.Sprint(i), Tool: "t"})
@@ -150,10 +171,18 @@ func (w *world) outcome(t *rapid.T, step *turnv1.StepRef) *turnv1.StepOutcome {
 		o.Plan = []string{"a", "b", "c"}[:rapid.IntRange(0, 3).Draw(t, "planned")]
 	case turnv1.StepKind_STEP_KIND_TOOL:
 		o.CallHash = rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "hash")
+		if o.GetError() == nil && rapid.IntRange(0, 4).Draw(t, "waits") == 0 {
+			o.Wait = &turnv1.WaitRef{Id: step.GetKey(), Kind: turnv1.WaitKind(rapid.Int32Range(1, 5).Draw(t, "kind"))}
+			w.waits = append(w.waits, step.GetKey())
+		}
 	case turnv1.StepKind_STEP_KIND_FINISH:
 		w.ended = true
 		if step.GetEnding().GetStopReason() == "" {
 			t.Fatal("an end without a reason")
+		}
+		if step.GetEnding().GetStopReason() == engine.StopEnd && step.GetInputs() != w.inputs {
+			o.Key = "refused" // as the journal does
+			w.ended, w.started[engine.FinishKey] = false, false
 		}
 	}
 	return o

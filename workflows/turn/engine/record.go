@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -23,7 +24,7 @@ func ToolOf(outcomes []*turnv1.StepOutcome, key string) string {
 	t := read(outcomes)
 	for n, o := range t.infers {
 		for m, call := range o.GetCalls() {
-			if ToolKey(n+1, m) == key {
+			if first := ToolKey(n+1, m); first == key || strings.HasPrefix(key, first+".") {
 				return call.GetTool()
 			}
 		}
@@ -62,21 +63,6 @@ func (t record) last() *turnv1.StepOutcome {
 		return nil
 	}
 	return t.infers[len(t.infers)-1]
-}
-
-// pendingTools are the calls of the newest model step that have no outcome, in the model's order.
-func (t record) pendingTools() []*turnv1.StepRef {
-	var refs []*turnv1.StepRef
-	for m, call := range t.last().GetCalls() {
-		key := ToolKey(len(t.infers), m)
-		if _, done := t.byKey[key]; done {
-			continue
-		}
-		refs = append(refs, &turnv1.StepRef{
-			Key: key, Kind: turnv1.StepKind_STEP_KIND_TOOL, Title: "tool " + call.GetTool(), Call: call,
-		})
-	}
-	return refs
 }
 
 // tokens counts what all model calls read and wrote.

@@ -93,6 +93,10 @@ const (
 	Reason_REASON_METHOD_NOT_ALLOWED Reason = 30
 	// The body's media type is not one that this path takes. Do: send application/json.
 	Reason_REASON_UNSUPPORTED_MEDIA_TYPE Reason = 31
+	// The approval is decided, answered, expired or void already. Do: read it to see how it ended.
+	Reason_REASON_APPROVAL_RESOLVED Reason = 32
+	// The call needs a person's leave, and a direct call cannot wait for it. Do: have an agent call the tool in a turn.
+	Reason_REASON_APPROVAL_REQUIRED Reason = 33
 )
 
 // Enum value maps for Reason.
@@ -130,6 +134,8 @@ var (
 		29: "REASON_EGRESS_DENIED",
 		30: "REASON_METHOD_NOT_ALLOWED",
 		31: "REASON_UNSUPPORTED_MEDIA_TYPE",
+		32: "REASON_APPROVAL_RESOLVED",
+		33: "REASON_APPROVAL_REQUIRED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -164,6 +170,8 @@ var (
 		"REASON_EGRESS_DENIED":          29,
 		"REASON_METHOD_NOT_ALLOWED":     30,
 		"REASON_UNSUPPORTED_MEDIA_TYPE": 31,
+		"REASON_APPROVAL_RESOLVED":      32,
+		"REASON_APPROVAL_REQUIRED":      33,
 	}
 )
 
@@ -198,7 +206,7 @@ var File_windlass_fault_v1_reason_proto protoreflect.FileDescriptor
 
 const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xee\x06\n" +
+	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xaa\a\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x1b\n" +
@@ -232,7 +240,9 @@ const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\x10REASON_CANCELLED\x10\x1c\x12\x18\n" +
 	"\x14REASON_EGRESS_DENIED\x10\x1d\x12\x1d\n" +
 	"\x19REASON_METHOD_NOT_ALLOWED\x10\x1e\x12!\n" +
-	"\x1dREASON_UNSUPPORTED_MEDIA_TYPE\x10\x1fB\xd0\x01\n" +
+	"\x1dREASON_UNSUPPORTED_MEDIA_TYPE\x10\x1f\x12\x1c\n" +
+	"\x18REASON_APPROVAL_RESOLVED\x10 \x12\x1c\n" +
+	"\x18REASON_APPROVAL_REQUIRED\x10!B\xd0\x01\n" +
 	"\x15com.windlass.fault.v1B\vReasonProtoP\x01ZDgithub.com/windlass-dev/windlass/proto/gen/windlass/fault/v1;faultv1\xa2\x02\x03WFX\xaa\x02\x11Windlass.Fault.V1\xca\x02\x11Windlass\\Fault\\V1\xe2\x02\x1dWindlass\\Fault\\V1\\GPBMetadata\xea\x02\x13Windlass::Fault::V1b\x06proto3"
 
 var (

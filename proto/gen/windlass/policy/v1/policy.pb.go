@@ -15,6 +15,7 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -146,7 +147,11 @@ type DecideToolRequest struct {
 	// The turn the call belongs to, empty for a direct call.
 	TurnId string `protobuf:"bytes,6,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// The call inside the turn.
-	CallId        string `protobuf:"bytes,7,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	CallId string `protobuf:"bytes,7,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// The arguments, for conditions of approval rules. They are not stored.
+	Arguments *structpb.Struct `protobuf:"bytes,8,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	// Approval rules of the agent, asked after those of the mesh.
+	ApprovalRules []*ApprovalRule `protobuf:"bytes,9,rep,name=approval_rules,json=approvalRules,proto3" json:"approval_rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -228,6 +233,20 @@ func (x *DecideToolRequest) GetCallId() string {
 		return x.CallId
 	}
 	return ""
+}
+
+func (x *DecideToolRequest) GetArguments() *structpb.Struct {
+	if x != nil {
+		return x.Arguments
+	}
+	return nil
+}
+
+func (x *DecideToolRequest) GetApprovalRules() []*ApprovalRule {
+	if x != nil {
+		return x.ApprovalRules
+	}
+	return nil
 }
 
 // FilterToolsRequest asks which tools may be shown.
@@ -420,6 +439,8 @@ type Decision struct {
 	CallId string `protobuf:"bytes,10,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// Hash of the arguments.
 	ArgumentsHash string `protobuf:"bytes,11,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
+	// Allowed, but only with a person's leave; unset = without. Not stored; `reason` tells the rule.
+	Approval      *ApprovalRequirement `protobuf:"bytes,12,opt,name=approval,proto3" json:"approval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -529,6 +550,13 @@ func (x *Decision) GetArgumentsHash() string {
 		return x.ArgumentsHash
 	}
 	return ""
+}
+
+func (x *Decision) GetApproval() *ApprovalRequirement {
+	if x != nil {
+		return x.Approval
+	}
+	return nil
 }
 
 // ListDecisionsRequest pages through decisions.
@@ -709,13 +737,13 @@ var File_windlass_policy_v1_policy_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1ewindlass/turn/v1/content.proto\"_\n" +
+	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1ewindlass/turn/v1/content.proto\"_\n" +
 	"\x15GetPermissionsRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"X\n" +
 	"\x16GetPermissionsResponse\x12 \n" +
 	"\vpermissions\x18\x01 \x03(\tR\vpermissions\x12\x1c\n" +
 	"\n" +
-	"max_age_ms\x18\x02 \x01(\x05R\bmaxAgeMs\"\xcd\x02\n" +
+	"max_age_ms\x18\x02 \x01(\x05R\bmaxAgeMs\"\xd7\x03\n" +
 	"\x11DecideToolRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\x12!\n" +
 	"\x04tool\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04tool\x12 \n" +
@@ -723,7 +751,9 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x06effect\x18\x04 \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\x12/\n" +
 	"\x0earguments_hash\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\rargumentsHash\x12 \n" +
 	"\aturn_id\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\x12!\n" +
-	"\acall_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\"~\n" +
+	"\acall_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\x125\n" +
+	"\targuments\x18\b \x01(\v2\x17.google.protobuf.StructR\targuments\x12Q\n" +
+	"\x0eapproval_rules\x18\t \x03(\v2 .windlass.policy.v1.ApprovalRuleB\b\xbaH\x05\x92\x01\x02\x10@R\rapprovalRules\"~\n" +
 	"\x12FilterToolsRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\x12 \n" +
 	"\x05tools\x18\x02 \x03(\tB\n" +
@@ -736,7 +766,7 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"permission\x18\x02 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\n" +
 	"permission\x12 \n" +
-	"\x06method\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06method\"\xca\x02\n" +
+	"\x06method\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06method\"\x8f\x03\n" +
 	"\bDecision\x12\x13\n" +
 	"\x02id\x18\x01 \x01(\tB\x03\xe0A\x03R\x02id\x12@\n" +
 	"\vcreate_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
@@ -750,7 +780,8 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\aturn_id\x18\t \x01(\tR\x06turnId\x12\x17\n" +
 	"\acall_id\x18\n" +
 	" \x01(\tR\x06callId\x12%\n" +
-	"\x0earguments_hash\x18\v \x01(\tR\rargumentsHash\"\xab\x01\n" +
+	"\x0earguments_hash\x18\v \x01(\tR\rargumentsHash\x12C\n" +
+	"\bapproval\x18\f \x01(\v2'.windlass.policy.v1.ApprovalRequirementR\bapproval\"\xab\x01\n" +
 	"\x14ListDecisionsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
@@ -801,33 +832,39 @@ var file_windlass_policy_v1_policy_proto_goTypes = []any{
 	(*GetDecisionRequest)(nil),     // 9: windlass.policy.v1.GetDecisionRequest
 	(*Principal)(nil),              // 10: windlass.policy.v1.Principal
 	(v1.EffectClass)(0),            // 11: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil),  // 12: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),        // 12: google.protobuf.Struct
+	(*ApprovalRule)(nil),           // 13: windlass.policy.v1.ApprovalRule
+	(*timestamppb.Timestamp)(nil),  // 14: google.protobuf.Timestamp
+	(*ApprovalRequirement)(nil),    // 15: windlass.policy.v1.ApprovalRequirement
 }
 var file_windlass_policy_v1_policy_proto_depIdxs = []int32{
 	10, // 0: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
 	10, // 1: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
 	11, // 2: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	10, // 3: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	10, // 4: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
-	12, // 5: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	6,  // 6: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
-	0,  // 7: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
-	2,  // 8: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
-	3,  // 9: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
-	5,  // 10: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
-	7,  // 11: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
-	9,  // 12: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
-	1,  // 13: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
-	6,  // 14: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
-	4,  // 15: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
-	6,  // 16: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
-	8,  // 17: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
-	6,  // 18: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
-	13, // [13:19] is the sub-list for method output_type
-	7,  // [7:13] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	12, // 3: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
+	13, // 4: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	10, // 5: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	10, // 6: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
+	14, // 7: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	15, // 8: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
+	6,  // 9: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
+	0,  // 10: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
+	2,  // 11: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
+	3,  // 12: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
+	5,  // 13: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
+	7,  // 14: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
+	9,  // 15: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
+	1,  // 16: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
+	6,  // 17: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
+	4,  // 18: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
+	6,  // 19: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
+	8,  // 20: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
+	6,  // 21: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
+	16, // [16:22] is the sub-list for method output_type
+	10, // [10:16] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_policy_proto_init() }
@@ -835,6 +872,7 @@ func file_windlass_policy_v1_policy_proto_init() {
 	if File_windlass_policy_v1_policy_proto != nil {
 		return
 	}
+	file_windlass_policy_v1_approval_proto_init()
 	file_windlass_policy_v1_principal_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

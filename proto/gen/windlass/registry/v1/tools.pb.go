@@ -1041,7 +1041,19 @@ type CallToolRequest struct {
 	// The call.
 	CallId string `protobuf:"bytes,7,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// Key that makes it the same execution when asked again.
-	Key           string `protobuf:"bytes,8,opt,name=key,proto3" json:"key,omitempty"`
+	Key string `protobuf:"bytes,8,opt,name=key,proto3" json:"key,omitempty"`
+	// Approval rules of the agent, beside those of the mesh.
+	ApprovalRules []*v11.ApprovalRule `protobuf:"bytes,9,rep,name=approval_rules,json=approvalRules,proto3" json:"approval_rules,omitempty"`
+	// Leave that was given for the call. It holds only while the arguments and the tool's definition have the hashes that were approved; else
+	// the call ends with `approval_required` anew.
+	Approved *Approved `protobuf:"bytes,10,opt,name=approved,proto3" json:"approved,omitempty"`
+	// Answer to what an earlier attempt of the same call asked for.
+	Input *InputAnswer `protobuf:"bytes,11,opt,name=input,proto3" json:"input,omitempty"`
+	// What became of the call, where its outcome was unknown and somebody said so.
+	Resolution *Resolution `protobuf:"bytes,12,opt,name=resolution,proto3" json:"resolution,omitempty"`
+	// Whether the caller can have people asked: approvals and input end a call that needs them with `approval_required` and `input_required`.
+	// Without it such a call is refused with a result that says so.
+	CanWait       bool `protobuf:"varint,13,opt,name=can_wait,json=canWait,proto3" json:"can_wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1132,6 +1144,243 @@ func (x *CallToolRequest) GetKey() string {
 	return ""
 }
 
+func (x *CallToolRequest) GetApprovalRules() []*v11.ApprovalRule {
+	if x != nil {
+		return x.ApprovalRules
+	}
+	return nil
+}
+
+func (x *CallToolRequest) GetApproved() *Approved {
+	if x != nil {
+		return x.Approved
+	}
+	return nil
+}
+
+func (x *CallToolRequest) GetInput() *InputAnswer {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *CallToolRequest) GetResolution() *Resolution {
+	if x != nil {
+		return x.Resolution
+	}
+	return nil
+}
+
+func (x *CallToolRequest) GetCanWait() bool {
+	if x != nil {
+		return x.CanWait
+	}
+	return false
+}
+
+// Approved is evidence of an approval.
+type Approved struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "apr_…".
+	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// Hash of the approved arguments.
+	ArgumentsHash string `protobuf:"bytes,2,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
+	// Hash of the approved definition.
+	DefinitionHash string `protobuf:"bytes,3,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Approved) Reset() {
+	*x = Approved{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Approved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Approved) ProtoMessage() {}
+
+func (x *Approved) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Approved.ProtoReflect.Descriptor instead.
+func (*Approved) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Approved) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *Approved) GetArgumentsHash() string {
+	if x != nil {
+		return x.ArgumentsHash
+	}
+	return ""
+}
+
+func (x *Approved) GetDefinitionHash() string {
+	if x != nil {
+		return x.DefinitionHash
+	}
+	return ""
+}
+
+// InputAnswer answers an InputRequired.
+type InputAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "accept", "decline" or "cancel".
+	Action string `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
+	// The answer.
+	Content *structpb.Struct `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	// What InputRequired gave, as it is.
+	State         []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputAnswer) Reset() {
+	*x = InputAnswer{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputAnswer) ProtoMessage() {}
+
+func (x *InputAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputAnswer.ProtoReflect.Descriptor instead.
+func (*InputAnswer) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *InputAnswer) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *InputAnswer) GetContent() *structpb.Struct {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *InputAnswer) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+// Resolution says what became of a call whose outcome was unknown.
+type Resolution struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// VERDICT_ANSWERED (it was done; `result` stands), VERDICT_NOT_DONE (it was not; run it) or VERDICT_GIVEN_UP (nobody knows; also when the
+	// time to say so is up).
+	Verdict v1.Verdict `protobuf:"varint,1,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
+	// Who said so; kept in the ledger.
+	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
+	// What he added.
+	Comment string `protobuf:"bytes,3,opt,name=comment,proto3" json:"comment,omitempty"`
+	// The result of a call that was done.
+	Result        *v1.ToolResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Resolution) Reset() {
+	*x = Resolution{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Resolution) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Resolution) ProtoMessage() {}
+
+func (x *Resolution) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Resolution.ProtoReflect.Descriptor instead.
+func (*Resolution) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Resolution) GetVerdict() v1.Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return v1.Verdict(0)
+}
+
+func (x *Resolution) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *Resolution) GetComment() string {
+	if x != nil {
+		return x.Comment
+	}
+	return ""
+}
+
+func (x *Resolution) GetResult() *v1.ToolResult {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
 // CallToolResponse is one message of a call.
 type CallToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1143,6 +1392,8 @@ type CallToolResponse struct {
 	//	*CallToolResponse_Executing
 	//	*CallToolResponse_Progress
 	//	*CallToolResponse_Completed
+	//	*CallToolResponse_ApprovalRequired
+	//	*CallToolResponse_InputRequired
 	Event         isCallToolResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1150,7 +1401,7 @@ type CallToolResponse struct {
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1413,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1426,7 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{15}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CallToolResponse) GetEvent() isCallToolResponse_Event {
@@ -1221,6 +1472,24 @@ func (x *CallToolResponse) GetCompleted() *Completed {
 	return nil
 }
 
+func (x *CallToolResponse) GetApprovalRequired() *ApprovalRequired {
+	if x != nil {
+		if x, ok := x.Event.(*CallToolResponse_ApprovalRequired); ok {
+			return x.ApprovalRequired
+		}
+	}
+	return nil
+}
+
+func (x *CallToolResponse) GetInputRequired() *InputRequired {
+	if x != nil {
+		if x, ok := x.Event.(*CallToolResponse_InputRequired); ok {
+			return x.InputRequired
+		}
+	}
+	return nil
+}
+
 type isCallToolResponse_Event interface {
 	isCallToolResponse_Event()
 }
@@ -1245,6 +1514,16 @@ type CallToolResponse_Completed struct {
 	Completed *Completed `protobuf:"bytes,4,opt,name=completed,proto3,oneof"`
 }
 
+type CallToolResponse_ApprovalRequired struct {
+	// The end for now: nothing has left, somebody has to give leave first.
+	ApprovalRequired *ApprovalRequired `protobuf:"bytes,5,opt,name=approval_required,json=approvalRequired,proto3,oneof"`
+}
+
+type CallToolResponse_InputRequired struct {
+	// The end for now: the tool needs an answer before it can go on.
+	InputRequired *InputRequired `protobuf:"bytes,6,opt,name=input_required,json=inputRequired,proto3,oneof"`
+}
+
 func (*CallToolResponse_Decided) isCallToolResponse_Event() {}
 
 func (*CallToolResponse_Executing) isCallToolResponse_Event() {}
@@ -1252,6 +1531,165 @@ func (*CallToolResponse_Executing) isCallToolResponse_Event() {}
 func (*CallToolResponse_Progress) isCallToolResponse_Event() {}
 
 func (*CallToolResponse_Completed) isCallToolResponse_Event() {}
+
+func (*CallToolResponse_ApprovalRequired) isCallToolResponse_Event() {}
+
+func (*CallToolResponse_InputRequired) isCallToolResponse_Event() {}
+
+// ApprovalRequired tells what is to be approved.
+type ApprovalRequired struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The rule that asks.
+	Rule *v11.ApprovalRule `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	// SHA-256 of the canonical arguments, hex.
+	ArgumentsHash string `protobuf:"bytes,2,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
+	// Hash of the tool's definition.
+	DefinitionHash string `protobuf:"bytes,3,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
+	// What may be repeated.
+	Effect v1.EffectClass `protobuf:"varint,4,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
+	// The earlier leave does not hold any more: what it was given for has changed.
+	Void          bool `protobuf:"varint,5,opt,name=void,proto3" json:"void,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalRequired) Reset() {
+	*x = ApprovalRequired{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalRequired) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalRequired) ProtoMessage() {}
+
+func (x *ApprovalRequired) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalRequired.ProtoReflect.Descriptor instead.
+func (*ApprovalRequired) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ApprovalRequired) GetRule() *v11.ApprovalRule {
+	if x != nil {
+		return x.Rule
+	}
+	return nil
+}
+
+func (x *ApprovalRequired) GetArgumentsHash() string {
+	if x != nil {
+		return x.ArgumentsHash
+	}
+	return ""
+}
+
+func (x *ApprovalRequired) GetDefinitionHash() string {
+	if x != nil {
+		return x.DefinitionHash
+	}
+	return ""
+}
+
+func (x *ApprovalRequired) GetEffect() v1.EffectClass {
+	if x != nil {
+		return x.Effect
+	}
+	return v1.EffectClass(0)
+}
+
+func (x *ApprovalRequired) GetVoid() bool {
+	if x != nil {
+		return x.Void
+	}
+	return false
+}
+
+// InputRequired tells what the tool asks.
+type InputRequired struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The question, for people.
+	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	// JSON Schema of the answer as JSON text; empty = any object.
+	SchemaJson string `protobuf:"bytes,2,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
+	// To be given back with the answer.
+	State []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// Milliseconds until the question expires; 0 = the default.
+	ExpiresInMs   int64 `protobuf:"varint,4,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputRequired) Reset() {
+	*x = InputRequired{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputRequired) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputRequired) ProtoMessage() {}
+
+func (x *InputRequired) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputRequired.ProtoReflect.Descriptor instead.
+func (*InputRequired) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *InputRequired) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *InputRequired) GetSchemaJson() string {
+	if x != nil {
+		return x.SchemaJson
+	}
+	return ""
+}
+
+func (x *InputRequired) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *InputRequired) GetExpiresInMs() int64 {
+	if x != nil {
+		return x.ExpiresInMs
+	}
+	return 0
+}
 
 // Decided tells what policy said.
 type Decided struct {
@@ -1268,7 +1706,7 @@ type Decided struct {
 
 func (x *Decided) Reset() {
 	*x = Decided{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1280,7 +1718,7 @@ func (x *Decided) String() string {
 func (*Decided) ProtoMessage() {}
 
 func (x *Decided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1293,7 +1731,7 @@ func (x *Decided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decided.ProtoReflect.Descriptor instead.
 func (*Decided) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{16}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Decided) GetDecisionId() string {
@@ -1328,7 +1766,7 @@ type Executing struct {
 
 func (x *Executing) Reset() {
 	*x = Executing{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1778,7 @@ func (x *Executing) String() string {
 func (*Executing) ProtoMessage() {}
 
 func (x *Executing) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1791,7 @@ func (x *Executing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Executing.ProtoReflect.Descriptor instead.
 func (*Executing) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{17}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Executing) GetExecutionId() string {
@@ -1378,7 +1816,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1828,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1841,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{18}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Progress) GetProgress() float64 {
@@ -1448,7 +1886,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1898,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1911,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{19}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Completed) GetResult() *v1.ToolResult {
@@ -1522,7 +1960,7 @@ var File_windlass_registry_v1_tools_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
-	" windlass/registry/v1/tools.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a\"windlass/registry/v1/sources.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xe1\x03\n" +
+	" windlass/registry/v1/tools.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\"windlass/registry/v1/sources.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xe1\x03\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12#\n" +
@@ -1602,7 +2040,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x15GetDefinitionsRequest\x12!\n" +
 	"\x06hashes\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80 R\x06hashes\"J\n" +
 	"\x16GetDefinitionsResponse\x120\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xdb\x02\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\x80\x05\n" +
 	"\x0fCallToolRequest\x12C\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12\x1e\n" +
 	"\x04tool\x18\x02 \x01(\tB\n" +
@@ -1614,13 +2052,50 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"session_id\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12!\n" +
 	"\acall_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\x12\x1c\n" +
 	"\x03key\x18\b \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\x03key\"\x96\x02\n" +
+	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\x03key\x12Q\n" +
+	"\x0eapproval_rules\x18\t \x03(\v2 .windlass.policy.v1.ApprovalRuleB\b\xbaH\x05\x92\x01\x02\x10@R\rapprovalRules\x12:\n" +
+	"\bapproved\x18\n" +
+	" \x01(\v2\x1e.windlass.registry.v1.ApprovedR\bapproved\x127\n" +
+	"\x05input\x18\v \x01(\v2!.windlass.registry.v1.InputAnswerR\x05input\x12@\n" +
+	"\n" +
+	"resolution\x18\f \x01(\v2 .windlass.registry.v1.ResolutionR\n" +
+	"resolution\x12\x19\n" +
+	"\bcan_wait\x18\r \x01(\bR\acanWait\"{\n" +
+	"\bApproved\x12\x1f\n" +
+	"\vapproval_id\x18\x01 \x01(\tR\n" +
+	"approvalId\x12%\n" +
+	"\x0earguments_hash\x18\x02 \x01(\tR\rargumentsHash\x12'\n" +
+	"\x0fdefinition_hash\x18\x03 \x01(\tR\x0edefinitionHash\"n\n" +
+	"\vInputAnswer\x12\x16\n" +
+	"\x06action\x18\x01 \x01(\tR\x06action\x121\n" +
+	"\acontent\x18\x02 \x01(\v2\x17.google.protobuf.StructR\acontent\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\fR\x05state\"\xab\x01\n" +
+	"\n" +
+	"Resolution\x123\n" +
+	"\averdict\x18\x01 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x12\x18\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\x12\x18\n" +
+	"\acomment\x18\x03 \x01(\tR\acomment\x124\n" +
+	"\x06result\x18\x04 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\"\xbb\x03\n" +
 	"\x10CallToolResponse\x129\n" +
 	"\adecided\x18\x01 \x01(\v2\x1d.windlass.registry.v1.DecidedH\x00R\adecided\x12?\n" +
 	"\texecuting\x18\x02 \x01(\v2\x1f.windlass.registry.v1.ExecutingH\x00R\texecuting\x12<\n" +
 	"\bprogress\x18\x03 \x01(\v2\x1e.windlass.registry.v1.ProgressH\x00R\bprogress\x12?\n" +
-	"\tcompleted\x18\x04 \x01(\v2\x1f.windlass.registry.v1.CompletedH\x00R\tcompletedB\a\n" +
-	"\x05event\"\\\n" +
+	"\tcompleted\x18\x04 \x01(\v2\x1f.windlass.registry.v1.CompletedH\x00R\tcompleted\x12U\n" +
+	"\x11approval_required\x18\x05 \x01(\v2&.windlass.registry.v1.ApprovalRequiredH\x00R\x10approvalRequired\x12L\n" +
+	"\x0einput_required\x18\x06 \x01(\v2#.windlass.registry.v1.InputRequiredH\x00R\rinputRequiredB\a\n" +
+	"\x05event\"\xe3\x01\n" +
+	"\x10ApprovalRequired\x124\n" +
+	"\x04rule\x18\x01 \x01(\v2 .windlass.policy.v1.ApprovalRuleR\x04rule\x12%\n" +
+	"\x0earguments_hash\x18\x02 \x01(\tR\rargumentsHash\x12'\n" +
+	"\x0fdefinition_hash\x18\x03 \x01(\tR\x0edefinitionHash\x125\n" +
+	"\x06effect\x18\x04 \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\x12\x12\n" +
+	"\x04void\x18\x05 \x01(\bR\x04void\"\x84\x01\n" +
+	"\rInputRequired\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1f\n" +
+	"\vschema_json\x18\x02 \x01(\tR\n" +
+	"schemaJson\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\fR\x05state\x12\"\n" +
+	"\rexpires_in_ms\x18\x04 \x01(\x03R\vexpiresInMs\"\\\n" +
 	"\aDecided\x12\x1f\n" +
 	"\vdecision_id\x18\x01 \x01(\tR\n" +
 	"decisionId\x12\x18\n" +
@@ -1668,7 +2143,7 @@ func file_windlass_registry_v1_tools_proto_rawDescGZIP() []byte {
 	return file_windlass_registry_v1_tools_proto_rawDescData
 }
 
-var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*Tool)(nil),                   // 0: windlass.registry.v1.Tool
 	(*ListToolsRequest)(nil),       // 1: windlass.registry.v1.ListToolsRequest
@@ -1685,62 +2160,80 @@ var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*GetDefinitionsRequest)(nil),  // 12: windlass.registry.v1.GetDefinitionsRequest
 	(*GetDefinitionsResponse)(nil), // 13: windlass.registry.v1.GetDefinitionsResponse
 	(*CallToolRequest)(nil),        // 14: windlass.registry.v1.CallToolRequest
-	(*CallToolResponse)(nil),       // 15: windlass.registry.v1.CallToolResponse
-	(*Decided)(nil),                // 16: windlass.registry.v1.Decided
-	(*Executing)(nil),              // 17: windlass.registry.v1.Executing
-	(*Progress)(nil),               // 18: windlass.registry.v1.Progress
-	(*Completed)(nil),              // 19: windlass.registry.v1.Completed
-	(v1.EffectClass)(0),            // 20: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil),  // 21: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),        // 22: google.protobuf.Struct
-	(*v1.ContentPart)(nil),         // 23: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),         // 24: google.protobuf.Value
-	(*v11.Principal)(nil),          // 25: windlass.policy.v1.Principal
-	(*v1.ToolResult)(nil),          // 26: windlass.turn.v1.ToolResult
-	(*SyncResult)(nil),             // 27: windlass.registry.v1.SyncResult
+	(*Approved)(nil),               // 15: windlass.registry.v1.Approved
+	(*InputAnswer)(nil),            // 16: windlass.registry.v1.InputAnswer
+	(*Resolution)(nil),             // 17: windlass.registry.v1.Resolution
+	(*CallToolResponse)(nil),       // 18: windlass.registry.v1.CallToolResponse
+	(*ApprovalRequired)(nil),       // 19: windlass.registry.v1.ApprovalRequired
+	(*InputRequired)(nil),          // 20: windlass.registry.v1.InputRequired
+	(*Decided)(nil),                // 21: windlass.registry.v1.Decided
+	(*Executing)(nil),              // 22: windlass.registry.v1.Executing
+	(*Progress)(nil),               // 23: windlass.registry.v1.Progress
+	(*Completed)(nil),              // 24: windlass.registry.v1.Completed
+	(v1.EffectClass)(0),            // 25: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil),  // 26: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),        // 27: google.protobuf.Struct
+	(*v1.ContentPart)(nil),         // 28: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),         // 29: google.protobuf.Value
+	(*v11.Principal)(nil),          // 30: windlass.policy.v1.Principal
+	(*v11.ApprovalRule)(nil),       // 31: windlass.policy.v1.ApprovalRule
+	(v1.Verdict)(0),                // 32: windlass.turn.v1.Verdict
+	(*v1.ToolResult)(nil),          // 33: windlass.turn.v1.ToolResult
+	(*SyncResult)(nil),             // 34: windlass.registry.v1.SyncResult
 }
 var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
-	20, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
-	21, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
-	21, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
+	25, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
+	26, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
+	26, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
 	0,  // 3: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	22, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
-	23, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
-	24, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
-	20, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
-	21, // 8: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
-	21, // 9: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
+	27, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
+	28, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
+	29, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
+	25, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
+	26, // 8: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
+	26, // 9: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
 	7,  // 10: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
-	25, // 11: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	30, // 11: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
 	0,  // 12: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
 	0,  // 13: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
-	25, // 14: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	16, // 15: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
-	17, // 16: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
-	18, // 17: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
-	19, // 18: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
-	26, // 19: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
-	1,  // 20: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
-	3,  // 21: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
-	4,  // 22: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
-	6,  // 23: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
-	8,  // 24: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
-	10, // 25: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
-	12, // 26: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
-	14, // 27: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
-	2,  // 28: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	0,  // 29: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	5,  // 30: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	27, // 31: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	9,  // 32: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	11, // 33: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	13, // 34: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	15, // 35: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	28, // [28:36] is the sub-list for method output_type
-	20, // [20:28] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	30, // 14: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	31, // 15: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	15, // 16: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
+	16, // 17: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
+	17, // 18: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
+	27, // 19: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	32, // 20: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
+	33, // 21: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
+	21, // 22: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
+	22, // 23: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
+	23, // 24: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	24, // 25: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
+	19, // 26: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	20, // 27: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	31, // 28: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
+	25, // 29: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
+	33, // 30: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	1,  // 31: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
+	3,  // 32: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
+	4,  // 33: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
+	6,  // 34: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
+	8,  // 35: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
+	10, // 36: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
+	12, // 37: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
+	14, // 38: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
+	2,  // 39: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	0,  // 40: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	5,  // 41: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	34, // 42: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	9,  // 43: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	11, // 44: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	13, // 45: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	18, // 46: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	39, // [39:47] is the sub-list for method output_type
+	31, // [31:39] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_tools_proto_init() }
@@ -1749,11 +2242,13 @@ func file_windlass_registry_v1_tools_proto_init() {
 		return
 	}
 	file_windlass_registry_v1_sources_proto_init()
-	file_windlass_registry_v1_tools_proto_msgTypes[15].OneofWrappers = []any{
+	file_windlass_registry_v1_tools_proto_msgTypes[18].OneofWrappers = []any{
 		(*CallToolResponse_Decided)(nil),
 		(*CallToolResponse_Executing)(nil),
 		(*CallToolResponse_Progress)(nil),
 		(*CallToolResponse_Completed)(nil),
+		(*CallToolResponse_ApprovalRequired)(nil),
+		(*CallToolResponse_InputRequired)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1761,7 +2256,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_tools_proto_rawDesc), len(file_windlass_registry_v1_tools_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

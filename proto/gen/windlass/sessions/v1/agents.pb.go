@@ -11,6 +11,7 @@ package sessionsv1
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
+	v11 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	v1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
@@ -52,7 +53,8 @@ type Agent struct {
 	Temperature *float64 `protobuf:"fixed64,9,opt,name=temperature,proto3,oneof" json:"temperature,omitempty"`
 	// Tokens one model call may write, 0 = the provider's default.
 	MaxOutputTokens int32 `protobuf:"varint,10,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
-	// What to do when a ONCE call's outcome is unknown: "report" (default) tells the model so and goes on.
+	// What to do when a ONCE call's outcome is unknown: "report" (default) tells the model so and goes on; "park" waits until
+	// somebody says what became of it (POST /v1/turns/{id}:resolve).
 	OnUnknownOutcome string `protobuf:"bytes,11,opt,name=on_unknown_outcome,json=onUnknownOutcome,proto3" json:"on_unknown_outcome,omitempty"`
 	// Free labels.
 	Labels map[string]string `protobuf:"bytes,12,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -61,7 +63,9 @@ type Agent struct {
 	// When the agent was created.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When this revision was made.
-	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// Which calls wait for a person's leave, beside what the mesh's own rules ask for. The first rule that fits a call asks.
+	Approvals     []*v11.ApprovalRule `protobuf:"bytes,16,rep,name=approvals,proto3" json:"approvals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -197,6 +201,13 @@ func (x *Agent) GetCreateTime() *timestamppb.Timestamp {
 func (x *Agent) GetUpdateTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.UpdateTime
+	}
+	return nil
+}
+
+func (x *Agent) GetApprovals() []*v11.ApprovalRule {
+	if x != nil {
+		return x.Approvals
 	}
 	return nil
 }
@@ -938,7 +949,7 @@ var File_windlass_sessions_v1_agents_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xf3\x06\n" +
+	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xc3\a\n" +
 	"\x05Agent\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -950,15 +961,15 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\x06limits\x18\b \x01(\v2\x1c.windlass.sessions.v1.LimitsR\x06limits\x12>\n" +
 	"\vtemperature\x18\t \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\x00@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\vtemperature\x88\x01\x01\x123\n" +
 	"\x11max_output_tokens\x18\n" +
-	" \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x0fmaxOutputTokens\x12=\n" +
-	"\x12on_unknown_outcome\x18\v \x01(\tB\x0f\xbaH\fr\n" +
-	"R\x00R\x06reportR\x10onUnknownOutcome\x12I\n" +
+	" \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x0fmaxOutputTokens\x12C\n" +
+	"\x12on_unknown_outcome\x18\v \x01(\tB\x15\xbaH\x12r\x10R\x00R\x06reportR\x04parkR\x10onUnknownOutcome\x12I\n" +
 	"\x06labels\x18\f \x03(\v2'.windlass.sessions.v1.Agent.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06labels\x12\x1f\n" +
 	"\brevision\x18\r \x01(\rB\x03\xe0A\x03R\brevision\x12@\n" +
 	"\vcreate_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"createTime\x12@\n" +
 	"\vupdate_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
-	"updateTime\x1a9\n" +
+	"updateTime\x12H\n" +
+	"\tapprovals\x18\x10 \x03(\v2 .windlass.policy.v1.ApprovalRuleB\b\xbaH\x05\x92\x01\x02\x10@R\tapprovals\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
@@ -1054,7 +1065,8 @@ var file_windlass_sessions_v1_agents_proto_goTypes = []any{
 	nil,                                // 14: windlass.sessions.v1.Agent.LabelsEntry
 	(v1.Strategy)(0),                   // 15: windlass.turn.v1.Strategy
 	(*timestamppb.Timestamp)(nil),      // 16: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),      // 17: google.protobuf.FieldMask
+	(*v11.ApprovalRule)(nil),           // 17: windlass.policy.v1.ApprovalRule
+	(*fieldmaskpb.FieldMask)(nil),      // 18: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_agents_proto_depIdxs = []int32{
 	15, // 0: windlass.sessions.v1.Agent.strategy:type_name -> windlass.turn.v1.Strategy
@@ -1062,31 +1074,32 @@ var file_windlass_sessions_v1_agents_proto_depIdxs = []int32{
 	14, // 2: windlass.sessions.v1.Agent.labels:type_name -> windlass.sessions.v1.Agent.LabelsEntry
 	16, // 3: windlass.sessions.v1.Agent.create_time:type_name -> google.protobuf.Timestamp
 	16, // 4: windlass.sessions.v1.Agent.update_time:type_name -> google.protobuf.Timestamp
-	0,  // 5: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	0,  // 6: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
-	0,  // 7: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	17, // 8: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	0,  // 9: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
-	13, // 10: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
-	2,  // 11: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
-	3,  // 12: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
-	4,  // 13: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
-	6,  // 14: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
-	7,  // 15: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
-	9,  // 16: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
-	11, // 17: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
-	0,  // 18: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
-	0,  // 19: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
-	5,  // 20: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
-	0,  // 21: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
-	8,  // 22: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
-	10, // 23: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
-	12, // 24: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
-	18, // [18:25] is the sub-list for method output_type
-	11, // [11:18] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	17, // 5: windlass.sessions.v1.Agent.approvals:type_name -> windlass.policy.v1.ApprovalRule
+	0,  // 6: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	0,  // 7: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
+	0,  // 8: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	18, // 9: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	0,  // 10: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
+	13, // 11: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
+	2,  // 12: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
+	3,  // 13: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
+	4,  // 14: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
+	6,  // 15: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
+	7,  // 16: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
+	9,  // 17: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
+	11, // 18: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
+	0,  // 19: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
+	0,  // 20: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
+	5,  // 21: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
+	0,  // 22: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
+	8,  // 23: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
+	10, // 24: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
+	12, // 25: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
+	19, // [19:26] is the sub-list for method output_type
+	12, // [12:19] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_agents_proto_init() }

@@ -14,6 +14,7 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -90,7 +91,9 @@ type LoadTurnResponse struct {
 	// Somebody asked for the turn to be cancelled.
 	CancelRequested bool `protobuf:"varint,7,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	// Outcomes of the steps that are done, in the order in which they were first claimed.
-	Outcomes      []*v11.StepOutcome `protobuf:"bytes,8,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	Outcomes []*v11.StepOutcome `protobuf:"bytes,8,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	// Tools that the client runs, as the turn was given them.
+	ClientTools   []*ClientTool `protobuf:"bytes,9,rep,name=client_tools,json=clientTools,proto3" json:"client_tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -177,6 +180,13 @@ func (x *LoadTurnResponse) GetCancelRequested() bool {
 func (x *LoadTurnResponse) GetOutcomes() []*v11.StepOutcome {
 	if x != nil {
 		return x.Outcomes
+	}
+	return nil
+}
+
+func (x *LoadTurnResponse) GetClientTools() []*ClientTool {
+	if x != nil {
+		return x.ClientTools
 	}
 	return nil
 }
@@ -711,8 +721,15 @@ type CommitStepRequest struct {
 	Claim *ClaimStepRequest `protobuf:"bytes,9,opt,name=claim,proto3" json:"claim,omitempty"`
 	// Steps of the same turn to claim afterwards, in order. None is claimed when somebody asked for the turn to be cancelled.
 	Next []*ClaimStepRequest `protobuf:"bytes,10,rep,name=next,proto3" json:"next,omitempty"`
-	// The turn's finish step with its own `claim`, when this step is the last. It is left out when somebody asked for the turn to be cancelled.
-	Then          *CommitStepRequest `protobuf:"bytes,11,opt,name=then,proto3" json:"then,omitempty"`
+	// The turn's finish step with its own `claim`, when this step is the last. It is left out when somebody asked for the turn to be cancelled,
+	// and when it would be refused as stale.
+	Then *CommitStepRequest `protobuf:"bytes,11,opt,name=then,proto3" json:"then,omitempty"`
+	// For tool: the round ends with this wait. The service gives it an id, writes the event that asks for it, and puts it into the outcome.
+	// The step has no message then.
+	Wait *WaitRequest `protobuf:"bytes,12,opt,name=wait,proto3" json:"wait,omitempty"`
+	// For a finish step that ends the turn with an answer: how many inputs of the running turn the decision knew of. When more were accepted
+	// meanwhile the commit is refused as stale.
+	Inputs        uint32 `protobuf:"varint,15,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -824,6 +841,439 @@ func (x *CommitStepRequest) GetThen() *CommitStepRequest {
 	return nil
 }
 
+func (x *CommitStepRequest) GetWait() *WaitRequest {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+func (x *CommitStepRequest) GetInputs() uint32 {
+	if x != nil {
+		return x.Inputs
+	}
+	return 0
+}
+
+// WaitRequest describes a wait to begin.
+type WaitRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is waited for.
+	Kind v11.WaitKind `protobuf:"varint,1,opt,name=kind,proto3,enum=windlass.turn.v1.WaitKind" json:"kind,omitempty"`
+	// The call that waits.
+	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// Namespaced tool name.
+	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
+	// For an approval, a client's tool and a resolution: the call's arguments.
+	Arguments *structpb.Struct `protobuf:"bytes,4,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	// For an approval and a resolution: SHA-256 of the canonical arguments, hex.
+	ArgumentsHash string `protobuf:"bytes,5,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
+	// For an approval: hash of the tool's definition as it is now.
+	DefinitionHash string `protobuf:"bytes,6,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
+	// What may be repeated.
+	Effect v11.EffectClass `protobuf:"varint,7,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
+	// For an approval: the rule that asks.
+	Rule string `protobuf:"bytes,8,opt,name=rule,proto3" json:"rule,omitempty"`
+	// Why, for people; for input: the question.
+	Message string `protobuf:"bytes,9,opt,name=message,proto3" json:"message,omitempty"`
+	// For an approval: roles of which an approver needs one; empty = whoever may decide.
+	ApproverRoles []string `protobuf:"bytes,10,rep,name=approver_roles,json=approverRoles,proto3" json:"approver_roles,omitempty"`
+	// For an approval: whoever began the turn may approve it himself.
+	AllowRequester bool `protobuf:"varint,11,opt,name=allow_requester,json=allowRequester,proto3" json:"allow_requester,omitempty"`
+	// For an approval: how many must approve; 0 = 1.
+	Quorum uint32 `protobuf:"varint,12,opt,name=quorum,proto3" json:"quorum,omitempty"`
+	// Milliseconds until it expires; 0 = the service's default for the kind.
+	ExpiresInMs int64 `protobuf:"varint,13,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
+	// For input: JSON Schema of the answer as JSON text, empty = any object.
+	SchemaJson string `protobuf:"bytes,14,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
+	// For a resolution: the ledger row.
+	ExecutionId string `protobuf:"bytes,15,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	// For input: what the tool needs to go on, given back as it is.
+	State []byte `protobuf:"bytes,16,opt,name=state,proto3" json:"state,omitempty"`
+	// For a child: its turn.
+	ChildTurnId   string `protobuf:"bytes,17,opt,name=child_turn_id,json=childTurnId,proto3" json:"child_turn_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitRequest) Reset() {
+	*x = WaitRequest{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitRequest) ProtoMessage() {}
+
+func (x *WaitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
+func (*WaitRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *WaitRequest) GetKind() v11.WaitKind {
+	if x != nil {
+		return x.Kind
+	}
+	return v11.WaitKind(0)
+}
+
+func (x *WaitRequest) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *WaitRequest) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *WaitRequest) GetArguments() *structpb.Struct {
+	if x != nil {
+		return x.Arguments
+	}
+	return nil
+}
+
+func (x *WaitRequest) GetArgumentsHash() string {
+	if x != nil {
+		return x.ArgumentsHash
+	}
+	return ""
+}
+
+func (x *WaitRequest) GetDefinitionHash() string {
+	if x != nil {
+		return x.DefinitionHash
+	}
+	return ""
+}
+
+func (x *WaitRequest) GetEffect() v11.EffectClass {
+	if x != nil {
+		return x.Effect
+	}
+	return v11.EffectClass(0)
+}
+
+func (x *WaitRequest) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *WaitRequest) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *WaitRequest) GetApproverRoles() []string {
+	if x != nil {
+		return x.ApproverRoles
+	}
+	return nil
+}
+
+func (x *WaitRequest) GetAllowRequester() bool {
+	if x != nil {
+		return x.AllowRequester
+	}
+	return false
+}
+
+func (x *WaitRequest) GetQuorum() uint32 {
+	if x != nil {
+		return x.Quorum
+	}
+	return 0
+}
+
+func (x *WaitRequest) GetExpiresInMs() int64 {
+	if x != nil {
+		return x.ExpiresInMs
+	}
+	return 0
+}
+
+func (x *WaitRequest) GetSchemaJson() string {
+	if x != nil {
+		return x.SchemaJson
+	}
+	return ""
+}
+
+func (x *WaitRequest) GetExecutionId() string {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return ""
+}
+
+func (x *WaitRequest) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *WaitRequest) GetChildTurnId() string {
+	if x != nil {
+		return x.ChildTurnId
+	}
+	return ""
+}
+
+// Wait is a wait with its answer.
+type Wait struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The wait.
+	Ref *v11.WaitRef `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	// What was asked for.
+	Request *WaitRequest `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
+	// How it ended; VERDICT_UNSPECIFIED while it has not.
+	Verdict v11.Verdict `protobuf:"varint,3,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
+	// For input: the answer.
+	Content *structpb.Struct `protobuf:"bytes,4,opt,name=content,proto3" json:"content,omitempty"`
+	// For a client's tool, and for a resolution that says the call was done: its result.
+	Result *v11.ToolResult `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
+	// Who decided; for an approval in order.
+	Decisions     []*v11.ApprovalDecision `protobuf:"bytes,6,rep,name=decisions,proto3" json:"decisions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wait) Reset() {
+	*x = Wait{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wait) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wait) ProtoMessage() {}
+
+func (x *Wait) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wait.ProtoReflect.Descriptor instead.
+func (*Wait) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Wait) GetRef() *v11.WaitRef {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+func (x *Wait) GetRequest() *WaitRequest {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *Wait) GetVerdict() v11.Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return v11.Verdict(0)
+}
+
+func (x *Wait) GetContent() *structpb.Struct {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *Wait) GetResult() *v11.ToolResult {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *Wait) GetDecisions() []*v11.ApprovalDecision {
+	if x != nil {
+		return x.Decisions
+	}
+	return nil
+}
+
+// GetWaitRequest names a wait.
+type GetWaitRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The turn.
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// The wait.
+	WaitId        string `protobuf:"bytes,2,opt,name=wait_id,json=waitId,proto3" json:"wait_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetWaitRequest) Reset() {
+	*x = GetWaitRequest{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetWaitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetWaitRequest) ProtoMessage() {}
+
+func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetWaitRequest.ProtoReflect.Descriptor instead.
+func (*GetWaitRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *GetWaitRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *GetWaitRequest) GetWaitId() string {
+	if x != nil {
+		return x.WaitId
+	}
+	return ""
+}
+
+// ExpireWaitsRequest names a turn.
+type ExpireWaitsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The turn.
+	TurnId        string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExpireWaitsRequest) Reset() {
+	*x = ExpireWaitsRequest{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpireWaitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpireWaitsRequest) ProtoMessage() {}
+
+func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpireWaitsRequest.ProtoReflect.Descriptor instead.
+func (*ExpireWaitsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ExpireWaitsRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+// ExpireWaitsResponse is empty.
+type ExpireWaitsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExpireWaitsResponse) Reset() {
+	*x = ExpireWaitsResponse{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpireWaitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpireWaitsResponse) ProtoMessage() {}
+
+func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpireWaitsResponse.ProtoReflect.Descriptor instead.
+func (*ExpireWaitsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{14}
+}
+
 // CommitStepResponse is what stands.
 type CommitStepResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -838,14 +1288,18 @@ type CommitStepResponse struct {
 	// What became of each of the claims in `next`; empty when they were left out.
 	Next []*ClaimStepResponse `protobuf:"bytes,5,rep,name=next,proto3" json:"next,omitempty"`
 	// What became of `then`; unset when it was left out.
-	Then          *CommitStepResponse `protobuf:"bytes,6,opt,name=then,proto3" json:"then,omitempty"`
+	Then *CommitStepResponse `protobuf:"bytes,6,opt,name=then,proto3" json:"then,omitempty"`
+	// Outcomes of all inputs that were accepted for the running turn; empty when there are none.
+	Inputs []*v11.StepOutcome `protobuf:"bytes,7,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	// The finish step was not written, because inputs were accepted that the decision did not know of: read the outcomes and decide again.
+	Stale         bool `protobuf:"varint,8,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CommitStepResponse) Reset() {
 	*x = CommitStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +1311,7 @@ func (x *CommitStepResponse) String() string {
 func (*CommitStepResponse) ProtoMessage() {}
 
 func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +1324,7 @@ func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitStepResponse.ProtoReflect.Descriptor instead.
 func (*CommitStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{10}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CommitStepResponse) GetOutcome() *v11.StepOutcome {
@@ -915,6 +1369,20 @@ func (x *CommitStepResponse) GetThen() *CommitStepResponse {
 	return nil
 }
 
+func (x *CommitStepResponse) GetInputs() []*v11.StepOutcome {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *CommitStepResponse) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
 // AppendEventsRequest adds events to a step under way.
 type AppendEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -932,7 +1400,7 @@ type AppendEventsRequest struct {
 
 func (x *AppendEventsRequest) Reset() {
 	*x = AppendEventsRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +1412,7 @@ func (x *AppendEventsRequest) String() string {
 func (*AppendEventsRequest) ProtoMessage() {}
 
 func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +1425,7 @@ func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsRequest.ProtoReflect.Descriptor instead.
 func (*AppendEventsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{11}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AppendEventsRequest) GetTurnId() string {
@@ -999,7 +1467,7 @@ type AppendEventsResponse struct {
 
 func (x *AppendEventsResponse) Reset() {
 	*x = AppendEventsResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1479,7 @@ func (x *AppendEventsResponse) String() string {
 func (*AppendEventsResponse) ProtoMessage() {}
 
 func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1492,7 @@ func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsResponse.ProtoReflect.Descriptor instead.
 func (*AppendEventsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{12}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AppendEventsResponse) GetLastSeq() uint32 {
@@ -1051,7 +1519,7 @@ type ReleaseStepRequest struct {
 
 func (x *ReleaseStepRequest) Reset() {
 	*x = ReleaseStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1531,7 @@ func (x *ReleaseStepRequest) String() string {
 func (*ReleaseStepRequest) ProtoMessage() {}
 
 func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1544,7 @@ func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{13}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReleaseStepRequest) GetTurnId() string {
@@ -1116,7 +1584,7 @@ type ReleaseStepResponse struct {
 
 func (x *ReleaseStepResponse) Reset() {
 	*x = ReleaseStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1128,7 +1596,7 @@ func (x *ReleaseStepResponse) String() string {
 func (*ReleaseStepResponse) ProtoMessage() {}
 
 func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1141,7 +1609,7 @@ func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{14}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{19}
 }
 
 // GetOutcomesRequest names a turn.
@@ -1155,7 +1623,7 @@ type GetOutcomesRequest struct {
 
 func (x *GetOutcomesRequest) Reset() {
 	*x = GetOutcomesRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1635,7 @@ func (x *GetOutcomesRequest) String() string {
 func (*GetOutcomesRequest) ProtoMessage() {}
 
 func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1648,7 @@ func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesRequest.ProtoReflect.Descriptor instead.
 func (*GetOutcomesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{15}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetOutcomesRequest) GetTurnId() string {
@@ -1205,7 +1673,7 @@ type GetOutcomesResponse struct {
 
 func (x *GetOutcomesResponse) Reset() {
 	*x = GetOutcomesResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1685,7 @@ func (x *GetOutcomesResponse) String() string {
 func (*GetOutcomesResponse) ProtoMessage() {}
 
 func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1698,7 @@ func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesResponse.ProtoReflect.Descriptor instead.
 func (*GetOutcomesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{16}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetOutcomesResponse) GetOutcomes() []*v11.StepOutcome {
@@ -1267,7 +1735,7 @@ type RequestCancelRequest struct {
 
 func (x *RequestCancelRequest) Reset() {
 	*x = RequestCancelRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1747,7 @@ func (x *RequestCancelRequest) String() string {
 func (*RequestCancelRequest) ProtoMessage() {}
 
 func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1760,7 @@ func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelRequest.ProtoReflect.Descriptor instead.
 func (*RequestCancelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{17}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RequestCancelRequest) GetTurnId() string {
@@ -1318,7 +1786,7 @@ type RequestCancelResponse struct {
 
 func (x *RequestCancelResponse) Reset() {
 	*x = RequestCancelResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1330,7 +1798,7 @@ func (x *RequestCancelResponse) String() string {
 func (*RequestCancelResponse) ProtoMessage() {}
 
 func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,7 +1811,7 @@ func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelResponse.ProtoReflect.Descriptor instead.
 func (*RequestCancelResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{18}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{23}
 }
 
 // GetContextRequest asks for a turn's conversation.
@@ -1359,7 +1827,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1839,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1852,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{19}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetContextRequest) GetTurnId() string {
@@ -1407,14 +1875,16 @@ type GetContextResponse struct {
 	// Oldest first.
 	Messages []*v11.Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
 	// Older messages were left out.
-	Truncated     bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	Truncated bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	// How many inputs that came while the turn runs are among the messages.
+	Inputs        uint32 `protobuf:"varint,3,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetContextResponse) Reset() {
 	*x = GetContextResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1896,7 @@ func (x *GetContextResponse) String() string {
 func (*GetContextResponse) ProtoMessage() {}
 
 func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1909,7 @@ func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextResponse.ProtoReflect.Descriptor instead.
 func (*GetContextResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{20}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetContextResponse) GetMessages() []*v11.Message {
@@ -1454,6 +1924,13 @@ func (x *GetContextResponse) GetTruncated() bool {
 		return x.Truncated
 	}
 	return false
+}
+
+func (x *GetContextResponse) GetInputs() uint32 {
+	if x != nil {
+		return x.Inputs
+	}
+	return 0
 }
 
 // GetToolCallRequest names a tool call.
@@ -1471,7 +1948,7 @@ type GetToolCallRequest struct {
 
 func (x *GetToolCallRequest) Reset() {
 	*x = GetToolCallRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1483,7 +1960,7 @@ func (x *GetToolCallRequest) String() string {
 func (*GetToolCallRequest) ProtoMessage() {}
 
 func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1496,7 +1973,7 @@ func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallRequest.ProtoReflect.Descriptor instead.
 func (*GetToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{21}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetToolCallRequest) GetTurnId() string {
@@ -1524,10 +2001,10 @@ var File_windlass_sessions_v1_execution_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\n" +
-	"$windlass/sessions/v1/execution.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\"6\n" +
+	"$windlass/sessions/v1/execution.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"6\n" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
-	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xaa\x03\n" +
+	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xef\x03\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -1536,7 +2013,8 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x05tools\x18\x05 \x03(\v2 .windlass.sessions.v1.PinnedToolR\x05tools\x12#\n" +
 	"\rcreate_micros\x18\x06 \x01(\x03R\fcreateMicros\x12)\n" +
 	"\x10cancel_requested\x18\a \x01(\bR\x0fcancelRequested\x129\n" +
-	"\boutcomes\x18\b \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"I\n" +
+	"\boutcomes\x18\b \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12C\n" +
+	"\fclient_tools\x18\t \x03(\v2 .windlass.sessions.v1.ClientToolR\vclientTools\"I\n" +
 	"\n" +
 	"PinnedTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
@@ -1569,7 +2047,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x05fence\x18\x03 \x01(\rR\x05fence\x12\"\n" +
 	"\x06ttl_ms\x18\x04 \x01(\x05B\v\xbaH\b\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs\">\n" +
 	"\x11RenewStepResponse\x12)\n" +
-	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\"\xb6\x04\n" +
+	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\"\x85\x05\n" +
 	"\x11CommitStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\rR\x05fence\x12?\n" +
@@ -1583,7 +2061,43 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x05claim\x18\t \x01(\v2&.windlass.sessions.v1.ClaimStepRequestR\x05claim\x12:\n" +
 	"\x04next\x18\n" +
 	" \x03(\v2&.windlass.sessions.v1.ClaimStepRequestR\x04next\x12;\n" +
-	"\x04then\x18\v \x01(\v2'.windlass.sessions.v1.CommitStepRequestR\x04then\"\xb4\x02\n" +
+	"\x04then\x18\v \x01(\v2'.windlass.sessions.v1.CommitStepRequestR\x04then\x125\n" +
+	"\x04wait\x18\f \x01(\v2!.windlass.sessions.v1.WaitRequestR\x04wait\x12\x16\n" +
+	"\x06inputs\x18\x0f \x01(\rR\x06inputs\"\xec\x04\n" +
+	"\vWaitRequest\x12:\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.WaitKindB\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x17\n" +
+	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x12\n" +
+	"\x04tool\x18\x03 \x01(\tR\x04tool\x125\n" +
+	"\targuments\x18\x04 \x01(\v2\x17.google.protobuf.StructR\targuments\x12%\n" +
+	"\x0earguments_hash\x18\x05 \x01(\tR\rargumentsHash\x12'\n" +
+	"\x0fdefinition_hash\x18\x06 \x01(\tR\x0edefinitionHash\x125\n" +
+	"\x06effect\x18\a \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\x12\x12\n" +
+	"\x04rule\x18\b \x01(\tR\x04rule\x12\x18\n" +
+	"\amessage\x18\t \x01(\tR\amessage\x12%\n" +
+	"\x0eapprover_roles\x18\n" +
+	" \x03(\tR\rapproverRoles\x12'\n" +
+	"\x0fallow_requester\x18\v \x01(\bR\x0eallowRequester\x12\x16\n" +
+	"\x06quorum\x18\f \x01(\rR\x06quorum\x12\"\n" +
+	"\rexpires_in_ms\x18\r \x01(\x03R\vexpiresInMs\x12\x1f\n" +
+	"\vschema_json\x18\x0e \x01(\tR\n" +
+	"schemaJson\x12!\n" +
+	"\fexecution_id\x18\x0f \x01(\tR\vexecutionId\x12\x14\n" +
+	"\x05state\x18\x10 \x01(\fR\x05state\x12\"\n" +
+	"\rchild_turn_id\x18\x11 \x01(\tR\vchildTurnId\"\xd0\x02\n" +
+	"\x04Wait\x12+\n" +
+	"\x03ref\x18\x01 \x01(\v2\x19.windlass.turn.v1.WaitRefR\x03ref\x12;\n" +
+	"\arequest\x18\x02 \x01(\v2!.windlass.sessions.v1.WaitRequestR\arequest\x123\n" +
+	"\averdict\x18\x03 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x121\n" +
+	"\acontent\x18\x04 \x01(\v2\x17.google.protobuf.StructR\acontent\x124\n" +
+	"\x06result\x18\x05 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\x12@\n" +
+	"\tdecisions\x18\x06 \x03(\v2\".windlass.turn.v1.ApprovalDecisionR\tdecisions\"T\n" +
+	"\x0eGetWaitRequest\x12 \n" +
+	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12 \n" +
+	"\await_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06waitId\"6\n" +
+	"\x12ExpireWaitsRequest\x12 \n" +
+	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\"\x15\n" +
+	"\x13ExpireWaitsResponse\"\x81\x03\n" +
 	"\x12CommitStepResponse\x127\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x1d.windlass.turn.v1.StepOutcomeR\aoutcome\x12 \n" +
 	"\fnext_turn_id\x18\x02 \x01(\tR\n" +
@@ -1591,7 +2105,9 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\aadopted\x18\x03 \x01(\bR\aadopted\x12.\n" +
 	"\x04busy\x18\x04 \x01(\v2\x1a.windlass.sessions.v1.BusyR\x04busy\x12;\n" +
 	"\x04next\x18\x05 \x03(\v2'.windlass.sessions.v1.ClaimStepResponseR\x04next\x12<\n" +
-	"\x04then\x18\x06 \x01(\v2(.windlass.sessions.v1.CommitStepResponseR\x04then\"\xa5\x01\n" +
+	"\x04then\x18\x06 \x01(\v2(.windlass.sessions.v1.CommitStepResponseR\x04then\x125\n" +
+	"\x06inputs\x18\a \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\x06inputs\x12\x14\n" +
+	"\x05stale\x18\b \x01(\bR\x05stale\"\xa5\x01\n" +
 	"\x13AppendEventsRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
@@ -1620,15 +2136,16 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x15RequestCancelResponse\"`\n" +
 	"\x11GetContextRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12)\n" +
-	"\tmax_bytes\x18\x02 \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\x80\x80\b(\x00R\bmaxBytes\"i\n" +
+	"\tmax_bytes\x18\x02 \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\x80\x80\b(\x00R\bmaxBytes\"\x81\x01\n" +
 	"\x12GetContextResponse\x125\n" +
 	"\bmessages\x18\x01 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x12\x1c\n" +
-	"\ttruncated\x18\x02 \x01(\bR\ttruncated\"\x80\x01\n" +
+	"\ttruncated\x18\x02 \x01(\bR\ttruncated\x12\x16\n" +
+	"\x06inputs\x18\x03 \x01(\rR\x06inputs\"\x80\x01\n" +
 	"\x12GetToolCallRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\tmessageId\x12 \n" +
-	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId2\xf3\t\n" +
+	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId2\xdc\v\n" +
 	"\x10ExecutionService\x12u\n" +
 	"\bLoadTurn\x12%.windlass.sessions.v1.LoadTurnRequest\x1a&.windlass.sessions.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
 	"\tClaimStep\x12&.windlass.sessions.v1.ClaimStepRequest\x1a'.windlass.sessions.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
@@ -1640,7 +2157,9 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\vGetOutcomes\x12(.windlass.sessions.v1.GetOutcomesRequest\x1a).windlass.sessions.v1.GetOutcomesResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x84\x01\n" +
 	"\rRequestCancel\x12*.windlass.sessions.v1.RequestCancelRequest\x1a+.windlass.sessions.v1.RequestCancelResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12{\n" +
 	"\n" +
-	"GetContext\x12'.windlass.sessions.v1.GetContextRequest\x1a(.windlass.sessions.v1.GetContextResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12o\n" +
+	"GetContext\x12'.windlass.sessions.v1.GetContextRequest\x1a(.windlass.sessions.v1.GetContextResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12g\n" +
+	"\aGetWait\x12$.windlass.sessions.v1.GetWaitRequest\x1a\x1a.windlass.sessions.v1.Wait\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12~\n" +
+	"\vExpireWaits\x12(.windlass.sessions.v1.ExpireWaitsRequest\x1a).windlass.sessions.v1.ExpireWaitsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12o\n" +
 	"\vGetToolCall\x12(.windlass.sessions.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.runB\xe8\x01\n" +
 	"\x18com.windlass.sessions.v1B\x0eExecutionProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
@@ -1656,7 +2175,7 @@ func file_windlass_sessions_v1_execution_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_execution_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_windlass_sessions_v1_execution_proto_goTypes = []any{
 	(*LoadTurnRequest)(nil),       // 0: windlass.sessions.v1.LoadTurnRequest
 	(*LoadTurnResponse)(nil),      // 1: windlass.sessions.v1.LoadTurnResponse
@@ -1668,85 +2187,114 @@ var file_windlass_sessions_v1_execution_proto_goTypes = []any{
 	(*RenewStepRequest)(nil),      // 7: windlass.sessions.v1.RenewStepRequest
 	(*RenewStepResponse)(nil),     // 8: windlass.sessions.v1.RenewStepResponse
 	(*CommitStepRequest)(nil),     // 9: windlass.sessions.v1.CommitStepRequest
-	(*CommitStepResponse)(nil),    // 10: windlass.sessions.v1.CommitStepResponse
-	(*AppendEventsRequest)(nil),   // 11: windlass.sessions.v1.AppendEventsRequest
-	(*AppendEventsResponse)(nil),  // 12: windlass.sessions.v1.AppendEventsResponse
-	(*ReleaseStepRequest)(nil),    // 13: windlass.sessions.v1.ReleaseStepRequest
-	(*ReleaseStepResponse)(nil),   // 14: windlass.sessions.v1.ReleaseStepResponse
-	(*GetOutcomesRequest)(nil),    // 15: windlass.sessions.v1.GetOutcomesRequest
-	(*GetOutcomesResponse)(nil),   // 16: windlass.sessions.v1.GetOutcomesResponse
-	(*RequestCancelRequest)(nil),  // 17: windlass.sessions.v1.RequestCancelRequest
-	(*RequestCancelResponse)(nil), // 18: windlass.sessions.v1.RequestCancelResponse
-	(*GetContextRequest)(nil),     // 19: windlass.sessions.v1.GetContextRequest
-	(*GetContextResponse)(nil),    // 20: windlass.sessions.v1.GetContextResponse
-	(*GetToolCallRequest)(nil),    // 21: windlass.sessions.v1.GetToolCallRequest
-	nil,                           // 22: windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	(*Turn)(nil),                  // 23: windlass.sessions.v1.Turn
-	(*Agent)(nil),                 // 24: windlass.sessions.v1.Agent
-	(*v1.Principal)(nil),          // 25: windlass.policy.v1.Principal
-	(*v11.Surface)(nil),           // 26: windlass.turn.v1.Surface
-	(*v11.StepOutcome)(nil),       // 27: windlass.turn.v1.StepOutcome
-	(*v11.StepRef)(nil),           // 28: windlass.turn.v1.StepRef
-	(*v11.ToolCallStarted)(nil),   // 29: windlass.turn.v1.ToolCallStarted
-	(*v11.Event)(nil),             // 30: windlass.turn.v1.Event
-	(*v11.Message)(nil),           // 31: windlass.turn.v1.Message
-	(*v11.Ending)(nil),            // 32: windlass.turn.v1.Ending
-	(*v11.ToolCall)(nil),          // 33: windlass.turn.v1.ToolCall
+	(*WaitRequest)(nil),           // 10: windlass.sessions.v1.WaitRequest
+	(*Wait)(nil),                  // 11: windlass.sessions.v1.Wait
+	(*GetWaitRequest)(nil),        // 12: windlass.sessions.v1.GetWaitRequest
+	(*ExpireWaitsRequest)(nil),    // 13: windlass.sessions.v1.ExpireWaitsRequest
+	(*ExpireWaitsResponse)(nil),   // 14: windlass.sessions.v1.ExpireWaitsResponse
+	(*CommitStepResponse)(nil),    // 15: windlass.sessions.v1.CommitStepResponse
+	(*AppendEventsRequest)(nil),   // 16: windlass.sessions.v1.AppendEventsRequest
+	(*AppendEventsResponse)(nil),  // 17: windlass.sessions.v1.AppendEventsResponse
+	(*ReleaseStepRequest)(nil),    // 18: windlass.sessions.v1.ReleaseStepRequest
+	(*ReleaseStepResponse)(nil),   // 19: windlass.sessions.v1.ReleaseStepResponse
+	(*GetOutcomesRequest)(nil),    // 20: windlass.sessions.v1.GetOutcomesRequest
+	(*GetOutcomesResponse)(nil),   // 21: windlass.sessions.v1.GetOutcomesResponse
+	(*RequestCancelRequest)(nil),  // 22: windlass.sessions.v1.RequestCancelRequest
+	(*RequestCancelResponse)(nil), // 23: windlass.sessions.v1.RequestCancelResponse
+	(*GetContextRequest)(nil),     // 24: windlass.sessions.v1.GetContextRequest
+	(*GetContextResponse)(nil),    // 25: windlass.sessions.v1.GetContextResponse
+	(*GetToolCallRequest)(nil),    // 26: windlass.sessions.v1.GetToolCallRequest
+	nil,                           // 27: windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	(*Turn)(nil),                  // 28: windlass.sessions.v1.Turn
+	(*Agent)(nil),                 // 29: windlass.sessions.v1.Agent
+	(*v1.Principal)(nil),          // 30: windlass.policy.v1.Principal
+	(*v11.Surface)(nil),           // 31: windlass.turn.v1.Surface
+	(*v11.StepOutcome)(nil),       // 32: windlass.turn.v1.StepOutcome
+	(*ClientTool)(nil),            // 33: windlass.sessions.v1.ClientTool
+	(*v11.StepRef)(nil),           // 34: windlass.turn.v1.StepRef
+	(*v11.ToolCallStarted)(nil),   // 35: windlass.turn.v1.ToolCallStarted
+	(*v11.Event)(nil),             // 36: windlass.turn.v1.Event
+	(*v11.Message)(nil),           // 37: windlass.turn.v1.Message
+	(*v11.Ending)(nil),            // 38: windlass.turn.v1.Ending
+	(v11.WaitKind)(0),             // 39: windlass.turn.v1.WaitKind
+	(*structpb.Struct)(nil),       // 40: google.protobuf.Struct
+	(v11.EffectClass)(0),          // 41: windlass.turn.v1.EffectClass
+	(*v11.WaitRef)(nil),           // 42: windlass.turn.v1.WaitRef
+	(v11.Verdict)(0),              // 43: windlass.turn.v1.Verdict
+	(*v11.ToolResult)(nil),        // 44: windlass.turn.v1.ToolResult
+	(*v11.ApprovalDecision)(nil),  // 45: windlass.turn.v1.ApprovalDecision
+	(*v11.ToolCall)(nil),          // 46: windlass.turn.v1.ToolCall
 }
 var file_windlass_sessions_v1_execution_proto_depIdxs = []int32{
-	23, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
-	24, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
-	25, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
-	26, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
+	28, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
+	29, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
+	30, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
+	31, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
 	2,  // 4: windlass.sessions.v1.LoadTurnResponse.tools:type_name -> windlass.sessions.v1.PinnedTool
-	27, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	28, // 6: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	29, // 7: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	27, // 8: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
-	3,  // 9: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
-	6,  // 10: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	27, // 11: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	30, // 12: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	31, // 13: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
-	2,  // 14: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
-	32, // 15: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
-	4,  // 16: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
-	4,  // 17: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
-	9,  // 18: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
-	27, // 19: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	6,  // 20: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	5,  // 21: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
-	10, // 22: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
-	30, // 23: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	27, // 24: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	22, // 25: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	31, // 26: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	6,  // 27: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
-	0,  // 28: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
-	4,  // 29: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
-	7,  // 30: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
-	9,  // 31: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
-	11, // 32: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
-	13, // 33: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
-	15, // 34: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
-	17, // 35: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
-	19, // 36: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
-	21, // 37: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
-	1,  // 38: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
-	5,  // 39: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
-	8,  // 40: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
-	10, // 41: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
-	12, // 42: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
-	14, // 43: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
-	16, // 44: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
-	18, // 45: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
-	20, // 46: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
-	33, // 47: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	38, // [38:48] is the sub-list for method output_type
-	28, // [28:38] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	32, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	33, // 6: windlass.sessions.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
+	34, // 7: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	35, // 8: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	32, // 9: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	3,  // 10: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
+	6,  // 11: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	32, // 12: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	36, // 13: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	37, // 14: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	2,  // 15: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
+	38, // 16: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	4,  // 17: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
+	4,  // 18: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
+	9,  // 19: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
+	10, // 20: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
+	39, // 21: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	40, // 22: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	41, // 23: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	42, // 24: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	10, // 25: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
+	43, // 26: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	40, // 27: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
+	44, // 28: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	45, // 29: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	32, // 30: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	6,  // 31: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	5,  // 32: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
+	15, // 33: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
+	32, // 34: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	36, // 35: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	32, // 36: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	27, // 37: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	37, // 38: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	6,  // 39: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
+	0,  // 40: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
+	4,  // 41: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
+	7,  // 42: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
+	9,  // 43: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
+	16, // 44: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
+	18, // 45: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
+	20, // 46: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
+	22, // 47: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
+	24, // 48: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
+	12, // 49: windlass.sessions.v1.ExecutionService.GetWait:input_type -> windlass.sessions.v1.GetWaitRequest
+	13, // 50: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
+	26, // 51: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
+	1,  // 52: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
+	5,  // 53: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
+	8,  // 54: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
+	15, // 55: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
+	17, // 56: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
+	19, // 57: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
+	21, // 58: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
+	23, // 59: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
+	25, // 60: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
+	11, // 61: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
+	14, // 62: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
+	46, // 63: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	52, // [52:64] is the sub-list for method output_type
+	40, // [40:52] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_execution_proto_init() }
@@ -1767,7 +2315,7 @@ func file_windlass_sessions_v1_execution_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_execution_proto_rawDesc), len(file_windlass_sessions_v1_execution_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

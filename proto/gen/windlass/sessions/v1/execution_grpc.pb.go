@@ -29,6 +29,8 @@ const (
 	ExecutionService_GetOutcomes_FullMethodName   = "/windlass.sessions.v1.ExecutionService/GetOutcomes"
 	ExecutionService_RequestCancel_FullMethodName = "/windlass.sessions.v1.ExecutionService/RequestCancel"
 	ExecutionService_GetContext_FullMethodName    = "/windlass.sessions.v1.ExecutionService/GetContext"
+	ExecutionService_GetWait_FullMethodName       = "/windlass.sessions.v1.ExecutionService/GetWait"
+	ExecutionService_ExpireWaits_FullMethodName   = "/windlass.sessions.v1.ExecutionService/ExpireWaits"
 	ExecutionService_GetToolCall_FullMethodName   = "/windlass.sessions.v1.ExecutionService/GetToolCall"
 )
 
@@ -63,6 +65,10 @@ type ExecutionServiceClient interface {
 	// GetContext gives the conversation that a model step reads: the session's messages up to and with this turn, bounded by
 	// the newest that fit `max_bytes`, never cutting between a tool call and its result.
 	GetContext(ctx context.Context, in *GetContextRequest, opts ...grpc.CallOption) (*GetContextResponse, error)
+	// GetWait reads a wait of a turn with its answer: what the next round of a tool step goes on with.
+	GetWait(ctx context.Context, in *GetWaitRequest, opts ...grpc.CallOption) (*Wait, error)
+	// ExpireWaits ends the waits of a turn whose time is up. It does nothing to the others.
+	ExpireWaits(ctx context.Context, in *ExpireWaitsRequest, opts ...grpc.CallOption) (*ExpireWaitsResponse, error)
 	// GetToolCall reads one tool call of a committed message of a turn.
 	GetToolCall(ctx context.Context, in *GetToolCallRequest, opts ...grpc.CallOption) (*v1.ToolCall, error)
 }
@@ -165,6 +171,26 @@ func (c *executionServiceClient) GetContext(ctx context.Context, in *GetContextR
 	return out, nil
 }
 
+func (c *executionServiceClient) GetWait(ctx context.Context, in *GetWaitRequest, opts ...grpc.CallOption) (*Wait, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Wait)
+	err := c.cc.Invoke(ctx, ExecutionService_GetWait_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *executionServiceClient) ExpireWaits(ctx context.Context, in *ExpireWaitsRequest, opts ...grpc.CallOption) (*ExpireWaitsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExpireWaitsResponse)
+	err := c.cc.Invoke(ctx, ExecutionService_ExpireWaits_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *executionServiceClient) GetToolCall(ctx context.Context, in *GetToolCallRequest, opts ...grpc.CallOption) (*v1.ToolCall, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(v1.ToolCall)
@@ -206,6 +232,10 @@ type ExecutionServiceServer interface {
 	// GetContext gives the conversation that a model step reads: the session's messages up to and with this turn, bounded by
 	// the newest that fit `max_bytes`, never cutting between a tool call and its result.
 	GetContext(context.Context, *GetContextRequest) (*GetContextResponse, error)
+	// GetWait reads a wait of a turn with its answer: what the next round of a tool step goes on with.
+	GetWait(context.Context, *GetWaitRequest) (*Wait, error)
+	// ExpireWaits ends the waits of a turn whose time is up. It does nothing to the others.
+	ExpireWaits(context.Context, *ExpireWaitsRequest) (*ExpireWaitsResponse, error)
 	// GetToolCall reads one tool call of a committed message of a turn.
 	GetToolCall(context.Context, *GetToolCallRequest) (*v1.ToolCall, error)
 	mustEmbedUnimplementedExecutionServiceServer()
@@ -244,6 +274,12 @@ func (UnimplementedExecutionServiceServer) RequestCancel(context.Context, *Reque
 }
 func (UnimplementedExecutionServiceServer) GetContext(context.Context, *GetContextRequest) (*GetContextResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetContext not implemented")
+}
+func (UnimplementedExecutionServiceServer) GetWait(context.Context, *GetWaitRequest) (*Wait, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetWait not implemented")
+}
+func (UnimplementedExecutionServiceServer) ExpireWaits(context.Context, *ExpireWaitsRequest) (*ExpireWaitsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExpireWaits not implemented")
 }
 func (UnimplementedExecutionServiceServer) GetToolCall(context.Context, *GetToolCallRequest) (*v1.ToolCall, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetToolCall not implemented")
@@ -431,6 +467,42 @@ func _ExecutionService_GetContext_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ExecutionService_GetWait_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetWaitRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionServiceServer).GetWait(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ExecutionService_GetWait_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionServiceServer).GetWait(ctx, req.(*GetWaitRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ExecutionService_ExpireWaits_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExpireWaitsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionServiceServer).ExpireWaits(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ExecutionService_ExpireWaits_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionServiceServer).ExpireWaits(ctx, req.(*ExpireWaitsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ExecutionService_GetToolCall_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetToolCallRequest)
 	if err := dec(in); err != nil {
@@ -491,6 +563,14 @@ var ExecutionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetContext",
 			Handler:    _ExecutionService_GetContext_Handler,
+		},
+		{
+			MethodName: "GetWait",
+			Handler:    _ExecutionService_GetWait_Handler,
+		},
+		{
+			MethodName: "ExpireWaits",
+			Handler:    _ExecutionService_ExpireWaits_Handler,
 		},
 		{
 			MethodName: "GetToolCall",

@@ -14,6 +14,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -36,7 +37,7 @@ type Turn struct {
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The agent.
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// "queued", "running", "completed", "failed" or "cancelled".
+	// "queued", "running", "waiting" (for somebody, see waiting_for), "completed", "failed" or "cancelled".
 	Status string `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
 	// The input's text.
 	Input string `protobuf:"bytes,5,opt,name=input,proto3" json:"input,omitempty"`
@@ -65,7 +66,9 @@ type Turn struct {
 	// When a worker began.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// When it ended.
-	EndTime       *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Ids of the approvals that it waits for; set by GetTurn while the status is "waiting".
+	WaitingFor    []string `protobuf:"bytes,19,rep,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -226,6 +229,13 @@ func (x *Turn) GetEndTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Turn) GetWaitingFor() []string {
+	if x != nil {
+		return x.WaitingFor
+	}
+	return nil
+}
+
 // CreateTurnRequest holds the input.
 type CreateTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -238,11 +248,14 @@ type CreateTurnRequest struct {
 	// What to do when the session has an active turn. "enqueue" (default): wait behind it and all that wait already. "reject": refuse the input.
 	// "interrupt": cancel the active turn and run next, before those that wait; a later interrupt goes before an earlier one that still waits.
 	// "fork": run in a new session that goes on from the finished turns of this one, also when no turn is active; the turn's session_id is the new one's.
+	// "steer": give the input to the active turn, which is answered (see SteerTurn); without one a new turn begins.
 	Mode string `protobuf:"bytes,4,opt,name=mode,proto3" json:"mode,omitempty"`
 	// Makes retries safe; over HTTP the header Idempotency-Key. Kept for 24 h.
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Tools that the client itself runs in this turn. A call of one waits (input.requested) until its result is sent to :answer.
+	Tools         []*ClientTool `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateTurnRequest) Reset() {
@@ -310,6 +323,296 @@ func (x *CreateTurnRequest) GetIdempotencyKey() string {
 	return ""
 }
 
+func (x *CreateTurnRequest) GetTools() []*ClientTool {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+// ClientTool is a tool that the client runs. The model knows it as "client__NAME".
+type ClientTool struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name without "client__".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What it does, for the model.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// JSON Schema of its arguments, an object; unset = any.
+	InputSchema   *structpb.Struct `protobuf:"bytes,3,opt,name=input_schema,json=inputSchema,proto3" json:"input_schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClientTool) Reset() {
+	*x = ClientTool{}
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClientTool) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClientTool) ProtoMessage() {}
+
+func (x *ClientTool) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClientTool.ProtoReflect.Descriptor instead.
+func (*ClientTool) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ClientTool) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ClientTool) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *ClientTool) GetInputSchema() *structpb.Struct {
+	if x != nil {
+		return x.InputSchema
+	}
+	return nil
+}
+
+// SteerTurnRequest is input for a running turn.
+type SteerTurnRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "trn_…".
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// The input as text. Either this or `content`.
+	Input string `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
+	// The input as parts.
+	Content []*v1.ContentPart `protobuf:"bytes,3,rep,name=content,proto3" json:"content,omitempty"`
+	// Makes retries safe; over HTTP the header Idempotency-Key. Kept for 24 h.
+	IdempotencyKey string `protobuf:"bytes,4,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *SteerTurnRequest) Reset() {
+	*x = SteerTurnRequest{}
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SteerTurnRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SteerTurnRequest) ProtoMessage() {}
+
+func (x *SteerTurnRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SteerTurnRequest.ProtoReflect.Descriptor instead.
+func (*SteerTurnRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SteerTurnRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *SteerTurnRequest) GetInput() string {
+	if x != nil {
+		return x.Input
+	}
+	return ""
+}
+
+func (x *SteerTurnRequest) GetContent() []*v1.ContentPart {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *SteerTurnRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
+// SteerTurnResponse tells where the input stands.
+type SteerTurnResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The turn.
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// The message that holds the input.
+	MessageId string `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// Sequence number of input.accepted.
+	Seq           uint32 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SteerTurnResponse) Reset() {
+	*x = SteerTurnResponse{}
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SteerTurnResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SteerTurnResponse) ProtoMessage() {}
+
+func (x *SteerTurnResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SteerTurnResponse.ProtoReflect.Descriptor instead.
+func (*SteerTurnResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SteerTurnResponse) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *SteerTurnResponse) GetMessageId() string {
+	if x != nil {
+		return x.MessageId
+	}
+	return ""
+}
+
+func (x *SteerTurnResponse) GetSeq() uint32 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+// ResolveToolCallRequest says what became of a call.
+type ResolveToolCallRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "trn_…".
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// The call.
+	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// "done": it took effect, `result` is what the model is told. "not_done": it did not, run it. "give_up": nobody knows, tell the model so.
+	Outcome string `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// For "done": the call's result as text.
+	Result string `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	// Why, for the journal.
+	Comment       string `protobuf:"bytes,5,opt,name=comment,proto3" json:"comment,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveToolCallRequest) Reset() {
+	*x = ResolveToolCallRequest{}
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveToolCallRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveToolCallRequest) ProtoMessage() {}
+
+func (x *ResolveToolCallRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveToolCallRequest.ProtoReflect.Descriptor instead.
+func (*ResolveToolCallRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ResolveToolCallRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *ResolveToolCallRequest) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *ResolveToolCallRequest) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *ResolveToolCallRequest) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
+}
+
+func (x *ResolveToolCallRequest) GetComment() string {
+	if x != nil {
+		return x.Comment
+	}
+	return ""
+}
+
 // GetTurnRequest names a turn.
 type GetTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -323,7 +626,7 @@ type GetTurnRequest struct {
 
 func (x *GetTurnRequest) Reset() {
 	*x = GetTurnRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[2]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -335,7 +638,7 @@ func (x *GetTurnRequest) String() string {
 func (*GetTurnRequest) ProtoMessage() {}
 
 func (x *GetTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[2]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -348,7 +651,7 @@ func (x *GetTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTurnRequest.ProtoReflect.Descriptor instead.
 func (*GetTurnRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{2}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetTurnRequest) GetTurnId() string {
@@ -382,7 +685,7 @@ type ListTurnsRequest struct {
 
 func (x *ListTurnsRequest) Reset() {
 	*x = ListTurnsRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +697,7 @@ func (x *ListTurnsRequest) String() string {
 func (*ListTurnsRequest) ProtoMessage() {}
 
 func (x *ListTurnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +710,7 @@ func (x *ListTurnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTurnsRequest.ProtoReflect.Descriptor instead.
 func (*ListTurnsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{3}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListTurnsRequest) GetSessionId() string {
@@ -451,7 +754,7 @@ type ListTurnsResponse struct {
 
 func (x *ListTurnsResponse) Reset() {
 	*x = ListTurnsResponse{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -463,7 +766,7 @@ func (x *ListTurnsResponse) String() string {
 func (*ListTurnsResponse) ProtoMessage() {}
 
 func (x *ListTurnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -476,7 +779,7 @@ func (x *ListTurnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTurnsResponse.ProtoReflect.Descriptor instead.
 func (*ListTurnsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{4}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListTurnsResponse) GetTurns() []*Turn {
@@ -506,7 +809,7 @@ type CancelTurnRequest struct {
 
 func (x *CancelTurnRequest) Reset() {
 	*x = CancelTurnRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -518,7 +821,7 @@ func (x *CancelTurnRequest) String() string {
 func (*CancelTurnRequest) ProtoMessage() {}
 
 func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -531,7 +834,7 @@ func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTurnRequest.ProtoReflect.Descriptor instead.
 func (*CancelTurnRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{5}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CancelTurnRequest) GetTurnId() string {
@@ -565,7 +868,7 @@ type ChatRequest struct {
 
 func (x *ChatRequest) Reset() {
 	*x = ChatRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +880,7 @@ func (x *ChatRequest) String() string {
 func (*ChatRequest) ProtoMessage() {}
 
 func (x *ChatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +893,7 @@ func (x *ChatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatRequest.ProtoReflect.Descriptor instead.
 func (*ChatRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{6}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ChatRequest) GetMessage() string {
@@ -648,7 +951,7 @@ type ChatResponse struct {
 
 func (x *ChatResponse) Reset() {
 	*x = ChatResponse{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -660,7 +963,7 @@ func (x *ChatResponse) String() string {
 func (*ChatResponse) ProtoMessage() {}
 
 func (x *ChatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -673,7 +976,7 @@ func (x *ChatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatResponse.ProtoReflect.Descriptor instead.
 func (*ChatResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{7}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ChatResponse) GetAnswer() string {
@@ -754,7 +1057,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +1069,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +1082,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{8}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -817,7 +1120,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -829,7 +1132,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -842,7 +1145,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{9}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WatchResponse) GetEvent() *v1.Event {
@@ -863,7 +1166,7 @@ var File_windlass_sessions_v1_turns_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xfe\x04\n" +
+	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a$windlass/sessions/v1/approvals.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\x9f\x05\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -888,25 +1191,49 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"createTime\x129\n" +
 	"\n" +
 	"start_time\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
-	"\bend_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"\x8b\x02\n" +
+	"\bend_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1f\n" +
+	"\vwaiting_for\x18\x13 \x03(\tR\n" +
+	"waitingFor\"\xd5\x02\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\tR\x05input\x12A\n" +
-	"\acontent\x18\x03 \x03(\v2\x1d.windlass.turn.v1.ContentPartB\b\xbaH\x05\x92\x01\x02\x10@R\acontent\x12=\n" +
-	"\x04mode\x18\x04 \x01(\tB)\xbaH&r$R\x00R\aenqueueR\x06rejectR\tinterruptR\x04forkR\x04mode\x121\n" +
-	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\"t\n" +
+	"\acontent\x18\x03 \x03(\v2\x1d.windlass.turn.v1.ContentPartB\b\xbaH\x05\x92\x01\x02\x10@R\acontent\x12D\n" +
+	"\x04mode\x18\x04 \x01(\tB0\xbaH-r+R\x00R\aenqueueR\x06rejectR\tinterruptR\x04forkR\x05steerR\x04mode\x121\n" +
+	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12A\n" +
+	"\x05tools\x18\x06 \x03(\v2 .windlass.sessions.v1.ClientToolB\t\xbaH\x06\x92\x01\x03\x10\x80\x01R\x05tools\"\xa9\x01\n" +
+	"\n" +
+	"ClientTool\x123\n" +
+	"\x04name\x18\x01 \x01(\tB\x1f\xe0A\x02\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,56}$R\x04name\x12*\n" +
+	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80@R\vdescription\x12:\n" +
+	"\finput_schema\x18\x03 \x01(\v2\x17.google.protobuf.StructR\vinputSchema\"\xc5\x01\n" +
+	"\x10SteerTurnRequest\x12%\n" +
+	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12\x14\n" +
+	"\x05input\x18\x02 \x01(\tR\x05input\x12A\n" +
+	"\acontent\x18\x03 \x03(\v2\x1d.windlass.turn.v1.ContentPartB\b\xbaH\x05\x92\x01\x02\x10@R\acontent\x121\n" +
+	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\"]\n" +
+	"\x11SteerTurnResponse\x12\x17\n" +
+	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x1d\n" +
+	"\n" +
+	"message_id\x18\x02 \x01(\tR\tmessageId\x12\x10\n" +
+	"\x03seq\x18\x03 \x01(\rR\x03seq\"\xeb\x01\n" +
+	"\x16ResolveToolCallRequest\x12%\n" +
+	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12&\n" +
+	"\acall_id\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x02R\x06callId\x12;\n" +
+	"\aoutcome\x18\x03 \x01(\tB!\xe0A\x02\xbaH\x1br\x19R\x04doneR\bnot_doneR\agive_upR\aoutcome\x12!\n" +
+	"\x06result\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x06result\x12\"\n" +
+	"\acomment\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\acomment\"t\n" +
 	"\x0eGetTurnRequest\x12%\n" +
 	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12;\n" +
-	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\xdc\x01\n" +
+	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\xe5\x01\n" +
 	"\x10ListTurnsRequest\x12&\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12N\n" +
-	"\x06status\x18\x04 \x01(\tB6\xbaH3r1R\x00R\x06queuedR\arunningR\tcompletedR\x06failedR\tcancelledR\x06status\"m\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12W\n" +
+	"\x06status\x18\x04 \x01(\tB?\xbaH<r:R\x00R\x06queuedR\arunningR\awaitingR\tcompletedR\x06failedR\tcancelledR\x06status\"m\n" +
 	"\x11ListTurnsResponse\x120\n" +
 	"\x05turns\x18\x01 \x03(\v2\x1a.windlass.sessions.v1.TurnR\x05turns\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\\\n" +
@@ -941,14 +1268,16 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x05after\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\x05after\"V\n" +
 	"\rWatchResponse\x12-\n" +
 	"\x05event\x18\x01 \x01(\v2\x17.windlass.turn.v1.EventR\x05event\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\tR\x06cursor2\xd2\x06\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor2\x93\t\n" +
 	"\vTurnService\x12\x96\x01\n" +
 	"\n" +
 	"CreateTurn\x12'.windlass.sessions.v1.CreateTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"C\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/sessions/{session_id}/turns\x12~\n" +
 	"\aGetTurn\x12$.windlass.sessions.v1.GetTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"1\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/turns/{turn_id}\x12\xa9\x01\n" +
 	"\tListTurns\x12&.windlass.sessions.v1.ListTurnsRequest\x1a'.windlass.sessions.v1.ListTurnsResponse\"K\xaa\xfd\x1b\x13sessions.turns.list\x82\xd3\xe4\x93\x02.Z!\x12\x1f/v1/sessions/{session_id}/turns\x12\t/v1/turns\x12\x91\x01\n" +
 	"\n" +
-	"CancelTurn\x12'.windlass.sessions.v1.CancelTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\">\xaa\xfd\x1b\x15sessions.turns.cancel\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/turns/{turn_id}:cancel\x12{\n" +
+	"CancelTurn\x12'.windlass.sessions.v1.CancelTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\">\xaa\xfd\x1b\x15sessions.turns.cancel\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/turns/{turn_id}:cancel\x12\x9a\x01\n" +
+	"\tSteerTurn\x12&.windlass.sessions.v1.SteerTurnRequest\x1a'.windlass.sessions.v1.SteerTurnResponse\"<\xaa\xfd\x1b\x14sessions.turns.steer\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/turns/{turn_id}:steer\x12\xa1\x01\n" +
+	"\x0fResolveToolCall\x12,.windlass.sessions.v1.ResolveToolCallRequest\x1a\x1e.windlass.sessions.v1.Approval\"@\xaa\xfd\x1b\x16sessions.turns.resolve\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/turns/{turn_id}:resolve\x12{\n" +
 	"\x04Chat\x12!.windlass.sessions.v1.ChatRequest\x1a\".windlass.sessions.v1.ChatResponse\",\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/chat\x12m\n" +
 	"\x05Watch\x12\".windlass.sessions.v1.WatchRequest\x1a#.windlass.sessions.v1.WatchResponse\"\x19\xaa\xfd\x1b\x15sessions.events.watch0\x01B\xe4\x01\n" +
 	"\x18com.windlass.sessions.v1B\n" +
@@ -966,54 +1295,67 @@ func file_windlass_sessions_v1_turns_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_turns_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_turns_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_windlass_sessions_v1_turns_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_windlass_sessions_v1_turns_proto_goTypes = []any{
-	(*Turn)(nil),                  // 0: windlass.sessions.v1.Turn
-	(*CreateTurnRequest)(nil),     // 1: windlass.sessions.v1.CreateTurnRequest
-	(*GetTurnRequest)(nil),        // 2: windlass.sessions.v1.GetTurnRequest
-	(*ListTurnsRequest)(nil),      // 3: windlass.sessions.v1.ListTurnsRequest
-	(*ListTurnsResponse)(nil),     // 4: windlass.sessions.v1.ListTurnsResponse
-	(*CancelTurnRequest)(nil),     // 5: windlass.sessions.v1.CancelTurnRequest
-	(*ChatRequest)(nil),           // 6: windlass.sessions.v1.ChatRequest
-	(*ChatResponse)(nil),          // 7: windlass.sessions.v1.ChatResponse
-	(*WatchRequest)(nil),          // 8: windlass.sessions.v1.WatchRequest
-	(*WatchResponse)(nil),         // 9: windlass.sessions.v1.WatchResponse
-	(*v1.Usage)(nil),              // 10: windlass.turn.v1.Usage
-	(*v1.TurnError)(nil),          // 11: windlass.turn.v1.TurnError
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*v1.ContentPart)(nil),        // 13: windlass.turn.v1.ContentPart
-	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
-	(*v1.Event)(nil),              // 15: windlass.turn.v1.Event
+	(*Turn)(nil),                   // 0: windlass.sessions.v1.Turn
+	(*CreateTurnRequest)(nil),      // 1: windlass.sessions.v1.CreateTurnRequest
+	(*ClientTool)(nil),             // 2: windlass.sessions.v1.ClientTool
+	(*SteerTurnRequest)(nil),       // 3: windlass.sessions.v1.SteerTurnRequest
+	(*SteerTurnResponse)(nil),      // 4: windlass.sessions.v1.SteerTurnResponse
+	(*ResolveToolCallRequest)(nil), // 5: windlass.sessions.v1.ResolveToolCallRequest
+	(*GetTurnRequest)(nil),         // 6: windlass.sessions.v1.GetTurnRequest
+	(*ListTurnsRequest)(nil),       // 7: windlass.sessions.v1.ListTurnsRequest
+	(*ListTurnsResponse)(nil),      // 8: windlass.sessions.v1.ListTurnsResponse
+	(*CancelTurnRequest)(nil),      // 9: windlass.sessions.v1.CancelTurnRequest
+	(*ChatRequest)(nil),            // 10: windlass.sessions.v1.ChatRequest
+	(*ChatResponse)(nil),           // 11: windlass.sessions.v1.ChatResponse
+	(*WatchRequest)(nil),           // 12: windlass.sessions.v1.WatchRequest
+	(*WatchResponse)(nil),          // 13: windlass.sessions.v1.WatchResponse
+	(*v1.Usage)(nil),               // 14: windlass.turn.v1.Usage
+	(*v1.TurnError)(nil),           // 15: windlass.turn.v1.TurnError
+	(*timestamppb.Timestamp)(nil),  // 16: google.protobuf.Timestamp
+	(*v1.ContentPart)(nil),         // 17: windlass.turn.v1.ContentPart
+	(*structpb.Struct)(nil),        // 18: google.protobuf.Struct
+	(*durationpb.Duration)(nil),    // 19: google.protobuf.Duration
+	(*v1.Event)(nil),               // 20: windlass.turn.v1.Event
+	(*Approval)(nil),               // 21: windlass.sessions.v1.Approval
 }
 var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
-	10, // 0: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
-	11, // 1: windlass.sessions.v1.Turn.error:type_name -> windlass.turn.v1.TurnError
-	12, // 2: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
-	12, // 3: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
-	12, // 4: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
-	13, // 5: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	14, // 6: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
-	0,  // 7: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
-	11, // 8: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	10, // 9: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	15, // 10: windlass.sessions.v1.WatchResponse.event:type_name -> windlass.turn.v1.Event
-	1,  // 11: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	2,  // 12: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	3,  // 13: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	5,  // 14: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	6,  // 15: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	8,  // 16: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
-	0,  // 17: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	0,  // 18: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	4,  // 19: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	0,  // 20: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	7,  // 21: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	9,  // 22: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
-	17, // [17:23] is the sub-list for method output_type
-	11, // [11:17] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	14, // 0: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
+	15, // 1: windlass.sessions.v1.Turn.error:type_name -> windlass.turn.v1.TurnError
+	16, // 2: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
+	16, // 3: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
+	16, // 4: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
+	17, // 5: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	2,  // 6: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
+	18, // 7: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
+	17, // 8: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	19, // 9: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
+	0,  // 10: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
+	15, // 11: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	14, // 12: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	20, // 13: windlass.sessions.v1.WatchResponse.event:type_name -> windlass.turn.v1.Event
+	1,  // 14: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	6,  // 15: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	7,  // 16: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	9,  // 17: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	3,  // 18: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	5,  // 19: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	10, // 20: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	12, // 21: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
+	0,  // 22: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	0,  // 23: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	8,  // 24: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	0,  // 25: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	4,  // 26: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	21, // 27: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	11, // 28: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	13, // 29: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
+	22, // [22:30] is the sub-list for method output_type
+	14, // [14:22] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }
@@ -1021,13 +1363,14 @@ func file_windlass_sessions_v1_turns_proto_init() {
 	if File_windlass_sessions_v1_turns_proto != nil {
 		return
 	}
+	file_windlass_sessions_v1_approvals_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_turns_proto_rawDesc), len(file_windlass_sessions_v1_turns_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,12 +19,14 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	TurnService_CreateTurn_FullMethodName = "/windlass.sessions.v1.TurnService/CreateTurn"
-	TurnService_GetTurn_FullMethodName    = "/windlass.sessions.v1.TurnService/GetTurn"
-	TurnService_ListTurns_FullMethodName  = "/windlass.sessions.v1.TurnService/ListTurns"
-	TurnService_CancelTurn_FullMethodName = "/windlass.sessions.v1.TurnService/CancelTurn"
-	TurnService_Chat_FullMethodName       = "/windlass.sessions.v1.TurnService/Chat"
-	TurnService_Watch_FullMethodName      = "/windlass.sessions.v1.TurnService/Watch"
+	TurnService_CreateTurn_FullMethodName      = "/windlass.sessions.v1.TurnService/CreateTurn"
+	TurnService_GetTurn_FullMethodName         = "/windlass.sessions.v1.TurnService/GetTurn"
+	TurnService_ListTurns_FullMethodName       = "/windlass.sessions.v1.TurnService/ListTurns"
+	TurnService_CancelTurn_FullMethodName      = "/windlass.sessions.v1.TurnService/CancelTurn"
+	TurnService_SteerTurn_FullMethodName       = "/windlass.sessions.v1.TurnService/SteerTurn"
+	TurnService_ResolveToolCall_FullMethodName = "/windlass.sessions.v1.TurnService/ResolveToolCall"
+	TurnService_Chat_FullMethodName            = "/windlass.sessions.v1.TurnService/Chat"
+	TurnService_Watch_FullMethodName           = "/windlass.sessions.v1.TurnService/Watch"
 )
 
 // TurnServiceClient is the client API for TurnService service.
@@ -43,6 +45,14 @@ type TurnServiceClient interface {
 	// CancelTurn asks for the end of a turn. The model call and tools in flight are cancelled; what was said stays.
 	// A turn that is over is FAILED_PRECONDITION/TURN_ENDED; a second cancel of an active one changes nothing.
 	CancelTurn(ctx context.Context, in *CancelTurnRequest, opts ...grpc.CallOption) (*Turn, error)
+	// SteerTurn gives a running turn more input: the model reads it at its next step, behind the results of the tools that run now. It is
+	// accepted or refused at once; what was accepted is in the journal (input.accepted), and the turn does not end before the model has read it,
+	// unless it is cancelled, fails or reaches a limit: then the session's next turn shows it to the model.
+	// A turn that is over or was asked to cancel is FAILED_PRECONDITION/TURN_ENDED: send the input as a new turn.
+	SteerTurn(ctx context.Context, in *SteerTurnRequest, opts ...grpc.CallOption) (*SteerTurnResponse, error)
+	// ResolveToolCall says what became of a call whose outcome is unknown, so that the turn goes on. The ledger keeps who said so.
+	// NOT_FOUND when the turn has no such call that waits.
+	ResolveToolCall(ctx context.Context, in *ResolveToolCallRequest, opts ...grpc.CallOption) (*Approval, error)
 	// Chat is one call for a whole exchange: it opens a session where none is named, runs a turn and waits for its answer.
 	Chat(ctx context.Context, in *ChatRequest, opts ...grpc.CallOption) (*ChatResponse, error)
 	// Watch streams a session's or a turn's events from a cursor on: each durable event once and in order, deltas as they come.
@@ -100,6 +110,26 @@ func (c *turnServiceClient) CancelTurn(ctx context.Context, in *CancelTurnReques
 	return out, nil
 }
 
+func (c *turnServiceClient) SteerTurn(ctx context.Context, in *SteerTurnRequest, opts ...grpc.CallOption) (*SteerTurnResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SteerTurnResponse)
+	err := c.cc.Invoke(ctx, TurnService_SteerTurn_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *turnServiceClient) ResolveToolCall(ctx context.Context, in *ResolveToolCallRequest, opts ...grpc.CallOption) (*Approval, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Approval)
+	err := c.cc.Invoke(ctx, TurnService_ResolveToolCall_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *turnServiceClient) Chat(ctx context.Context, in *ChatRequest, opts ...grpc.CallOption) (*ChatResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ChatResponse)
@@ -145,6 +175,14 @@ type TurnServiceServer interface {
 	// CancelTurn asks for the end of a turn. The model call and tools in flight are cancelled; what was said stays.
 	// A turn that is over is FAILED_PRECONDITION/TURN_ENDED; a second cancel of an active one changes nothing.
 	CancelTurn(context.Context, *CancelTurnRequest) (*Turn, error)
+	// SteerTurn gives a running turn more input: the model reads it at its next step, behind the results of the tools that run now. It is
+	// accepted or refused at once; what was accepted is in the journal (input.accepted), and the turn does not end before the model has read it,
+	// unless it is cancelled, fails or reaches a limit: then the session's next turn shows it to the model.
+	// A turn that is over or was asked to cancel is FAILED_PRECONDITION/TURN_ENDED: send the input as a new turn.
+	SteerTurn(context.Context, *SteerTurnRequest) (*SteerTurnResponse, error)
+	// ResolveToolCall says what became of a call whose outcome is unknown, so that the turn goes on. The ledger keeps who said so.
+	// NOT_FOUND when the turn has no such call that waits.
+	ResolveToolCall(context.Context, *ResolveToolCallRequest) (*Approval, error)
 	// Chat is one call for a whole exchange: it opens a session where none is named, runs a turn and waits for its answer.
 	Chat(context.Context, *ChatRequest) (*ChatResponse, error)
 	// Watch streams a session's or a turn's events from a cursor on: each durable event once and in order, deltas as they come.
@@ -173,6 +211,12 @@ func (UnimplementedTurnServiceServer) ListTurns(context.Context, *ListTurnsReque
 }
 func (UnimplementedTurnServiceServer) CancelTurn(context.Context, *CancelTurnRequest) (*Turn, error) {
 	return nil, status.Error(codes.Unimplemented, "method CancelTurn not implemented")
+}
+func (UnimplementedTurnServiceServer) SteerTurn(context.Context, *SteerTurnRequest) (*SteerTurnResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SteerTurn not implemented")
+}
+func (UnimplementedTurnServiceServer) ResolveToolCall(context.Context, *ResolveToolCallRequest) (*Approval, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResolveToolCall not implemented")
 }
 func (UnimplementedTurnServiceServer) Chat(context.Context, *ChatRequest) (*ChatResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Chat not implemented")
@@ -273,6 +317,42 @@ func _TurnService_CancelTurn_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _TurnService_SteerTurn_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SteerTurnRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TurnServiceServer).SteerTurn(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TurnService_SteerTurn_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TurnServiceServer).SteerTurn(ctx, req.(*SteerTurnRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TurnService_ResolveToolCall_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResolveToolCallRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TurnServiceServer).ResolveToolCall(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TurnService_ResolveToolCall_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TurnServiceServer).ResolveToolCall(ctx, req.(*ResolveToolCallRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _TurnService_Chat_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ChatRequest)
 	if err := dec(in); err != nil {
@@ -324,6 +404,14 @@ var TurnService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CancelTurn",
 			Handler:    _TurnService_CancelTurn_Handler,
+		},
+		{
+			MethodName: "SteerTurn",
+			Handler:    _TurnService_SteerTurn_Handler,
+		},
+		{
+			MethodName: "ResolveToolCall",
+			Handler:    _TurnService_ResolveToolCall_Handler,
 		},
 		{
 			MethodName: "Chat",

@@ -283,6 +283,8 @@ const (
 	TurnStatus_TURN_STATUS_FAILED TurnStatus = 4
 	// Ended because somebody cancelled it.
 	TurnStatus_TURN_STATUS_CANCELLED TurnStatus = 5
+	// Begun, and waiting for somebody: an approval, input, a client's tool or a resolution.
+	TurnStatus_TURN_STATUS_WAITING TurnStatus = 6
 )
 
 // Enum value maps for TurnStatus.
@@ -294,6 +296,7 @@ var (
 		3: "TURN_STATUS_COMPLETED",
 		4: "TURN_STATUS_FAILED",
 		5: "TURN_STATUS_CANCELLED",
+		6: "TURN_STATUS_WAITING",
 	}
 	TurnStatus_value = map[string]int32{
 		"TURN_STATUS_UNSPECIFIED": 0,
@@ -302,6 +305,7 @@ var (
 		"TURN_STATUS_COMPLETED":   3,
 		"TURN_STATUS_FAILED":      4,
 		"TURN_STATUS_CANCELLED":   5,
+		"TURN_STATUS_WAITING":     6,
 	}
 )
 
@@ -1154,7 +1158,7 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\x18EFFECT_CLASS_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11EFFECT_CLASS_READ\x10\x01\x12\x1b\n" +
 	"\x17EFFECT_CLASS_IDEMPOTENT\x10\x02\x12\x15\n" +
-	"\x11EFFECT_CLASS_ONCE\x10\x03*\xa8\x01\n" +
+	"\x11EFFECT_CLASS_ONCE\x10\x03*\xc1\x01\n" +
 	"\n" +
 	"TurnStatus\x12\x1b\n" +
 	"\x17TURN_STATUS_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -1162,7 +1166,8 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\x13TURN_STATUS_RUNNING\x10\x02\x12\x19\n" +
 	"\x15TURN_STATUS_COMPLETED\x10\x03\x12\x16\n" +
 	"\x12TURN_STATUS_FAILED\x10\x04\x12\x19\n" +
-	"\x15TURN_STATUS_CANCELLED\x10\x05B\xca\x01\n" +
+	"\x15TURN_STATUS_CANCELLED\x10\x05\x12\x17\n" +
+	"\x13TURN_STATUS_WAITING\x10\x06B\xca\x01\n" +
 	"\x14com.windlass.turn.v1B\fContentProtoP\x01ZBgithub.com/windlass-dev/windlass/proto/gen/windlass/turn/v1;turnv1\xa2\x02\x03WTX\xaa\x02\x10Windlass.Turn.V1\xca\x02\x10Windlass\\Turn\\V1\xe2\x02\x1cWindlass\\Turn\\V1\\GPBMetadata\xea\x02\x12Windlass::Turn::V1b\x06proto3"
 
 var (

@@ -75,6 +75,14 @@ type Event struct {
 	//	*Event_TurnCancelRequested
 	//	*Event_SessionForked
 	//	*Event_PlanUpdated
+	//	*Event_TurnPaused
+	//	*Event_TurnResumed
+	//	*Event_InputAccepted
+	//	*Event_ToolCallResolved
+	//	*Event_ApprovalRequested
+	//	*Event_ApprovalResolved
+	//	*Event_InputRequested
+	//	*Event_InputProvided
 	//	*Event_MessageDelta
 	//	*Event_ReasoningDelta
 	//	*Event_ToolCallArgumentsDelta
@@ -369,6 +377,78 @@ func (x *Event) GetPlanUpdated() *PlanUpdated {
 	return nil
 }
 
+func (x *Event) GetTurnPaused() *TurnPaused {
+	if x != nil {
+		if x, ok := x.Data.(*Event_TurnPaused); ok {
+			return x.TurnPaused
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetTurnResumed() *TurnResumed {
+	if x != nil {
+		if x, ok := x.Data.(*Event_TurnResumed); ok {
+			return x.TurnResumed
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetInputAccepted() *InputAccepted {
+	if x != nil {
+		if x, ok := x.Data.(*Event_InputAccepted); ok {
+			return x.InputAccepted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetToolCallResolved() *ToolCallResolved {
+	if x != nil {
+		if x, ok := x.Data.(*Event_ToolCallResolved); ok {
+			return x.ToolCallResolved
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetApprovalRequested() *ApprovalRequested {
+	if x != nil {
+		if x, ok := x.Data.(*Event_ApprovalRequested); ok {
+			return x.ApprovalRequested
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetApprovalResolved() *ApprovalResolved {
+	if x != nil {
+		if x, ok := x.Data.(*Event_ApprovalResolved); ok {
+			return x.ApprovalResolved
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetInputRequested() *InputRequested {
+	if x != nil {
+		if x, ok := x.Data.(*Event_InputRequested); ok {
+			return x.InputRequested
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetInputProvided() *InputProvided {
+	if x != nil {
+		if x, ok := x.Data.(*Event_InputProvided); ok {
+			return x.InputProvided
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetMessageDelta() *MessageDelta {
 	if x != nil {
 		if x, ok := x.Data.(*Event_MessageDelta); ok {
@@ -504,6 +584,46 @@ type Event_PlanUpdated struct {
 	PlanUpdated *PlanUpdated `protobuf:"bytes,38,opt,name=plan_updated,json=planUpdated,proto3,oneof"`
 }
 
+type Event_TurnPaused struct {
+	// turn.paused: the turn waits for somebody; its time does not run.
+	TurnPaused *TurnPaused `protobuf:"bytes,39,opt,name=turn_paused,json=turnPaused,proto3,oneof"`
+}
+
+type Event_TurnResumed struct {
+	// turn.resumed: nothing is waited for any more.
+	TurnResumed *TurnResumed `protobuf:"bytes,40,opt,name=turn_resumed,json=turnResumed,proto3,oneof"`
+}
+
+type Event_InputAccepted struct {
+	// input.accepted: input for the running turn; the model reads it at its next step.
+	InputAccepted *InputAccepted `protobuf:"bytes,41,opt,name=input_accepted,json=inputAccepted,proto3,oneof"`
+}
+
+type Event_ToolCallResolved struct {
+	// tool_call.resolved: somebody said what became of a call whose outcome was unknown.
+	ToolCallResolved *ToolCallResolved `protobuf:"bytes,42,opt,name=tool_call_resolved,json=toolCallResolved,proto3,oneof"`
+}
+
+type Event_ApprovalRequested struct {
+	// approval.requested: a call waits for leave.
+	ApprovalRequested *ApprovalRequested `protobuf:"bytes,43,opt,name=approval_requested,json=approvalRequested,proto3,oneof"`
+}
+
+type Event_ApprovalResolved struct {
+	// approval.resolved: it was given, refused, or its time is up.
+	ApprovalResolved *ApprovalResolved `protobuf:"bytes,44,opt,name=approval_resolved,json=approvalResolved,proto3,oneof"`
+}
+
+type Event_InputRequested struct {
+	// input.requested: a call waits for an answer, or for its client to run it.
+	InputRequested *InputRequested `protobuf:"bytes,45,opt,name=input_requested,json=inputRequested,proto3,oneof"`
+}
+
+type Event_InputProvided struct {
+	// input.provided: the answer is there, or its time is up.
+	InputProvided *InputProvided `protobuf:"bytes,46,opt,name=input_provided,json=inputProvided,proto3,oneof"`
+}
+
 type Event_MessageDelta struct {
 	// message.delta (transient)
 	MessageDelta *MessageDelta `protobuf:"bytes,50,opt,name=message_delta,json=messageDelta,proto3,oneof"`
@@ -561,6 +681,22 @@ func (*Event_TurnCancelRequested) isEvent_Data() {}
 func (*Event_SessionForked) isEvent_Data() {}
 
 func (*Event_PlanUpdated) isEvent_Data() {}
+
+func (*Event_TurnPaused) isEvent_Data() {}
+
+func (*Event_TurnResumed) isEvent_Data() {}
+
+func (*Event_InputAccepted) isEvent_Data() {}
+
+func (*Event_ToolCallResolved) isEvent_Data() {}
+
+func (*Event_ApprovalRequested) isEvent_Data() {}
+
+func (*Event_ApprovalResolved) isEvent_Data() {}
+
+func (*Event_InputRequested) isEvent_Data() {}
+
+func (*Event_InputProvided) isEvent_Data() {}
 
 func (*Event_MessageDelta) isEvent_Data() {}
 
@@ -1621,7 +1757,9 @@ type ToolCallUnresolved struct {
 	// The tool.
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	// The ledger row.
-	ExecutionId   string `protobuf:"bytes,3,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	ExecutionId string `protobuf:"bytes,3,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	// The approval by which somebody can say what became of it, where the agent's blueprint parks such calls; empty = the model is told.
+	ApprovalId    string `protobuf:"bytes,4,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1677,6 +1815,733 @@ func (x *ToolCallUnresolved) GetExecutionId() string {
 	return ""
 }
 
+func (x *ToolCallUnresolved) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+// ToolCallResolved: what became of a call whose outcome was unknown.
+type ToolCallResolved struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The approval.
+	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// The call.
+	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// The tool.
+	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
+	// VERDICT_ANSWERED (it was done, with the given result), VERDICT_NOT_DONE (it runs now), VERDICT_GIVEN_UP, or VERDICT_EXPIRED.
+	Verdict Verdict `protobuf:"varint,4,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
+	// Who said so; empty when the time was up.
+	Subject       string `protobuf:"bytes,5,opt,name=subject,proto3" json:"subject,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolCallResolved) Reset() {
+	*x = ToolCallResolved{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolCallResolved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolCallResolved) ProtoMessage() {}
+
+func (x *ToolCallResolved) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolCallResolved.ProtoReflect.Descriptor instead.
+func (*ToolCallResolved) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ToolCallResolved) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *ToolCallResolved) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *ToolCallResolved) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ToolCallResolved) GetVerdict() Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return Verdict_VERDICT_UNSPECIFIED
+}
+
+func (x *ToolCallResolved) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+// TurnPaused: the first of the turn's waits for somebody has begun.
+type TurnPaused struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is waited for.
+	WaitingFor WaitKind `protobuf:"varint,1,opt,name=waiting_for,json=waitingFor,proto3,enum=windlass.turn.v1.WaitKind" json:"waiting_for,omitempty"`
+	// The approval.
+	ApprovalId    string `protobuf:"bytes,2,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnPaused) Reset() {
+	*x = TurnPaused{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnPaused) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnPaused) ProtoMessage() {}
+
+func (x *TurnPaused) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnPaused.ProtoReflect.Descriptor instead.
+func (*TurnPaused) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *TurnPaused) GetWaitingFor() WaitKind {
+	if x != nil {
+		return x.WaitingFor
+	}
+	return WaitKind_WAIT_KIND_UNSPECIFIED
+}
+
+func (x *TurnPaused) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+// TurnResumed: the last of the turn's waits for somebody has ended.
+type TurnResumed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long the turn was paused, in milliseconds; its deadline moved by as much.
+	PausedMs      int64 `protobuf:"varint,1,opt,name=paused_ms,json=pausedMs,proto3" json:"paused_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnResumed) Reset() {
+	*x = TurnResumed{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnResumed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnResumed) ProtoMessage() {}
+
+func (x *TurnResumed) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnResumed.ProtoReflect.Descriptor instead.
+func (*TurnResumed) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *TurnResumed) GetPausedMs() int64 {
+	if x != nil {
+		return x.PausedMs
+	}
+	return 0
+}
+
+// InputAccepted: input that steers the running turn.
+type InputAccepted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The message that holds it.
+	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// The input.
+	Content []*ContentPart `protobuf:"bytes,2,rep,name=content,proto3" json:"content,omitempty"`
+	// Which input of the running turn it is, from 1.
+	Number        uint32 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputAccepted) Reset() {
+	*x = InputAccepted{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputAccepted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputAccepted) ProtoMessage() {}
+
+func (x *InputAccepted) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputAccepted.ProtoReflect.Descriptor instead.
+func (*InputAccepted) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *InputAccepted) GetMessageId() string {
+	if x != nil {
+		return x.MessageId
+	}
+	return ""
+}
+
+func (x *InputAccepted) GetContent() []*ContentPart {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *InputAccepted) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// ApprovalRequested: what exactly is to be approved.
+type ApprovalRequested struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "apr_…".
+	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// The call.
+	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// Namespaced tool name.
+	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
+	// The arguments that the call will have.
+	Arguments *structpb.Struct `protobuf:"bytes,4,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	// SHA-256 of the canonical arguments, hex; the approval holds for these only.
+	ArgumentsHash string `protobuf:"bytes,5,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
+	// Hash of the tool's definition; the approval holds for this one only.
+	DefinitionHash string `protobuf:"bytes,6,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
+	// What may be repeated.
+	Effect EffectClass `protobuf:"varint,7,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
+	// Name of the rule that asks.
+	Rule string `protobuf:"bytes,8,opt,name=rule,proto3" json:"rule,omitempty"`
+	// Why, for people.
+	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Roles of which an approver needs one; empty = whoever may decide approvals.
+	ApproverRoles []string `protobuf:"bytes,10,rep,name=approver_roles,json=approverRoles,proto3" json:"approver_roles,omitempty"`
+	// How many must approve.
+	Quorum uint32 `protobuf:"varint,11,opt,name=quorum,proto3" json:"quorum,omitempty"`
+	// Until when.
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalRequested) Reset() {
+	*x = ApprovalRequested{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalRequested) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalRequested) ProtoMessage() {}
+
+func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
+func (*ApprovalRequested) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ApprovalRequested) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *ApprovalRequested) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *ApprovalRequested) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ApprovalRequested) GetArguments() *structpb.Struct {
+	if x != nil {
+		return x.Arguments
+	}
+	return nil
+}
+
+func (x *ApprovalRequested) GetArgumentsHash() string {
+	if x != nil {
+		return x.ArgumentsHash
+	}
+	return ""
+}
+
+func (x *ApprovalRequested) GetDefinitionHash() string {
+	if x != nil {
+		return x.DefinitionHash
+	}
+	return ""
+}
+
+func (x *ApprovalRequested) GetEffect() EffectClass {
+	if x != nil {
+		return x.Effect
+	}
+	return EffectClass_EFFECT_CLASS_UNSPECIFIED
+}
+
+func (x *ApprovalRequested) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *ApprovalRequested) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ApprovalRequested) GetApproverRoles() []string {
+	if x != nil {
+		return x.ApproverRoles
+	}
+	return nil
+}
+
+func (x *ApprovalRequested) GetQuorum() uint32 {
+	if x != nil {
+		return x.Quorum
+	}
+	return 0
+}
+
+func (x *ApprovalRequested) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+// ApprovalDecision is what one person said.
+type ApprovalDecision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who.
+	Subject string `protobuf:"bytes,1,opt,name=subject,proto3" json:"subject,omitempty"`
+	// Leave, or none.
+	Approve bool `protobuf:"varint,2,opt,name=approve,proto3" json:"approve,omitempty"`
+	// What he added.
+	Comment string `protobuf:"bytes,3,opt,name=comment,proto3" json:"comment,omitempty"`
+	// When.
+	Time          *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalDecision) Reset() {
+	*x = ApprovalDecision{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalDecision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalDecision) ProtoMessage() {}
+
+func (x *ApprovalDecision) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalDecision.ProtoReflect.Descriptor instead.
+func (*ApprovalDecision) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ApprovalDecision) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *ApprovalDecision) GetApprove() bool {
+	if x != nil {
+		return x.Approve
+	}
+	return false
+}
+
+func (x *ApprovalDecision) GetComment() string {
+	if x != nil {
+		return x.Comment
+	}
+	return ""
+}
+
+func (x *ApprovalDecision) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+// ApprovalResolved: the call may run, or it may not.
+type ApprovalResolved struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The approval.
+	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// The call.
+	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// VERDICT_APPROVED, VERDICT_DENIED, VERDICT_EXPIRED, VERDICT_VOID or VERDICT_CANCELLED.
+	Verdict Verdict `protobuf:"varint,3,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
+	// Who decided what, in order.
+	Decisions     []*ApprovalDecision `protobuf:"bytes,4,rep,name=decisions,proto3" json:"decisions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalResolved) Reset() {
+	*x = ApprovalResolved{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalResolved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalResolved) ProtoMessage() {}
+
+func (x *ApprovalResolved) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalResolved.ProtoReflect.Descriptor instead.
+func (*ApprovalResolved) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ApprovalResolved) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *ApprovalResolved) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *ApprovalResolved) GetVerdict() Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return Verdict_VERDICT_UNSPECIFIED
+}
+
+func (x *ApprovalResolved) GetDecisions() []*ApprovalDecision {
+	if x != nil {
+		return x.Decisions
+	}
+	return nil
+}
+
+// InputRequested: somebody is to answer.
+type InputRequested struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "apr_…": answer it with POST /v1/approvals/{id}:answer.
+	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// WAIT_KIND_INPUT (answer the question) or WAIT_KIND_CLIENT_TOOL (run the tool, send its result).
+	Kind WaitKind `protobuf:"varint,2,opt,name=kind,proto3,enum=windlass.turn.v1.WaitKind" json:"kind,omitempty"`
+	// The call.
+	CallId string `protobuf:"bytes,3,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// Namespaced tool name.
+	Tool string `protobuf:"bytes,4,opt,name=tool,proto3" json:"tool,omitempty"`
+	// The question, for people; empty for a client's tool.
+	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	// JSON Schema of the answer, where there is one.
+	Schema *structpb.Struct `protobuf:"bytes,6,opt,name=schema,proto3" json:"schema,omitempty"`
+	// The arguments of a client's tool.
+	Arguments *structpb.Struct `protobuf:"bytes,7,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	// Until when; unset = for ever.
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputRequested) Reset() {
+	*x = InputRequested{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputRequested) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputRequested) ProtoMessage() {}
+
+func (x *InputRequested) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputRequested.ProtoReflect.Descriptor instead.
+func (*InputRequested) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *InputRequested) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *InputRequested) GetKind() WaitKind {
+	if x != nil {
+		return x.Kind
+	}
+	return WaitKind_WAIT_KIND_UNSPECIFIED
+}
+
+func (x *InputRequested) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *InputRequested) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *InputRequested) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *InputRequested) GetSchema() *structpb.Struct {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
+func (x *InputRequested) GetArguments() *structpb.Struct {
+	if x != nil {
+		return x.Arguments
+	}
+	return nil
+}
+
+func (x *InputRequested) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+// InputProvided: the wait for input is over.
+type InputProvided struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The approval.
+	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// The call.
+	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// VERDICT_ANSWERED, VERDICT_DECLINED, VERDICT_EXPIRED or VERDICT_CANCELLED.
+	Verdict Verdict `protobuf:"varint,3,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
+	// Who answered; empty when nobody did.
+	Subject       string `protobuf:"bytes,4,opt,name=subject,proto3" json:"subject,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputProvided) Reset() {
+	*x = InputProvided{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputProvided) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputProvided) ProtoMessage() {}
+
+func (x *InputProvided) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputProvided.ProtoReflect.Descriptor instead.
+func (*InputProvided) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *InputProvided) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *InputProvided) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *InputProvided) GetVerdict() Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return Verdict_VERDICT_UNSPECIFIED
+}
+
+func (x *InputProvided) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
 // PolicyDecided: policy was asked about a tool call.
 type PolicyDecided struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1696,7 +2561,7 @@ type PolicyDecided struct {
 
 func (x *PolicyDecided) Reset() {
 	*x = PolicyDecided{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +2573,7 @@ func (x *PolicyDecided) String() string {
 func (*PolicyDecided) ProtoMessage() {}
 
 func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +2586,7 @@ func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyDecided.ProtoReflect.Descriptor instead.
 func (*PolicyDecided) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PolicyDecided) GetDecisionId() string {
@@ -1770,7 +2635,7 @@ type UsageUpdated struct {
 
 func (x *UsageUpdated) Reset() {
 	*x = UsageUpdated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +2647,7 @@ func (x *UsageUpdated) String() string {
 func (*UsageUpdated) ProtoMessage() {}
 
 func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +2660,7 @@ func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageUpdated.ProtoReflect.Descriptor instead.
 func (*UsageUpdated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UsageUpdated) GetUsage() *Usage {
@@ -1818,7 +2683,7 @@ type MessageDelta struct {
 
 func (x *MessageDelta) Reset() {
 	*x = MessageDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1830,7 +2695,7 @@ func (x *MessageDelta) String() string {
 func (*MessageDelta) ProtoMessage() {}
 
 func (x *MessageDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1843,7 +2708,7 @@ func (x *MessageDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageDelta.ProtoReflect.Descriptor instead.
 func (*MessageDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *MessageDelta) GetMessageId() string {
@@ -1873,7 +2738,7 @@ type ReasoningDelta struct {
 
 func (x *ReasoningDelta) Reset() {
 	*x = ReasoningDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1885,7 +2750,7 @@ func (x *ReasoningDelta) String() string {
 func (*ReasoningDelta) ProtoMessage() {}
 
 func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1898,7 +2763,7 @@ func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasoningDelta.ProtoReflect.Descriptor instead.
 func (*ReasoningDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReasoningDelta) GetMessageId() string {
@@ -1932,7 +2797,7 @@ type ToolCallArgumentsDelta struct {
 
 func (x *ToolCallArgumentsDelta) Reset() {
 	*x = ToolCallArgumentsDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2809,7 @@ func (x *ToolCallArgumentsDelta) String() string {
 func (*ToolCallArgumentsDelta) ProtoMessage() {}
 
 func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2822,7 @@ func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ToolCallArgumentsDelta) GetMessageId() string {
@@ -2005,7 +2870,7 @@ type ToolCallProgress struct {
 
 func (x *ToolCallProgress) Reset() {
 	*x = ToolCallProgress{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +2882,7 @@ func (x *ToolCallProgress) String() string {
 func (*ToolCallProgress) ProtoMessage() {}
 
 func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2895,7 @@ func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallProgress.ProtoReflect.Descriptor instead.
 func (*ToolCallProgress) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ToolCallProgress) GetCallId() string {
@@ -2065,7 +2930,7 @@ var File_windlass_turn_v1_event_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xa7\x10\n" +
+	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\x8a\x15\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\rR\x03seq\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x12\n" +
@@ -2101,7 +2966,16 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\rusage_updated\x18# \x01(\v2\x1e.windlass.turn.v1.UsageUpdatedH\x00R\fusageUpdated\x12[\n" +
 	"\x15turn_cancel_requested\x18$ \x01(\v2%.windlass.turn.v1.TurnCancelRequestedH\x00R\x13turnCancelRequested\x12H\n" +
 	"\x0esession_forked\x18% \x01(\v2\x1f.windlass.turn.v1.SessionForkedH\x00R\rsessionForked\x12B\n" +
-	"\fplan_updated\x18& \x01(\v2\x1d.windlass.turn.v1.PlanUpdatedH\x00R\vplanUpdated\x12E\n" +
+	"\fplan_updated\x18& \x01(\v2\x1d.windlass.turn.v1.PlanUpdatedH\x00R\vplanUpdated\x12?\n" +
+	"\vturn_paused\x18' \x01(\v2\x1c.windlass.turn.v1.TurnPausedH\x00R\n" +
+	"turnPaused\x12B\n" +
+	"\fturn_resumed\x18( \x01(\v2\x1d.windlass.turn.v1.TurnResumedH\x00R\vturnResumed\x12H\n" +
+	"\x0einput_accepted\x18) \x01(\v2\x1f.windlass.turn.v1.InputAcceptedH\x00R\rinputAccepted\x12R\n" +
+	"\x12tool_call_resolved\x18* \x01(\v2\".windlass.turn.v1.ToolCallResolvedH\x00R\x10toolCallResolved\x12T\n" +
+	"\x12approval_requested\x18+ \x01(\v2#.windlass.turn.v1.ApprovalRequestedH\x00R\x11approvalRequested\x12Q\n" +
+	"\x11approval_resolved\x18, \x01(\v2\".windlass.turn.v1.ApprovalResolvedH\x00R\x10approvalResolved\x12K\n" +
+	"\x0finput_requested\x18- \x01(\v2 .windlass.turn.v1.InputRequestedH\x00R\x0einputRequested\x12H\n" +
+	"\x0einput_provided\x18. \x01(\v2\x1f.windlass.turn.v1.InputProvidedH\x00R\rinputProvided\x12E\n" +
 	"\rmessage_delta\x182 \x01(\v2\x1e.windlass.turn.v1.MessageDeltaH\x00R\fmessageDelta\x12K\n" +
 	"\x0freasoning_delta\x183 \x01(\v2 .windlass.turn.v1.ReasoningDeltaH\x00R\x0ereasoningDelta\x12e\n" +
 	"\x19tool_call_arguments_delta\x184 \x01(\v2(.windlass.turn.v1.ToolCallArgumentsDeltaH\x00R\x16toolCallArgumentsDelta\x12R\n" +
@@ -2181,11 +3055,77 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"latency_ms\x18\x02 \x01(\x05R\tlatencyMs\x12\x16\n" +
 	"\x06cached\x18\x03 \x01(\bR\x06cached\x12\x12\n" +
 	"\x04code\x18\x04 \x01(\tR\x04code\x12!\n" +
-	"\fexecution_id\x18\x05 \x01(\tR\vexecutionId\"d\n" +
+	"\fexecution_id\x18\x05 \x01(\tR\vexecutionId\"\x85\x01\n" +
 	"\x12ToolCallUnresolved\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12!\n" +
-	"\fexecution_id\x18\x03 \x01(\tR\vexecutionId\"\x8f\x01\n" +
+	"\fexecution_id\x18\x03 \x01(\tR\vexecutionId\x12\x1f\n" +
+	"\vapproval_id\x18\x04 \x01(\tR\n" +
+	"approvalId\"\xaf\x01\n" +
+	"\x10ToolCallResolved\x12\x1f\n" +
+	"\vapproval_id\x18\x01 \x01(\tR\n" +
+	"approvalId\x12\x17\n" +
+	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x12\n" +
+	"\x04tool\x18\x03 \x01(\tR\x04tool\x123\n" +
+	"\averdict\x18\x04 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x12\x18\n" +
+	"\asubject\x18\x05 \x01(\tR\asubject\"j\n" +
+	"\n" +
+	"TurnPaused\x12;\n" +
+	"\vwaiting_for\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.WaitKindR\n" +
+	"waitingFor\x12\x1f\n" +
+	"\vapproval_id\x18\x02 \x01(\tR\n" +
+	"approvalId\"*\n" +
+	"\vTurnResumed\x12\x1b\n" +
+	"\tpaused_ms\x18\x01 \x01(\x03R\bpausedMs\"\x7f\n" +
+	"\rInputAccepted\x12\x1d\n" +
+	"\n" +
+	"message_id\x18\x01 \x01(\tR\tmessageId\x127\n" +
+	"\acontent\x18\x02 \x03(\v2\x1d.windlass.turn.v1.ContentPartR\acontent\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\rR\x06number\"\xc7\x03\n" +
+	"\x11ApprovalRequested\x12\x1f\n" +
+	"\vapproval_id\x18\x01 \x01(\tR\n" +
+	"approvalId\x12\x17\n" +
+	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x12\n" +
+	"\x04tool\x18\x03 \x01(\tR\x04tool\x125\n" +
+	"\targuments\x18\x04 \x01(\v2\x17.google.protobuf.StructR\targuments\x12%\n" +
+	"\x0earguments_hash\x18\x05 \x01(\tR\rargumentsHash\x12'\n" +
+	"\x0fdefinition_hash\x18\x06 \x01(\tR\x0edefinitionHash\x125\n" +
+	"\x06effect\x18\a \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\x12\x12\n" +
+	"\x04rule\x18\b \x01(\tR\x04rule\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12%\n" +
+	"\x0eapprover_roles\x18\n" +
+	" \x03(\tR\rapproverRoles\x12\x16\n" +
+	"\x06quorum\x18\v \x01(\rR\x06quorum\x12;\n" +
+	"\vexpire_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\"\x90\x01\n" +
+	"\x10ApprovalDecision\x12\x18\n" +
+	"\asubject\x18\x01 \x01(\tR\asubject\x12\x18\n" +
+	"\aapprove\x18\x02 \x01(\bR\aapprove\x12\x18\n" +
+	"\acomment\x18\x03 \x01(\tR\acomment\x12.\n" +
+	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xc3\x01\n" +
+	"\x10ApprovalResolved\x12\x1f\n" +
+	"\vapproval_id\x18\x01 \x01(\tR\n" +
+	"approvalId\x12\x17\n" +
+	"\acall_id\x18\x02 \x01(\tR\x06callId\x123\n" +
+	"\averdict\x18\x03 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x12@\n" +
+	"\tdecisions\x18\x04 \x03(\v2\".windlass.turn.v1.ApprovalDecisionR\tdecisions\"\xcd\x02\n" +
+	"\x0eInputRequested\x12\x1f\n" +
+	"\vapproval_id\x18\x01 \x01(\tR\n" +
+	"approvalId\x12.\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.WaitKindR\x04kind\x12\x17\n" +
+	"\acall_id\x18\x03 \x01(\tR\x06callId\x12\x12\n" +
+	"\x04tool\x18\x04 \x01(\tR\x04tool\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\x12/\n" +
+	"\x06schema\x18\x06 \x01(\v2\x17.google.protobuf.StructR\x06schema\x125\n" +
+	"\targuments\x18\a \x01(\v2\x17.google.protobuf.StructR\targuments\x12;\n" +
+	"\vexpire_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\"\x98\x01\n" +
+	"\rInputProvided\x12\x1f\n" +
+	"\vapproval_id\x18\x01 \x01(\tR\n" +
+	"approvalId\x12\x17\n" +
+	"\acall_id\x18\x02 \x01(\tR\x06callId\x123\n" +
+	"\averdict\x18\x03 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x12\x18\n" +
+	"\asubject\x18\x04 \x01(\tR\asubject\"\x8f\x01\n" +
 	"\rPolicyDecided\x12\x1f\n" +
 	"\vdecision_id\x18\x01 \x01(\tR\n" +
 	"decisionId\x12\x17\n" +
@@ -2229,7 +3169,7 @@ func file_windlass_turn_v1_event_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_event_proto_rawDescData
 }
 
-var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                  // 0: windlass.turn.v1.Event
 	(*TurnQueued)(nil),             // 1: windlass.turn.v1.TurnQueued
@@ -2249,26 +3189,37 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*ToolCallExecuting)(nil),      // 15: windlass.turn.v1.ToolCallExecuting
 	(*ToolCallCompleted)(nil),      // 16: windlass.turn.v1.ToolCallCompleted
 	(*ToolCallUnresolved)(nil),     // 17: windlass.turn.v1.ToolCallUnresolved
-	(*PolicyDecided)(nil),          // 18: windlass.turn.v1.PolicyDecided
-	(*UsageUpdated)(nil),           // 19: windlass.turn.v1.UsageUpdated
-	(*MessageDelta)(nil),           // 20: windlass.turn.v1.MessageDelta
-	(*ReasoningDelta)(nil),         // 21: windlass.turn.v1.ReasoningDelta
-	(*ToolCallArgumentsDelta)(nil), // 22: windlass.turn.v1.ToolCallArgumentsDelta
-	(*ToolCallProgress)(nil),       // 23: windlass.turn.v1.ToolCallProgress
-	(*timestamppb.Timestamp)(nil),  // 24: google.protobuf.Timestamp
-	(*ContentPart)(nil),            // 25: windlass.turn.v1.ContentPart
-	(TurnStatus)(0),                // 26: windlass.turn.v1.TurnStatus
-	(*Usage)(nil),                  // 27: windlass.turn.v1.Usage
-	(*TurnError)(nil),              // 28: windlass.turn.v1.TurnError
-	(Strategy)(0),                  // 29: windlass.turn.v1.Strategy
-	(*PlanStep)(nil),               // 30: windlass.turn.v1.PlanStep
-	(*Message)(nil),                // 31: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 32: google.protobuf.Struct
-	(EffectClass)(0),               // 33: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 34: windlass.turn.v1.ToolResult
+	(*ToolCallResolved)(nil),       // 18: windlass.turn.v1.ToolCallResolved
+	(*TurnPaused)(nil),             // 19: windlass.turn.v1.TurnPaused
+	(*TurnResumed)(nil),            // 20: windlass.turn.v1.TurnResumed
+	(*InputAccepted)(nil),          // 21: windlass.turn.v1.InputAccepted
+	(*ApprovalRequested)(nil),      // 22: windlass.turn.v1.ApprovalRequested
+	(*ApprovalDecision)(nil),       // 23: windlass.turn.v1.ApprovalDecision
+	(*ApprovalResolved)(nil),       // 24: windlass.turn.v1.ApprovalResolved
+	(*InputRequested)(nil),         // 25: windlass.turn.v1.InputRequested
+	(*InputProvided)(nil),          // 26: windlass.turn.v1.InputProvided
+	(*PolicyDecided)(nil),          // 27: windlass.turn.v1.PolicyDecided
+	(*UsageUpdated)(nil),           // 28: windlass.turn.v1.UsageUpdated
+	(*MessageDelta)(nil),           // 29: windlass.turn.v1.MessageDelta
+	(*ReasoningDelta)(nil),         // 30: windlass.turn.v1.ReasoningDelta
+	(*ToolCallArgumentsDelta)(nil), // 31: windlass.turn.v1.ToolCallArgumentsDelta
+	(*ToolCallProgress)(nil),       // 32: windlass.turn.v1.ToolCallProgress
+	(*timestamppb.Timestamp)(nil),  // 33: google.protobuf.Timestamp
+	(*ContentPart)(nil),            // 34: windlass.turn.v1.ContentPart
+	(TurnStatus)(0),                // 35: windlass.turn.v1.TurnStatus
+	(*Usage)(nil),                  // 36: windlass.turn.v1.Usage
+	(*TurnError)(nil),              // 37: windlass.turn.v1.TurnError
+	(Strategy)(0),                  // 38: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),               // 39: windlass.turn.v1.PlanStep
+	(*Message)(nil),                // 40: windlass.turn.v1.Message
+	(*structpb.Struct)(nil),        // 41: google.protobuf.Struct
+	(EffectClass)(0),               // 42: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 43: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 44: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 45: windlass.turn.v1.WaitKind
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
-	24, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
+	33, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
 	1,  // 1: windlass.turn.v1.Event.turn_queued:type_name -> windlass.turn.v1.TurnQueued
 	2,  // 2: windlass.turn.v1.Event.turn_started:type_name -> windlass.turn.v1.TurnStarted
 	3,  // 3: windlass.turn.v1.Event.turn_ended:type_name -> windlass.turn.v1.TurnEnded
@@ -2283,33 +3234,55 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	15, // 12: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
 	16, // 13: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
 	17, // 14: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
-	18, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
-	19, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
+	27, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
+	28, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
 	5,  // 17: windlass.turn.v1.Event.turn_cancel_requested:type_name -> windlass.turn.v1.TurnCancelRequested
 	6,  // 18: windlass.turn.v1.Event.session_forked:type_name -> windlass.turn.v1.SessionForked
 	8,  // 19: windlass.turn.v1.Event.plan_updated:type_name -> windlass.turn.v1.PlanUpdated
-	20, // 20: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
-	21, // 21: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
-	22, // 22: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
-	23, // 23: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
-	25, // 24: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
-	26, // 25: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
-	27, // 26: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
-	28, // 27: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	29, // 28: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	30, // 29: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
-	28, // 30: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	31, // 31: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	27, // 32: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	32, // 33: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	33, // 34: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	34, // 35: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	27, // 36: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	19, // 20: windlass.turn.v1.Event.turn_paused:type_name -> windlass.turn.v1.TurnPaused
+	20, // 21: windlass.turn.v1.Event.turn_resumed:type_name -> windlass.turn.v1.TurnResumed
+	21, // 22: windlass.turn.v1.Event.input_accepted:type_name -> windlass.turn.v1.InputAccepted
+	18, // 23: windlass.turn.v1.Event.tool_call_resolved:type_name -> windlass.turn.v1.ToolCallResolved
+	22, // 24: windlass.turn.v1.Event.approval_requested:type_name -> windlass.turn.v1.ApprovalRequested
+	24, // 25: windlass.turn.v1.Event.approval_resolved:type_name -> windlass.turn.v1.ApprovalResolved
+	25, // 26: windlass.turn.v1.Event.input_requested:type_name -> windlass.turn.v1.InputRequested
+	26, // 27: windlass.turn.v1.Event.input_provided:type_name -> windlass.turn.v1.InputProvided
+	29, // 28: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
+	30, // 29: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
+	31, // 30: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
+	32, // 31: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
+	34, // 32: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
+	35, // 33: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
+	36, // 34: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
+	37, // 35: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
+	38, // 36: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	39, // 37: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	37, // 38: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	40, // 39: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	36, // 40: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	41, // 41: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	42, // 42: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	43, // 43: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	44, // 44: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	45, // 45: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	34, // 46: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	41, // 47: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	42, // 48: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	33, // 49: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	33, // 50: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	44, // 51: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	23, // 52: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	45, // 53: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	41, // 54: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	41, // 55: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	33, // 56: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	44, // 57: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	36, // 58: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	59, // [59:59] is the sub-list for method output_type
+	59, // [59:59] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
@@ -2318,6 +3291,7 @@ func file_windlass_turn_v1_event_proto_init() {
 		return
 	}
 	file_windlass_turn_v1_content_proto_init()
+	file_windlass_turn_v1_wait_proto_init()
 	file_windlass_turn_v1_event_proto_msgTypes[0].OneofWrappers = []any{
 		(*Event_TurnQueued)(nil),
 		(*Event_TurnStarted)(nil),
@@ -2338,6 +3312,14 @@ func file_windlass_turn_v1_event_proto_init() {
 		(*Event_TurnCancelRequested)(nil),
 		(*Event_SessionForked)(nil),
 		(*Event_PlanUpdated)(nil),
+		(*Event_TurnPaused)(nil),
+		(*Event_TurnResumed)(nil),
+		(*Event_InputAccepted)(nil),
+		(*Event_ToolCallResolved)(nil),
+		(*Event_ApprovalRequested)(nil),
+		(*Event_ApprovalResolved)(nil),
+		(*Event_InputRequested)(nil),
+		(*Event_InputProvided)(nil),
 		(*Event_MessageDelta)(nil),
 		(*Event_ReasoningDelta)(nil),
 		(*Event_ToolCallArgumentsDelta)(nil),
@@ -2349,7 +3331,7 @@ func file_windlass_turn_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_event_proto_rawDesc), len(file_windlass_turn_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

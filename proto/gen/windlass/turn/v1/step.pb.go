@@ -39,6 +39,10 @@ const (
 	StepKind_STEP_KIND_SELECT StepKind = 5
 	// Ask the model for a plan, or for the rest of one after a step that failed.
 	StepKind_STEP_KIND_PLAN StepKind = 6
+	// The end of a wait. Nobody claims it: the sessions service records its outcome when the wait is answered.
+	StepKind_STEP_KIND_WAIT StepKind = 8
+	// Input that was accepted while the turn runs. Nobody claims it: the sessions service records its outcome.
+	StepKind_STEP_KIND_STEER StepKind = 9
 )
 
 // Enum value maps for StepKind.
@@ -51,6 +55,8 @@ var (
 		4: "STEP_KIND_FINISH",
 		5: "STEP_KIND_SELECT",
 		6: "STEP_KIND_PLAN",
+		8: "STEP_KIND_WAIT",
+		9: "STEP_KIND_STEER",
 	}
 	StepKind_value = map[string]int32{
 		"STEP_KIND_UNSPECIFIED": 0,
@@ -60,6 +66,8 @@ var (
 		"STEP_KIND_FINISH":      4,
 		"STEP_KIND_SELECT":      5,
 		"STEP_KIND_PLAN":        6,
+		"STEP_KIND_WAIT":        8,
+		"STEP_KIND_STEER":       9,
 	}
 )
 
@@ -94,7 +102,8 @@ func (StepKind) EnumDescriptor() ([]byte, []int) {
 type StepRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique in the turn and stable over retries: "begin", "select", "plan-N", "infer-N",
-	// "tool-N.M" (call M of infer N), "finish".
+	// "tool-N.M" (call M of infer N; "tool-N.M.R" for its round R after a wait), "wait-N.M.R" (the wait that round R ended with),
+	// "steer-N", "finish".
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// What it does.
 	Kind StepKind `protobuf:"varint,2,opt,name=kind,proto3,enum=windlass.turn.v1.StepKind" json:"kind,omitempty"`
@@ -107,9 +116,17 @@ type StepRef struct {
 	// For an infer step: the strategy that the select step chose; unset when the surface's stands.
 	Strategy Strategy `protobuf:"varint,6,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
 	// For an infer step of a planned turn, and for a plan step that replaces a plan: the plan as it stands.
-	Plan          *PlanRef `protobuf:"bytes,7,opt,name=plan,proto3" json:"plan,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Plan *PlanRef `protobuf:"bytes,7,opt,name=plan,proto3" json:"plan,omitempty"`
+	// For a tool step: which round of the call this is, from 1 (0 is 1 too). A round may end with a wait, and the next one goes on with its answer.
+	Round uint32 `protobuf:"varint,8,opt,name=round,proto3" json:"round,omitempty"`
+	// For a tool step of a later round: the wait whose answer it goes on with.
+	Wait *WaitRef `protobuf:"bytes,9,opt,name=wait,proto3" json:"wait,omitempty"`
+	// For the finish step: how many inputs that came while the turn runs the decision knew of; see StepOutcome.inputs.
+	Inputs uint32 `protobuf:"varint,10,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	// When the turn must end, Unix microseconds, where a wait has moved the surface's deadline; 0 = as the surface says.
+	DeadlineMicros int64 `protobuf:"varint,11,opt,name=deadline_micros,json=deadlineMicros,proto3" json:"deadline_micros,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *StepRef) Reset() {
@@ -189,6 +206,34 @@ func (x *StepRef) GetPlan() *PlanRef {
 		return x.Plan
 	}
 	return nil
+}
+
+func (x *StepRef) GetRound() uint32 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *StepRef) GetWait() *WaitRef {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+func (x *StepRef) GetInputs() uint32 {
+	if x != nil {
+		return x.Inputs
+	}
+	return 0
+}
+
+func (x *StepRef) GetDeadlineMicros() int64 {
+	if x != nil {
+		return x.DeadlineMicros
+	}
+	return 0
 }
 
 // PlanRef tells a step which part of a plan it works at.
@@ -415,9 +460,17 @@ type StepOutcome struct {
 	// For plan: titles of the steps that are to be done, in order; they take the place of all that was not begun.
 	Plan []string `protobuf:"bytes,14,rep,name=plan,proto3" json:"plan,omitempty"`
 	// For infer in a planned turn: the model gave the step of the plan up.
-	GaveUp        bool `protobuf:"varint,15,opt,name=gave_up,json=gaveUp,proto3" json:"gave_up,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	GaveUp bool `protobuf:"varint,15,opt,name=gave_up,json=gaveUp,proto3" json:"gave_up,omitempty"`
+	// For tool: the round ended with a wait; the call has no result yet.
+	Wait *WaitRef `protobuf:"bytes,16,opt,name=wait,proto3" json:"wait,omitempty"`
+	// For wait: how it ended.
+	Answer *WaitAnswer `protobuf:"bytes,17,opt,name=answer,proto3" json:"answer,omitempty"`
+	// For infer: how many inputs that came while the turn runs the model has read.
+	Inputs uint32 `protobuf:"varint,18,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	// For wait: when the turn must end now, Unix microseconds, where time spent waiting for people moved it; 0 = as before.
+	DeadlineMicros int64 `protobuf:"varint,19,opt,name=deadline_micros,json=deadlineMicros,proto3" json:"deadline_micros,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *StepOutcome) Reset() {
@@ -553,6 +606,34 @@ func (x *StepOutcome) GetGaveUp() bool {
 		return x.GaveUp
 	}
 	return false
+}
+
+func (x *StepOutcome) GetWait() *WaitRef {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+func (x *StepOutcome) GetAnswer() *WaitAnswer {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
+func (x *StepOutcome) GetInputs() uint32 {
+	if x != nil {
+		return x.Inputs
+	}
+	return 0
+}
+
+func (x *StepOutcome) GetDeadlineMicros() int64 {
+	if x != nil {
+		return x.DeadlineMicros
+	}
+	return 0
 }
 
 // Progress is what the steps of a turn have come to, as a turn's workflow is told. It rests in workflow history.
@@ -741,7 +822,7 @@ var File_windlass_turn_v1_step_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x1bwindlass/turn/v1/step.proto\x12\x10windlass.turn.v1\x1a\x1ewindlass/turn/v1/content.proto\"\xad\x02\n" +
+	"\x1bwindlass/turn/v1/step.proto\x12\x10windlass.turn.v1\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xb3\x03\n" +
 	"\aStepRef\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.StepKindR\x04kind\x12\x14\n" +
@@ -749,7 +830,12 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x04call\x18\x04 \x01(\v2\x1d.windlass.turn.v1.ToolCallRefR\x04call\x120\n" +
 	"\x06ending\x18\x05 \x01(\v2\x18.windlass.turn.v1.EndingR\x06ending\x126\n" +
 	"\bstrategy\x18\x06 \x01(\x0e2\x1a.windlass.turn.v1.StrategyR\bstrategy\x12-\n" +
-	"\x04plan\x18\a \x01(\v2\x19.windlass.turn.v1.PlanRefR\x04plan\"t\n" +
+	"\x04plan\x18\a \x01(\v2\x19.windlass.turn.v1.PlanRefR\x04plan\x12\x14\n" +
+	"\x05round\x18\b \x01(\rR\x05round\x12-\n" +
+	"\x04wait\x18\t \x01(\v2\x19.windlass.turn.v1.WaitRefR\x04wait\x12\x16\n" +
+	"\x06inputs\x18\n" +
+	" \x01(\rR\x06inputs\x12'\n" +
+	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros\"t\n" +
 	"\aPlanRef\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x120\n" +
@@ -764,7 +850,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
 	"\vstop_reason\x18\x02 \x01(\tR\n" +
 	"stopReason\x121\n" +
-	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\"\xc5\x04\n" +
+	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\"\xeb\x05\n" +
 	"\vStepOutcome\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.StepKindR\x04kind\x123\n" +
@@ -782,7 +868,11 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x10committed_micros\x18\f \x01(\x03R\x0fcommittedMicros\x126\n" +
 	"\bstrategy\x18\r \x01(\x0e2\x1a.windlass.turn.v1.StrategyR\bstrategy\x12\x12\n" +
 	"\x04plan\x18\x0e \x03(\tR\x04plan\x12\x17\n" +
-	"\agave_up\x18\x0f \x01(\bR\x06gaveUp\"E\n" +
+	"\agave_up\x18\x0f \x01(\bR\x06gaveUp\x12-\n" +
+	"\x04wait\x18\x10 \x01(\v2\x19.windlass.turn.v1.WaitRefR\x04wait\x124\n" +
+	"\x06answer\x18\x11 \x01(\v2\x1c.windlass.turn.v1.WaitAnswerR\x06answer\x12\x16\n" +
+	"\x06inputs\x18\x12 \x01(\rR\x06inputs\x12'\n" +
+	"\x0fdeadline_micros\x18\x13 \x01(\x03R\x0edeadlineMicros\"E\n" +
 	"\bProgress\x129\n" +
 	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"\x9d\x03\n" +
 	"\aSurface\x12\x19\n" +
@@ -798,7 +888,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x12max_parallel_tools\x18\t \x01(\rR\x10maxParallelTools\x12.\n" +
 	"\x13max_identical_calls\x18\n" +
 	" \x01(\rR\x11maxIdenticalCalls\x12'\n" +
-	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros*\xa3\x01\n" +
+	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros*\xcc\x01\n" +
 	"\bStepKind\x12\x19\n" +
 	"\x15STEP_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSTEP_KIND_BEGIN\x10\x01\x12\x13\n" +
@@ -806,7 +896,9 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x0eSTEP_KIND_TOOL\x10\x03\x12\x14\n" +
 	"\x10STEP_KIND_FINISH\x10\x04\x12\x14\n" +
 	"\x10STEP_KIND_SELECT\x10\x05\x12\x12\n" +
-	"\x0eSTEP_KIND_PLAN\x10\x06B\xc7\x01\n" +
+	"\x0eSTEP_KIND_PLAN\x10\x06\x12\x12\n" +
+	"\x0eSTEP_KIND_WAIT\x10\b\x12\x13\n" +
+	"\x0fSTEP_KIND_STEER\x10\tB\xc7\x01\n" +
 	"\x14com.windlass.turn.v1B\tStepProtoP\x01ZBgithub.com/windlass-dev/windlass/proto/gen/windlass/turn/v1;turnv1\xa2\x02\x03WTX\xaa\x02\x10Windlass.Turn.V1\xca\x02\x10Windlass\\Turn\\V1\xe2\x02\x1cWindlass\\Turn\\V1\\GPBMetadata\xea\x02\x12Windlass::Turn::V1b\x06proto3"
 
 var (
@@ -833,10 +925,12 @@ var file_windlass_turn_v1_step_proto_goTypes = []any{
 	(*Progress)(nil),    // 6: windlass.turn.v1.Progress
 	(*Surface)(nil),     // 7: windlass.turn.v1.Surface
 	(Strategy)(0),       // 8: windlass.turn.v1.Strategy
-	(*PlanStep)(nil),    // 9: windlass.turn.v1.PlanStep
-	(TurnStatus)(0),     // 10: windlass.turn.v1.TurnStatus
-	(*TurnError)(nil),   // 11: windlass.turn.v1.TurnError
-	(*Usage)(nil),       // 12: windlass.turn.v1.Usage
+	(*WaitRef)(nil),     // 9: windlass.turn.v1.WaitRef
+	(*PlanStep)(nil),    // 10: windlass.turn.v1.PlanStep
+	(TurnStatus)(0),     // 11: windlass.turn.v1.TurnStatus
+	(*TurnError)(nil),   // 12: windlass.turn.v1.TurnError
+	(*Usage)(nil),       // 13: windlass.turn.v1.Usage
+	(*WaitAnswer)(nil),  // 14: windlass.turn.v1.WaitAnswer
 }
 var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	0,  // 0: windlass.turn.v1.StepRef.kind:type_name -> windlass.turn.v1.StepKind
@@ -844,22 +938,25 @@ var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	4,  // 2: windlass.turn.v1.StepRef.ending:type_name -> windlass.turn.v1.Ending
 	8,  // 3: windlass.turn.v1.StepRef.strategy:type_name -> windlass.turn.v1.Strategy
 	2,  // 4: windlass.turn.v1.StepRef.plan:type_name -> windlass.turn.v1.PlanRef
-	9,  // 5: windlass.turn.v1.PlanRef.steps:type_name -> windlass.turn.v1.PlanStep
-	10, // 6: windlass.turn.v1.Ending.status:type_name -> windlass.turn.v1.TurnStatus
-	11, // 7: windlass.turn.v1.Ending.error:type_name -> windlass.turn.v1.TurnError
-	0,  // 8: windlass.turn.v1.StepOutcome.kind:type_name -> windlass.turn.v1.StepKind
-	7,  // 9: windlass.turn.v1.StepOutcome.surface:type_name -> windlass.turn.v1.Surface
-	3,  // 10: windlass.turn.v1.StepOutcome.calls:type_name -> windlass.turn.v1.ToolCallRef
-	12, // 11: windlass.turn.v1.StepOutcome.usage:type_name -> windlass.turn.v1.Usage
-	11, // 12: windlass.turn.v1.StepOutcome.error:type_name -> windlass.turn.v1.TurnError
-	8,  // 13: windlass.turn.v1.StepOutcome.strategy:type_name -> windlass.turn.v1.Strategy
-	5,  // 14: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	8,  // 15: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	9,  // 5: windlass.turn.v1.StepRef.wait:type_name -> windlass.turn.v1.WaitRef
+	10, // 6: windlass.turn.v1.PlanRef.steps:type_name -> windlass.turn.v1.PlanStep
+	11, // 7: windlass.turn.v1.Ending.status:type_name -> windlass.turn.v1.TurnStatus
+	12, // 8: windlass.turn.v1.Ending.error:type_name -> windlass.turn.v1.TurnError
+	0,  // 9: windlass.turn.v1.StepOutcome.kind:type_name -> windlass.turn.v1.StepKind
+	7,  // 10: windlass.turn.v1.StepOutcome.surface:type_name -> windlass.turn.v1.Surface
+	3,  // 11: windlass.turn.v1.StepOutcome.calls:type_name -> windlass.turn.v1.ToolCallRef
+	13, // 12: windlass.turn.v1.StepOutcome.usage:type_name -> windlass.turn.v1.Usage
+	12, // 13: windlass.turn.v1.StepOutcome.error:type_name -> windlass.turn.v1.TurnError
+	8,  // 14: windlass.turn.v1.StepOutcome.strategy:type_name -> windlass.turn.v1.Strategy
+	9,  // 15: windlass.turn.v1.StepOutcome.wait:type_name -> windlass.turn.v1.WaitRef
+	14, // 16: windlass.turn.v1.StepOutcome.answer:type_name -> windlass.turn.v1.WaitAnswer
+	5,  // 17: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	8,  // 18: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_step_proto_init() }
@@ -868,6 +965,7 @@ func file_windlass_turn_v1_step_proto_init() {
 		return
 	}
 	file_windlass_turn_v1_content_proto_init()
+	file_windlass_turn_v1_wait_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

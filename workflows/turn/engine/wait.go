@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// MaxRounds bounds how often one tool call may wait. A call that still asks for something then fails.
+const MaxRounds = 20
+
+// RoundKey is the key of round r (from 1) of the tool step with the key ToolKey(n, m).
+func RoundKey(tool string, r int) string {
+	if r <= 1 {
+		return tool
+	}
+	return fmt.Sprintf("%s.%d", tool, r)
+}
+
+// WaitKey is the key under which the end of the wait is recorded that a tool step ended with, given that step's key: "tool-1.0" has
+// "wait-1.0".
+func WaitKey(tool string) string { return "wait-" + tool[len("tool-"):] }
+
+// SteerKey is the key under which input n (from 1) of a running turn is recorded.
+func SteerKey(n int) string { return fmt.Sprintf("steer-%d", n) }
+
+// ForPeople tells whether a wait is for somebody, so that the turn's time does not run meanwhile.
+func ForPeople(kind turnv1.WaitKind) bool { return kind != turnv1.WaitKind_WAIT_KIND_CHILD }
+
+// tools sorts the calls of the newest model step that have no result: those to be run, in the model's order, and the waits of the others.
+func (t record) tools() (pending []*turnv1.StepRef, waiting []*turnv1.WaitRef) {
+	for m, call := range t.last().GetCalls() {
+		step, wait := t.round(ToolKey(len(t.infers), m), call)
+		if wait != nil {
+			waiting = append(waiting, wait)
+		} else if step != nil {
+			pending = append(pending, step)
+		}
+	}
+	return pending, waiting
+}
+
+// round says where a call stands: the step of its next round, or what it waits for, or neither when it has its result.
+func (t record) round(key string, call *turnv1.ToolCallRef) (*turnv1.StepRef, *turnv1.WaitRef) {
+	step := &turnv1.StepRef{Key: key, Kind: turnv1.StepKind_STEP_KIND_TOOL, Title: "tool " + call.GetTool(), Call: call}
+	for r := 1; ; r++ {
+		if r > 1 {
+			step.Key, step.Round = RoundKey(key, r), uint32(r)
+		}
+		done := t.byKey[step.GetKey()]
+		switch {
+		case done == nil:
+			return step, nil
+		case done.GetWait() == nil:
+			return nil, nil
+		case t.byKey[WaitKey(step.GetKey())] == nil:
+			return nil, done.GetWait()
+		}
+		step.Wait = done.GetWait()
+	}
+}
+
+// resting tells whether a person is waited for, so that the turn's time does not run.
+func (t record) resting() bool {
+	_, waiting := t.tools()
+	for _, w := range waiting {
+		if ForPeople(w.GetKind()) {
+			return true
+		}
+	}
+	return false
+}
+
+// wake is when the first of some waits expires, or the turn's time is up if that runs; zero = never.
+func (t record) wake(waiting []*turnv1.WaitRef) time.Time {
+	first := int64(0)
+	if !t.resting() {
+		first = t.deadline()
+	}
+	for _, w := range waiting {
+		if at := w.GetExpireMicros(); at > 0 && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	if first == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(first)
+}
+
+// deadline is when the turn must end, Unix microseconds, 0 = never: the surface's, as waits have moved it.
+func (t record) deadline() int64 {
+	at := t.surface().GetDeadlineMicros()
+	for _, o := range t.all {
+		at = max(at, o.GetDeadlineMicros())
+	}
+	return at
+}
+
+// withDeadline tells the steps of a decision when the turn must end, where that is not what the surface says.
+func (t record) withDeadline(d Decision) Decision {
+	if at := t.deadline(); at != t.surface().GetDeadlineMicros() {
+		for _, step := range d.Steps {
+			step.DeadlineMicros = at
+		}
+	}
+	return d
+}
+
+// inputs counts the inputs that were accepted while the turn runs.
+func (t record) inputs() uint32 {
+	n := uint32(0)
+	for t.byKey[SteerKey(int(n)+1)] != nil {
+		n++
+	}
+	return n
+}
+
+// heard tells whether the newest model step has read all input that was accepted while the turn runs.
+func (t record) heard() bool { return t.last().GetInputs() >= t.inputs() }
+
+// Deadline is when a turn with these outcomes must end; the zero time before it has begun.
+func Deadline(outcomes []*turnv1.StepOutcome) time.Time {
+	if at := read(outcomes).deadline(); at > 0 {
+		return time.UnixMicro(at)
+	}
+	return time.Time{}
+}
