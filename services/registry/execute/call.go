@@ -8,10 +8,10 @@ import (
 	"encoding/hex"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/services/registry/canon"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
 

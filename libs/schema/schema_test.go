@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windlass-dev/windlass/services/registry/canon"
+	"github.com/windlass-dev/windlass/libs/canon"
 )
 
 const order = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","required":["id","lines"],

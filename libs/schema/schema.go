@@ -1,4 +1,4 @@
-// Package schema checks the arguments of tool calls against the JSON Schemas that sources give.
+// Package schema checks JSON objects, arguments of tool calls above all, against JSON Schemas that others give.
 package schema
 
 import (
@@ -48,6 +48,12 @@ func (c *Cache) Add(ctx context.Context, hash, tool string, text []byte) Validat
 	}
 	c.compiled.Add(hash, s)
 	return Validator{s}
+}
+
+// Compile reads a schema for use at once. Empty text gives a validator that accepts everything.
+func Compile(text []byte) (Validator, error) {
+	s, err := compile(text)
+	return Validator{s}, err
 }
 
 func compile(text []byte) (_ *jsonschema.Schema, err error) {
