@@ -24,6 +24,7 @@ func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
 	opts := []goose.ProviderOption{
 		goose.WithTableName("goose_" + db.schema),
 		goose.WithDisableGlobalRegistry(true),
+		goose.WithAllowOutofOrder(true), // a database may have a later migration of a neighbouring change already
 	}
 	dialect := goose.DialectSQLite3
 	if db.dialect == Postgres {
