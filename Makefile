@@ -59,14 +59,23 @@ test-programs: bin/windlass-temporal
 	@$(GO) build $(RACE) -o bin/test/examples/ ./examples/...
 	@ln -sf ../windlass-temporal bin/test/windlass-temporal
 
+# The same with fault points, for the tests that kill processes at exact lines.
+.PHONY: fault-programs
+fault-programs: test-programs
+	@mkdir -p bin/faults
+	@$(GO) build $(RACE) -tags faults -ldflags "-X main.version=$(VERSION)" -o bin/faults/ ./cmd/windlass ./cmd/windlassd
+	@ln -sfn ../test/examples bin/faults/examples
+	@ln -sf ../windlass-temporal bin/faults/windlass-temporal
+
 ## Test
 
 .PHONY: test
 test: test-work $(if $(filter work,$(PKG)),test-modules) ## Run all tests, with the race detector if there is a C compiler (PKG, ARGS, TIMEOUT)
 
 .PHONY: test-work
-test-work: test-programs
+test-work: fault-programs
 	@[ -n "$(RACE)" ] || echo "NOTE: no C compiler with headers found, so the tests run without the race detector"
+	@$(GO) test $(RACE) -tags faults ./libs/faultpoint
 	WINDLASS_TEST_BIN=$(CURDIR)/bin/test $(GO) test $(RACE) -shuffle=on -timeout $(TIMEOUT) $(PKG) $(ARGS)
 
 # Tests of modules outside go.work.
@@ -76,12 +85,17 @@ test-modules:
 	GOWORK=off $(GO) -C tools/protoc test -trimpath ./...
 
 .PHONY: cover
-cover: test-programs ## Run the tests and write bin/cover.html; prints the total
+cover: fault-programs ## Run the tests and write bin/cover.html; prints the total
 	@WINDLASS_TEST_BIN=$(CURDIR)/bin/test $(GO) test -timeout $(TIMEOUT) -covermode=atomic -coverprofile=bin/cover.out \
 		-coverpkg=./libs/...,./services/...,./workflows/...,./gateway/...,./internal/... ./... $(ARGS)
 	@grep -v -e '/gen/' bin/cover.out > bin/cover.own && mv bin/cover.own bin/cover.out
 	@$(GO) tool cover -html=bin/cover.out -o bin/cover.html
 	@$(GO) tool cover -func=bin/cover.out | tail -n 1
+
+.PHONY: chaos
+chaos: fault-programs ## Kill every role at every point of a turn, then at random for DURATION (10m), drawn from SEED; CELLS=0 leaves the points out
+	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) WINDLASS_CHAOS_CELLS=$(CELLS) \
+		$(GO) test $(RACE) -count=1 -timeout 2h -v -run 'TestMatrix|TestChaos' ./test/crash
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s each)

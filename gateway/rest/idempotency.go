@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 )
 
 const (
@@ -55,7 +56,9 @@ func (c keyed) Invoke(ctx context.Context, method string, args, reply any, opts 
 	if err := setKey(ctx, args); err != nil {
 		return err
 	}
-	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...) //nolint:wrapcheck // a pass-through
+	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+	faultpoint.Hit(faultpoint.GatewayAnswered)
+	return err //nolint:wrapcheck // a pass-through
 }
 
 func setKey(ctx context.Context, args any) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway"
 	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/telemetry"
@@ -162,6 +163,7 @@ func Load(defaults Config, opts config.Options) (Config, error) {
 	out := defaults
 	opts.Defaults, opts.Into, opts.EnvPrefix = defaults, &out, EnvPrefix
 	opts.EnvAllow = append(opts.EnvAllow, "WINDLASS_MODEL", "WINDLASS_TOOL_*", "WINDLASS_SERVER", "WINDLASS_TEST_*", "WINDLASS_REQUIRE_*")
+	opts.EnvAllow = append(opts.EnvAllow, faultpoint.Variables()...)
 	if err := config.Load(opts); err != nil {
 		return Config{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
@@ -61,6 +62,9 @@ func (c *conversation) run(parent context.Context) (err error) {
 	c.watch = time.AfterFunc(c.service.cfg.FirstTokenTimeout, func() { cancel(errNoFirstToken) })
 	defer func() { c.watch.Stop() }()
 
+	if err := faultpoint.Fail(faultpoint.ModelAsked); err != nil {
+		return err
+	}
 	end, err := c.model.provider.Generate(ctx, requestFromProto(c.req, c.model.name), func(d provider.Delta) error {
 		return c.take(ctx, cancel, d)
 	})
@@ -70,6 +74,7 @@ func (c *conversation) run(parent context.Context) (err error) {
 	if err := parent.Err(); err != nil {
 		return err
 	}
+	faultpoint.Hit(faultpoint.ModelDone)
 	c.finished = c.answer.finish(end, c.req)
 	c.finished.Model = c.model.full()
 	return c.stream.Send(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_Finished{Finished: c.finished}})
@@ -99,6 +104,7 @@ func (c *conversation) take(ctx context.Context, cancel context.CancelCauseFunc,
 		if err := c.stream.Send(msg); err != nil {
 			return err
 		}
+		faultpoint.Hit(faultpoint.ModelSaid)
 	}
 	c.watch.Reset(c.service.cfg.IdleTimeout)
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
@@ -114,6 +115,7 @@ func (s *Service) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerS
 // callTool runs a call and reads its answer.
 func (s *Service) callTool(ctx context.Context, sp *spec, in call) (*mcpbridgev1.CallToolResult, error) {
 	a, err := s.run(ctx, sp, in)
+	faultpoint.Hit(faultpoint.BridgeToolDone)
 	if err == nil {
 		return sp.clean(answerToProto(a, s.cfg.MaxResultBytes)), nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -87,6 +88,9 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 		TurnID: req.GetTurnId(), CallID: req.GetCallId(),
 	}
 	if err := s.store.Add(ctx, d); err != nil {
+		return nil, err
+	}
+	if err := faultpoint.Fail(faultpoint.PolicyDecided); err != nil {
 		return nil, err
 	}
 	return toProto(d), nil

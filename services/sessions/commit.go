@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -37,6 +38,7 @@ func (s *Service) CommitStep(ctx context.Context, req *sessionsv1.CommitStepRequ
 		return nil, turnFault(err, req.GetTurnId())
 	}
 	if req.GetEnding() != nil || out.GetThen() != nil {
+		faultpoint.Hit(faultpoint.TurnEnded)
 		s.outbox.kick() // another turn that waited for room
 	}
 	return out, nil

@@ -16,13 +16,34 @@ const BinEnv = "WINDLASS_TEST_BIN"
 // Bin gives the path of a program: "windlass", "windlassd", "windlass-temporal", "examples/faulty".
 func Bin(t testing.TB, name string) string {
 	t.Helper()
-	dir := os.Getenv(BinEnv)
+	path := filepath.Join(binDir(t), name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%s is not built: run `make test`, or `make test-programs` before a single test", path)
+	}
+	return path
+}
+
+func binDir(t testing.TB) string {
+	t.Helper()
+	if dir := os.Getenv(BinEnv); dir != "" {
+		return dir
+	}
+	return filepath.Join(Root(t), "bin", "test")
+}
+
+// FaultsBinEnv names the folder of the same programs, built with the tag "faults". By default it is "faults" beside the other.
+const FaultsBinEnv = "WINDLASS_FAULTS_BIN"
+
+// FaultsBin gives the path of a program whose fault points can be armed.
+func FaultsBin(t testing.TB, name string) string {
+	t.Helper()
+	dir := os.Getenv(FaultsBinEnv)
 	if dir == "" {
-		dir = filepath.Join(Root(t), "bin", "test")
+		dir = filepath.Join(filepath.Dir(binDir(t)), "faults")
 	}
 	path := filepath.Join(dir, name)
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%s is not built: run `make test`, or `make test-programs` before a single test", path)
+		t.Fatalf("%s is not built: run `make test`, or `make fault-programs` before a single test", path)
 	}
 	return path
 }

@@ -33,6 +33,8 @@ type Mesh struct {
 	config string
 	env    []string
 	procs  map[string]*Process
+	// faults is the folder in which points are armed, "" for programs without points.
+	faults string
 	// Client speaks to the gateway.
 	Client *Client
 }
@@ -47,6 +49,8 @@ type SplitOptions struct {
 	Config JSON
 	// Env is added to each process's environment.
 	Env []string
+	// Faults runs programs whose fault points can be armed.
+	Faults bool
 }
 
 // Split starts a mesh and waits until it is ready. Addresses are on a loopback address of the mesh's own, so that a role that is killed
@@ -58,6 +62,9 @@ func Split(t testing.TB, o SplitOptions) *Mesh {
 		ip: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250)),
 	}
 	m.write(o)
+	if o.Faults {
+		m.allowFaults()
+	}
 	all := append([]string{"temporal", "bus", "gateway"}, serviceRoles...)
 	for i := range max(1, o.Workers) {
 		all = append(all, fmt.Sprintf("worker-%d", i+1))
@@ -135,7 +142,7 @@ func (m *Mesh) Launch(name string) *Process {
 			}
 			env = append(env, "WINDLASS_MESH_LISTEN_WORKER="+m.addr(9200+number), "WINDLASS_WORKER_ID="+name)
 		}
-		p = Launch(m.t, name, env, Bin(m.t, "windlassd"), role, "--config", m.config)
+		p = Launch(m.t, name, env, m.daemon(), role, "--config", m.config)
 	}
 	m.procs[name] = p
 	return p
@@ -149,6 +156,9 @@ func (m *Mesh) Restart(name string) { m.t.Helper(); m.Kill(name); m.Start(name) 
 
 // Process gives a role's process.
 func (m *Mesh) Process(name string) *Process { return m.procs[name] }
+
+// Names lists the processes there are, by name.
+func (m *Mesh) Names() []string { return slices.Sorted(maps.Keys(m.procs)) }
 
 // Embedded is a running `windlass up`.
 type Embedded struct {
@@ -189,12 +199,20 @@ func (m *Mesh) UI() *Client { return NewClient(m.t, "http://"+m.addr(8233)) }
 // Holder names the worker that holds a step of a turn now, as the journal has it.
 func (m *Mesh) Holder(turn string) string {
 	m.t.Helper()
-	out := m.outcomes(turn)
-	for _, busy := range out.GetHeld() {
-		return busy.GetOwner()
+	owner, held := m.TryHolder(turn)
+	if !held {
+		m.t.Fatalf("nobody holds a step of turn %s", turn)
 	}
-	m.t.Fatalf("nobody holds a step of turn %s: %v", turn, out)
-	return ""
+	return owner
+}
+
+// TryHolder is Holder for turns of which perhaps nobody holds a step.
+func (m *Mesh) TryHolder(turn string) (owner string, held bool) {
+	m.t.Helper()
+	for _, busy := range m.outcomes(turn).GetHeld() {
+		return busy.GetOwner(), true
+	}
+	return "", false
 }
 
 // outcomes asks the sessions role as a worker would.

@@ -26,9 +26,11 @@ type Answer struct {
 	Words []string
 	// Calls are tool calls, sent after the words.
 	Calls []Call
-	// Stop, when set, is called after each word with the number sent so far; it may block until the test goes on or the
-	// client is gone (done is closed then).
+	// Stop, when set, is called before the first word, then after each word with the number sent so far; it may block until the test
+	// goes on or the client is gone (done is closed then).
 	Stop func(sent int, done <-chan struct{})
+	// Sent, when set, is called when the answer's end is about to be written to a client that is still there.
+	Sent func()
 }
 
 // Call is one tool call of an answer.
@@ -90,6 +92,9 @@ func (m *Model) serve(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "data: %s\n\n", chunk)
 		flusher.Flush()
 	}
+	if answer.Stop != nil {
+		answer.Stop(0, r.Context().Done())
+	}
 	for i, word := range answer.Words {
 		send(JSON{"content": word}, nil)
 		if answer.Stop != nil {
@@ -107,6 +112,9 @@ func (m *Model) serve(w http.ResponseWriter, r *http.Request) {
 			panic(err)
 		}
 		send(JSON{"tool_calls": []any{JSON{"index": i, "id": c.ID, "type": "function", "function": JSON{"name": c.Tool, "arguments": string(args)}}}}, nil)
+	}
+	if answer.Sent != nil && r.Context().Err() == nil {
+		answer.Sent()
 	}
 	send(JSON{}, finish)
 	fmt.Fprintf(w, "data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":%d}}\n\ndata: [DONE]\n\n", len(answer.Words)+1)

@@ -108,6 +108,16 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
+// Gone tells whether the process has ended.
+func (p *Process) Gone() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Signal sends a signal.
 func (p *Process) Signal(s syscall.Signal) {
 	p.t.Helper()

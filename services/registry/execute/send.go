@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -31,12 +32,14 @@ func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool
 	if t.Effect != store.Read && !f.bind() {
 		return x.finish(ctx, r, t, row, nil, &upstream.Error{Kind: upstream.NotSent, Fault: cancelled()})
 	}
+	faultpoint.Hit(faultpoint.ToolOpened)
 	f.tell(Event{Executing: row.ID})
 	limit := x.deps.Upstream.CallTimeout(t.Source)
 	callCtx, cancel := context.WithTimeout(ctx, limit+grace)
 	defer cancel()
 	begin := time.Now()
 	result, failure, err := x.exchange(callCtx, f, r, t, &row, begin.Add(limit))
+	faultpoint.Hit(faultpoint.ToolDone)
 	row.Latency = time.Since(begin)
 	if err != nil {
 		return Outcome{}, err
@@ -126,6 +129,7 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row sto
 	}
 	row.IsError, row.Code = out.Fault != nil || out.Result.GetIsError(), out.Code
 	x.close(ctx, row)
+	faultpoint.Hit(faultpoint.ToolClosed)
 	if givenUp {
 		return out, context.Canceled
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -173,6 +174,7 @@ func (j *Journal) publish(ctx context.Context, tx *Tx) {
 	if len(tx.rows) == 0 {
 		return
 	}
+	faultpoint.Hit(faultpoint.Journaled)
 	subject := contract.EventSubject(tx.Session.Tenant, tx.Session.ID)
 	for i, row := range tx.rows {
 		data := row.Data

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -52,6 +53,7 @@ func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput) ([]*turnv
 	if err != nil {
 		return nil, classify(ctx, fmt.Errorf("load turn: %w", err))
 	}
+	faultpoint.Hit(faultpoint.Started)
 	a := &advance{
 		runner: r, turn: turn, loaded: loaded, outcomes: loaded.GetOutcomes(), running: map[string]bool{}, claiming: map[string]bool{},
 		claimed: map[string]*sessionsv1.ClaimStepResponse{}, talk: newTalk(),

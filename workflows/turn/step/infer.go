@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -49,6 +50,7 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if err != nil && !cut(ctx) {
 		return nil, fmt.Errorf("ask model: %w", err)
 	}
+	faultpoint.Hit(faultpoint.InferDone)
 	i.flush(ctx)
 	done := &turnv1.MessageCompleted{Deltas: n, FinishReason: finished.GetFinishReason(), Usage: finished.GetUsage()}
 	if !first.IsZero() {

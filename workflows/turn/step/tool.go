@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -40,6 +41,7 @@ func (t tool) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, e
 	}
 	log := t.newEventLog(ctx, w)
 	completed, err := t.call(ctx, w, log)
+	faultpoint.Hit(faultpoint.CallDone)
 	switch {
 	case err != nil && cut(ctx):
 		return t.stopped(ctx, w, log), nil

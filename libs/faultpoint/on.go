@@ -1,0 +1,158 @@
+//go:build faults
+
+package faultpoint
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+// Enabled tells whether points can be armed in this program.
+const Enabled = true
+
+const (
+	envArmed = "WINDLASS_FAULT"
+	envDir   = "WINDLASS_FAULT_DIR"
+	// taken ends the name of a control file whose action happened.
+	taken = ".taken"
+	// stallPoll is how often a stalled line looks whether it may go on.
+	stallPoll = 5 * time.Millisecond
+)
+
+// Variables names the environment variables that arm points.
+func Variables() []string { return []string{envArmed, envDir} }
+
+// control is what this process is told by its environment.
+type control struct {
+	dir string
+
+	mu    sync.Mutex
+	armed map[Point]string // by the variable
+}
+
+var environment = sync.OnceValue(func() *control { return newControl(os.Getenv(envArmed), os.Getenv(envDir)) })
+
+// newControl panics when it cannot read the variable: a typing error would make a test pass for nothing.
+func newControl(list, dir string) *control {
+	c := &control{dir: dir, armed: map[Point]string{}}
+	for one := range strings.SplitSeq(list, ",") {
+		if one == "" {
+			continue
+		}
+		name, action, _ := strings.Cut(one, ":")
+		if _, _, err := parse(action); err != nil {
+			panic("faultpoint: " + envArmed + ": " + one + ": " + err.Error())
+		}
+		c.armed[Point(name)] = action
+	}
+	return c
+}
+
+// parse reads "kill", "stall:2".
+func parse(action string) (what string, nth int, err error) {
+	what, count, counted := strings.Cut(strings.TrimSpace(action), ":")
+	nth = 1
+	if counted {
+		if nth, err = strconv.Atoi(count); err != nil || nth < 1 {
+			return "", 0, errors.New("the count must be a number from 1")
+		}
+	}
+	switch what {
+	case "kill", "stall", "error":
+		return what, nth, nil
+	}
+	return "", 0, errors.New("the action must be kill, stall or error")
+}
+
+// Hit passes a point: it may never return, or late.
+func Hit(p Point) { _ = environment().fail(p) }
+
+// Fail passes a point that may also fail.
+func Fail(p Point) error { return environment().fail(p) }
+
+func (c *control) fail(p Point) error {
+	switch c.take(p) {
+	case "kill":
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Kill()
+		}
+		if err != nil {
+			panic("faultpoint: cannot kill this process: " + err.Error())
+		}
+		select {} // the signal is on its way
+	case "stall":
+		c.stall(p)
+	case "error":
+		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "fault point %s", p)
+	}
+	return nil
+}
+
+// take gives the action of a point that is due, and disarms it.
+func (c *control) take(p Point) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if action, ok := c.armed[p]; ok {
+		what, nth, _ := parse(action) // checked before
+		if nth > 1 {
+			c.armed[p] = what + ":" + strconv.Itoa(nth-1)
+			return ""
+		}
+		delete(c.armed, p)
+		if c.dir == "" {
+			return what
+		}
+		// Once for all processes, also for those that are started again with the same variable.
+		mark, err := os.OpenFile(c.path(p)+taken, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return ""
+		}
+		_ = mark.Close() // nothing was written
+		return what
+	}
+	return c.takeFile(p)
+}
+
+// takeFile does the same for a control file: renaming it makes this process the one that took it.
+func (c *control) takeFile(p Point) string {
+	if c.dir == "" || os.Rename(c.path(p), c.path(p)+taken) != nil {
+		return ""
+	}
+	raw, err := os.ReadFile(c.path(p) + taken)
+	if err != nil {
+		return ""
+	}
+	what, nth, err := parse(string(raw))
+	if err != nil {
+		panic("faultpoint: " + c.path(p) + ": " + err.Error())
+	}
+	if nth == 1 {
+		return what
+	}
+	if os.WriteFile(c.path(p)+taken, []byte(what+":"+strconv.Itoa(nth-1)), 0o600) == nil {
+		_ = os.Rename(c.path(p)+taken, c.path(p)) // if it fails the point stays disarmed, and the test sees that
+	}
+	return ""
+}
+
+func (c *control) stall(p Point) {
+	tick := time.NewTicker(stallPoll)
+	defer tick.Stop()
+	for range tick.C {
+		if _, err := os.Stat(c.path(p) + taken); errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+	}
+}
+
+func (c *control) path(p Point) string { return filepath.Join(c.dir, string(p)) }

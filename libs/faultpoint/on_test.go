@@ -1,0 +1,84 @@
+//go:build faults
+
+package faultpoint
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestVariableFiresTheNthTimeAndOnce(t *testing.T) {
+	dir := t.TempDir()
+	c := newControl("policy.decision-stored:error:2,worker.started:error", dir)
+	for i, want := range []bool{false, true, false} {
+		if err := c.fail(PolicyDecided); (err != nil) != want {
+			t.Errorf("call %d: %v", i+1, err)
+		}
+	}
+	again := newControl("policy.decision-stored:error", dir) // the process was started again
+	if err := again.fail(PolicyDecided); err != nil {
+		t.Errorf("after a restart: %v", err)
+	}
+	if err := again.fail(Started); err != nil {
+		t.Errorf("another point: %v", err)
+	}
+}
+
+func TestFileFiresTheNthTimeAndOnce(t *testing.T) {
+	dir := t.TempDir()
+	one, two := newControl("", dir), newControl("", dir)
+	arm(t, dir, PolicyDecided, "error:3")
+	for i, want := range []bool{false, false, true, false} {
+		c := map[bool]*control{true: one, false: two}[i%2 == 0]
+		if err := c.fail(PolicyDecided); (err != nil) != want {
+			t.Errorf("call %d: %v", i+1, err)
+		}
+	}
+}
+
+func TestStallEndsWhenItsFileIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	c := newControl("", dir)
+	arm(t, dir, ModelDone, "stall")
+	passed := make(chan struct{})
+	go func() { defer close(passed); c.fail(ModelDone) }() //nolint:errcheck // a stall has none
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		<-tick.C
+		if _, err := os.Stat(filepath.Join(dir, string(ModelDone)+taken)); err == nil {
+			break
+		}
+	}
+	select {
+	case <-passed:
+		t.Error("it did not stall")
+	default:
+	}
+	if err := os.Remove(filepath.Join(dir, string(ModelDone)+taken)); err != nil {
+		t.Fatal(err)
+	}
+	<-passed
+}
+
+func TestTypingErrorsPanic(t *testing.T) {
+	for _, list := range []string{"policy.decision-stored", "policy.decided:kil", "policy.decided:kill:0", "policy.decided:kill:x"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%q was taken", list)
+				}
+			}()
+			newControl(list, "")
+		}()
+	}
+}
+
+func arm(t *testing.T, dir string, p Point, action string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, string(p)), []byte(action), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,167 @@
+package crash
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/test/harness"
+)
+
+// chaosEnv makes the tests run all cells, and says for how long processes are killed at random. `make chaos` sets it.
+const chaosEnv = "WINDLASS_CHAOS"
+
+// maxRecovery is how long a turn may take to its end once all is back. What takes longer than promised is printed.
+const (
+	maxRecovery = time.Minute
+	promised    = 10 * time.Second
+)
+
+// cell is one death.
+type cell struct {
+	name string
+	run  func(t *testing.T, h *theatre, id string) (turn string, recovery time.Duration)
+}
+
+// short are the cells that `make test` runs: one for each way in which things can go on.
+var short = []string{
+	"accepted/gateway", "accepted/sessions", "started/worker", "model sent/inference", "model done not reported/worker",
+	"policy asked/policy", "policy asked/registry", "tool done not reported/mcpbridge", "idempotent tool done not reported/registry",
+	"journal written not published/sessions", "terminal written not acknowledged/worker", "terminal written not acknowledged/sessions",
+	"line registry.tool-closed", "line worker.call-done",
+}
+
+func cells() []cell {
+	var all []cell
+	for _, m := range moments {
+		for _, victim := range victims {
+			if m.without[victim] == "" {
+				all = append(all, cell{m.name + "/" + victim, func(t *testing.T, h *theatre, id string) (string, time.Duration) {
+					return killAt(t, h, id, m, victim)
+				}})
+			}
+		}
+	}
+	for _, l := range lines {
+		all = append(all, cell{"line " + string(l.point) + l.nth, func(t *testing.T, h *theatre, id string) (string, time.Duration) {
+			return dieAt(t, h, id, l)
+		}})
+	}
+	return all
+}
+
+// TestMatrix kills each role at each moment of a turn, on one mesh after another death.
+func TestMatrix(t *testing.T) {
+	whole, only := os.Getenv(chaosEnv) != "", os.Getenv("WINDLASS_CHAOS_CELLS")
+	if only == "0" {
+		t.Skip("WINDLASS_CHAOS_CELLS=0 leaves the points out")
+	}
+	slot(t)
+	h := newTheatre(t)
+	var turns, report []string
+	for i, c := range cells() {
+		if !whole && !slices.Contains(short, c.name) || only != "" && !strings.Contains(c.name, only) {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			turn, recovery := c.run(t, h, fmt.Sprintf("play-%d", i))
+			turns = append(turns, turn)
+			report = append(report, fmt.Sprintf("%-52s ended %8v after recovery%s", c.name, recovery, slow(recovery)))
+			if recovery > maxRecovery {
+				t.Errorf("the turn took %v to its end after all was back", recovery)
+			}
+		})
+		h.restore()
+	}
+	t.Logf("%d cells:\n%s", len(report), strings.Join(report, "\n"))
+	h.Replay(t, turns...)
+}
+
+func slow(d time.Duration) string {
+	if d > promised {
+		return "  SLOW"
+	}
+	return ""
+}
+
+// killAt holds a turn at a moment, kills a role, lets the turn go on without it, and starts the role again.
+func killAt(t *testing.T, h *theatre, id string, m moment, victim string) (string, time.Duration) {
+	r := h.trial(t, h.play(t, id, m.holdAt, m.toolWaits))
+	m.hold(r)
+	dead := r.processes(m, victim)
+	for _, name := range dead {
+		r.Kill(name)
+	}
+	m.letGo(r)
+	for _, name := range dead {
+		r.Launch(name)
+	}
+	for _, name := range dead {
+		r.Process(name).Await()
+	}
+	if r.watcher == nil {
+		r.watch()
+	}
+	recovery := r.end()
+	r.verify(slices.Contains(m.doubt, victim))
+	return r.turn, recovery
+}
+
+// processes are those that are killed for a role: of the workers the one that has the turn, or all.
+func (r *trial) processes(m moment, victim string) []string {
+	r.t.Helper()
+	if victim != "worker" {
+		return []string{victim}
+	}
+	if !m.nobody {
+		if owner, held := r.TryHolder(r.turn); held {
+			return []string{owner}
+		}
+	}
+	return []string{"worker-1", "worker-2"}
+}
+
+// dieAt has the process that comes by a line kill itself, and starts it again.
+func dieAt(t *testing.T, h *theatre, id string, l line) (string, time.Duration) {
+	r := h.trial(t, h.play(t, id, -1, false))
+	r.Arm(l.point, "kill"+l.nth)
+	r.post()
+	role, _, _ := strings.Cut(string(l.point), ".")
+	candidates := []string{role}
+	if role == "worker" {
+		candidates = []string{"worker-1", "worker-2"}
+	}
+	var dead string
+	died := harness.Eventually(patience, func() bool {
+		for _, name := range candidates {
+			if r.Process(name).Gone() {
+				dead = name
+			}
+		}
+		return dead != ""
+	})
+	if !died {
+		t.Fatalf("nobody dies at %s", l.point)
+	}
+	r.Start(dead)
+	r.watch()
+	recovery := r.end()
+	r.verify(l.doubt)
+	return r.turn, recovery
+}
+
+// restore brings back what a failed cell left behind, so that the next one is judged by itself.
+func (h *theatre) restore() {
+	for _, p := range faultpoint.Points() {
+		h.Disarm(p)
+	}
+	for _, name := range h.Names() {
+		if h.Process(name).Gone() {
+			h.Start(name)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package crash
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/windlass-dev/windlass/test/harness"
+)
+
+// stage is a model and a tool server for many turns, each with a play of its own. What they count is the truth that the mesh's own books
+// are compared with.
+type stage struct {
+	prop
+	dir string
+
+	mu    sync.Mutex
+	plays map[string]*play
+}
+
+// play is what happens in one turn: the model thinks aloud and calls a ONCE tool, then an idempotent one, then it answers.
+type play struct {
+	id string
+	// gate holds the model's first answer after holdAt words; -1 lets it pass.
+	gate   *gate
+	holdAt int
+	// release lets the ONCE tool return.
+	release string
+	// asked counts the requests of the turn that reached the model, whole the answers it gave to their end.
+	asked, whole atomic.Int32
+}
+
+// playModelCalls and playToolCalls are what a play comes to when nothing happens to it.
+const (
+	playModelCalls = 3
+	playToolCalls  = 2
+)
+
+var thoughts = strings.SplitAfter("let me see what the tool has to say", " ")
+
+func newStage(t testing.TB) *stage {
+	s := &stage{dir: t.TempDir(), plays: map[string]*play{}}
+	s.ledger = filepath.Join(s.dir, "ledger")
+	s.model = harness.NewModel(t, s.answer)
+	return s
+}
+
+// play writes a play; its id is the input of its turn. Its tool returns at once unless toolWaits.
+func (s *stage) play(t testing.TB, id string, holdAt int, toolWaits bool) *play {
+	t.Helper()
+	p := &play{id: id, gate: newGate(), holdAt: holdAt, release: filepath.Join(s.dir, id+".release")}
+	if !toolWaits {
+		p.letToolReturn(t)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plays[id] = p
+	return p
+}
+
+func (p *play) letToolReturn(t testing.TB) {
+	t.Helper()
+	if err := os.WriteFile(p.release, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answer is the model: it knows the play by the turn's input, and the scene by the number of results.
+func (s *stage) answer(_ int, messages []any) harness.Answer {
+	var p *play
+	results := 0
+	for _, m := range messages {
+		message, _ := m.(map[string]any)
+		content, _ := message["content"].(string)
+		s.mu.Lock()
+		if known := s.plays[content]; known != nil {
+			p, results = known, 0
+		}
+		s.mu.Unlock()
+		if message["role"] == "tool" {
+			results++
+		}
+	}
+	if p == nil {
+		return harness.Answer{Words: []string{"I do not know this play."}}
+	}
+	p.asked.Add(1)
+	a := harness.Answer{Sent: func() { p.whole.Add(1) }}
+	switch results {
+	case 0:
+		a.Words = thoughts
+		a.Calls = []harness.Call{{ID: "c1", Tool: "faulty__slow_once", Args: harness.JSON{
+			"call_id": p.id + "-once", "argument": "pay", "release_file": p.release,
+		}}}
+		if p.holdAt >= 0 {
+			a.Stop = p.gate.stopAfter(p.holdAt)
+		}
+	case 1:
+		a.Calls = []harness.Call{{ID: "c2", Tool: "faulty__idempotent", Args: harness.JSON{"call_id": p.id + "-put", "argument": "note"}}}
+	default:
+		a.Words = words
+	}
+	return a
+}
+
+// calls lists what reached the tool server for one call of a play.
+func (s *stage) calls(callID string) []harness.JSON {
+	var of []harness.JSON
+	for _, c := range s.acts() {
+		if c.Str("call_id") == callID {
+			of = append(of, c)
+		}
+	}
+	return of
+}

@@ -1,0 +1,25 @@
+package crash
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/test/harness"
+)
+
+// TestPointsAreOnlyInTheirOwnPrograms looks for the points' names in what users get, and in what the tests kill.
+func TestPointsAreOnlyInTheirOwnPrograms(t *testing.T) {
+	for path, want := range map[string]bool{harness.Bin(t, "windlassd"): false, harness.FaultsBin(t, "windlassd"): true} {
+		program, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range append(faultpoint.Points(), "WINDLASS_FAULT_DIR") {
+			if got := bytes.Contains(program, []byte(p)); got != want {
+				t.Errorf("%s has %s: %v, want %v", path, p, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package crash
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/test/harness"
+)
+
+// patience bounds what must happen soon; only a failing test waits that long.
+const patience = time.Minute
+
+// theatre is a mesh of separate processes whose fault points can be armed, with a stage.
+type theatre struct {
+	*harness.Mesh
+	*stage
+}
+
+func newTheatre(t testing.TB) *theatre {
+	t.Helper()
+	h := &theatre{stage: newStage(t)}
+	h.Mesh = harness.Split(t, harness.SplitOptions{Model: h.model, Workers: 2, Faults: true})
+	h.Client.Must("POST", "/v1/sources", harness.JSON{"name": "faulty", "kind": "mcp", "url": h.serveTools(t)})
+	h.Client.Must("POST", "/v1/agents", harness.JSON{"id": "a", "tools": []string{"faulty__slow_once", "faulty__idempotent"}})
+	return h
+}
+
+// trial is one turn to which something happens.
+type trial struct {
+	*scene
+	h    *theatre
+	play *play
+	// posting gives the turn's id once somebody has answered.
+	posting chan string
+}
+
+func (h *theatre) trial(t testing.TB, p *play) *trial {
+	t.Helper()
+	client := harness.NewClient(t, h.Client.Base)
+	return &trial{h: h, play: p, scene: &scene{t: t, Mesh: h.Mesh, prop: h.prop, client: client, session: client.Session("a")}}
+}
+
+// post sends the input as a careful client does: with a key, again and again until it is answered.
+func (r *trial) post() {
+	r.posting = make(chan string, 1)
+	go func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			status, turn, err := r.client.Do(r.t.Context(), "POST", "/v1/sessions/"+r.session+"/turns",
+				harness.JSON{"input": r.play.id}, "Idempotency-Key", r.play.id)
+			if err == nil && status == http.StatusAccepted {
+				r.posting <- turn.Str("id")
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-r.t.Context().Done():
+				return
+			}
+		}
+	}()
+}
+
+// watch waits for the answer to the post, and watches the turn from then on.
+func (r *trial) watch() {
+	r.t.Helper()
+	select {
+	case r.turn = <-r.posting:
+	case <-time.After(patience):
+		r.t.Fatal("the turn is not accepted")
+	}
+	r.watcher = r.client.Watch("/v1/turns/" + r.turn + "/events")
+}
+
+// start has the turn accepted and watched.
+func (r *trial) start() { r.t.Helper(); r.post(); r.watch() }
+
+// stalled waits until a process waits at a point.
+func (r *trial) stalled(p faultpoint.Point) {
+	r.t.Helper()
+	if !r.AwaitTaken(p, patience) {
+		r.t.Fatalf("nobody comes by %s; there were:\n%s", p, r.story())
+	}
+}
+
+func (r *trial) story() string {
+	if r.watcher == nil {
+		return "(nothing: the turn was not answered yet)"
+	}
+	return r.watcher.Summary()
+}
+
+// end waits for the turn's end and tells how long that took.
+func (r *trial) end() time.Duration {
+	r.t.Helper()
+	from := time.Now()
+	r.client.Wait(r.turn)
+	return since(from)
+}
+
+// verify fails unless the turn completed, ended once and all books agree: those of the mesh, of its watchers, of the model and of the tool
+// server. In doubt tells that the outcome of the ONCE call may be unknown.
+func (r *trial) verify(inDoubt bool) {
+	r.t.Helper()
+	turn := r.client.Wait(r.turn)
+	if turn.Str("status") != "completed" || turn.Str("output") != answer {
+		r.t.Errorf("turn = %v, want completed with %q", turn, answer)
+	}
+	if turns, _ := r.client.Must("GET", "/v1/sessions/"+r.session+"/turns", nil)["turns"].([]any); len(turns) != 1 {
+		r.t.Errorf("the input made %d turns", len(turns))
+	}
+	live := r.watcher.End()
+	harness.CheckStream(r.t, live)
+	late := r.client.Watch("/v1/turns/" + r.turn + "/events").End()
+	harness.CheckStream(r.t, late)
+	r.checkJournal(live, late)
+	r.checkUsage(turn, late)
+	r.checkTools(late, inDoubt)
+}
+
+// checkUsage compares what was counted with what the model did. A call whose answer was lost on the way is made anew, and tells itself by
+// message.reset.
+func (r *trial) checkUsage(turn harness.JSON, events []harness.Event) {
+	r.t.Helper()
+	usage, _ := turn["usage"].(map[string]any)
+	if usage["model_calls"] != float64(playModelCalls) || usage["tool_calls"] != float64(playToolCalls) {
+		r.t.Errorf("usage = %v, want %d model calls and %d tool calls", usage, playModelCalls, playToolCalls)
+	}
+	resets := 0
+	for _, e := range events {
+		if e.Type == "message.reset" {
+			resets++
+		}
+	}
+	asked, whole := int(r.play.asked.Load()), int(r.play.whole.Load())
+	if whole < playModelCalls || asked > playModelCalls+resets {
+		r.t.Errorf("the model was asked %d times and gave %d whole answers; %d calls are counted and %d were reset", asked, whole, playModelCalls, resets)
+	}
+}
+
+// checkTools compares the ledger with that of the tool server, row by row, and with what the model was told.
+func (r *trial) checkTools(events []harness.Event, inDoubt bool) {
+	r.t.Helper()
+	rows, _ := r.client.Must("GET", "/v1/executions?turn_id="+r.turn, nil)["executions"].([]any)
+	if len(rows) != playToolCalls {
+		r.t.Errorf("the ledger has %d rows, want %d: %v", len(rows), playToolCalls, rows)
+	}
+	told := outcomes(events)
+	for _, one := range rows {
+		row := harness.JSON(one.(map[string]any)) //nolint:forcetypeassert // a list of objects
+		once := row.Str("tool") == "faulty__slow_once"
+		acts := r.h.calls(r.play.id + map[bool]string{true: "-once", false: "-put"}[once])
+		attempts, _ := row["attempts"].(float64)
+		if len(acts) > int(attempts) || once && len(acts) > 1 {
+			r.t.Errorf("%s acted %d times, the ledger has %v", row.Str("tool"), len(acts), row)
+		}
+		for _, a := range acts {
+			if a.Str("idempotency_key") != row.Str("key") {
+				r.t.Errorf("%s was called with key %q, the ledger has %q", row.Str("tool"), a.Str("idempotency_key"), row.Str("key"))
+			}
+		}
+		switch state := row.Str("state"); {
+		case state == "done" && len(acts) > 0 && strings.HasPrefix(told[row.Str("tool")], "done "):
+		case state == "unresolved" && once && inDoubt && told[row.Str("tool")] == unknown:
+		default:
+			r.t.Errorf("%s: the ledger has state %q, the tool acted %d times, the model was told %q", row.Str("tool"), state, len(acts), told[row.Str("tool")])
+		}
+	}
+}
+
+// outcomes gives what the model was told of each tool: the text of its answer, or the code of its fault.
+func outcomes(events []harness.Event) map[string]string {
+	told := map[string]string{}
+	for _, e := range events {
+		if e.Type != "tool_call.completed" {
+			continue
+		}
+		result, _ := e.Data["result"].(map[string]any)
+		tool := fmt.Sprint(result["tool"])
+		if told[tool] = e.Data.Str("code"); told[tool] == "" {
+			told[tool] = toolText(e)
+		}
+	}
+	return told
+}

@@ -1,0 +1,82 @@
+package harness
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/faultpoint"
+)
+
+// allowFaults gives the mesh's processes a folder in which their fault points are armed.
+func (m *Mesh) allowFaults() {
+	m.t.Helper()
+	m.faults = filepath.Join(m.dir, "faults")
+	if err := os.MkdirAll(m.faults, 0o700); err != nil {
+		m.t.Fatal(err)
+	}
+	m.env = append(m.env, "WINDLASS_FAULT_DIR="+m.faults)
+}
+
+func (m *Mesh) daemon() string {
+	if m.faults != "" {
+		return FaultsBin(m.t, "windlassd")
+	}
+	return Bin(m.t, "windlassd")
+}
+
+// Arm has whoever comes by a point next do something: "kill", "stall" or "error", with ":N" behind it whoever comes N-th.
+func (m *Mesh) Arm(p faultpoint.Point, action string) {
+	m.t.Helper()
+	m.Disarm(p)
+	// Written beside it first: the point must never be read half.
+	path := filepath.Join(m.faults, string(p))
+	if err := os.WriteFile(path+".new", []byte(action), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// Disarm takes a point's arming back, and lets go whoever stalls there.
+func (m *Mesh) Disarm(p faultpoint.Point) {
+	m.t.Helper()
+	for _, path := range []string{filepath.Join(m.faults, string(p)), m.takenPath(p)} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// Taken tells whether somebody came by an armed point.
+func (m *Mesh) Taken(p faultpoint.Point) bool {
+	_, err := os.Stat(m.takenPath(p))
+	return err == nil
+}
+
+// AwaitTaken waits until somebody has come by an armed point, and tells whether that was in time.
+func (m *Mesh) AwaitTaken(p faultpoint.Point, patience time.Duration) bool {
+	return Eventually(patience, func() bool { return m.Taken(p) })
+}
+
+func (m *Mesh) takenPath(p faultpoint.Point) string {
+	return filepath.Join(m.faults, string(p)+".taken")
+}
+
+// Eventually asks again and again until the answer is yes, and tells whether that was in time.
+func Eventually(patience time.Duration, yes func() bool) bool {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	timeout := time.After(patience)
+	for !yes() {
+		select {
+		case <-tick.C:
+		case <-timeout:
+			return false
+		}
+	}
+	return true
+}

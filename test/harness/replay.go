@@ -1,0 +1,71 @@
+package harness
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/temporal"
+	"github.com/windlass-dev/windlass/workflows/turn"
+)
+
+// Replay waits until the workflows of turns have completed, and has each of their histories replayed by the code of this test.
+func (m *Mesh) Replay(t testing.TB, turns ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	c, err := temporal.Dial(ctx, temporal.Config{Address: m.addr(7233), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	replayer := worker.NewWorkflowReplayer()
+	replayer.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
+	for _, id := range turns {
+		h, err := finishedHistory(ctx, c, id)
+		if err == nil {
+			err = replayer.ReplayWorkflowHistory(nil, h)
+		}
+		if err != nil {
+			t.Errorf("the history of turn %s: %v", id, err)
+		}
+	}
+}
+
+// finishedHistory waits for a workflow's good end. It may be started long after its turn is over: the sweeper does that.
+func finishedHistory(ctx context.Context, c client.Client, id string) (*history.History, error) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		d, err := c.DescribeWorkflow(ctx, id, "")
+		if err == nil && d.Status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if err == nil {
+				err = ctx.Err()
+			}
+			return nil, err
+		}
+	}
+	h := &history.History{}
+	for it := c.GetWorkflowHistory(ctx, id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+		e, err := it.Next()
+		if err != nil {
+			return nil, err
+		}
+		h.Events = append(h.Events, e)
+	}
+	return h, nil
+}
