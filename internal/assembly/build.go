@@ -106,12 +106,17 @@ func (p *Process) buildSessions() error {
 	if err != nil {
 		return err
 	}
+	policyConn, err := p.dial(Policy, authn.Service(Sessions))
+	if err != nil {
+		return err
+	}
 	starter, err := dispatch.New(p.temporal, dispatch.Config{Eager: p.cfg.Temporal.Eager})
 	if err != nil {
 		return err
 	}
 	svc, err := sessions.New(p.cfg.Sessions, sessions.Deps{
-		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn), Log: p.log,
+		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
+		Policy: policyv1.NewPolicyServiceClient(policyConn), Log: p.log,
 	})
 	if err != nil {
 		return err

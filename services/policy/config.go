@@ -9,6 +9,8 @@ import (
 type Config struct {
 	// Rules say what users may do. Deny wins over allow; what no rule allows is refused.
 	Rules []Rule `yaml:"rules" doc:"What users may do. A rule that denies wins over those that allow; what no rule allows is refused."`
+	// Approvals say which allowed calls wait for a person's leave. The first rule that fits counts, before those of the agent.
+	Approvals []Approval `yaml:"approvals" doc:"Which allowed tool calls wait for a person's leave. The first rule that fits a call counts; those of its agent come after."`
 	// ServiceRules say what the roles of the mesh may do. The default fits; a changed list must keep the mesh working.
 	ServiceRules []Rule `yaml:"service_rules" doc:"What the roles of the mesh may do among themselves. Leave it alone unless you know why."`
 	// PermissionsMaxAge is how long servers may keep an answer of GetPermissions.
@@ -71,6 +73,7 @@ func defaultServiceRules() []Rule {
 			Permissions: []string{"policy.permissions.get", "policy.denials.record"},
 		},
 		{Name: "mesh-registry", Roles: []string{"registry"}, Permissions: []string{"policy.tools.decide", "mcpbridge.servers.*", "mcpbridge.tools.call"}},
+		{Name: "mesh-sessions", Roles: []string{"sessions"}, Permissions: []string{"policy.approvals.check"}},
 		{Name: "mesh-worker", Roles: []string{"worker"}, Permissions: []string{"sessions.execution.run", "registry.execution.run", "inference.models.*"}},
 	}
 }

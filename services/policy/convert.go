@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -36,6 +37,32 @@ func effectName(e turnv1.EffectClass) string {
 		return ""
 	}
 	return strings.ToLower(strings.TrimPrefix(e.String(), "EFFECT_CLASS_"))
+}
+
+// effectOf reads what effectName writes; anything else is unspecified.
+func effectOf(name string) turnv1.EffectClass {
+	switch name {
+	case "read":
+		return turnv1.EffectClass_EFFECT_CLASS_READ
+	case "idempotent":
+		return turnv1.EffectClass_EFFECT_CLASS_IDEMPOTENT
+	case "once":
+		return turnv1.EffectClass_EFFECT_CLASS_ONCE
+	default:
+		return turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED
+	}
+}
+
+// asks tells in words which approval rule has a call wait.
+func asks(r *policyv1.ApprovalRule, ofAgent bool, approval string) string {
+	text := fmt.Sprintf("; approval rule %q", r.GetName())
+	if ofAgent {
+		text = fmt.Sprintf("; the agent's approval rule %q", r.GetName())
+	}
+	if approval != "" {
+		return text + " wants a person's leave, which " + approval + " gives"
+	}
+	return text + " wants a person's leave first"
 }
 
 func badToken(err error) *fault.Error {

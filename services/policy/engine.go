@@ -12,8 +12,10 @@ import (
 
 // Engine evaluates rules. It never changes after New and is safe for concurrent use.
 type Engine struct {
-	users    []Rule
-	services []Rule
+	users      []Rule
+	services   []Rule
+	approvals  []approval
+	conditions *conditions
 }
 
 // Verdict is an answer with its reason.
@@ -42,7 +44,15 @@ func NewEngine(cfg Config) (*Engine, error) {
 		}
 		names[r.Name] = true
 	}
-	return &Engine{users: cfg.Rules, services: cfg.ServiceRules}, nil
+	conditions, err := newConditions()
+	if err != nil {
+		return nil, err
+	}
+	approvals, err := newApprovals(cfg.Approvals, conditions)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{users: cfg.Rules, services: cfg.ServiceRules, approvals: approvals, conditions: conditions}, nil
 }
 
 // Permissions gives the globs of what the principal may do, with "!" before those that are taken away. It is empty for one

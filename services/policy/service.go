@@ -81,6 +81,14 @@ func (s *Service) GetPermissions(_ context.Context, req *policyv1.GetPermissions
 func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolRequest) (*policyv1.Decision, error) {
 	p := req.GetPrincipal()
 	v := s.engine.Tool(p, req.GetTool())
+	var needed *policyv1.ApprovalRequirement
+	if v.Allowed {
+		call := ToolCall{Principal: p, Tool: req.GetTool(), Effect: effectName(req.GetEffect()), Arguments: req.GetArguments()}
+		if rule, ofAgent := s.engine.Approval(call, req.GetApprovalRules()); rule != nil {
+			v.Reason += asks(rule, ofAgent, req.GetApprovalId())
+			needed = &policyv1.ApprovalRequirement{Rule: rule}
+		}
+	}
 	d := store.Decision{
 		Tenant: tenant(p), ID: ids.New(ids.Decision), Time: now(), Subject: p.GetSubject(),
 		Kind: store.Tool, Resource: req.GetTool(), Allowed: v.Allowed, Rule: v.Rule, Reason: v.Reason,
@@ -93,7 +101,14 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 	if err := faultpoint.Fail(faultpoint.PolicyDecided); err != nil {
 		return nil, err
 	}
-	return toProto(d), nil
+	out := toProto(d)
+	out.Approval = needed
+	return out, nil
+}
+
+// CheckApprovalRules implements PolicyService.
+func (s *Service) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest) (*policyv1.CheckApprovalRulesResponse, error) {
+	return &policyv1.CheckApprovalRulesResponse{Faults: s.engine.CheckApprovals(req.GetRules())}, nil
 }
 
 // FilterTools implements PolicyService.

@@ -18,11 +18,15 @@ import (
 // CreateAgent implements AgentService.
 func (s *Service) CreateAgent(ctx context.Context, req *sessionsv1.CreateAgentRequest) (*sessionsv1.Agent, error) {
 	want := req.GetAgent()
-	if fields := s.checkAgent("agent.", want); len(fields) > 0 {
+	fields, err := s.checkApprovals(ctx, "agent.", want.GetApprovals())
+	if err != nil {
+		return nil, err
+	}
+	if fields = append(s.checkAgent("agent.", want), fields...); len(fields) > 0 {
 		return nil, fault.InvalidFields(fields)
 	}
 	var made *sessionsv1.Agent
-	err := s.store.Write(ctx, func(tx *store.Tx) error {
+	err = s.store.Write(ctx, func(tx *store.Tx) error {
 		_, before, err := agentIn(ctx, tx, want.GetId())
 		if err != nil {
 			return err

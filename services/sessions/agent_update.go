@@ -19,6 +19,13 @@ var fixed = map[protoreflect.Name]bool{"id": true, "revision": true, "create_tim
 // UpdateAgent implements AgentService.
 func (s *Service) UpdateAgent(ctx context.Context, req *sessionsv1.UpdateAgentRequest) (*sessionsv1.Agent, error) {
 	id, revision := req.GetAgent().GetId(), req.GetAgent().GetRevision()
+	// Rules that are there already were checked when they came.
+	if fields, err := s.checkApprovals(ctx, "agent.", req.GetAgent().GetApprovals()); err != nil || len(fields) > 0 {
+		if err == nil {
+			err = fault.InvalidFields(fields)
+		}
+		return nil, err
+	}
 	var now *sessionsv1.Agent
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
 		old, row, err := agentIn(ctx, tx, id)

@@ -33,7 +33,7 @@ func (s *Service) ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleRe
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkBundle(docs); err != nil {
+	if err := s.checkBundle(ctx, docs); err != nil {
 		return nil, err
 	}
 	applied, err := s.applySources(ctx, docs, true) // all are checked before the first is written
@@ -61,12 +61,16 @@ func (s *Service) ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleRe
 }
 
 // checkBundle checks the documents' contents, each mistake with its place.
-func (s *Service) checkBundle(docs []*bundle.Document) error {
+func (s *Service) checkBundle(ctx context.Context, docs []*bundle.Document) error {
 	var wrong []fault.Field
 	for _, d := range docs {
 		found := s.violations("", d.Message())
 		if d.Kind == bundle.Agent {
-			found = append(found, s.checkAgent("", d.Agent)...)
+			rules, err := s.checkApprovals(ctx, "", d.Agent.GetApprovals())
+			if err != nil {
+				return err
+			}
+			found = append(append(found, s.checkAgent("", d.Agent)...), rules...)
 		} else if d.Source.GetName() == "" {
 			found = append(found, fault.Field{Path: "name", Message: "is required"})
 		}

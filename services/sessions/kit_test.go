@@ -62,7 +62,7 @@ func newKit(t testing.TB, o options) *kit {
 	}
 	var err error
 	k.svc, err = sessions.New(o.cfg, sessions.Deps{
-		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Log: slog.New(slog.DiscardHandler),
+		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: approvalRules{}, Log: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
 	if !o.idle {

@@ -30,6 +30,8 @@ type Deps struct {
 	Dispatcher Dispatcher
 	// Registry keeps the sources of bundles.
 	Registry registryv1.SourceServiceClient
+	// Policy checks the approval rules of agents.
+	Policy ApprovalChecker
 	// Log gets what went wrong.
 	Log *slog.Logger
 }
@@ -48,6 +50,7 @@ type Service struct {
 	bus       *bus.Bus
 	outbox    *outbox
 	registry  registryv1.SourceServiceClient
+	approvals ApprovalChecker
 	validator protovalidate.Validator
 	log       *slog.Logger
 }
@@ -59,8 +62,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if deps.DB == nil || deps.Bus == nil || deps.Dispatcher == nil || deps.Registry == nil || deps.Log == nil {
-		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry and Log")
+	if deps.DB == nil || deps.Bus == nil || deps.Dispatcher == nil || deps.Registry == nil || deps.Policy == nil || deps.Log == nil {
+		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry, Policy and Log")
 	}
 	st, err := store.Open(context.Background(), deps.DB)
 	if err != nil {
@@ -79,7 +82,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{
 		cfg: cfg, store: st, journal: journal.New(st, deps.Bus, deps.Log), hub: hub, bus: deps.Bus,
-		registry: deps.Registry, validator: validator, log: deps.Log,
+		registry: deps.Registry, approvals: deps.Policy, validator: validator, log: deps.Log,
 	}
 	s.outbox = newOutbox(st, deps.Dispatcher, deps.Log, cfg)
 	return s, nil

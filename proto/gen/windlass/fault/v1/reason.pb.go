@@ -97,6 +97,10 @@ const (
 	Reason_REASON_APPROVAL_RESOLVED Reason = 32
 	// The call needs a person's leave, and a direct call cannot wait for it. Do: have an agent call the tool in a turn.
 	Reason_REASON_APPROVAL_REQUIRED Reason = 33
+	// The tool's definition is not the one that the turn began with, so the call was not made. Do: begin a new turn, or approve the call anew.
+	Reason_REASON_DEFINITION_CHANGED Reason = 34
+	// The tool asks something of the user, and a direct call cannot wait for the answer. Do: have an agent call the tool in a turn.
+	Reason_REASON_INPUT_REQUIRED Reason = 35
 )
 
 // Enum value maps for Reason.
@@ -136,6 +140,8 @@ var (
 		31: "REASON_UNSUPPORTED_MEDIA_TYPE",
 		32: "REASON_APPROVAL_RESOLVED",
 		33: "REASON_APPROVAL_REQUIRED",
+		34: "REASON_DEFINITION_CHANGED",
+		35: "REASON_INPUT_REQUIRED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -172,6 +178,8 @@ var (
 		"REASON_UNSUPPORTED_MEDIA_TYPE": 31,
 		"REASON_APPROVAL_RESOLVED":      32,
 		"REASON_APPROVAL_REQUIRED":      33,
+		"REASON_DEFINITION_CHANGED":     34,
+		"REASON_INPUT_REQUIRED":         35,
 	}
 )
 
@@ -206,7 +214,7 @@ var File_windlass_fault_v1_reason_proto protoreflect.FileDescriptor
 
 const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xaa\a\n" +
+	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xe4\a\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x1b\n" +
@@ -242,7 +250,9 @@ const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\x19REASON_METHOD_NOT_ALLOWED\x10\x1e\x12!\n" +
 	"\x1dREASON_UNSUPPORTED_MEDIA_TYPE\x10\x1f\x12\x1c\n" +
 	"\x18REASON_APPROVAL_RESOLVED\x10 \x12\x1c\n" +
-	"\x18REASON_APPROVAL_REQUIRED\x10!B\xd0\x01\n" +
+	"\x18REASON_APPROVAL_REQUIRED\x10!\x12\x1d\n" +
+	"\x19REASON_DEFINITION_CHANGED\x10\"\x12\x19\n" +
+	"\x15REASON_INPUT_REQUIRED\x10#B\xd0\x01\n" +
 	"\x15com.windlass.fault.v1B\vReasonProtoP\x01ZDgithub.com/windlass-dev/windlass/proto/gen/windlass/fault/v1;faultv1\xa2\x02\x03WFX\xaa\x02\x11Windlass.Fault.V1\xca\x02\x11Windlass\\Fault\\V1\xe2\x02\x1dWindlass\\Fault\\V1\\GPBMetadata\xea\x02\x13Windlass::Fault::V1b\x06proto3"
 
 var (

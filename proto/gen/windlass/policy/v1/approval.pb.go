@@ -32,8 +32,9 @@ type ApprovalRule struct {
 	Tools []string `protobuf:"bytes,2,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Effect classes; empty = all.
 	Effects []v1.EffectClass `protobuf:"varint,3,rep,packed,name=effects,proto3,enum=windlass.turn.v1.EffectClass" json:"effects,omitempty"`
-	// A condition over the arguments in CEL, for example "arguments.amount > 100"; empty = none. An argument that is missing makes the
-	// condition hold: in doubt somebody is asked.
+	// A condition in CEL, for example "arguments.amount > 100"; empty = none. It may speak of `arguments` (numbers are doubles), `tool`,
+	// `effect` ("read", "idempotent", "once") and `principal.subject`, `.roles`, `.claims`. One that cannot be evaluated holds: an argument
+	// that is missing or of another type has somebody asked. `has(arguments.x)` asks whether it is there.
 	Condition string `protobuf:"bytes,4,opt,name=condition,proto3" json:"condition,omitempty"`
 	// Roles of which an approver needs one; empty = whoever may decide approvals.
 	ApproverRoles []string `protobuf:"bytes,5,rep,name=approver_roles,json=approverRoles,proto3" json:"approver_roles,omitempty"`

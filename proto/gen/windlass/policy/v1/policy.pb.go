@@ -152,6 +152,8 @@ type DecideToolRequest struct {
 	Arguments *structpb.Struct `protobuf:"bytes,8,opt,name=arguments,proto3" json:"arguments,omitempty"`
 	// Approval rules of the agent, asked after those of the mesh.
 	ApprovalRules []*ApprovalRule `protobuf:"bytes,9,rep,name=approval_rules,json=approvalRules,proto3" json:"approval_rules,omitempty"`
+	// The approval that gives leave for this very call, as the registry has checked; empty = none. It is told in `reason`.
+	ApprovalId    string `protobuf:"bytes,10,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -249,6 +251,169 @@ func (x *DecideToolRequest) GetApprovalRules() []*ApprovalRule {
 	return nil
 }
 
+func (x *DecideToolRequest) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+// CheckApprovalRulesRequest holds rules.
+type CheckApprovalRulesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The rules, as they would be kept.
+	Rules         []*ApprovalRule `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckApprovalRulesRequest) Reset() {
+	*x = CheckApprovalRulesRequest{}
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckApprovalRulesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckApprovalRulesRequest) ProtoMessage() {}
+
+func (x *CheckApprovalRulesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckApprovalRulesRequest.ProtoReflect.Descriptor instead.
+func (*CheckApprovalRulesRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CheckApprovalRulesRequest) GetRules() []*ApprovalRule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+// CheckApprovalRulesResponse tells what is wrong.
+type CheckApprovalRulesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One entry for each mistake, by rule; none = all rules can be used.
+	Faults        []*ApprovalRuleFault `protobuf:"bytes,1,rep,name=faults,proto3" json:"faults,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckApprovalRulesResponse) Reset() {
+	*x = CheckApprovalRulesResponse{}
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckApprovalRulesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckApprovalRulesResponse) ProtoMessage() {}
+
+func (x *CheckApprovalRulesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckApprovalRulesResponse.ProtoReflect.Descriptor instead.
+func (*CheckApprovalRulesResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *CheckApprovalRulesResponse) GetFaults() []*ApprovalRuleFault {
+	if x != nil {
+		return x.Faults
+	}
+	return nil
+}
+
+// ApprovalRuleFault is one mistake.
+type ApprovalRuleFault struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Place of the rule in the request, from 0.
+	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// Its field: "name" or "condition".
+	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
+	// What is wrong, and what to do.
+	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalRuleFault) Reset() {
+	*x = ApprovalRuleFault{}
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalRuleFault) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalRuleFault) ProtoMessage() {}
+
+func (x *ApprovalRuleFault) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalRuleFault.ProtoReflect.Descriptor instead.
+func (*ApprovalRuleFault) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ApprovalRuleFault) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *ApprovalRuleFault) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *ApprovalRuleFault) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // FilterToolsRequest asks which tools may be shown.
 type FilterToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -262,7 +427,7 @@ type FilterToolsRequest struct {
 
 func (x *FilterToolsRequest) Reset() {
 	*x = FilterToolsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -274,7 +439,7 @@ func (x *FilterToolsRequest) String() string {
 func (*FilterToolsRequest) ProtoMessage() {}
 
 func (x *FilterToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -287,7 +452,7 @@ func (x *FilterToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilterToolsRequest.ProtoReflect.Descriptor instead.
 func (*FilterToolsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{3}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FilterToolsRequest) GetPrincipal() *Principal {
@@ -315,7 +480,7 @@ type FilterToolsResponse struct {
 
 func (x *FilterToolsResponse) Reset() {
 	*x = FilterToolsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -327,7 +492,7 @@ func (x *FilterToolsResponse) String() string {
 func (*FilterToolsResponse) ProtoMessage() {}
 
 func (x *FilterToolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -340,7 +505,7 @@ func (x *FilterToolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilterToolsResponse.ProtoReflect.Descriptor instead.
 func (*FilterToolsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{4}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FilterToolsResponse) GetTools() []string {
@@ -365,7 +530,7 @@ type RecordDenialRequest struct {
 
 func (x *RecordDenialRequest) Reset() {
 	*x = RecordDenialRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -377,7 +542,7 @@ func (x *RecordDenialRequest) String() string {
 func (*RecordDenialRequest) ProtoMessage() {}
 
 func (x *RecordDenialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -390,7 +555,7 @@ func (x *RecordDenialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordDenialRequest.ProtoReflect.Descriptor instead.
 func (*RecordDenialRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RecordDenialRequest) GetPrincipal() *Principal {
@@ -447,7 +612,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -459,7 +624,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -472,7 +637,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Decision) GetId() string {
@@ -576,7 +741,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -588,7 +753,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +766,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListDecisionsRequest) GetPageSize() int32 {
@@ -645,7 +810,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -657,7 +822,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -670,7 +835,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*Decision {
@@ -698,7 +863,7 @@ type GetDecisionRequest struct {
 
 func (x *GetDecisionRequest) Reset() {
 	*x = GetDecisionRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -710,7 +875,7 @@ func (x *GetDecisionRequest) String() string {
 func (*GetDecisionRequest) ProtoMessage() {}
 
 func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -723,7 +888,7 @@ func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionRequest.ProtoReflect.Descriptor instead.
 func (*GetDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetDecisionRequest) GetDecisionId() string {
@@ -743,7 +908,7 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x16GetPermissionsResponse\x12 \n" +
 	"\vpermissions\x18\x01 \x03(\tR\vpermissions\x12\x1c\n" +
 	"\n" +
-	"max_age_ms\x18\x02 \x01(\x05R\bmaxAgeMs\"\xd7\x03\n" +
+	"max_age_ms\x18\x02 \x01(\x05R\bmaxAgeMs\"\x81\x04\n" +
 	"\x11DecideToolRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\x12!\n" +
 	"\x04tool\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04tool\x12 \n" +
@@ -753,7 +918,18 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\aturn_id\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\x12!\n" +
 	"\acall_id\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\x125\n" +
 	"\targuments\x18\b \x01(\v2\x17.google.protobuf.StructR\targuments\x12Q\n" +
-	"\x0eapproval_rules\x18\t \x03(\v2 .windlass.policy.v1.ApprovalRuleB\b\xbaH\x05\x92\x01\x02\x10@R\rapprovalRules\"~\n" +
+	"\x0eapproval_rules\x18\t \x03(\v2 .windlass.policy.v1.ApprovalRuleB\b\xbaH\x05\x92\x01\x02\x10@R\rapprovalRules\x12(\n" +
+	"\vapproval_id\x18\n" +
+	" \x01(\tB\a\xbaH\x04r\x02\x18@R\n" +
+	"approvalId\"^\n" +
+	"\x19CheckApprovalRulesRequest\x12A\n" +
+	"\x05rules\x18\x01 \x03(\v2 .windlass.policy.v1.ApprovalRuleB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x05rules\"[\n" +
+	"\x1aCheckApprovalRulesResponse\x12=\n" +
+	"\x06faults\x18\x01 \x03(\v2%.windlass.policy.v1.ApprovalRuleFaultR\x06faults\"Y\n" +
+	"\x11ApprovalRuleFault\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\rR\x05index\x12\x14\n" +
+	"\x05field\x18\x02 \x01(\tR\x05field\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"~\n" +
 	"\x12FilterToolsRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\x12 \n" +
 	"\x05tools\x18\x02 \x03(\tB\n" +
@@ -795,12 +971,13 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"C\n" +
 	"\x12GetDecisionRequest\x12-\n" +
 	"\vdecision_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\n" +
-	"decisionId2\x96\x06\n" +
+	"decisionId2\xa8\a\n" +
 	"\rPolicyService\x12\x83\x01\n" +
 	"\x0eGetPermissions\x12).windlass.policy.v1.GetPermissionsRequest\x1a*.windlass.policy.v1.GetPermissionsResponse\"\x1a\xaa\xfd\x1b\x16policy.permissions.get\x12j\n" +
 	"\n" +
 	"DecideTool\x12%.windlass.policy.v1.DecideToolRequest\x1a\x1c.windlass.policy.v1.Decision\"\x17\xaa\xfd\x1b\x13policy.tools.decide\x12w\n" +
-	"\vFilterTools\x12&.windlass.policy.v1.FilterToolsRequest\x1a'.windlass.policy.v1.FilterToolsResponse\"\x17\xaa\xfd\x1b\x13policy.tools.decide\x12p\n" +
+	"\vFilterTools\x12&.windlass.policy.v1.FilterToolsRequest\x1a'.windlass.policy.v1.FilterToolsResponse\"\x17\xaa\xfd\x1b\x13policy.tools.decide\x12\x8f\x01\n" +
+	"\x12CheckApprovalRules\x12-.windlass.policy.v1.CheckApprovalRulesRequest\x1a..windlass.policy.v1.CheckApprovalRulesResponse\"\x1a\xaa\xfd\x1b\x16policy.approvals.check\x12p\n" +
 	"\fRecordDenial\x12'.windlass.policy.v1.RecordDenialRequest\x1a\x1c.windlass.policy.v1.Decision\"\x19\xaa\xfd\x1b\x15policy.denials.record\x12\x94\x01\n" +
 	"\rListDecisions\x12(.windlass.policy.v1.ListDecisionsRequest\x1a).windlass.policy.v1.ListDecisionsResponse\".\xaa\xfd\x1b\x15policy.decisions.list\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/decisions\x12\x90\x01\n" +
 	"\vGetDecision\x12&.windlass.policy.v1.GetDecisionRequest\x1a\x1c.windlass.policy.v1.Decision\";\xaa\xfd\x1b\x14policy.decisions.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/decisions/{decision_id}B\xd7\x01\n" +
@@ -818,53 +995,60 @@ func file_windlass_policy_v1_policy_proto_rawDescGZIP() []byte {
 	return file_windlass_policy_v1_policy_proto_rawDescData
 }
 
-var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_windlass_policy_v1_policy_proto_goTypes = []any{
-	(*GetPermissionsRequest)(nil),  // 0: windlass.policy.v1.GetPermissionsRequest
-	(*GetPermissionsResponse)(nil), // 1: windlass.policy.v1.GetPermissionsResponse
-	(*DecideToolRequest)(nil),      // 2: windlass.policy.v1.DecideToolRequest
-	(*FilterToolsRequest)(nil),     // 3: windlass.policy.v1.FilterToolsRequest
-	(*FilterToolsResponse)(nil),    // 4: windlass.policy.v1.FilterToolsResponse
-	(*RecordDenialRequest)(nil),    // 5: windlass.policy.v1.RecordDenialRequest
-	(*Decision)(nil),               // 6: windlass.policy.v1.Decision
-	(*ListDecisionsRequest)(nil),   // 7: windlass.policy.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),  // 8: windlass.policy.v1.ListDecisionsResponse
-	(*GetDecisionRequest)(nil),     // 9: windlass.policy.v1.GetDecisionRequest
-	(*Principal)(nil),              // 10: windlass.policy.v1.Principal
-	(v1.EffectClass)(0),            // 11: windlass.turn.v1.EffectClass
-	(*structpb.Struct)(nil),        // 12: google.protobuf.Struct
-	(*ApprovalRule)(nil),           // 13: windlass.policy.v1.ApprovalRule
-	(*timestamppb.Timestamp)(nil),  // 14: google.protobuf.Timestamp
-	(*ApprovalRequirement)(nil),    // 15: windlass.policy.v1.ApprovalRequirement
+	(*GetPermissionsRequest)(nil),      // 0: windlass.policy.v1.GetPermissionsRequest
+	(*GetPermissionsResponse)(nil),     // 1: windlass.policy.v1.GetPermissionsResponse
+	(*DecideToolRequest)(nil),          // 2: windlass.policy.v1.DecideToolRequest
+	(*CheckApprovalRulesRequest)(nil),  // 3: windlass.policy.v1.CheckApprovalRulesRequest
+	(*CheckApprovalRulesResponse)(nil), // 4: windlass.policy.v1.CheckApprovalRulesResponse
+	(*ApprovalRuleFault)(nil),          // 5: windlass.policy.v1.ApprovalRuleFault
+	(*FilterToolsRequest)(nil),         // 6: windlass.policy.v1.FilterToolsRequest
+	(*FilterToolsResponse)(nil),        // 7: windlass.policy.v1.FilterToolsResponse
+	(*RecordDenialRequest)(nil),        // 8: windlass.policy.v1.RecordDenialRequest
+	(*Decision)(nil),                   // 9: windlass.policy.v1.Decision
+	(*ListDecisionsRequest)(nil),       // 10: windlass.policy.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 11: windlass.policy.v1.ListDecisionsResponse
+	(*GetDecisionRequest)(nil),         // 12: windlass.policy.v1.GetDecisionRequest
+	(*Principal)(nil),                  // 13: windlass.policy.v1.Principal
+	(v1.EffectClass)(0),                // 14: windlass.turn.v1.EffectClass
+	(*structpb.Struct)(nil),            // 15: google.protobuf.Struct
+	(*ApprovalRule)(nil),               // 16: windlass.policy.v1.ApprovalRule
+	(*timestamppb.Timestamp)(nil),      // 17: google.protobuf.Timestamp
+	(*ApprovalRequirement)(nil),        // 18: windlass.policy.v1.ApprovalRequirement
 }
 var file_windlass_policy_v1_policy_proto_depIdxs = []int32{
-	10, // 0: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
-	10, // 1: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	11, // 2: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	12, // 3: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
-	13, // 4: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	10, // 5: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	10, // 6: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
-	14, // 7: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	15, // 8: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
-	6,  // 9: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
-	0,  // 10: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
-	2,  // 11: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
-	3,  // 12: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
-	5,  // 13: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
-	7,  // 14: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
-	9,  // 15: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
-	1,  // 16: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
-	6,  // 17: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
-	4,  // 18: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
-	6,  // 19: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
-	8,  // 20: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
-	6,  // 21: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
-	16, // [16:22] is the sub-list for method output_type
-	10, // [10:16] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	13, // 0: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
+	13, // 1: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	14, // 2: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	15, // 3: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
+	16, // 4: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	16, // 5: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
+	5,  // 6: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
+	13, // 7: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	13, // 8: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
+	17, // 9: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	18, // 10: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
+	9,  // 11: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
+	0,  // 12: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
+	2,  // 13: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
+	6,  // 14: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
+	3,  // 15: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
+	8,  // 16: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
+	10, // 17: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
+	12, // 18: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
+	1,  // 19: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
+	9,  // 20: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
+	7,  // 21: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
+	4,  // 22: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
+	9,  // 23: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
+	11, // 24: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
+	9,  // 25: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
+	19, // [19:26] is the sub-list for method output_type
+	12, // [12:19] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_policy_proto_init() }
@@ -880,7 +1064,7 @@ func file_windlass_policy_v1_policy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_policy_v1_policy_proto_rawDesc), len(file_windlass_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,12 +21,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	PolicyService_GetPermissions_FullMethodName = "/windlass.policy.v1.PolicyService/GetPermissions"
-	PolicyService_DecideTool_FullMethodName     = "/windlass.policy.v1.PolicyService/DecideTool"
-	PolicyService_FilterTools_FullMethodName    = "/windlass.policy.v1.PolicyService/FilterTools"
-	PolicyService_RecordDenial_FullMethodName   = "/windlass.policy.v1.PolicyService/RecordDenial"
-	PolicyService_ListDecisions_FullMethodName  = "/windlass.policy.v1.PolicyService/ListDecisions"
-	PolicyService_GetDecision_FullMethodName    = "/windlass.policy.v1.PolicyService/GetDecision"
+	PolicyService_GetPermissions_FullMethodName     = "/windlass.policy.v1.PolicyService/GetPermissions"
+	PolicyService_DecideTool_FullMethodName         = "/windlass.policy.v1.PolicyService/DecideTool"
+	PolicyService_FilterTools_FullMethodName        = "/windlass.policy.v1.PolicyService/FilterTools"
+	PolicyService_CheckApprovalRules_FullMethodName = "/windlass.policy.v1.PolicyService/CheckApprovalRules"
+	PolicyService_RecordDenial_FullMethodName       = "/windlass.policy.v1.PolicyService/RecordDenial"
+	PolicyService_ListDecisions_FullMethodName      = "/windlass.policy.v1.PolicyService/ListDecisions"
+	PolicyService_GetDecision_FullMethodName        = "/windlass.policy.v1.PolicyService/GetDecision"
 )
 
 // PolicyServiceClient is the client API for PolicyService service.
@@ -43,6 +44,9 @@ type PolicyServiceClient interface {
 	DecideTool(ctx context.Context, in *DecideToolRequest, opts ...grpc.CallOption) (*Decision, error)
 	// FilterTools answers which of the given tools a principal may see. It records nothing.
 	FilterTools(ctx context.Context, in *FilterToolsRequest, opts ...grpc.CallOption) (*FilterToolsResponse, error)
+	// CheckApprovalRules answers what is wrong with approval rules before they are kept: conditions that are no CEL, or not yes or no. It
+	// records nothing.
+	CheckApprovalRules(ctx context.Context, in *CheckApprovalRulesRequest, opts ...grpc.CallOption) (*CheckApprovalRulesResponse, error)
 	// RecordDenial records that an RPC was refused for want of a permission.
 	RecordDenial(ctx context.Context, in *RecordDenialRequest, opts ...grpc.CallOption) (*Decision, error)
 	// ListDecisions lists recorded decisions, newest first.
@@ -83,6 +87,16 @@ func (c *policyServiceClient) FilterTools(ctx context.Context, in *FilterToolsRe
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(FilterToolsResponse)
 	err := c.cc.Invoke(ctx, PolicyService_FilterTools_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyServiceClient) CheckApprovalRules(ctx context.Context, in *CheckApprovalRulesRequest, opts ...grpc.CallOption) (*CheckApprovalRulesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckApprovalRulesResponse)
+	err := c.cc.Invoke(ctx, PolicyService_CheckApprovalRules_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +147,9 @@ type PolicyServiceServer interface {
 	DecideTool(context.Context, *DecideToolRequest) (*Decision, error)
 	// FilterTools answers which of the given tools a principal may see. It records nothing.
 	FilterTools(context.Context, *FilterToolsRequest) (*FilterToolsResponse, error)
+	// CheckApprovalRules answers what is wrong with approval rules before they are kept: conditions that are no CEL, or not yes or no. It
+	// records nothing.
+	CheckApprovalRules(context.Context, *CheckApprovalRulesRequest) (*CheckApprovalRulesResponse, error)
 	// RecordDenial records that an RPC was refused for want of a permission.
 	RecordDenial(context.Context, *RecordDenialRequest) (*Decision, error)
 	// ListDecisions lists recorded decisions, newest first.
@@ -157,6 +174,9 @@ func (UnimplementedPolicyServiceServer) DecideTool(context.Context, *DecideToolR
 }
 func (UnimplementedPolicyServiceServer) FilterTools(context.Context, *FilterToolsRequest) (*FilterToolsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method FilterTools not implemented")
+}
+func (UnimplementedPolicyServiceServer) CheckApprovalRules(context.Context, *CheckApprovalRulesRequest) (*CheckApprovalRulesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckApprovalRules not implemented")
 }
 func (UnimplementedPolicyServiceServer) RecordDenial(context.Context, *RecordDenialRequest) (*Decision, error) {
 	return nil, status.Error(codes.Unimplemented, "method RecordDenial not implemented")
@@ -242,6 +262,24 @@ func _PolicyService_FilterTools_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PolicyService_CheckApprovalRules_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckApprovalRulesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).CheckApprovalRules(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_CheckApprovalRules_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).CheckApprovalRules(ctx, req.(*CheckApprovalRulesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PolicyService_RecordDenial_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RecordDenialRequest)
 	if err := dec(in); err != nil {
@@ -314,6 +352,10 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "FilterTools",
 			Handler:    _PolicyService_FilterTools_Handler,
+		},
+		{
+			MethodName: "CheckApprovalRules",
+			Handler:    _PolicyService_CheckApprovalRules_Handler,
 		},
 		{
 			MethodName: "RecordDenial",

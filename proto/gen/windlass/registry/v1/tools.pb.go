@@ -547,7 +547,8 @@ type Execution struct {
 	Subject string `protobuf:"bytes,6,opt,name=subject,proto3" json:"subject,omitempty"`
 	// What may be repeated.
 	Effect v1.EffectClass `protobuf:"varint,7,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
-	// "open" (sent or about to be), "done", "failed" (surely not run) or "unresolved".
+	// "open" (sent or about to be), "done", "failed" (surely not run), "unresolved" (nobody knows whether it ran) or "waiting" (the tool
+	// asked the user something; it is called again with the answer).
 	State string `protobuf:"bytes,8,opt,name=state,proto3" json:"state,omitempty"`
 	// Times it was sent.
 	Attempts uint32 `protobuf:"varint,9,opt,name=attempts,proto3" json:"attempts,omitempty"`
@@ -562,7 +563,17 @@ type Execution struct {
 	// When the row was opened.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it was closed.
-	EndTime       *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// What somebody said became of it when its outcome was unknown: "done", "not_done" or "given_up"; empty = nobody was asked.
+	Resolution string `protobuf:"bytes,16,opt,name=resolution,proto3" json:"resolution,omitempty"`
+	// Who said so; empty when nobody did in time.
+	ResolvedBy string `protobuf:"bytes,17,opt,name=resolved_by,json=resolvedBy,proto3" json:"resolved_by,omitempty"`
+	// What he added.
+	ResolutionComment string `protobuf:"bytes,18,opt,name=resolution_comment,json=resolutionComment,proto3" json:"resolution_comment,omitempty"`
+	// When he said so.
+	ResolveTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=resolve_time,json=resolveTime,proto3" json:"resolve_time,omitempty"`
+	// The approval under which it ran, "apr_…"; empty when none was needed.
+	ApprovalId    string `protobuf:"bytes,20,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -700,6 +711,41 @@ func (x *Execution) GetEndTime() *timestamppb.Timestamp {
 		return x.EndTime
 	}
 	return nil
+}
+
+func (x *Execution) GetResolution() string {
+	if x != nil {
+		return x.Resolution
+	}
+	return ""
+}
+
+func (x *Execution) GetResolvedBy() string {
+	if x != nil {
+		return x.ResolvedBy
+	}
+	return ""
+}
+
+func (x *Execution) GetResolutionComment() string {
+	if x != nil {
+		return x.ResolutionComment
+	}
+	return ""
+}
+
+func (x *Execution) GetResolveTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ResolveTime
+	}
+	return nil
+}
+
+func (x *Execution) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
 }
 
 // ListExecutionsRequest pages through the ledger.
@@ -1318,7 +1364,9 @@ type Resolution struct {
 	// What he added.
 	Comment string `protobuf:"bytes,3,opt,name=comment,proto3" json:"comment,omitempty"`
 	// The result of a call that was done.
-	Result        *v1.ToolResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	Result *v1.ToolResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	// The wait that was answered, "apr_…". A resolution is used once: the same one again does not run the call a further time.
+	Id            string `protobuf:"bytes,5,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1379,6 +1427,13 @@ func (x *Resolution) GetResult() *v1.ToolResult {
 		return x.Result
 	}
 	return nil
+}
+
+func (x *Resolution) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
 }
 
 // CallToolResponse is one message of a call.
@@ -2000,7 +2055,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
 	"latency_ms\x18\x05 \x01(\x05R\tlatencyMs\x12!\n" +
 	"\fexecution_id\x18\x06 \x01(\tR\vexecutionId\"\x15\n" +
-	"\x13RefreshToolsRequest\"\xdf\x03\n" +
+	"\x13RefreshToolsRequest\"\xaf\x05\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -2019,7 +2074,16 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"latency_ms\x18\r \x01(\x05R\tlatencyMs\x12;\n" +
 	"\vcreate_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x125\n" +
-	"\bend_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"\xa9\x01\n" +
+	"\bend_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1e\n" +
+	"\n" +
+	"resolution\x18\x10 \x01(\tR\n" +
+	"resolution\x12\x1f\n" +
+	"\vresolved_by\x18\x11 \x01(\tR\n" +
+	"resolvedBy\x12-\n" +
+	"\x12resolution_comment\x18\x12 \x01(\tR\x11resolutionComment\x12=\n" +
+	"\fresolve_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vresolveTime\x12\x1f\n" +
+	"\vapproval_id\x18\x14 \x01(\tR\n" +
+	"approvalId\"\xa9\x01\n" +
 	"\x15ListExecutionsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
@@ -2069,13 +2133,14 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\vInputAnswer\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x121\n" +
 	"\acontent\x18\x02 \x01(\v2\x17.google.protobuf.StructR\acontent\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\fR\x05state\"\xab\x01\n" +
+	"\x05state\x18\x03 \x01(\fR\x05state\"\xc4\x01\n" +
 	"\n" +
 	"Resolution\x123\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x18\n" +
 	"\acomment\x18\x03 \x01(\tR\acomment\x124\n" +
-	"\x06result\x18\x04 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\"\xbb\x03\n" +
+	"\x06result\x18\x04 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\x12\x17\n" +
+	"\x02id\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\"\xbb\x03\n" +
 	"\x10CallToolResponse\x129\n" +
 	"\adecided\x18\x01 \x01(\v2\x1d.windlass.registry.v1.DecidedH\x00R\adecided\x12?\n" +
 	"\texecuting\x18\x02 \x01(\v2\x1f.windlass.registry.v1.ExecutingH\x00R\texecuting\x12<\n" +
@@ -2192,48 +2257,49 @@ var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
 	25, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
 	26, // 8: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
 	26, // 9: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
-	7,  // 10: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
-	30, // 11: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	0,  // 12: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	0,  // 13: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
-	30, // 14: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	31, // 15: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	15, // 16: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
-	16, // 17: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
-	17, // 18: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
-	27, // 19: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	32, // 20: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
-	33, // 21: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
-	21, // 22: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
-	22, // 23: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
-	23, // 24: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
-	24, // 25: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
-	19, // 26: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	20, // 27: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	31, // 28: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
-	25, // 29: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
-	33, // 30: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
-	1,  // 31: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
-	3,  // 32: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
-	4,  // 33: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
-	6,  // 34: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
-	8,  // 35: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
-	10, // 36: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
-	12, // 37: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
-	14, // 38: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
-	2,  // 39: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	0,  // 40: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	5,  // 41: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	34, // 42: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	9,  // 43: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	11, // 44: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	13, // 45: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	18, // 46: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	39, // [39:47] is the sub-list for method output_type
-	31, // [31:39] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	26, // 10: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
+	7,  // 11: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
+	30, // 12: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	0,  // 13: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
+	0,  // 14: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
+	30, // 15: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	31, // 16: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	15, // 17: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
+	16, // 18: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
+	17, // 19: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
+	27, // 20: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	32, // 21: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
+	33, // 22: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
+	21, // 23: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
+	22, // 24: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
+	23, // 25: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	24, // 26: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
+	19, // 27: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	20, // 28: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	31, // 29: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
+	25, // 30: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
+	33, // 31: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	1,  // 32: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
+	3,  // 33: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
+	4,  // 34: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
+	6,  // 35: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
+	8,  // 36: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
+	10, // 37: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
+	12, // 38: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
+	14, // 39: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
+	2,  // 40: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	0,  // 41: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	5,  // 42: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	34, // 43: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	9,  // 44: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	11, // 45: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	13, // 46: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	18, // 47: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	40, // [40:48] is the sub-list for method output_type
+	32, // [32:40] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_tools_proto_init() }

@@ -1,0 +1,154 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/glob"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// Approval has tool calls wait for a person's leave. All its conditions must hold; an empty one is none.
+type Approval struct {
+	// Name is told to approvers; unique.
+	Name string `yaml:"name" doc:"Name of the rule, as told to approvers and recorded in decisions."`
+	// Subjects are globs over the subject on whose behalf the call is made.
+	Subjects []string `yaml:"subjects" doc:"Globs over the subjects on whose behalf calls are made; empty = any."`
+	// Roles are globs over his roles; one must fit.
+	Roles []string `yaml:"roles" doc:"Globs over the roles of whoever the call is made for; empty = any role or none."`
+	// Tools are globs over namespaced tool names.
+	Tools []string `yaml:"tools" doc:"Globs over tool names, for example mail__send*; empty = all."`
+	// Effects are effect classes.
+	Effects []string `yaml:"effects" doc:"Effect classes: read, idempotent, once; empty = all."`
+	// Condition is CEL.
+	Condition string `yaml:"condition" doc:"Condition in CEL over arguments, tool, effect and principal, for example arguments.amount > 100. One that cannot be evaluated holds."`
+	// ApproverRoles are roles of which an approver needs one.
+	ApproverRoles []string `yaml:"approver_roles" doc:"Roles of which an approver needs one; empty = whoever may decide approvals."`
+	// AllowRequester lets the one who began the turn approve.
+	AllowRequester bool `yaml:"allow_requester" doc:"Whoever began the turn may approve the call himself."`
+	// Quorum is how many must approve.
+	Quorum uint32 `yaml:"quorum" doc:"How many must approve; 0 = 1."`
+	// ExpiresSeconds bounds the wait.
+	ExpiresSeconds uint32 `yaml:"expires_seconds" doc:"Seconds until the request expires; 0 = the mesh's default."`
+	// Reason is for approvers.
+	Reason string `yaml:"reason" doc:"Why, for approvers."`
+}
+
+// ToolCall is one call to be decided on.
+type ToolCall struct {
+	// Principal is on whose behalf.
+	Principal *policyv1.Principal
+	// Tool is the namespaced name, Effect "read", "idempotent", "once" or empty.
+	Tool, Effect string
+	// Arguments are those of the call.
+	Arguments *structpb.Struct
+}
+
+const (
+	maxQuorum         = 16
+	maxExpiresSeconds = 366 * 86400
+)
+
+// approval is a rule of the configuration, ready for use.
+type approval struct {
+	who  Rule // only subjects and roles
+	rule *policyv1.ApprovalRule
+}
+
+// newApprovals checks the rules; the error names the wrong one.
+func newApprovals(rules []Approval, c *conditions) ([]approval, error) {
+	made := make([]approval, len(rules))
+	names := map[string]bool{}
+	for i, r := range rules {
+		a, err := r.ready(c)
+		switch {
+		case r.Name == "":
+			return nil, errors.New("policy: an approval rule has no name")
+		case names[r.Name]:
+			return nil, fmt.Errorf("policy: approval rule %q is there twice", r.Name)
+		case err != nil:
+			return nil, fmt.Errorf("policy: approval rule %q: %w", r.Name, err)
+		}
+		names[r.Name] = true
+		made[i] = a
+	}
+	return made, nil
+}
+
+func (r Approval) ready(c *conditions) (approval, error) {
+	if r.Quorum > maxQuorum {
+		return approval{}, fmt.Errorf("quorum is %d; %d is the most", r.Quorum, maxQuorum)
+	}
+	if r.ExpiresSeconds > maxExpiresSeconds {
+		return approval{}, fmt.Errorf("expires_seconds is %d; %d is the most", r.ExpiresSeconds, maxExpiresSeconds)
+	}
+	effects := make([]turnv1.EffectClass, len(r.Effects))
+	for i, name := range r.Effects {
+		effects[i] = effectOf(name)
+		if effects[i] == turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED {
+			return approval{}, fmt.Errorf("effects: %q; use read, idempotent or once", name)
+		}
+	}
+	if err := c.check(r.Condition); err != nil {
+		return approval{}, fmt.Errorf("condition: %w", err)
+	}
+	return approval{
+		who: Rule{Subjects: r.Subjects, Roles: r.Roles},
+		rule: &policyv1.ApprovalRule{
+			Name: r.Name, Tools: r.Tools, Effects: effects, Condition: r.Condition, ApproverRoles: r.ApproverRoles,
+			AllowRequester: r.AllowRequester, Quorum: r.Quorum, ExpiresSeconds: r.ExpiresSeconds, Reason: r.Reason,
+		},
+	}, nil
+}
+
+// Approval gives the rule that has the call wait for a person's leave: the first of the mesh's own that fits, else the first of the
+// agent's; nil when none does. The agent's rules are told apart by ofAgent.
+func (e *Engine) Approval(call ToolCall, agent []*policyv1.ApprovalRule) (rule *policyv1.ApprovalRule, ofAgent bool) {
+	for _, a := range e.approvals {
+		if a.who.speaksOf(call.Principal.GetSubject(), call.Principal.GetRoles()) && e.fits(a.rule, call) {
+			return a.rule, false
+		}
+	}
+	for _, r := range agent {
+		if e.fits(r, call) {
+			return r, true
+		}
+	}
+	return nil, false
+}
+
+func (e *Engine) fits(r *policyv1.ApprovalRule, call ToolCall) bool {
+	if len(r.GetTools()) > 0 && !glob.Any(r.GetTools(), call.Tool) {
+		return false
+	}
+	effect := effectOf(call.Effect)
+	if effect == turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED {
+		effect = turnv1.EffectClass_EFFECT_CLASS_ONCE // what nobody vouches for
+	}
+	if len(r.GetEffects()) > 0 && !slices.Contains(r.GetEffects(), effect) {
+		return false
+	}
+	return e.conditions.holds(r.GetCondition(), call)
+}
+
+// CheckApprovals says what is wrong with an agent's rules; none = they can be used.
+func (e *Engine) CheckApprovals(rules []*policyv1.ApprovalRule) []*policyv1.ApprovalRuleFault {
+	var faults []*policyv1.ApprovalRuleFault
+	names := map[string]bool{}
+	for i, r := range rules {
+		if names[r.GetName()] {
+			faults = append(faults, &policyv1.ApprovalRuleFault{
+				Index: uint32(i), Field: "name", Message: fmt.Sprintf("there is another rule %q; give each its own name", r.GetName()),
+			})
+		}
+		names[r.GetName()] = true
+		if err := e.conditions.check(r.GetCondition()); err != nil {
+			faults = append(faults, &policyv1.ApprovalRuleFault{Index: uint32(i), Field: "condition", Message: err.Error()})
+		}
+	}
+	return faults
+}

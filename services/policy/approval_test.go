@@ -1,0 +1,155 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/policy"
+)
+
+func arguments(t testing.TB, json string) *structpb.Struct {
+	t.Helper()
+	s := &structpb.Struct{}
+	if err := s.UnmarshalJSON([]byte(json)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestApprovalRules asks for one call under one rule of the mesh.
+func TestApprovalRules(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		rule policy.Approval
+		args string
+		asks bool
+	}{
+		{"a rule without conditions asks always", policy.Approval{}, `{}`, true},
+		{"a tool that fits", policy.Approval{Tools: []string{"bank__*"}}, `{}`, true},
+		{"another tool", policy.Approval{Tools: []string{"mail__*"}}, `{}`, false},
+		{"the effect fits", policy.Approval{Effects: []string{"read", "once"}}, `{}`, true},
+		{"another effect", policy.Approval{Effects: []string{"idempotent"}}, `{}`, false},
+		{"the role fits", policy.Approval{Roles: []string{"cl*"}}, `{}`, true},
+		{"another role", policy.Approval{Roles: []string{"boss"}}, `{}`, false},
+		{"another subject", policy.Approval{Subjects: []string{"alice"}}, `{}`, false},
+		{"all must hold", policy.Approval{Tools: []string{"bank__*"}, Subjects: []string{"bob"}, Effects: []string{"read"}}, `{}`, false},
+		{"over the limit", policy.Approval{Condition: "arguments.amount > 100"}, `{"amount":100.5}`, true},
+		{"under the limit", policy.Approval{Condition: "arguments.amount > 100"}, `{"amount":100}`, false},
+		{"a missing argument asks", policy.Approval{Condition: "arguments.amount > 100"}, `{}`, true},
+		{"an argument of another type asks", policy.Approval{Condition: "arguments.amount > 100"}, `{"amount":"99"}`, true},
+		{"null asks", policy.Approval{Condition: "arguments.amount > 100"}, `{"amount":null}`, true},
+		{"whether it is there can be asked", policy.Approval{Condition: "has(arguments.amount) && arguments.amount > 100"}, `{}`, false},
+		{"deep inside", policy.Approval{Condition: "arguments.to.exists(a, !a.endsWith('@example.com'))"}, `{"to":["a@example.com","b@evil.example"]}`, true},
+		{"deep inside, well", policy.Approval{Condition: "arguments.to.exists(a, !a.endsWith('@example.com'))"}, `{"to":["a@example.com"]}`, false},
+		{"integers and doubles compare", policy.Approval{Condition: "arguments.n == 3 && arguments.n in [1, 2, 3]"}, `{"n":3}`, true},
+		{"tool and effect", policy.Approval{Condition: "tool.startsWith('bank__') && effect == 'once'"}, `{}`, true},
+		{"who asks", policy.Approval{Condition: "principal.subject == 'bob' && 'clerk' in principal.roles && principal.claims.branch == 'Oslo'"}, `{}`, true},
+		{"who asks, not he", policy.Approval{Condition: "principal.claims.branch != 'Oslo'"}, `{}`, false},
+		{"neither yes nor no asks", policy.Approval{Condition: "arguments.amount"}, `{"amount":0}`, true},
+		{"a value that is no", policy.Approval{Condition: "arguments.urgent"}, `{"urgent":false}`, false},
+		{"endless work asks", policy.Approval{Condition: strings.Repeat("arguments.l.all(a, ", 5) + "a == 'b'" + strings.Repeat(")", 5)}, `{"l":[` + strings.Repeat(`"b",`, 99) + `"b"]}`, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			cfg := policy.Config{Rules: []policy.Rule{{Name: "all", Subjects: []string{"*"}, Tools: []string{"*"}}}}
+			row.rule.Name = "ask"
+			cfg.Approvals = []policy.Approval{row.rule}
+			who := authn.User("bob", "clerk")
+			who.Claims = arguments(t, `{"branch":"Oslo"}`)
+			d, err := client(t, cfg).DecideTool(t.Context(), &policyv1.DecideToolRequest{
+				Principal: who, Tool: "bank__pay", Effect: turnv1.EffectClass_EFFECT_CLASS_ONCE, Arguments: arguments(t, row.args),
+			})
+			if err != nil || !d.GetAllowed() || (d.GetApproval() != nil) != row.asks || strings.Contains(d.GetReason(), `approval rule "ask"`) != row.asks {
+				t.Errorf("decision %v, %v", d, err)
+			}
+		})
+	}
+}
+
+func TestWhichApprovalRuleAsks(t *testing.T) {
+	cfg := policy.Config{
+		Rules: []policy.Rule{{Name: "all", Subjects: []string{"*"}, Tools: []string{"*"}}, {Name: "no", Subjects: []string{"*"}, Tools: []string{"*__never"}, Deny: true}},
+		Approvals: []policy.Approval{
+			{Name: "large", Tools: []string{"bank__*"}, Condition: "arguments.amount > 1000", ApproverRoles: []string{"boss"}, Quorum: 2, ExpiresSeconds: 60, Reason: "much"},
+			{Name: "small", Tools: []string{"bank__*"}, AllowRequester: true},
+		},
+	}
+	agent := []*policyv1.ApprovalRule{{Name: "mine", Tools: []string{"*"}}, {Name: "never reached"}}
+	c := client(t, cfg)
+	for _, row := range []struct {
+		name, tool, args, approval, rule, reason string
+	}{
+		{"the first that fits", "bank__pay", `{"amount":2000}`, "", "large", `; approval rule "large" wants a person's leave first`},
+		{"the next", "bank__pay", `{"amount":2}`, "", "small", `; approval rule "small" wants`},
+		{"the agent's come after", "mail__send", `{}`, "", "mine", `; the agent's approval rule "mine" wants`},
+		{"leave is given", "bank__pay", `{"amount":2}`, "apr_1", "small", "leave, which apr_1 gives"},
+		{"what is denied needs no leave", "bank__never", `{}`, "", "", "denies"},
+	} {
+		d, err := c.DecideTool(t.Context(), &policyv1.DecideToolRequest{
+			Principal: authn.User("bob"), Tool: row.tool, Arguments: arguments(t, row.args), ApprovalRules: agent, ApprovalId: row.approval,
+		})
+		if err != nil || d.GetApproval().GetRule().GetName() != row.rule || !strings.Contains(d.GetReason(), row.reason) {
+			t.Errorf("%s: %v, %v", row.name, d, err)
+		}
+		if kept := must(c.GetDecision(t.Context(), &policyv1.GetDecisionRequest{DecisionId: d.GetId()})); kept.GetReason() != d.GetReason() || kept.GetApproval() != nil {
+			t.Errorf("%s: kept %v", row.name, kept)
+		}
+	}
+	d := must(c.DecideTool(t.Context(), &policyv1.DecideToolRequest{Principal: authn.User("bob"), Tool: "bank__pay", Arguments: arguments(t, `{"amount":2000}`)}))
+	if r := d.GetApproval().GetRule(); r.GetApproverRoles()[0] != "boss" || r.GetQuorum() != 2 || r.GetExpiresSeconds() != 60 || r.GetReason() != "much" || r.GetAllowRequester() {
+		t.Errorf("rule %v", r)
+	}
+}
+
+func TestApprovalRulesAreChecked(t *testing.T) {
+	for want, rule := range map[string]policy.Approval{
+		"no name":                         {},
+		"there twice":                     {Name: "first"},
+		"use read, idempotent or once":    {Name: "x", Effects: []string{"write"}},
+		"undeclared reference":            {Name: "x", Condition: "amount > 3"},
+		"line 1, column 14":               {Name: "x", Condition: "arguments.a >"},
+		"it gives string; want yes or no": {Name: "x", Condition: "'yes'"},
+		"quorum":                          {Name: "x", Quorum: 17},
+		"expires_seconds":                 {Name: "x", ExpiresSeconds: 1 << 30},
+	} {
+		cfg := policy.DefaultConfig()
+		cfg.Approvals = []policy.Approval{{Name: "first"}, rule}
+		if _, err := policy.NewEngine(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	c := client(t, rules())
+	resp, err := c.CheckApprovalRules(t.Context(), &policyv1.CheckApprovalRulesRequest{Rules: []*policyv1.ApprovalRule{
+		{Name: "a", Condition: "arguments.x == 1"}, {Name: "a"}, {Name: "b", Condition: "arguments.x ="},
+	}})
+	if err != nil || len(resp.GetFaults()) != 2 {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	for i, want := range []struct {
+		index uint32
+		field string
+	}{{1, "name"}, {2, "condition"}} {
+		if f := resp.GetFaults()[i]; f.GetIndex() != want.index || f.GetField() != want.field || f.GetMessage() == "" {
+			t.Errorf("fault %v", f)
+		}
+	}
+}
+
+func BenchmarkApprovalCondition(b *testing.B) {
+	cfg := policy.DefaultConfig()
+	cfg.Approvals = []policy.Approval{{Name: "a", Tools: []string{"bank__*"}, Condition: "arguments.amount > 100"}}
+	engine, err := policy.NewEngine(cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	call := policy.ToolCall{Principal: authn.Local(), Tool: "bank__pay", Effect: "once", Arguments: arguments(b, `{"amount":7}`)}
+	for b.Loop() {
+		if rule, _ := engine.Approval(call, nil); rule != nil {
+			b.Fatal("it asks")
+		}
+	}
+}

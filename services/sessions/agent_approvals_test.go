@@ -1,0 +1,43 @@
+package sessions_test
+
+import (
+	"context"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+)
+
+// approvalRules is policy's eye on approval rules: the condition "wrong" is.
+type approvalRules struct{}
+
+func (approvalRules) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest, _ ...grpc.CallOption) (*policyv1.CheckApprovalRulesResponse, error) {
+	resp := &policyv1.CheckApprovalRulesResponse{}
+	for i, r := range req.GetRules() {
+		if r.GetCondition() == "wrong" {
+			resp.Faults = append(resp.Faults, &policyv1.ApprovalRuleFault{Index: uint32(i), Field: "condition", Message: "it is wrong"})
+		}
+	}
+	return resp, nil
+}
+
+func TestApprovalRulesOfAgents(t *testing.T) {
+	k := newKit(t, options{})
+	good, bad := &policyv1.ApprovalRule{Name: "good", Condition: "true"}, &policyv1.ApprovalRule{Name: "bad", Condition: "wrong"}
+	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "a", Approvals: []*policyv1.ApprovalRule{good, bad}}})
+	wantFault(t, err, "invalid_argument", "agent.approvals[1].condition")
+	_, err = k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "a", Approvals: []*policyv1.ApprovalRule{good}}})
+	must(t, err)
+	_, err = k.agents.UpdateAgent(t.Context(), &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{Id: "a", Approvals: []*policyv1.ApprovalRule{bad}}})
+	wantFault(t, err, "invalid_argument", "agent.approvals[0].condition")
+	_, err = k.agents.UpdateAgent(t.Context(), &sessionsv1.UpdateAgentRequest{Agent: &sessionsv1.Agent{Id: "a", Instructions: "x"}})
+	must(t, err)
+	apply := func(condition string) error {
+		_, err := k.agents.ApplyBundle(t.Context(), &sessionsv1.ApplyBundleRequest{Yaml: "kind: agent\nid: b\napprovals:\n- name: large\n  tools: [bank__*]\n  condition: " + condition + "\n"})
+		return err
+	}
+	must(t, apply("'true'"))
+	wantFault(t, apply("wrong"), "invalid_argument", "document 1 (agent b), line 4: approvals[0].condition")
+}
