@@ -162,7 +162,7 @@ func claimEvents(step store.Step, previous string, req *sessionsv1.ClaimStepRequ
 	}
 	switch turnv1.StepKind(step.Kind) {
 	case turnv1.StepKind_STEP_KIND_TOOL:
-		if first && req.GetToolCall() != nil {
+		if first && req.GetToolCall() != nil && req.GetStep().GetRound() <= 1 {
 			add(&turnv1.Event{Data: &turnv1.Event_ToolCallStarted{ToolCallStarted: req.GetToolCall()}})
 		}
 	case turnv1.StepKind_STEP_KIND_INFER:

@@ -59,6 +59,12 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *se
 	if err := writeContent(tx, *t, step, outcome, req); err != nil {
 		return nil, err
 	}
+	if req.GetWait() != nil && !t.CancelRequested {
+		var err error
+		if outcome.Wait, err = s.beginWait(tx, t, step, req.GetWait()); err != nil {
+			return nil, err
+		}
+	}
 	if err := applyOutcome(tx, t, step, outcome, req); err != nil {
 		return nil, err
 	}
@@ -77,7 +83,13 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *se
 	return out, err
 }
 
-func terminal(st turnv1.TurnStatus) bool { return st >= turnv1.TurnStatus_TURN_STATUS_COMPLETED }
+func terminal(st turnv1.TurnStatus) bool {
+	switch st {
+	case turnv1.TurnStatus_TURN_STATUS_COMPLETED, turnv1.TurnStatus_TURN_STATUS_FAILED, turnv1.TurnStatus_TURN_STATUS_CANCELLED:
+		return true
+	}
+	return false
+}
 
 // heldStep reads a step of a turn whose session is locked if the fence is its newest. A lease that has expired still counts as long as nobody
 // has taken it over.
@@ -169,9 +181,12 @@ func applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv
 			return err
 		}
 	case turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL, turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN:
-		total, err := addUsage(t, turnv1.StepKind(step.Kind), outcome.GetUsage())
-		if err != nil {
-			return err
+		total := &turnv1.Usage{}
+		if req.GetWait() == nil { // a call that waits is counted when it has run
+			var err error
+			if total, err = addUsage(t, turnv1.StepKind(step.Kind), outcome.GetUsage()); err != nil {
+				return err
+			}
 		}
 		if err := tx.SaveTurn(tx.Context(), *t); err != nil {
 			return err

@@ -15,6 +15,9 @@ func (s *Service) checkCommit(req *sessionsv1.CommitStepRequest) error {
 	if err := s.checkClaimOf(req); err != nil {
 		return err
 	}
+	if err := checkWait(req); err != nil {
+		return err
+	}
 	for _, next := range req.GetNext() {
 		if next.GetTurnId() != req.GetTurnId() {
 			return fault.Invalid("next.turn_id", "names another turn")

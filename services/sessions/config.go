@@ -23,7 +23,9 @@ type Config struct {
 	// SweepInterval is how often the outbox and lost turns are looked after.
 	SweepInterval time.Duration `yaml:"sweep_interval" doc:"how often queued work is looked after when nothing wakes the service (default 1s)"`
 	// MaxOpenWorkflows bounds the workflows of turns under way in the whole mesh. A turn that runs ahead without one does not count.
-	MaxOpenWorkflows int `yaml:"max_open_workflows" doc:"workflows of turns under way at once; further ones wait in order, though their turns may run ahead (default 200)"`
+	MaxOpenWorkflows int `yaml:"max_open_workflows" doc:"workflows of turns under way at once; further ones wait in order, though their turns may run ahead; turns that wait for people do not count (default 200)"`
+	// Waits says how long turns wait for people.
+	Waits WaitsConfig `yaml:"waits" doc:"how long turns wait for people where nothing else is said"`
 	// MaxStarting bounds the workflow starts in flight from one process.
 	MaxStarting int `yaml:"max_starting" doc:"workflow starts in flight at once (default 8)"`
 	// StartDelay is how long a workflow waits for its turn to run ahead. A turn that is over by then needs it only for the record.
@@ -52,6 +54,28 @@ type Config struct {
 	PollAway   time.Duration `yaml:"poll_away" doc:"how often it is checked while the bus is away (default 750ms)"`
 }
 
+// WaitsConfig says how long turns wait for people where rule, tool or agent say nothing else.
+type WaitsConfig struct {
+	// Approval is for leave to run a call.
+	Approval time.Duration `yaml:"approval" doc:"time to decide an approval (default 168h, 7 days)"`
+	// Input is for the answer to a question.
+	Input time.Duration `yaml:"input" doc:"time to answer a question of a tool (default 168h, 7 days)"`
+	// ClientTool is for the result of a call that the client runs.
+	ClientTool time.Duration `yaml:"client_tool" doc:"time for a client to run a tool of its own (default 24h)"`
+	// Resolution is for what became of a call whose outcome is unknown.
+	Resolution time.Duration `yaml:"resolution" doc:"time to say what became of a call whose outcome is unknown (default 720h, 30 days)"`
+}
+
+const day = 24 * time.Hour
+
+func (w WaitsConfig) or(d WaitsConfig) WaitsConfig {
+	or(&w.Approval, d.Approval)
+	or(&w.Input, d.Input)
+	or(&w.ClientTool, d.ClientTool)
+	or(&w.Resolution, d.Resolution)
+	return w
+}
+
 // LimitsConfig are limits of a turn.
 type LimitsConfig struct {
 	// MaxSteps is model steps.
@@ -72,6 +96,7 @@ func DefaultConfig() Config {
 		Limits:        LimitsConfig{MaxSteps: 25, MaxParallelTools: 16, MaxIdenticalCalls: 3, TurnSeconds: 1800},
 		MaxLimits:     LimitsConfig{MaxSteps: 200, MaxParallelTools: 64, MaxIdenticalCalls: 20, TurnSeconds: 86400},
 		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100, MaxForkBytes: 64 << 20, MaxExportBytes: 12 << 20,
+		Waits:         WaitsConfig{Approval: 7 * day, Input: 7 * day, ClientTool: day, Resolution: 30 * day},
 		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8, StartDelay: 20 * time.Millisecond,
 		LostAfter: 30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
 		DeltaAge: time.Hour, DeltaBytes: 256 << 20, ChatWait: time.Minute, WatchBuffer: 256, BusBuffer: 32,
@@ -87,6 +112,7 @@ func (c Config) complete() (Config, error) {
 	or(&c.MaxQueuedTurns, d.MaxQueuedTurns)
 	or(&c.MaxForkBytes, d.MaxForkBytes)
 	or(&c.MaxExportBytes, d.MaxExportBytes)
+	c.Waits = c.Waits.or(d.Waits)
 	or(&c.SweepInterval, d.SweepInterval)
 	or(&c.MaxOpenWorkflows, d.MaxOpenWorkflows)
 	or(&c.MaxStarting, d.MaxStarting)
@@ -105,6 +131,9 @@ func (c Config) complete() (Config, error) {
 	or(&c.PollAway, d.PollAway)
 	if c.SweepInterval < 0 || c.StartDelay < 0 || c.LostAfter < 0 || c.MaxLease < 100*time.Millisecond || c.IdempotencyAge < 0 || c.DeltaAge < 0 || c.ChatWait < 0 {
 		return c, errors.New("sessions: a time is negative, or max_lease is below 100ms")
+	}
+	if c.Waits.Approval < 0 || c.Waits.Input < 0 || c.Waits.ClientTool < 0 || c.Waits.Resolution < 0 {
+		return c, errors.New("sessions: a time in waits is negative")
 	}
 	if c.MaxInputBytes < 0 || c.MaxQueuedTurns < 0 || c.MaxOpenWorkflows < 0 || c.MaxStarting < 0 || c.MaxRestarts < 0 {
 		return c, errors.New("sessions: a size is negative")

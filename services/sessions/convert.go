@@ -23,6 +23,7 @@ func stamp(us int64) *timestamppb.Timestamp {
 var statusNames = map[turnv1.TurnStatus]string{
 	turnv1.TurnStatus_TURN_STATUS_QUEUED:    "queued",
 	turnv1.TurnStatus_TURN_STATUS_RUNNING:   "running",
+	turnv1.TurnStatus_TURN_STATUS_WAITING:   "waiting",
 	turnv1.TurnStatus_TURN_STATUS_COMPLETED: "completed",
 	turnv1.TurnStatus_TURN_STATUS_FAILED:    "failed",
 	turnv1.TurnStatus_TURN_STATUS_CANCELLED: "cancelled",

@@ -30,6 +30,8 @@ type Dispatcher interface {
 	Start(ctx context.Context, start TurnStart) error
 	// Cancel tells a turn's workflow that the turn shall end. The journal knows already, so losing it costs only time.
 	Cancel(ctx context.Context, turnID, reason string) error
+	// Wake tells a turn's workflow that the journal has news of the turn, and whether there is such a workflow.
+	Wake(ctx context.Context, turnID string) (bool, error)
 	// State asks what became of a turn's workflow. An error says that nobody can tell now.
 	State(ctx context.Context, turnID string) (WorkflowState, error)
 }

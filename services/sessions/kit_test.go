@@ -36,6 +36,7 @@ type kit struct {
 	sessions   sessionsv1.SessionServiceClient
 	turns      sessionsv1.TurnServiceClient
 	exec       sessionsv1.ExecutionServiceClient
+	approvals  sessionsv1.ApprovalServiceClient
 	dispatcher *dispatcher
 	sources    *sources
 	bus        *bus.Bus
@@ -77,6 +78,7 @@ func newKit(t testing.TB, o options) *kit {
 	k.conn = rpctest.Serve(t, "sessions", k.svc.Register)
 	k.agents, k.sessions = sessionsv1.NewAgentServiceClient(k.conn), sessionsv1.NewSessionServiceClient(k.conn)
 	k.turns, k.exec = sessionsv1.NewTurnServiceClient(k.conn), sessionsv1.NewExecutionServiceClient(k.conn)
+	k.approvals = sessionsv1.NewApprovalServiceClient(k.conn)
 	return k
 }
 
@@ -142,6 +144,7 @@ type dispatcher struct {
 	mu      sync.Mutex
 	starts  []sessions.TurnStart
 	cancels []string
+	wakes   []string
 	state   sessions.WorkflowState
 	fail    error
 	changed chan struct{}
@@ -164,6 +167,17 @@ func (d *dispatcher) Cancel(_ context.Context, turnID, _ string) error {
 	d.cancels = append(d.cancels, turnID)
 	d.tell()
 	return nil
+}
+
+func (d *dispatcher) Wake(_ context.Context, turnID string) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tell()
+	if d.fail != nil {
+		return false, d.fail
+	}
+	d.wakes = append(d.wakes, turnID)
+	return d.state == 0 || d.state == sessions.WorkflowOpen, nil
 }
 
 func (d *dispatcher) State(context.Context, string) (sessions.WorkflowState, error) {

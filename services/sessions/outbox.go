@@ -27,7 +27,9 @@ type outbox struct {
 	log        *slog.Logger
 	cfg        Config
 	wake       chan struct{}
-	slots      chan struct{}
+	// lost is told when a workflow was not there that should be.
+	lost  chan struct{}
+	slots chan struct{}
 	// late are the slots that turns may take which were over before their workflow was started: only some, so that others go first.
 	late chan struct{}
 
@@ -39,7 +41,7 @@ type outbox struct {
 
 func newOutbox(s *store.Store, d Dispatcher, log *slog.Logger, cfg Config) *outbox {
 	return &outbox{
-		store: s, dispatcher: d, log: log, cfg: cfg, wake: make(chan struct{}, 1),
+		store: s, dispatcher: d, log: log, cfg: cfg, wake: make(chan struct{}, 1), lost: make(chan struct{}, 1),
 		slots: make(chan struct{}, cfg.MaxStarting), late: make(chan struct{}, max(cfg.MaxStarting/4, 1)),
 	}
 }

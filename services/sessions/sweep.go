@@ -41,6 +41,9 @@ func (s *Service) look(ctx context.Context) {
 		if err := s.findLost(ctx); err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "lost turns cannot be looked for", "error", err)
 		}
+		if err := s.lookAtWaits(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "what turns wait for cannot be looked at", "error", err)
+		}
 		if time.Since(forgotten) > forgetEvery {
 			forgotten = time.Now()
 			if err := s.store.ForgetOnce(ctx, micros()); err != nil && ctx.Err() == nil {
@@ -49,6 +52,7 @@ func (s *Service) look(ctx context.Context) {
 		}
 		select {
 		case <-tick.C:
+		case <-s.outbox.lost:
 		case <-ctx.Done():
 			return
 		}

@@ -28,7 +28,26 @@ func (s *Service) GetTurn(ctx context.Context, req *sessionsv1.GetTurnRequest) (
 	} else if ended(t) {
 		return s.withInput(ctx, t)
 	}
-	return s.readTurn(ctx, t.Tenant, t.ID)
+	out, err := s.readTurn(ctx, t.Tenant, t.ID)
+	if err == nil && out.GetStatus() == statusNames[turnv1.TurnStatus_TURN_STATUS_WAITING] {
+		out.WaitingFor, err = s.waitingFor(ctx, t)
+	}
+	return out, err
+}
+
+// waitingFor lists the ids of what a turn waits for people for.
+func (s *Service) waitingFor(ctx context.Context, t store.Turn) ([]string, error) {
+	rows, err := s.store.WaitsOf(ctx, t.Tenant, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, row := range rows {
+		if w := (&wait{Wait: row}); w.open() && w.forPeople() {
+			out = append(out, w.ID)
+		}
+	}
+	return out, nil
 }
 
 // readTurn reads a turn with its input.
@@ -208,6 +227,9 @@ func askCancel(tx *journal.Tx, t *store.Turn, reason string) (untaken bool, err 
 // stop saves the wish, or ends a turn that nobody has taken.
 func (s *Service) stop(tx *journal.Tx, t store.Turn, untaken bool) error {
 	if !untaken {
+		if err := s.cancelWaits(tx, &t); err != nil {
+			return err
+		}
 		return tx.SaveTurn(tx.Context(), t)
 	}
 	_, err := s.endTurn(tx, &t, &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED, StopReason: "cancelled"})

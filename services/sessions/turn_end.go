@@ -26,6 +26,9 @@ func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) 
 	if end.ToolsUsed, err = toolsUsed(tx, *t); err != nil {
 		return "", err
 	}
+	if err := dropWaits(tx, t); err != nil {
+		return "", err
+	}
 	if t.LastSeq, err = tx.Append(origin(*t), &turnv1.Event{Data: &turnv1.Event_TurnEnded{TurnEnded: end}}); err != nil {
 		return "", err
 	}

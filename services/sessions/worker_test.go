@@ -2,8 +2,11 @@ package sessions_test
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/bus"
@@ -16,13 +19,14 @@ import (
 type worker struct {
 	t     testing.TB
 	exec  sessionsv1.ExecutionServiceClient
+	conn  *grpc.ClientConn
 	bus   *bus.Bus
 	owner string
 	turn  *sessionsv1.Turn
 }
 
 func (k *kit) worker(turn *sessionsv1.Turn) *worker {
-	return &worker{t: k.t, exec: k.exec, bus: k.bus, owner: "w1", turn: turn}
+	return &worker{t: k.t, exec: k.exec, conn: k.conn, bus: k.bus, owner: "w1", turn: turn}
 }
 
 func ref(key string) *turnv1.StepRef {
@@ -35,7 +39,12 @@ func ref(key string) *turnv1.StepRef {
 	case key[0] == 'i':
 		kind = turnv1.StepKind_STEP_KIND_INFER
 	}
-	return &turnv1.StepRef{Key: key, Kind: kind, Title: key}
+	out := &turnv1.StepRef{Key: key, Kind: kind, Title: key}
+	if parts := strings.Split(key, "."); len(parts) == 3 { // a round of a tool step after a wait
+		n, _ := strconv.Atoi(parts[2])
+		out.Round = uint32(n)
+	}
+	return out
 }
 
 func (w *worker) claim(key string) (*sessionsv1.ClaimStepResponse, error) {

@@ -78,6 +78,18 @@ func (d *Temporal) Cancel(ctx context.Context, turnID, reason string) error {
 	return nil
 }
 
+// Wake implements sessions.Dispatcher.
+func (d *Temporal) Wake(ctx context.Context, turnID string) (bool, error) {
+	err := d.client.SignalWorkflow(ctx, turnID, "", contract.SignalWake, nil)
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("wake workflow %s: %w", turnID, err)
+	}
+	return true, nil
+}
+
 // State implements sessions.Dispatcher.
 func (d *Temporal) State(ctx context.Context, turnID string) (sessions.WorkflowState, error) {
 	desc, err := d.client.DescribeWorkflow(ctx, turnID, "")

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"go.temporal.io/api/enums/v1"
@@ -82,6 +83,9 @@ func TestAnswersOfTheServer(t *testing.T) {
 		{"a cancel", nil, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1", "why") }, false},
 		{"a cancel of what is gone", gone, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1", "why") }, false},
 		{"a cancel while the server is down", down, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1", "why") }, true},
+		{"news for what is gone", gone, func(d *Temporal) error { return news(t.Context(), d, false) }, false},
+		{"news", nil, func(d *Temporal) error { return news(t.Context(), d, true) }, false},
+		{"news while the server is down", down, func(d *Temporal) error { return news(t.Context(), d, false) }, true},
 		{"a question while the server is down", down, func(d *Temporal) error { _, err := d.State(t.Context(), "trn_1"); return err }, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -91,6 +95,15 @@ func TestAnswersOfTheServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// news wakes a workflow and checks whether it was there.
+func news(ctx context.Context, d *Temporal, want bool) error {
+	there, err := d.Wake(ctx, "trn_1")
+	if err == nil && there != want {
+		return fmt.Errorf("there is %v, want %v", there, want)
+	}
+	return err
 }
 
 func TestState(t *testing.T) {

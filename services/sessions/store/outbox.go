@@ -47,7 +47,7 @@ func (s *Store) HasOutgoing(ctx context.Context, nowUs int64) (bool, error) {
 }
 
 // TakeOutgoing takes up to limit turns out of the outbox for a while, oldest first, and marks them dispatched: nobody else
-// gets them before untilUs. Turns are left in it while maxOpen turns are under way with a workflow; 0 = no such bound. A turn that was taken
+// gets them before untilUs. Turns are left in it while maxOpen turns are under way with a workflow, those that wait for people not counted; 0 = no such bound. A turn that was taken
 // before, or had a workflow, has one already and comes first. A turn that is over is not taken, see TakeOver.
 func (tx *Tx) TakeOutgoing(ctx context.Context, nowUs, untilUs int64, limit, maxOpen int) ([]Outgoing, error) {
 	taken, err := tx.takeWhere(ctx, "ended = 0 AND (attempts > 0 OR again = 1)", nowUs, untilUs, limit)
@@ -56,7 +56,7 @@ func (tx *Tx) TakeOutgoing(ctx context.Context, nowUs, untilUs int64, limit, max
 	}
 	limit -= len(taken)
 	if maxOpen > 0 {
-		open, err := sqldb.One(ctx, tx, sqldb.Column[int], "SELECT count(*) FROM turns WHERE end_us = 0 AND dispatched_us > 0")
+		open, err := sqldb.One(ctx, tx, sqldb.Column[int], "SELECT count(*) FROM turns WHERE end_us = 0 AND paused_us = 0 AND dispatched_us > 0")
 		if err != nil {
 			return nil, err
 		}

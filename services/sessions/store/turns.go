@@ -39,13 +39,21 @@ type Turn struct {
 	Usage, End []byte
 	// TraceParent is the W3C traceparent of the request that made it, empty without a trace.
 	TraceParent string
+	// OpenWaits counts what it waits for; PeopleWaits those of them that wait for people. PausedUs is since when it waits for people, 0 = it does not.
+	OpenWaits, PeopleWaits int64
+	PausedUs               int64
+	// Inputs counts what it was given while it runs.
+	Inputs uint32
+	// RouseUs is when its workflow is to be told of news, 0 = there are none. SetRouse changes it.
+	RouseUs int64
 }
 
 // Unplaced is the place of a turn that waits, or was given up while it did: behind all others, so that none of them reads its input.
 const Unplaced = ^uint32(0)
 
 const turnColumns = `tenant, id, session_id, agent_id, subject, status, cancel_requested, model, blueprint_revision, deadline_us, input_seq,
-	first_seq, last_seq, dispatched_us, check_us, restarts, create_us, start_us, end_us, usage_data, end_data, trace_parent, place, urgent`
+	first_seq, last_seq, dispatched_us, check_us, restarts, create_us, start_us, end_us, usage_data, end_data, trace_parent, place, urgent,
+	open_waits, people_waits, paused_us, inputs, rouse_us`
 
 const selectTurn = "SELECT " + turnColumns + " FROM turns WHERE tenant = $1 AND id = $2"
 
@@ -53,7 +61,7 @@ func scanTurn(s sqldb.Scanner) (t Turn, err error) {
 	var cancel, urgent int64
 	err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.Subject, &t.Status, &cancel, &t.Model, &t.BlueprintRevision, &t.DeadlineUs,
 		&t.InputSeq, &t.FirstSeq, &t.LastSeq, &t.DispatchedUs, &t.CheckUs, &t.Restarts, &t.CreateUs, &t.StartUs, &t.EndUs, &t.Usage, &t.End,
-		&t.TraceParent, &t.Place, &urgent)
+		&t.TraceParent, &t.Place, &urgent, &t.OpenWaits, &t.PeopleWaits, &t.PausedUs, &t.Inputs, &t.RouseUs)
 	t.CancelRequested, t.Urgent = cancel != 0, urgent != 0
 	return t, err
 }
@@ -98,20 +106,21 @@ func (s *Store) Turns(ctx context.Context, f TurnFilter) ([]Turn, error) {
 // AddTurn stores a new turn. The session must be locked.
 func (tx *Tx) AddTurn(ctx context.Context, t Turn) error {
 	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turns ("+turnColumns+
-		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)",
+		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
 		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs,
 		int64(t.InputSeq), int64(t.FirstSeq), int64(t.LastSeq), t.DispatchedUs, t.CheckUs, int64(t.Restarts), t.CreateUs, t.StartUs, t.EndUs,
-		t.Usage, t.End, t.TraceParent, int64(t.Place), flag(t.Urgent))
+		t.Usage, t.End, t.TraceParent, int64(t.Place), flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.RouseUs)
 	return err
 }
 
-// SaveTurn writes what changes in a turn, but for what the outbox and the sweeper change (DispatchedUs, CheckUs, Restarts). Its session
+// SaveTurn writes what changes in a turn, but for what the outbox and the sweeper change (DispatchedUs, CheckUs, Restarts, RouseUs). Its session
 // must be locked.
 func (tx *Tx) SaveTurn(ctx context.Context, t Turn) error {
 	return sqldb.ExecOne(ctx, tx, `UPDATE turns SET status = $3, cancel_requested = $4, model = $5, blueprint_revision = $6, deadline_us = $7,
-		last_seq = $8, start_us = $9, end_us = $10, usage_data = $11, end_data = $12 WHERE tenant = $1 AND id = $2`,
+		last_seq = $8, start_us = $9, end_us = $10, usage_data = $11, end_data = $12,
+		open_waits = $13, people_waits = $14, paused_us = $15, inputs = $16 WHERE tenant = $1 AND id = $2`,
 		t.Tenant, t.ID, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs, int64(t.LastSeq),
-		t.StartUs, t.EndUs, t.Usage, t.End)
+		t.StartUs, t.EndUs, t.Usage, t.End, t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs))
 }
 
 // SetCheck says when the sweeper should look at a turn next, and how many workflows it had.
@@ -140,10 +149,10 @@ func (tx *Tx) CountOpen(ctx context.Context, tenant, session string) (int, error
 	return sqldb.One(ctx, tx, sqldb.Column[int], "SELECT count(*) FROM turns WHERE tenant = $1 AND session_id = $2 AND end_us = 0", tenant, session)
 }
 
-// Stale lists turns that were dispatched, are not over, and whose time to be looked at has come: no lease of a step is live,
-// and the outbox does not hold them.
+// Stale lists turns that were dispatched, are not over, do not wait for people, and whose time to be looked at has come: no lease of a step is
+// live, and the outbox does not hold them.
 func (s *Store) Stale(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
-	return all(ctx, s.db.Reader(), scanTurn, "SELECT "+turnColumns+` FROM turns t WHERE t.end_us = 0 AND t.dispatched_us > 0
+	return all(ctx, s.db.Reader(), scanTurn, "SELECT "+turnColumns+` FROM turns t WHERE t.end_us = 0 AND t.paused_us = 0 AND t.dispatched_us > 0
 		AND t.check_us <= $1 AND NOT EXISTS (SELECT 1 FROM turn_steps s WHERE s.tenant = t.tenant AND s.turn_id = t.id
 		AND s.done = 0 AND s.lease_expires_us > $1)
 		AND NOT EXISTS (SELECT 1 FROM turn_outbox o WHERE o.tenant = t.tenant AND o.turn_id = t.id) ORDER BY t.check_us LIMIT $2`, nowUs, limit)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // MaxRounds bounds how often one tool call may wait. A call that still asks for something then fails.
@@ -20,10 +21,10 @@ func RoundKey(tool string, r int) string {
 
 // WaitKey is the key under which the end of the wait is recorded that a tool step ended with, given that step's key: "tool-1.0" has
 // "wait-1.0".
-func WaitKey(tool string) string { return "wait-" + tool[len("tool-"):] }
+func WaitKey(tool string) string { return contract.WaitKey(tool) }
 
 // SteerKey is the key under which input n (from 1) of a running turn is recorded.
-func SteerKey(n int) string { return fmt.Sprintf("steer-%d", n) }
+func SteerKey(n int) string { return contract.SteerKey(n) }
 
 // ForPeople tells whether a wait is for somebody, so that the turn's time does not run meanwhile.
 func ForPeople(kind turnv1.WaitKind) bool { return kind != turnv1.WaitKind_WAIT_KIND_CHILD }

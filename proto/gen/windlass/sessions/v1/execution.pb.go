@@ -1058,8 +1058,10 @@ type Wait struct {
 	Content *structpb.Struct `protobuf:"bytes,4,opt,name=content,proto3" json:"content,omitempty"`
 	// For a client's tool, and for a resolution that says the call was done: its result.
 	Result *v11.ToolResult `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
-	// Who decided; for an approval in order.
-	Decisions     []*v11.ApprovalDecision `protobuf:"bytes,6,rep,name=decisions,proto3" json:"decisions,omitempty"`
+	// Who decided or answered, in order.
+	Decisions []*v11.ApprovalDecision `protobuf:"bytes,6,rep,name=decisions,proto3" json:"decisions,omitempty"`
+	// For input that somebody answered or declined: "accept", "decline" or "cancel".
+	Action        string `protobuf:"bytes,7,opt,name=action,proto3" json:"action,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1134,6 +1136,13 @@ func (x *Wait) GetDecisions() []*v11.ApprovalDecision {
 		return x.Decisions
 	}
 	return nil
+}
+
+func (x *Wait) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
 }
 
 // GetWaitRequest names a wait.
@@ -2084,14 +2093,15 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"schemaJson\x12!\n" +
 	"\fexecution_id\x18\x0f \x01(\tR\vexecutionId\x12\x14\n" +
 	"\x05state\x18\x10 \x01(\fR\x05state\x12\"\n" +
-	"\rchild_turn_id\x18\x11 \x01(\tR\vchildTurnId\"\xd0\x02\n" +
+	"\rchild_turn_id\x18\x11 \x01(\tR\vchildTurnId\"\xe8\x02\n" +
 	"\x04Wait\x12+\n" +
 	"\x03ref\x18\x01 \x01(\v2\x19.windlass.turn.v1.WaitRefR\x03ref\x12;\n" +
 	"\arequest\x18\x02 \x01(\v2!.windlass.sessions.v1.WaitRequestR\arequest\x123\n" +
 	"\averdict\x18\x03 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x121\n" +
 	"\acontent\x18\x04 \x01(\v2\x17.google.protobuf.StructR\acontent\x124\n" +
 	"\x06result\x18\x05 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\x12@\n" +
-	"\tdecisions\x18\x06 \x03(\v2\".windlass.turn.v1.ApprovalDecisionR\tdecisions\"T\n" +
+	"\tdecisions\x18\x06 \x03(\v2\".windlass.turn.v1.ApprovalDecisionR\tdecisions\x12\x16\n" +
+	"\x06action\x18\a \x01(\tR\x06action\"T\n" +
 	"\x0eGetWaitRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12 \n" +
 	"\await_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06waitId\"6\n" +

@@ -253,6 +253,7 @@ type CreateTurnRequest struct {
 	// Makes retries safe; over HTTP the header Idempotency-Key. Kept for 24 h.
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Tools that the client itself runs in this turn. A call of one waits (input.requested) until its result is sent to :answer.
+	// With mode "steer" they count only when a new turn begins: the tools of a running turn stay as they are.
 	Tools         []*ClientTool `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

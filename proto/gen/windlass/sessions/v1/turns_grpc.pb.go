@@ -51,7 +51,8 @@ type TurnServiceClient interface {
 	// A turn that is over or was asked to cancel is FAILED_PRECONDITION/TURN_ENDED: send the input as a new turn.
 	SteerTurn(ctx context.Context, in *SteerTurnRequest, opts ...grpc.CallOption) (*SteerTurnResponse, error)
 	// ResolveToolCall says what became of a call whose outcome is unknown, so that the turn goes on. The ledger keeps who said so.
-	// NOT_FOUND when the turn has no such call that waits.
+	// NOT_FOUND when the turn never had to wait for what became of the call; FAILED_PRECONDITION/APPROVAL_RESOLVED when that is settled, unless
+	// it was settled in the same way, which changes nothing.
 	ResolveToolCall(ctx context.Context, in *ResolveToolCallRequest, opts ...grpc.CallOption) (*Approval, error)
 	// Chat is one call for a whole exchange: it opens a session where none is named, runs a turn and waits for its answer.
 	Chat(ctx context.Context, in *ChatRequest, opts ...grpc.CallOption) (*ChatResponse, error)
@@ -181,7 +182,8 @@ type TurnServiceServer interface {
 	// A turn that is over or was asked to cancel is FAILED_PRECONDITION/TURN_ENDED: send the input as a new turn.
 	SteerTurn(context.Context, *SteerTurnRequest) (*SteerTurnResponse, error)
 	// ResolveToolCall says what became of a call whose outcome is unknown, so that the turn goes on. The ledger keeps who said so.
-	// NOT_FOUND when the turn has no such call that waits.
+	// NOT_FOUND when the turn never had to wait for what became of the call; FAILED_PRECONDITION/APPROVAL_RESOLVED when that is settled, unless
+	// it was settled in the same way, which changes nothing.
 	ResolveToolCall(context.Context, *ResolveToolCallRequest) (*Approval, error)
 	// Chat is one call for a whole exchange: it opens a session where none is named, runs a turn and waits for its answer.
 	Chat(context.Context, *ChatRequest) (*ChatResponse, error)

@@ -1,0 +1,88 @@
+package sessions
+
+import (
+	"context"
+	"time"
+
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+const (
+	// rouseAgain is after what time a workflow that was not told of news is told again.
+	rouseAgain = 2 * time.Second
+	// rouseBatch is how many turns one look tells of their news, or expires.
+	rouseBatch = 100
+)
+
+// rouse tells whoever works on a turn, or waits with it, that the journal has news: workers at once, the workflow for certain. The turn's
+// session is locked, and the news are written.
+func (s *Service) rouse(tx *journal.Tx, t store.Turn) error {
+	t.RouseUs = tx.NowUs + rouseAgain.Microseconds()
+	tx.After(func(ctx context.Context) {
+		s.call(ctx, contract.WakeSubject, t)
+		s.outbox.rouse(t)
+	})
+	return tx.SetRouse(tx.Context(), t.Tenant, t.ID, t.RouseUs)
+}
+
+// rouse tells a turn's workflow of news in the background. What fails is tried again by the sweeper.
+func (o *outbox) rouse(t store.Turn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.stopped || o.ctx == nil {
+		return // another replica, or the next start of this one, sees it in the database
+	}
+	o.flying.Go(func() { o.tellNews(o.ctx, t) })
+}
+
+// tellNews tells a turn's workflow of news, and notes that it knows them. A workflow that is not there is looked for at once.
+func (o *outbox) tellNews(ctx context.Context, t store.Turn) {
+	telling, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	there, err := o.dispatcher.Wake(telling, t.ID)
+	if err != nil {
+		if ctx.Err() == nil {
+			o.log.WarnContext(ctx, "workflow cannot be told of news yet", "turn_id", t.ID, "error", err)
+		}
+		return
+	}
+	after := context.WithoutCancel(ctx)
+	if err := o.store.Write(after, func(tx *store.Tx) error { return tx.Roused(after, t.Tenant, t.ID, t.RouseUs, !there) }); err != nil {
+		o.log.ErrorContext(ctx, "news of a turn cannot be noted as told", "turn_id", t.ID, "error", err)
+		return
+	}
+	if !there {
+		select {
+		case o.lost <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// lookAtWaits expires waits whose time is up, and tells workflows of news that they have not heard of.
+func (s *Service) lookAtWaits(ctx context.Context) error {
+	due, err := s.store.DueWaits(ctx, micros(), rouseBatch)
+	if err != nil {
+		return err
+	}
+	for _, t := range due {
+		if err := s.expire(ctx, t, true); err != nil {
+			return err
+		}
+	}
+	if some, err := s.store.HasToRouse(ctx, micros()); err != nil || !some {
+		return err
+	}
+	var turns []store.Turn
+	err = s.store.Write(ctx, func(tx *store.Tx) (err error) {
+		now := micros()
+		turns, err = tx.TakeToRouse(ctx, now, now+(startTimeout+rouseAgain).Microseconds(), rouseBatch)
+		return err
+	})
+	for _, t := range turns {
+		s.outbox.rouse(t)
+	}
+	return err
+}

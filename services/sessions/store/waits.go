@@ -1,0 +1,200 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Wait is something that a turn waits for, or waited for. Times are Unix microseconds.
+type Wait struct {
+	// Tenant and ID name it.
+	Tenant, ID string
+	// TurnID, SessionID and AgentID say whose it is.
+	TurnID, SessionID, AgentID string
+	// Owner is the subject of the session; Requester that of the turn.
+	Owner, Requester string
+	// StepKey is the tool step that ended with it.
+	StepKey string
+	// Kind is a windlass.turn.v1.WaitKind.
+	Kind int32
+	// CallID and Tool are those of the call.
+	CallID, Tool string
+	// Verdict is a windlass.turn.v1.Verdict, 0 while it is open.
+	Verdict int32
+	// CreateUs is when it began; ExpiresUs when it expires, 0 = never; EndUs when it ended, 0 = not yet.
+	CreateUs, ExpiresUs, EndUs int64
+	// Request is the windlass.sessions.v1.WaitRequest.
+	Request []byte
+	// Answer is a windlass.sessions.v1.Wait with nothing but the answer so far.
+	Answer []byte
+}
+
+const waitColumns = `tenant, id, turn_id, session_id, agent_id, owner, requester, step_key, kind, call_id, tool, verdict, create_us, expires_us,
+	end_us, request, answer`
+
+func scanWait(s sqldb.Scanner) (w Wait, err error) {
+	err = s.Scan(&w.Tenant, &w.ID, &w.TurnID, &w.SessionID, &w.AgentID, &w.Owner, &w.Requester, &w.StepKey, &w.Kind, &w.CallID, &w.Tool,
+		&w.Verdict, &w.CreateUs, &w.ExpiresUs, &w.EndUs, &w.Request, &w.Answer)
+	return w, err
+}
+
+// AddWait stores a new wait and the roles of which whoever decides it needs one. The session must be locked.
+func (tx *Tx) AddWait(ctx context.Context, w Wait, roles []string) error {
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_waits ("+waitColumns+
+		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+		w.Tenant, w.ID, w.TurnID, w.SessionID, w.AgentID, w.Owner, w.Requester, w.StepKey, int64(w.Kind), w.CallID, w.Tool,
+		int64(w.Verdict), w.CreateUs, w.ExpiresUs, w.EndUs, w.Request, w.Answer)
+	if err != nil {
+		return err
+	}
+	for _, role := range roles {
+		if _, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_wait_roles (tenant, wait_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+			w.Tenant, w.ID, role); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SaveWait writes how a wait stands: verdict, answer and end. The session must be locked.
+func (tx *Tx) SaveWait(ctx context.Context, w Wait) error {
+	return sqldb.ExecOne(ctx, tx, "UPDATE turn_waits SET verdict = $3, answer = $4, end_us = $5 WHERE tenant = $1 AND id = $2",
+		w.Tenant, w.ID, int64(w.Verdict), w.Answer, w.EndUs)
+}
+
+const (
+	selectWait  = "SELECT " + waitColumns + " FROM turn_waits WHERE tenant = $1 AND id = $2"
+	waitsOfTurn = "SELECT " + waitColumns + " FROM turn_waits WHERE tenant = $1 AND turn_id = $2 ORDER BY create_us, id"
+)
+
+// Wait reads one. ErrNotFound when there is none.
+func (s *Store) Wait(ctx context.Context, tenant, id string) (Wait, error) {
+	return one(ctx, s.db.Reader(), scanWait, selectWait, tenant, id)
+}
+
+// Wait reads one whose session is locked. ErrNotFound when there is none.
+func (tx *Tx) Wait(ctx context.Context, tenant, id string) (Wait, error) {
+	return sqldb.One(ctx, tx, scanWait, selectWait, tenant, id)
+}
+
+// WaitsOf lists all waits of a turn, oldest first.
+func (s *Store) WaitsOf(ctx context.Context, tenant, turn string) ([]Wait, error) {
+	return all(ctx, s.db.Reader(), scanWait, waitsOfTurn, tenant, turn)
+}
+
+// WaitsOf lists all waits of a turn whose session is locked, oldest first.
+func (tx *Tx) WaitsOf(ctx context.Context, tenant, turn string) ([]Wait, error) {
+	return sqldb.All(ctx, tx, scanWait, waitsOfTurn, tenant, turn)
+}
+
+// WaitFilter says which waits to list.
+type WaitFilter struct {
+	// Tenant is required; the others only narrow when they are set.
+	Tenant string
+	// Owner narrows to waits of his sessions and those that one of Roles may decide.
+	Owner string
+	Roles []string
+	// Open narrows to open ones; Verdict to those that ended so; Kind to one windlass.turn.v1.WaitKind.
+	Open          bool
+	Verdict, Kind int32
+	// SessionID and TurnID narrow to those of one.
+	SessionID, TurnID string
+	// BeforeUs and BeforeID name the last wait of the page before; 0 = the first page.
+	BeforeUs int64
+	BeforeID string
+	// Limit bounds the page.
+	Limit int
+}
+
+// Waits lists waits, newest first.
+func (s *Store) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
+	var query strings.Builder
+	query.WriteString("SELECT " + waitColumns + " FROM turn_waits w WHERE tenant = $1")
+	args := []any{f.Tenant}
+	add := func(text string, values ...any) {
+		query.WriteString(strings.ReplaceAll(text, "?", strings.TrimSuffix(placeholders(len(args)+1, len(values)), ", ")))
+		args = append(args, values...)
+	}
+	if f.Open {
+		add(" AND verdict = 0")
+	}
+	if f.Verdict != 0 {
+		add(" AND verdict = ?", int64(f.Verdict))
+	}
+	if f.Kind != 0 {
+		add(" AND kind = ?", int64(f.Kind))
+	}
+	if f.SessionID != "" {
+		add(" AND session_id = ?", f.SessionID)
+	}
+	if f.TurnID != "" {
+		add(" AND turn_id = ?", f.TurnID)
+	}
+	if f.BeforeUs != 0 {
+		add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
+	}
+	if f.Owner != "" {
+		add(" AND (owner = ?", f.Owner)
+		if len(f.Roles) > 0 {
+			roles := make([]any, len(f.Roles))
+			for i, r := range f.Roles {
+				roles[i] = r
+			}
+			add(" OR EXISTS (SELECT 1 FROM turn_wait_roles r WHERE r.tenant = w.tenant AND r.wait_id = w.id AND r.role IN (?))", roles...)
+		}
+		add(")")
+	}
+	add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
+	return all(ctx, s.db.Reader(), scanWait, query.String(), args...)
+}
+
+// DueWaits lists turns that have an open wait whose time is up. Only what names them is read.
+func (s *Store) DueWaits(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
+	scan := func(s sqldb.Scanner) (t Turn, err error) {
+		err = s.Scan(&t.Tenant, &t.ID)
+		return t, err
+	}
+	return all(ctx, s.db.Reader(), scan, `SELECT DISTINCT tenant, turn_id FROM (SELECT tenant, turn_id FROM turn_waits
+		WHERE verdict = 0 AND expires_us > 0 AND expires_us <= $1 ORDER BY expires_us LIMIT $2) AS w`, nowUs, limit)
+}
+
+// SetRouse notes that the workflow of a turn whose session is locked is to be told of news, first at the given time.
+func (tx *Tx) SetRouse(ctx context.Context, tenant, turn string, atUs int64) error {
+	return sqldb.ExecOne(ctx, tx, "UPDATE turns SET rouse_us = $3 WHERE tenant = $1 AND id = $2", tenant, turn, atUs)
+}
+
+// TakeToRouse lists turns whose workflow is to be told of news by now, and leaves them alone until untilUs.
+func (tx *Tx) TakeToRouse(ctx context.Context, nowUs, untilUs int64, limit int) ([]Turn, error) {
+	turns, err := sqldb.All(ctx, tx, scanTurn, "SELECT "+turnColumns+" FROM turns WHERE rouse_us > 0 AND rouse_us <= $1 ORDER BY rouse_us LIMIT $2"+
+		tx.db.SkipLocked(), nowUs, limit)
+	if err != nil {
+		return nil, err
+	}
+	for i := range turns {
+		turns[i].RouseUs = untilUs
+		if err := tx.SetRouse(ctx, turns[i].Tenant, turns[i].ID, untilUs); err != nil {
+			return nil, err
+		}
+	}
+	return turns, nil
+}
+
+// HasToRouse tells whether the workflow of any turn is to be told of news by now.
+func (s *Store) HasToRouse(ctx context.Context, nowUs int64) (bool, error) {
+	n, err := one(ctx, s.db.Reader(), sqldb.Column[int], `SELECT count(*) FROM
+		(SELECT 1 FROM turns WHERE rouse_us > 0 AND rouse_us <= $1 LIMIT 1) AS t`, nowUs)
+	return n > 0, err
+}
+
+// Roused notes that the workflow of a turn knows all news up to those that were noted with seenUs. One that was lost is looked after at once.
+func (tx *Tx) Roused(ctx context.Context, tenant, turn string, seenUs int64, lost bool) error {
+	if lost {
+		if _, err := sqldb.Exec(ctx, tx, "UPDATE turns SET check_us = 0 WHERE tenant = $1 AND id = $2 AND end_us = 0", tenant, turn); err != nil {
+			return err
+		}
+	}
+	_, err := sqldb.Exec(ctx, tx, "UPDATE turns SET rouse_us = 0 WHERE tenant = $1 AND id = $2 AND rouse_us = $3", tenant, turn, seenUs)
+	return err
+}
