@@ -111,6 +111,8 @@ type WorkerConfig struct {
 	MaxConcurrent int `yaml:"max_concurrent" doc:"Model and tool steps that one worker does at the same time at most."`
 	// MaxRunning bounds turns ahead of their workflows.
 	MaxRunning int `yaml:"max_running" doc:"Turns that one worker runs ahead of their workflows at the same time at most; further ones wait for their workflow."`
+	// CachedWorkflows bounds memory for turns that wait.
+	CachedWorkflows int `yaml:"cached_workflows" doc:"Turns whose workflows a worker keeps in memory; further ones are read again from Temporal when something happens to them, so that a turn that waits for days costs none."`
 	// DrainTime is for a clean stop.
 	DrainTime time.Duration `yaml:"drain_time" doc:"How long steps under way may go on when a worker stops, before other workers take them over."`
 	// LeaseTTL is how long a lost worker's step waits.
@@ -126,7 +128,7 @@ func (c WorkerConfig) turn() turn.Config {
 		c.ID = ids.New(ids.Worker)
 	}
 	return turn.Config{
-		ID: c.ID, MaxConcurrent: c.MaxConcurrent, MaxRunning: c.MaxRunning, DrainTime: c.DrainTime,
+		ID: c.ID, MaxConcurrent: c.MaxConcurrent, MaxRunning: c.MaxRunning, CachedWorkflows: c.CachedWorkflows, DrainTime: c.DrainTime,
 		Step: step.Config{LeaseTTL: c.LeaseTTL, Coalesce: c.Coalesce, InferAttempts: c.ModelAttempts},
 	}
 }
@@ -148,7 +150,8 @@ func Defaults() Config {
 		Inference: inference.DefaultConfig(),
 		MCPBridge: mcpbridge.DefaultConfig(),
 		Worker: WorkerConfig{
-			MaxConcurrent: 1000, MaxRunning: 256, DrainTime: 5 * time.Second, LeaseTTL: 2 * time.Second, Coalesce: 25 * time.Millisecond, ModelAttempts: 5,
+			MaxConcurrent: 1000, MaxRunning: 256, CachedWorkflows: 512, DrainTime: 5 * time.Second,
+			LeaseTTL: 2 * time.Second, Coalesce: 25 * time.Millisecond, ModelAttempts: 5,
 		},
 	}
 	for i, role := range []string{Sessions, Registry, Policy, Inference, MCPBridge, Worker, Gateway} {

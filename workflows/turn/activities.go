@@ -20,6 +20,7 @@ type doer interface {
 	Do(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error)
 	Finish(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error)
 	Outcomes(ctx context.Context, turn contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error)
+	ExpireWaits(ctx context.Context, turn contract.TurnInput) error
 }
 
 // ahead is what activities need of the runs.
@@ -78,6 +79,9 @@ func (a *Activities) do(
 	ctx, done := a.whileBeating(ctx)
 	defer done()
 	out, err := do(ctx, in, ref)
+	if errors.Is(err, step.ErrStale) {
+		return a.Look(ctx, in, nil)
+	}
 	if err != nil {
 		return nil, toTemporal(err)
 	}

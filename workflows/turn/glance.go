@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -9,6 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/engine"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
 const (
@@ -19,12 +22,12 @@ const (
 	eventsBuffer = 64
 )
 
-// glance joins the run of a turn for glanceTime, begins one if nobody does the turn, and gives what its steps have come to by then. Errors as
-// in step.Runner.Outcomes.
+// glance joins the run of a turn for glanceTime, begins one if nobody does the turn, and gives what its steps have come to by then: at once when
+// the turn waits for somebody. Errors as in step.Runner.Outcomes.
 func (r *runs) glance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error) {
 	glancing, cancel := context.WithTimeout(ctx, glanceTime)
 	defer cancel()
-	if out, whole := r.join(glancing, turn, false); whole {
+	if out, err := r.join(glancing, turn, false); err == nil {
 		return out, nil
 	}
 	events, err := r.bus.Subscribe(contract.EventSubject(turn.Tenant, turn.SessionID), eventsBuffer)
@@ -33,36 +36,45 @@ func (r *runs) glance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.S
 	}
 	for {
 		now, err := r.steps.Outcomes(ctx, turn)
-		if err != nil || now.GetEnded() || glancing.Err() != nil {
+		if err != nil || now.GetEnded() || glancing.Err() != nil || rests(now.GetOutcomes()) {
 			return now.GetOutcomes(), err
 		}
 		if len(now.GetHeld()) == 0 {
-			if out, whole := r.join(glancing, turn, true); whole {
+			out, err := r.join(glancing, turn, true)
+			if err == nil {
 				return out, nil
+			}
+			if errors.Is(err, step.ErrWaiting) {
+				continue // see for what
 			}
 		}
 		awaitEnd(glancing, events, turn.TurnID)
 	}
 }
 
-// join waits for the run of this worker to end the turn, and tells whether it did; if so with the outcomes of all steps. It begins one if
-// asked to.
-func (r *runs) join(ctx context.Context, turn contract.TurnInput, begin bool) ([]*turnv1.StepOutcome, bool) {
+// rests tells whether nothing can be done for a turn before somebody answers.
+func rests(outcomes []*turnv1.StepOutcome) bool {
+	d := engine.Next(engine.State{Outcomes: outcomes, Now: time.Now()})
+	return d.Waiting && len(d.Steps) == 0
+}
+
+// join waits for the run of this worker to end the turn, and gives the outcomes of all steps, or why it did not. It begins one if asked to.
+func (r *runs) join(ctx context.Context, turn contract.TurnInput, begin bool) ([]*turnv1.StepOutcome, error) {
 	if out, ok := r.finished.Get(turn.TurnID); ok {
-		return out, true
+		return out, nil
 	}
 	one := r.current(turn.TurnID)
 	if one == nil && begin {
 		one = r.lead(ctx, turn)
 	}
 	if one == nil {
-		return nil, false
+		return nil, step.ErrElsewhere
 	}
 	select {
 	case <-one.done:
-		return one.outcomes, one.err == nil
+		return one.outcomes, one.err
 	case <-ctx.Done():
-		return nil, false
+		return nil, ctx.Err()
 	}
 }
 

@@ -24,7 +24,7 @@ const finishedKept = 2048
 
 // advancer is what a head start needs of a step.Runner.
 type advancer interface {
-	Advance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error)
+	Advance(ctx context.Context, turn contract.TurnInput, news <-chan struct{}) ([]*turnv1.StepOutcome, error)
 	Outcomes(ctx context.Context, turn contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error)
 }
 
@@ -50,6 +50,8 @@ type runs struct {
 type run struct {
 	turn  contract.TurnInput
 	trace string
+	// news tells the run of something new in the journal; it keeps one while nobody listens.
+	news chan struct{}
 	// done is closed at the end; outcomes and err are set before.
 	done     chan struct{}
 	outcomes []*turnv1.StepOutcome
@@ -91,17 +93,22 @@ func (r *runs) heard(m bus.Msg) {
 	r.lead(telemetry.WithTraceParent(r.ctx, turn.TraceParent), turn.TurnInput)
 }
 
-// lead begins a run of a turn in the trace of ctx, or gives the one that is under way; nil when there is no room or the worker stops.
+// lead begins a run of a turn in the trace of ctx, or tells the one that is under way that there is something new, and gives it; nil when
+// there is no room or the worker stops.
 func (r *runs) lead(ctx context.Context, turn contract.TurnInput) *run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now, ok := r.byTurn[turn.TurnID]; ok {
+		select {
+		case now.news <- struct{}{}:
+		default: // it is about to look anyway
+		}
 		return now
 	}
 	if r.stopped || len(r.byTurn) >= r.limit || r.finished.Contains(turn.TurnID) {
 		return nil
 	}
-	one := &run{turn: turn, trace: telemetry.TraceParent(ctx), done: make(chan struct{})}
+	one := &run{turn: turn, trace: telemetry.TraceParent(ctx), news: make(chan struct{}, 1), done: make(chan struct{})}
 	r.byTurn[turn.TurnID] = one
 	r.all.Go(func() { r.work(one) })
 	return one
@@ -110,17 +117,28 @@ func (r *runs) lead(ctx context.Context, turn contract.TurnInput) *run {
 func (r *runs) work(one *run) {
 	ctx, span := telemetry.Tracer("turn").Start(telemetry.WithTraceParent(r.ctx, one.trace), "HeadStart:"+contract.TurnWorkflow)
 	defer span.End()
-	one.outcomes, one.err = r.steps.Advance(ctx, one.turn)
+	for again := true; again; {
+		one.outcomes, one.err = r.steps.Advance(ctx, one.turn, one.news)
+		again = r.leave(one)
+	}
 	if one.err != nil {
 		r.log.DebugContext(ctx, "run left to others", "turn_id", one.turn.TurnID, "error", one.err)
 	}
+}
+
+// leave forgets a run that has ended, unless it waits and somebody has answered meanwhile: then it has to go on.
+func (r *runs) leave(one *run) (again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(one.news) > 0 && errors.Is(one.err, step.ErrWaiting) && !r.stopped {
+		return true
+	}
 	delete(r.byTurn, one.turn.TurnID)
 	if one.err == nil {
 		r.finished.Add(one.turn.TurnID, one.outcomes)
 	}
 	close(one.done)
+	return false
 }
 
 // current gives the run of a turn, nil when there is none.
@@ -148,10 +166,15 @@ func (r *runs) stop(drain time.Duration) {
 	timer.Stop()
 	r.cancel(nil)
 	for _, one := range left {
-		if one.err != nil && !errors.Is(one.err, step.ErrElsewhere) && !errors.Is(one.err, step.ErrTurnEnded) {
+		if one.err != nil && !restsElsewhere(one.err) {
 			r.handOver(contract.HeadStart{TurnInput: one.turn, TraceParent: one.trace})
 		}
 	}
+}
+
+// restsElsewhere tells whether nobody has to be called to a turn whose run ended so.
+func restsElsewhere(err error) bool {
+	return errors.Is(err, step.ErrElsewhere) || errors.Is(err, step.ErrTurnEnded) || errors.Is(err, step.ErrWaiting)
 }
 
 func (r *runs) handOver(turn contract.HeadStart) {

@@ -76,7 +76,7 @@ func (w *walk) short(ctx workflow.Context, step *turnv1.StepRef, patience time.D
 // long is for steps that wait for a model or a tool. A step that is stopped is waited for: it still writes what it has.
 func (w *walk) long(ctx workflow.Context, step *turnv1.StepRef) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ScheduleToCloseTimeout: w.remaining(), HeartbeatTimeout: heartbeatTimeout,
+		ScheduleToCloseTimeout: w.remaining(step), HeartbeatTimeout: heartbeatTimeout,
 		RetryPolicy: retryPolicy(), WaitForCancellation: true, Summary: step.GetTitle(),
 	})
 }

@@ -28,6 +28,9 @@ func (w *walk) describe() {
 	for _, key := range workflow.DeterministicKeys(w.running) {
 		lines = append(lines, fmt.Sprintf("- %s …", key))
 	}
+	for _, wait := range w.waits() {
+		lines = append(lines, "- "+waitsFor(wait, true))
+	}
 	if w.cancelled {
 		lines = append(lines, "\nCancel requested.")
 	}
@@ -48,6 +51,10 @@ func (w *walk) title(o *turnv1.StepOutcome) string {
 		return strings.Replace(o.GetKey(), "infer-", "infer #", 1)
 	case turnv1.StepKind_STEP_KIND_TOOL:
 		return "tool " + engine.ToolOf(w.outcomes, o.GetKey())
+	case turnv1.StepKind_STEP_KIND_WAIT:
+		return w.waitTitle(o)
+	case turnv1.StepKind_STEP_KIND_STEER:
+		return strings.Replace(o.GetKey(), "steer-", "input #", 1)
 	case turnv1.StepKind_STEP_KIND_SELECT:
 		return "select strategy"
 	case turnv1.StepKind_STEP_KIND_PLAN:
@@ -78,6 +85,12 @@ func summary(o *turnv1.StepOutcome) string {
 		return fmt.Sprintf("%d steps", len(o.GetPlan()))
 	case o.GetGaveUp():
 		return "gave the plan step up"
+	case o.GetKind() == turnv1.StepKind_STEP_KIND_STEER:
+		return "accepted"
+	case o.GetAnswer() != nil:
+		return verdictName(o.GetAnswer().GetVerdict())
+	case o.GetWait() != nil:
+		return waitsFor(o.GetWait(), false)
 	case o.GetKind() == turnv1.StepKind_STEP_KIND_TOOL && o.GetIsError():
 		return "error result"
 	case o.GetKind() == turnv1.StepKind_STEP_KIND_TOOL:
@@ -109,7 +122,9 @@ func (w *walk) result() contract.TurnResult {
 		case turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN:
 			r.ModelCalls += int(o.GetUsage().GetModelCalls())
 		case turnv1.StepKind_STEP_KIND_TOOL:
-			r.ToolCalls++
+			if o.GetWait() == nil {
+				r.ToolCalls++
+			}
 		case turnv1.StepKind_STEP_KIND_FINISH:
 			r.Status, r.StopReason, r.ErrorCode = statusOf(o), o.GetFinishReason(), o.GetError().GetCode()
 		}

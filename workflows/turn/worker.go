@@ -31,6 +31,9 @@ type Config struct {
 	// MaxRunning bounds the turns that this worker runs ahead of their workflows at the same time; default 256. Further ones are left to
 	// other workers and to their workflows.
 	MaxRunning int
+	// CachedWorkflows is how many workflows this process keeps in memory; default 512. Further ones are read again from their history when
+	// something happens to them, so that turns which wait for days cost no memory. It holds for all workers of a process: the last one counts.
+	CachedWorkflows int
 	// DrainTime is how long steps under way may go on when the worker stops, before their leases are given back; default 5 s.
 	DrainTime time.Duration
 }
@@ -80,6 +83,10 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	if cfg.MaxRunning <= 0 {
 		cfg.MaxRunning = 256
 	}
+	if cfg.CachedWorkflows <= 0 {
+		cfg.CachedWorkflows = 512
+	}
+	worker.SetStickyWorkflowCacheSize(cfg.CachedWorkflows)
 	runs, err := newRuns(runner, deps.Bus, deps.Log, cfg.MaxRunning)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@
 package turn
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -36,9 +37,11 @@ type walk struct {
 	failure   *turnv1.TurnError
 	finishErr error
 	news      int // rises whenever there is something new to decide on
+	woken     int // rises whenever somebody says that there is something new in the journal
+	looked    int // what of woken the last look has seen
 }
 
-// newWalk listens for cancels before anything else can block.
+// newWalk listens for signals and cancels before anything else can block.
 func newWalk(ctx workflow.Context, in contract.TurnInput) *walk {
 	detached, _ := workflow.NewDisconnectedContext(ctx)
 	work, stop := workflow.WithCancel(detached)
@@ -46,13 +49,24 @@ func newWalk(ctx workflow.Context, in contract.TurnInput) *walk {
 	cancels := workflow.GetSignalChannelWithOptions(ctx, contract.SignalCancel, workflow.SignalChannelOptions{
 		Description: "Stop the turn nicely: what was said so far is kept.",
 	})
-	workflow.GoNamed(detached, "cancel", func(waiting workflow.Context) {
-		workflow.NewSelector(waiting).
-			AddReceive(cancels, func(c workflow.ReceiveChannel, _ bool) { c.Receive(waiting, nil) }).
-			AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {}).
-			Select(waiting)
-		w.cancelled = true
-		w.news++
+	wakes := workflow.GetSignalChannelWithOptions(ctx, contract.SignalWake, workflow.SignalChannelOptions{
+		Description: "Look into the journal: somebody has answered, or has given the turn more input.",
+	})
+	workflow.GoNamed(detached, "signals", func(waiting workflow.Context) {
+		for {
+			signals := workflow.NewSelector(waiting).AddReceive(wakes, func(c workflow.ReceiveChannel, _ bool) {
+				c.Receive(waiting, nil)
+				w.woken++
+			})
+			if !w.cancelled {
+				signals.AddReceive(cancels, func(c workflow.ReceiveChannel, _ bool) {
+					c.Receive(waiting, nil)
+					w.cancelled = true
+				}).AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) { w.cancelled = true })
+			}
+			signals.Select(waiting)
+			w.news++
+		}
 	})
 	return w
 }
@@ -60,6 +74,9 @@ func newWalk(ctx workflow.Context, in contract.TurnInput) *walk {
 // run decides and does until nothing is left.
 func (w *walk) run() (contract.TurnResult, error) {
 	for {
+		if w.woken > w.looked && !w.cancelled {
+			w.look()
+		}
 		seen, decision := w.news, engine.Next(w.state())
 		switch {
 		case w.finishErr != nil:
@@ -78,7 +95,7 @@ func (w *walk) run() (contract.TurnResult, error) {
 				w.start(step)
 			}
 		}
-		if err := workflow.Await(w.ctx, func() bool { return w.news > seen }); err != nil {
+		if err := w.await(decision, func() bool { return w.news > seen }); err != nil {
 			return contract.TurnResult{}, err
 		}
 	}
@@ -109,6 +126,9 @@ func (w *walk) start(step *turnv1.StepRef) {
 func (w *walk) record(step *turnv1.StepRef, outcomes []*turnv1.StepOutcome, err error) {
 	switch {
 	case err == nil:
+		if !has(outcomes, step.GetKey()) { // the turn goes on instead
+			delete(w.walked, step.GetKey())
+		}
 		for _, o := range outcomes {
 			w.learn(o)
 		}
@@ -123,15 +143,17 @@ func (w *walk) record(step *turnv1.StepRef, outcomes []*turnv1.StepOutcome, err 
 
 // learn takes an outcome, once. A step that no activity of this workflow stands for is shown by a marker.
 func (w *walk) learn(o *turnv1.StepOutcome) {
-	for _, known := range w.outcomes {
-		if known.GetKey() == o.GetKey() {
-			return
-		}
+	if has(w.outcomes, o.GetKey()) {
+		return
 	}
 	w.outcomes = append(w.outcomes, o)
 	if !w.walked[o.GetKey()] {
 		w.mark(o)
 	}
+}
+
+func has(outcomes []*turnv1.StepOutcome, key string) bool {
+	return slices.ContainsFunc(outcomes, func(o *turnv1.StepOutcome) bool { return o.GetKey() == key })
 }
 
 // since is when the newest known step was committed: what came later is not known here.
@@ -143,12 +165,14 @@ func (w *walk) since() int64 {
 	return newest
 }
 
-// remaining is how long steps may take: until the turn's deadline, and a little to write down that it passed.
-func (w *walk) remaining() time.Duration {
-	for _, o := range w.outcomes {
-		if s := o.GetSurface(); s != nil && s.GetDeadlineMicros() > 0 {
-			return max(time.UnixMicro(s.GetDeadlineMicros()).Sub(workflow.Now(w.ctx)), 0) + deadlineGrace
-		}
+// remaining is how long a step may take: until the turn's deadline, and a little to write down that it passed.
+func (w *walk) remaining(step *turnv1.StepRef) time.Duration {
+	deadline := engine.Deadline(w.outcomes)
+	if at := step.GetDeadlineMicros(); at > 0 {
+		deadline = time.UnixMicro(at)
 	}
-	return beginPatience
+	if deadline.IsZero() {
+		return beginPatience
+	}
+	return max(deadline.Sub(workflow.Now(w.ctx)), 0) + deadlineGrace
 }

@@ -37,6 +37,10 @@ type script struct {
 	// seen is what the glance gives, or blind; later what is in the journal afterwards, besides what was done here.
 	seen, later []*turnv1.StepOutcome
 	blind       error
+	// expire is what happens to the journal when waits are expired; expiries counts how often it was asked for.
+	expire   func()
+	expiries int
+	over     bool // the turn was ended elsewhere
 }
 
 func newScript(rounds ...int) *script {
@@ -72,7 +76,17 @@ func (s *script) Finish(ctx context.Context, in contract.TurnInput, ref *turnv1.
 func (s *script) Outcomes(context.Context, contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &sessionsv1.GetOutcomesResponse{Outcomes: s.later}, nil
+	return &sessionsv1.GetOutcomesResponse{Outcomes: s.later, Ended: s.over}, nil
+}
+
+func (s *script) ExpireWaits(context.Context, contract.TurnInput) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expiries++
+	if s.expire != nil {
+		s.expire()
+	}
+	return nil
 }
 
 func (s *script) glance(context.Context, contract.TurnInput) ([]*turnv1.StepOutcome, error) {

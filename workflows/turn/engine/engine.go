@@ -78,7 +78,7 @@ func Next(s State) Decision {
 	default:
 		d = one(t.inferRef())
 	}
-	return t.withDeadline(d)
+	return t.withDeadline(d, s.Now)
 }
 
 // IsFinish tells whether the decision is to end the turn.

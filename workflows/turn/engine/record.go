@@ -79,7 +79,7 @@ func (t record) repeats() int {
 	longest, run, before := 0, 0, ""
 	for n, o := range t.infers {
 		for m := range o.GetCalls() {
-			hash := t.byKey[ToolKey(n+1, m)].GetCallHash()
+			hash := t.result(ToolKey(n+1, m)).GetCallHash()
 			switch {
 			case hash == "":
 				continue // not done yet, or it never came to a call

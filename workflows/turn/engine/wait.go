@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -62,6 +63,23 @@ func (t record) round(key string, call *turnv1.ToolCallRef) (*turnv1.StepRef, *t
 	}
 }
 
+// CallKey is the key of the first round of a tool step: it stands for the call, whatever its rounds.
+func CallKey(step *turnv1.StepRef) string {
+	if step.GetRound() > 1 {
+		return strings.TrimSuffix(step.GetKey(), fmt.Sprintf(".%d", step.GetRound()))
+	}
+	return step.GetKey()
+}
+
+// result is the outcome of the round that ended a call, given the key of its first round; nil while it has none.
+func (t record) result(key string) *turnv1.StepOutcome {
+	for r := 1; ; r++ {
+		if done := t.byKey[RoundKey(key, r)]; done.GetWait() == nil {
+			return done
+		}
+	}
+}
+
 // resting tells whether a person is waited for, so that the turn's time does not run.
 func (t record) resting() bool {
 	_, waiting := t.tools()
@@ -99,9 +117,39 @@ func (t record) deadline() int64 {
 	return at
 }
 
-// withDeadline tells the steps of a decision when the turn must end, where that is not what the surface says.
-func (t record) withDeadline(d Decision) Decision {
-	if at := t.deadline(); at != t.surface().GetDeadlineMicros() {
+// pausedSince is when the turn's time stopped, Unix microseconds; 0 when it runs. Waits for people that overlap are one pause.
+func (t record) pausedSince() int64 {
+	type pause struct{ from, to int64 } // to 0 = still open
+	var pauses []pause
+	since := int64(0)
+	for _, o := range t.all {
+		if w := o.GetWait(); w != nil && ForPeople(w.GetKind()) {
+			p := pause{o.GetCommittedMicros(), t.byKey[WaitKey(o.GetKey())].GetCommittedMicros()}
+			pauses = append(pauses, p)
+			if p.to == 0 && (since == 0 || p.from < since) {
+				since = p.from
+			}
+		}
+	}
+	for again := since > 0; again; {
+		again = false
+		for _, p := range pauses {
+			if p.from < since && p.to >= since {
+				since, again = p.from, true
+			}
+		}
+	}
+	return since
+}
+
+// withDeadline tells the steps of a decision when the turn must end, where that is not what the surface says. While the turn's time
+// stands still a step has as much of it as is left.
+func (t record) withDeadline(d Decision, now time.Time) Decision {
+	at := t.deadline()
+	if since := t.pausedSince(); d.Waiting && at > 0 && since > 0 {
+		at += max(now.UnixMicro()-since, 0)
+	}
+	if at != t.surface().GetDeadlineMicros() {
 		for _, step := range d.Steps {
 			step.DeadlineMicros = at
 		}
@@ -120,6 +168,17 @@ func (t record) inputs() uint32 {
 
 // heard tells whether the newest model step has read all input that was accepted while the turn runs.
 func (t record) heard() bool { return t.last().GetInputs() >= t.inputs() }
+
+// Inputs counts the inputs among the outcomes that were accepted while the turn runs.
+func Inputs(outcomes []*turnv1.StepOutcome) uint32 {
+	n := uint32(0)
+	for _, o := range outcomes {
+		if o.GetKind() == turnv1.StepKind_STEP_KIND_STEER {
+			n++
+		}
+	}
+	return n
+}
 
 // Deadline is when a turn with these outcomes must end; the zero time before it has begun.
 func Deadline(outcomes []*turnv1.StepOutcome) time.Time {

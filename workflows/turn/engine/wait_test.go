@@ -115,3 +115,28 @@ func equal(a, b []string) bool {
 	}
 	return true
 }
+
+// TestTimeStandsStillWhilePeopleAreWaitedFor: a step that goes on while another call waits has as much time as was left when the pause began.
+func TestTimeStandsStillWhilePeopleAreWaitedFor(t *testing.T) {
+	at := func(minutes int) int64 { return now.Add(time.Duration(minutes) * time.Minute).UnixMicro() }
+	committed := func(o *turnv1.StepOutcome, minutes int) *turnv1.StepOutcome {
+		o.CommittedMicros = at(minutes)
+		return o
+	}
+	outcomes := []*turnv1.StepOutcome{
+		{Key: "begin", Kind: turnv1.StepKind_STEP_KIND_BEGIN, Surface: &turnv1.Surface{
+			Strategy: turnv1.Strategy_STRATEGY_REACT, MaxSteps: 5, MaxParallelTools: 4, DeadlineMicros: at(30),
+		}},
+		{Key: "infer-1", Kind: turnv1.StepKind_STEP_KIND_INFER, Calls: []*turnv1.ToolCallRef{{CallId: "a", Tool: "x"}, {CallId: "b", Tool: "y"}}},
+		committed(waits(turnv1.WaitKind_WAIT_KIND_APPROVAL, "tool-1.0", time.Time{}), 10),
+		committed(waits(turnv1.WaitKind_WAIT_KIND_APPROVAL, "tool-1.1", time.Time{}), 12),
+		committed(&turnv1.StepOutcome{Key: "wait-1.0", Kind: turnv1.StepKind_STEP_KIND_WAIT}, 1000),
+	}
+	d := engine.Next(engine.State{Outcomes: outcomes, Now: now.Add(1000 * time.Minute)})
+	if len(d.Steps) != 1 || d.Steps[0].GetKey() != "tool-1.0.2" || d.Steps[0].GetDeadlineMicros() != at(1000+20) {
+		t.Errorf("next is %v", d.Steps)
+	}
+	if got := engine.CallKey(d.Steps[0]); got != "tool-1.0" {
+		t.Errorf("key of the call is %s", got)
+	}
+}

@@ -33,6 +33,8 @@ type advance struct {
 	// claimed are claims that were made along with a commit, by key.
 	claimed map[string]*sessionsv1.ClaimStepResponse
 	talk    talk
+	// news tells that there is something new in the journal that this advance did not write.
+	news <-chan struct{}
 }
 
 // ended is what became of one step.
@@ -44,10 +46,11 @@ type ended struct {
 
 // Advance does the steps of a turn, as the engine decides, until the turn is over, and returns the outcomes of all its steps.
 //
-// It returns early with ErrElsewhere when another worker does the turn, with ErrTurnEnded when the turn was ended without its finish step,
+// It returns early with ErrWaiting when nothing can be done before somebody answers, with ErrElsewhere when another worker does the turn,
+// with ErrTurnEnded when the turn was ended without its finish step,
 // with a *RetryError when the next step has to rest for long, and with the context's cause when ctx ended; leases are given back then.
-// Whoever drives the turn otherwise goes on with it.
-func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error) {
+// Whoever drives the turn otherwise goes on with it. Whoever knows of something new in the journal, an answer or more input, says so by news.
+func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput, news <-chan struct{}) ([]*turnv1.StepOutcome, error) {
 	ctx = asWorker(ctx, turn)
 	loaded, err := r.deps.Sessions.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: turn.TurnID})
 	if err != nil {
@@ -56,7 +59,7 @@ func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput) ([]*turnv
 	faultpoint.Hit(faultpoint.Started)
 	a := &advance{
 		runner: r, turn: turn, loaded: loaded, outcomes: loaded.GetOutcomes(), running: map[string]bool{}, claiming: map[string]bool{},
-		claimed: map[string]*sessionsv1.ClaimStepResponse{}, talk: newTalk(),
+		claimed: map[string]*sessionsv1.ClaimStepResponse{}, talk: newTalk(), news: news,
 	}
 	defer a.release(ctx)
 	return a.run(ctx)
@@ -95,16 +98,43 @@ func (a *advance) run(ctx context.Context) ([]*turnv1.StepOutcome, error) {
 				a.start(steps, step, done)
 			}
 		}
-		if len(a.running) == 0 {
+		switch {
+		case len(a.running) > 0:
+			failed = errors.Join(failed, a.await(ctx, done))
+		case failed == nil: // the decision named no step
+			return nil, ErrWaiting
+		default:
 			return nil, failed
 		}
-		if e := <-done; e.err != nil {
-			a.end(e)
-			failed = errors.Join(failed, e.err)
-		} else {
-			a.end(e)
-		}
 	}
+}
+
+// await takes what becomes of the next step, or what is new in the journal.
+func (a *advance) await(ctx context.Context, done <-chan ended) error {
+	select {
+	case e := <-done:
+		a.end(e)
+		if errors.Is(e.err, ErrStale) {
+			return a.reread(ctx)
+		}
+		return e.err
+	case <-a.news:
+		return a.reread(ctx)
+	}
+}
+
+// reread takes the outcomes that are in the journal by now.
+func (a *advance) reread(ctx context.Context) error {
+	now, err := a.runner.Outcomes(ctx, a.turn)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, o := range now.GetOutcomes() {
+		a.add(o)
+	}
+	return nil
 }
 
 func (a *advance) state() engine.State {

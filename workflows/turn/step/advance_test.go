@@ -23,7 +23,7 @@ import (
 
 func (w *world) advance() []*turnv1.StepOutcome {
 	w.t.Helper()
-	out, err := w.runner.Advance(w.t.Context(), in)
+	out, err := w.runner.Advance(w.t.Context(), in, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestAdvanceGoesOnWhereATurnStands(t *testing.T) {
 func TestAdvanceLeavesATurnToItsHolder(t *testing.T) {
 	w := newWorld(t, &sessionsv1.Agent{})
 	w.Journal.Seize(in.TurnID, "begin", "somebody", time.Minute)
-	if _, err := w.runner.Advance(t.Context(), in); !errors.Is(err, step.ErrElsewhere) {
+	if _, err := w.runner.Advance(t.Context(), in, nil); !errors.Is(err, step.ErrElsewhere) {
 		t.Errorf("advance of a turn that is another's: %v", err)
 	}
 	if len(w.Asked()) > 0 {
@@ -124,11 +124,11 @@ func TestAdvanceTriesAgainAfterARest(t *testing.T) {
 func TestAdvanceLeavesALongRestToOthers(t *testing.T) {
 	w := newWorld(t, &sessionsv1.Agent{})
 	w.Fail("Generate", fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "busy").RetryAfter(time.Minute))
-	_, err := w.runner.Advance(t.Context(), in)
+	_, err := w.runner.Advance(t.Context(), in, nil)
 	if _, again := errors.AsType[*step.RetryError](err); !again {
 		t.Fatalf("advance: %v", err)
 	}
-	if _, err := w.another("worker-2").Advance(t.Context(), in); !errors.Is(err, step.ErrElsewhere) {
+	if _, err := w.another("worker-2").Advance(t.Context(), in, nil); !errors.Is(err, step.ErrElsewhere) {
 		t.Errorf("a step at rest was tried: %v", err)
 	}
 	if n := len(w.Asked()); n != 1 {
@@ -161,14 +161,14 @@ func TestADrainedAdvanceGivesItsLeaseBack(t *testing.T) {
 		<-stream.Context().Done()
 		return stream.Context().Err()
 	})
-	if _, err := w.runner.Advance(ctx, in); !errors.Is(err, stops) {
+	if _, err := w.runner.Advance(ctx, in, nil); !errors.Is(err, stops) {
 		t.Errorf("advance: %v", err)
 	}
 	if !w.Journal.Released(in.TurnID, "infer-1") {
 		t.Error("the lease was kept")
 	}
 	w.Model(turntest.Say("ok"))
-	if _, err := w.another("worker-2").Advance(t.Context(), in); err != nil {
+	if _, err := w.another("worker-2").Advance(t.Context(), in, nil); err != nil {
 		t.Error(err)
 	}
 	w.once("begin finish infer-1")

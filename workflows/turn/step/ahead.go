@@ -19,7 +19,7 @@ func (a *advance) lookAhead(ctx context.Context, w *work, req *sessionsv1.Commit
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	outcomes := append(a.outcomes[:len(a.outcomes):len(a.outcomes)], req.GetOutcome())
+	outcomes := append(a.outcomes[:len(a.outcomes):len(a.outcomes)], expected(req))
 	decision := engine.Next(engine.State{Outcomes: outcomes, Now: time.Now()})
 	if decision.IsFinish() {
 		if len(a.running) == 1 { // this step
@@ -42,10 +42,21 @@ func (a *advance) lookAhead(ctx context.Context, w *work, req *sessionsv1.Commit
 	}
 }
 
+// expected is the outcome that a commit will leave: a wait has no id yet.
+func expected(req *sessionsv1.CommitStepRequest) *turnv1.StepOutcome {
+	o := req.GetOutcome()
+	if req.GetWait() != nil {
+		o = proto.CloneOf(o)
+		o.Wait = &turnv1.WaitRef{Kind: req.GetWait().GetKind()}
+	}
+	return o
+}
+
 // finish makes the commit of the finish step.
 func (a *advance) finish(ref *turnv1.StepRef) *sessionsv1.CommitStepRequest {
 	w := a.work(ref)
 	req := finish{a.runner}.ending(ref.GetEnding())
+	req.Inputs = ref.GetInputs()
 	req.TurnId, req.Claim = a.turn.TurnID, a.runner.claimRequest(w)
 	req.Outcome.Key, req.Outcome.Kind = ref.GetKey(), ref.GetKind()
 	return req
@@ -59,7 +70,7 @@ func (a *advance) loadedAfter(req *sessionsv1.CommitStepRequest) *sessionsv1.Loa
 	}
 	return &sessionsv1.LoadTurnResponse{
 		Turn: a.loaded.GetTurn(), Agent: a.loaded.GetAgent(), Principal: a.loaded.GetPrincipal(), Surface: surface, Tools: req.GetTools(),
-		CreateMicros: a.loaded.GetCreateMicros(),
+		CreateMicros: a.loaded.GetCreateMicros(), ClientTools: a.loaded.GetClientTools(),
 	}
 }
 
@@ -83,6 +94,9 @@ func (a *advance) took(req *sessionsv1.CommitStepRequest, resp *sessionsv1.Commi
 		return
 	}
 	a.add(resp.GetOutcome())
+	for _, input := range resp.GetInputs() {
+		a.add(input)
+	}
 	a.talk.wrote(req)
 	if a.loaded = a.loadedAfter(req); a.loaded.GetSurface() != nil && req.GetOutcome().GetSurface() != nil {
 		a.runner.cache.turns.Add(a.turn.TurnID, a.loaded)
@@ -95,10 +109,13 @@ func (a *advance) took(req *sessionsv1.CommitStepRequest, resp *sessionsv1.Commi
 	}
 }
 
-// conversation gives what a model step reads, if this advance has it all, else nil.
+// conversation gives what a model step reads, if this advance has it all, else nil: input of the running turn is not among what it wrote.
 func (a *advance) conversation(infer string) *sessionsv1.GetContextResponse {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.talk.base.GetInputs() < engine.Inputs(a.outcomes) {
+		return nil
+	}
 	return a.talk.before(infer)
 }
 
@@ -153,7 +170,7 @@ func (t *talk) before(infer string) *sessionsv1.GetContextResponse {
 			messages = append(messages, result[0])
 		}
 	}
-	whole := &sessionsv1.GetContextResponse{Messages: messages}
+	whole := &sessionsv1.GetContextResponse{Messages: messages, Inputs: t.base.GetInputs()}
 	if !seen && infer != t.first || proto.Size(whole) > maxTalk {
 		return nil
 	}

@@ -37,9 +37,13 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if err != nil {
 		return nil, err
 	}
-	strategy, reason := choose(agent, len(tools))
+	client := loaded.GetClientTools()
+	if agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
+		client = nil
+	}
+	strategy, reason := choose(agent, len(tools)+len(client))
 	surface := b.surface(agent, time.Now())
-	surface.Model, surface.Strategy, surface.Tools = model.GetName(), strategy, uint32(len(tools))
+	surface.Model, surface.Strategy, surface.Tools = model.GetName(), strategy, uint32(len(tools)+len(client))
 	surface.SurfaceHash = surfaceHash(tools)
 	started := &turnv1.TurnStarted{
 		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(), Model: model.GetName(), SurfaceHash: surface.GetSurfaceHash(),
@@ -48,6 +52,9 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	for i, t := range tools {
 		pinned[i] = &sessionsv1.PinnedTool{Name: t.GetName(), DefinitionHash: t.GetDefinitionHash()}
 		started.Tools = append(started.Tools, t.GetName())
+	}
+	for _, t := range client {
+		started.Tools = append(started.Tools, clientPrefix+t.GetName())
 	}
 	events := []*turnv1.Event{{Data: &turnv1.Event_TurnStarted{TurnStarted: started}}}
 	if strategy != turnv1.Strategy_STRATEGY_AUTO { // else the select step tells

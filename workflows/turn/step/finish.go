@@ -21,7 +21,9 @@ func (f finish) do(_ context.Context, w *work) (*sessionsv1.CommitStepRequest, e
 	if w.cancelled && ending.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED {
 		ending = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED, StopReason: engine.StopCancelled}
 	}
-	return f.ending(ending), nil
+	req := f.ending(ending)
+	req.Inputs = w.ref.GetInputs()
+	return req, nil
 }
 
 // ending makes the commit that ends a turn.
@@ -42,7 +44,7 @@ func (f finish) giveUp(w *work, _ *turnv1.TurnError) *sessionsv1.CommitStepReque
 }
 
 // Finish does the finish step, also for a turn that was ended without one: then the outcome tells of the turn as it stands.
-// Errors as in Do, without ErrTurnEnded.
+// Errors as in Do, without ErrTurnEnded, and ErrStale when the turn goes on instead.
 func (r *Runner) Finish(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
 	out, err := r.Do(ctx, turn, ref)
 	if !errors.Is(err, ErrTurnEnded) {

@@ -56,7 +56,7 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if !first.IsZero() {
 		done.FirstTokenMs = int32(first.Sub(asked).Milliseconds())
 	}
-	outcome := &turnv1.StepOutcome{FinishReason: finished.GetFinishReason(), Usage: usageOf(finished)}
+	outcome := &turnv1.StepOutcome{FinishReason: finished.GetFinishReason(), Usage: usageOf(finished), Inputs: w.inputs}
 	done.Usage = outcome.GetUsage()
 	done.Message = ans.message(w, finished)
 	if finished == nil {
@@ -100,12 +100,13 @@ func (i infer) request(ctx context.Context, w *work) (*inferencev1.GenerateReque
 	if err != nil {
 		return nil, false, fmt.Errorf("read context: %w", err)
 	}
+	w.inputs = history.GetInputs()
 	req := &inferencev1.GenerateRequest{
 		Model: surface.GetModel(), Instructions: agent.GetInstructions(), Messages: withAnswers(history.GetMessages()),
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: w.turn.TurnID, Step: w.ref.GetKey(),
 	}
 	if w.showsTools() {
-		if req.Tools, err = i.tools(ctx, w.loaded.GetTools()); err != nil {
+		if req.Tools, err = i.shown(ctx, w.loaded); err != nil {
 			return nil, false, err
 		}
 	}

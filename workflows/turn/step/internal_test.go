@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -152,5 +153,17 @@ func TestCallHash(t *testing.T) {
 	}
 	if hash("t", `{}`) == hash("u", `{}`) {
 		t.Error("tools look the same")
+	}
+}
+
+func TestAWaitMovesTheDeadline(t *testing.T) {
+	pinned := time.Unix(1_800_000_000, 0)
+	w := &work{ref: &turnv1.StepRef{}, loaded: &sessionsv1.LoadTurnResponse{Surface: &turnv1.Surface{DeadlineMicros: pinned.UnixMicro()}}}
+	if got := w.deadline(); !got.Equal(pinned) {
+		t.Errorf("deadline %v", got)
+	}
+	w.ref.DeadlineMicros = pinned.Add(time.Hour).UnixMicro()
+	if got := w.deadline(); !got.Equal(pinned.Add(time.Hour)) {
+		t.Errorf("moved deadline %v", got)
 	}
 }

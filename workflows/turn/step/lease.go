@@ -38,6 +38,8 @@ type work struct {
 	// call and callHash are set by prepare for tool steps.
 	call     *turnv1.ToolCall
 	callHash string
+	// inputs counts the inputs of the running turn that a model step has read.
+	inputs uint32
 	// started, lease and cancelled are set by the claim.
 	started   time.Time
 	lease     *sessionsv1.Lease
@@ -46,7 +48,7 @@ type work struct {
 
 // deadline is when the turn must end, zero before it has begun.
 func (w *work) deadline() time.Time {
-	if micros := w.loaded.GetSurface().GetDeadlineMicros(); micros > 0 {
+	if micros := or(w.ref.GetDeadlineMicros(), w.loaded.GetSurface().GetDeadlineMicros()); micros > 0 {
 		return time.UnixMicro(micros)
 	}
 	return time.Time{}
@@ -68,7 +70,7 @@ func (r *Runner) claimRequest(w *work) *sessionsv1.ClaimStepRequest {
 	if w.ref.GetKind() == turnv1.StepKind_STEP_KIND_INFER {
 		req.Model = w.loaded.GetSurface().GetModel()
 	}
-	if w.call != nil {
+	if w.call != nil && w.ref.GetRound() <= 1 { // told once
 		req.ToolCall = toolCallStarted(w)
 	}
 	return req

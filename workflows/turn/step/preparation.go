@@ -36,7 +36,7 @@ func (p preparation) question(ctx context.Context, w *work, instructions string)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read context: %w", err)
 	}
-	tools, err := p.tools(ctx, w.loaded.GetTools())
+	tools, err := p.shown(ctx, w.loaded)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -225,6 +225,9 @@ func (r *Runner) commit(ctx context.Context, w *work, req *sessionsv1.CommitStep
 		if err == nil && resp.GetBusy() != nil {
 			return nil, ErrElsewhere
 		}
+		if err == nil && resp.GetStale() {
+			return nil, ErrStale
+		}
 		if err == nil {
 			if w.advance != nil {
 				w.advance.took(req, resp)

@@ -23,6 +23,10 @@ var (
 	ErrTurnEnded = errors.New("turn has ended")
 	// ErrElsewhere ends an Advance: another worker is at the turn.
 	ErrElsewhere = errors.New("another worker does the turn")
+	// ErrWaiting ends an Advance: nothing can be done before somebody answers.
+	ErrWaiting = errors.New("the turn waits for somebody")
+	// ErrStale means that the turn does not end yet: input was accepted that the decision did not know of. Read the outcomes and decide again.
+	ErrStale = errors.New("input came before the turn's end")
 
 	errDeadline  = errors.New("turn deadline passed")
 	errLeaseLost = errors.New("lease lost")

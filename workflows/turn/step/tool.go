@@ -39,31 +39,55 @@ func (t tool) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, e
 	if w.cancelled {
 		return t.giveUp(w, nil), nil
 	}
+	r, err := t.round(ctx, w)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.completed != nil:
+		return t.committed(w, r.completed, nil), nil
+	case r.wait != nil:
+		return t.waiting(r.wait, nil), nil
+	}
 	log := t.newEventLog(ctx, w)
-	completed, err := t.call(ctx, w, log)
+	end, err := t.call(ctx, w, r.ask, log)
 	faultpoint.Hit(faultpoint.CallDone)
 	switch {
 	case err != nil && cut(ctx):
 		return t.stopped(ctx, w, log), nil
 	case err != nil && IsFinal(classify(ctx, err)): // the registry refused the call itself: the model is told
-		completed = &registryv1.Completed{
-			Code: fault.CodeOf(err), Result: errorResult(w.call, fault.From(err).Text()),
-		}
+		return t.committed(w, refused(w, fault.CodeOf(err), fault.From(err).Text()), log.take()), nil
 	case err != nil:
 		log.take()
 		return nil, fmt.Errorf("call tool %s: %w", w.call.GetTool(), err)
 	}
-	return t.committed(w, completed, log.take()), nil
+	return t.ended(w, r.ask, end, log.take()), nil
 }
 
-// call runs the call to its end and journals on the way.
-func (t tool) call(ctx context.Context, w *work, log *eventLog) (*registryv1.Completed, error) {
+// ended makes the commit of a round that the registry has ended: with a result, or with something to wait for.
+func (t tool) ended(
+	w *work, ask *registryv1.CallToolRequest, end *registryv1.CallToolResponse, events []*turnv1.Event,
+) *sessionsv1.CommitStepRequest {
+	c := end.GetCompleted()
+	switch {
+	case end.GetApprovalRequired() != nil:
+		return t.waiting(approvalWait(w, ask, end.GetApprovalRequired()), events)
+	case end.GetInputRequired() != nil:
+		return t.waiting(inputWait(w, ask, end.GetInputRequired()), events)
+	case parks(w, ask, c):
+		return t.waiting(resolutionWait(w, ask, c), events)
+	case c.GetUnresolved() && !givenUp(ask): // a call that was parked was told of then
+		events = append(events, toolUnresolved(w, c))
+	}
+	return t.committed(w, c, events)
+}
+
+// call runs the call until the registry ends it, and journals on the way. The answer is one that ends the call, if only for now.
+func (t tool) call(
+	ctx context.Context, w *work, ask *registryv1.CallToolRequest, log *eventLog,
+) (*registryv1.CallToolResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := t.deps.Tools.CallTool(ctx, &registryv1.CallToolRequest{
-		Principal: w.loaded.GetPrincipal(), Tool: w.call.GetTool(), DefinitionHash: w.pinnedHash(), ArgumentsJson: w.call.GetArgumentsJson(),
-		TurnId: w.turn.TurnID, SessionId: w.turn.SessionID, CallId: w.call.GetCallId(), Key: w.turn.TurnID + "/" + w.ref.GetKey(),
-	})
+	stream, err := t.deps.Tools.CallTool(ctx, ask)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +108,8 @@ func (t tool) call(ctx context.Context, w *work, log *eventLog) (*registryv1.Com
 			log.writeAfter(t.cfg.ExecutingAfter)
 		case *registryv1.CallToolResponse_Progress:
 			publish(toolProgress(w, e.Progress))
-		case *registryv1.CallToolResponse_Completed:
-			return e.Completed, nil
+		case *registryv1.CallToolResponse_Completed, *registryv1.CallToolResponse_ApprovalRequired, *registryv1.CallToolResponse_InputRequired:
+			return m, nil
 		}
 	}
 }
@@ -97,10 +121,7 @@ func (t tool) committed(w *work, c *registryv1.Completed, events []*turnv1.Event
 		result = &turnv1.ToolResult{}
 	}
 	result.CallId, result.Tool = w.call.GetCallId(), w.call.GetTool()
-	if c.GetUnresolved() {
-		result.IsError = true
-		events = append(events, toolUnresolved(w, c))
-	}
+	result.IsError = result.GetIsError() || c.GetUnresolved()
 	events = append(events, toolCompleted(result, c))
 	message := &turnv1.Message{
 		Id: or(w.lease.GetMessageId(), ids.New(ids.Message)), SessionId: w.turn.SessionID, TurnId: w.turn.TurnID,

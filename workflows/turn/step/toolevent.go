@@ -9,9 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/types/known/structpb"
-
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -99,15 +96,9 @@ func callHash(call *turnv1.ToolCall) string {
 }
 
 func toolCallStarted(w *work) *turnv1.ToolCallStarted {
-	e := &turnv1.ToolCallStarted{CallId: w.call.GetCallId(), Tool: w.call.GetTool()}
-	arguments := &structpb.Struct{}
-	if protojson.Unmarshal([]byte(w.call.GetArgumentsJson()), arguments) == nil {
-		e.Arguments = arguments
+	return &turnv1.ToolCallStarted{
+		CallId: w.call.GetCallId(), Tool: w.call.GetTool(), Arguments: argumentsOf(w.call), Effect: w.effect(),
 	}
-	if def, ok := w.runner.cache.definitions.Peek(w.pinnedHash()); ok {
-		e.Effect = def.GetEffect()
-	}
-	return e
 }
 
 func policyDecided(w *work, d *registryv1.Decided) *turnv1.Event {

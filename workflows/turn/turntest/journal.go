@@ -35,6 +35,8 @@ type turnRecord struct {
 	history []*turnv1.Message
 	events  []*turnv1.Event
 	ending  *turnv1.Ending
+	waits   []*waitRecord
+	inputs  []*turnv1.StepOutcome
 }
 
 type stepRecord struct {
@@ -237,7 +239,7 @@ func (j *Journal) GetContext(_ context.Context, req *sessionsv1.GetContextReques
 		return nil, err
 	}
 	defer unlock()
-	return &sessionsv1.GetContextResponse{Messages: append([]*turnv1.Message(nil), t.history...)}, nil
+	return &sessionsv1.GetContextResponse{Messages: t.conversation(), Inputs: uint32(len(t.inputs))}, nil
 }
 
 // GetToolCall implements ExecutionService.

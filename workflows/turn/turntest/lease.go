@@ -122,7 +122,7 @@ func (j *Journal) CommitStep(_ context.Context, req *sessionsv1.CommitStepReques
 	}
 	defer unlock()
 	resp, err := j.commit(t, req)
-	if err != nil || resp.GetAdopted() || resp.GetBusy() != nil || t.load.GetCancelRequested() {
+	if err != nil || resp.GetAdopted() || resp.GetBusy() != nil || resp.GetStale() || t.load.GetCancelRequested() {
 		return resp, err
 	}
 	for _, next := range req.GetNext() {
@@ -132,7 +132,8 @@ func (j *Journal) CommitStep(_ context.Context, req *sessionsv1.CommitStepReques
 		}
 		resp.Next = append(resp.Next, got)
 	}
-	if req.GetThen() != nil {
+	resp.Inputs = t.inputs
+	if req.GetThen() != nil && !t.stale(req.GetThen()) {
 		resp.Then, err = j.commit(t, req.GetThen())
 	}
 	return resp, err
@@ -157,10 +158,13 @@ func (j *Journal) commit(t *turnRecord, req *sessionsv1.CommitStepRequest) (*ses
 		return &sessionsv1.CommitStepResponse{Outcome: s.done}, nil
 	case s.fence != fence || s.done != nil:
 		return nil, leaseLost()
+	case t.stale(req):
+		return &sessionsv1.CommitStepResponse{Stale: true, Inputs: t.inputs}, nil
 	}
 	for _, e := range req.GetEvents() {
 		j.append(t, o.GetKey(), s.attempt, e)
 	}
+	o = j.begins(t, o, req.GetWait())
 	t.history = append(t.history, req.GetMessages()...)
 	if o.GetSurface() != nil {
 		t.load.Surface, t.load.Tools = o.GetSurface(), req.GetTools()

@@ -1,0 +1,38 @@
+package turn
+
+import (
+	"context"
+	"slices"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/engine"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// Look gives the outcomes in the journal that are not known yet: somebody has answered, or has given the turn more input. Known are keys of
+// steps. They rest in no history, as they would with an activity that is not local. A turn that was ended without its finish step is an error.
+func (a *Activities) Look(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
+	now, err := a.steps.Outcomes(ctx, in)
+	if err != nil {
+		return nil, toTemporal(err)
+	}
+	p := &turnv1.Progress{}
+	for _, o := range now.GetOutcomes() {
+		if !slices.Contains(known, o.GetKey()) {
+			p.Outcomes = append(p.Outcomes, o)
+		}
+	}
+	if now.GetEnded() && !has(now.GetOutcomes(), engine.FinishKey) {
+		return nil, toTemporal(step.ErrTurnEnded)
+	}
+	return p, nil
+}
+
+// Expire ends the waits whose time is up, then looks.
+func (a *Activities) Expire(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
+	if err := a.steps.ExpireWaits(ctx, in); err != nil {
+		return nil, toTemporal(err)
+	}
+	return a.Look(ctx, in, known)
+}
