@@ -32,6 +32,7 @@ func chatCommand(a *app.App) *cobra.Command {
 	}
 	cmd.Flags().String("session", "", "go on with this session")
 	cmd.Flags().String("agent", "", "agent of a new session")
+	cmd.Flags().String("params", "", "params of a new session, as JSON")
 	return cmd
 }
 
@@ -48,8 +49,8 @@ type chat struct {
 
 func runChat(c *call) error {
 	ch := &chat{call: c, session: flag(c.cmd, "session")}
-	if ch.session != "" && flag(c.cmd, "agent") != "" {
-		return app.Usage("a session has its agent already: give --session or --agent")
+	if ch.session != "" && flag(c.cmd, "agent")+flag(c.cmd, "params") != "" {
+		return app.Usage("a session has its agent and params already: give --session, or --agent and --params")
 	}
 	if ch.session == "" {
 		s, err := newSession(c, flag(c.cmd, "agent"))

@@ -71,6 +71,8 @@ func TestCommands(t *testing.T) {
 		{args: "agent delete support", out: "agent support deleted\n", sent: "DELETE /v1/agents/support"},
 		{args: "agent revisions support -o name", out: "support\n"},
 		{args: "session list --agent-id support --limit 1 -o name", out: "ses_1\n", err: []string{"there are more"}},
+		{args: `session create --params {"n":1} -o name`, out: "ses_1\n", sent: `POST /v1/sessions {"params":{"n":1}}`},
+		{args: "session create --params [1]", code: 2, err: []string{"--params must be a JSON object"}},
 		{args: "session create --agent support --title T --label a=b -o name", out: "ses_1\n", sent: `POST /v1/sessions {"agent_id":"support","labels":{"a":"b"},"title":"T"}`},
 		{args: "session messages ses_1", out: "user       hi\uFFFD[2J\nassistant  calls notes__list {}\ntool       notes__list: one\n           two\n"},
 		{args: "session fork ses_1 --seq 9 --agent other --title T -o name", out: "ses_2\n", sent: `POST /v1/sessions/ses_1:fork {"agent_id":"other","seq":9,"title":"T"}`},

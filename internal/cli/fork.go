@@ -22,6 +22,7 @@ func forkCommand(a *app.App) *cobra.Command {
 	cmd.Flags().Uint32("seq", 0, "take the messages up to this event; 0 = those of all finished turns")
 	cmd.Flags().String("agent", "", "agent of the new session; without it that of the other one")
 	cmd.Flags().String("title", "", "title for people; without it that of the other one")
+	cmd.Flags().String("params", "", "params of the new session, as JSON; without them those of the other one")
 	cmd.Flags().String("key", "", "idempotency key: the same key and request give the same session")
 	return cmd
 }
@@ -40,6 +41,9 @@ func forkSession(c *call) error {
 	}
 	if v := flag(c.cmd, "title"); v != "" {
 		body["title"] = v
+	}
+	if err := addParams(c, body); err != nil {
+		return err
 	}
 	raw, err := c.client.Do(c.ctx, client.Request{
 		Method: http.MethodPost, Path: "/v1/sessions" + client.Path(c.args[0]) + ":fork", Body: body, Key: flag(c.cmd, "key"),

@@ -22,6 +22,7 @@ func sessionCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{Use: "create", Short: "Open a session with an agent", Args: cobra.NoArgs, RunE: run(a, createSession)}
 	create.Flags().String("agent", "", "the agent; without it the only one, or the one named assistant")
 	create.Flags().String("title", "", "title for people")
+	create.Flags().String("params", "", `what the agent's placeholders ${params.*} stand for, as JSON: '{"team":"red"}'`)
 	create.Flags().StringToString("label", nil, "labels, as key=value")
 
 	list := &cobra.Command{
@@ -46,6 +47,9 @@ func createSession(c *call) error {
 	if len(labels) > 0 {
 		body["labels"] = labels
 	}
+	if err := addParams(c, body); err != nil {
+		return err
+	}
 	raw, err := c.client.Do(c.ctx, client.Request{Method: http.MethodPost, Path: "/v1/sessions", Body: body}, nil)
 	if err != nil {
 		return err
@@ -59,9 +63,25 @@ func newSession(c *call, agent string) (*sessionsv1.Session, error) {
 	if agent != "" {
 		body["agent_id"] = agent
 	}
+	if err := addParams(c, body); err != nil {
+		return nil, err
+	}
 	var s sessionsv1.Session
 	_, err := c.client.Do(c.ctx, client.Request{Method: http.MethodPost, Path: "/v1/sessions", Body: body}, &s)
 	return &s, err
+}
+
+// addParams puts the flag --params, where the command has it, into a request.
+func addParams(c *call, body map[string]any) error {
+	if c.cmd.Flags().Lookup("params") == nil || flag(c.cmd, "params") == "" {
+		return nil
+	}
+	var params map[string]any
+	if err := json.Unmarshal([]byte(flag(c.cmd, "params")), &params); err != nil || params == nil {
+		return app.Usage(`--params must be a JSON object, as in '{"team":"red"}'`)
+	}
+	body["params"] = params
+	return nil
 }
 
 func showMessages(c *call) error {

@@ -21,7 +21,7 @@ func TestValidate(t *testing.T) {
 		{"an integer as 3.0", order, `{"id":"abc","count":3.0,"lines":[]}`, ""},
 		{"two are missing", order, `{}`, "/id is required; /lines is required"},
 		{"deep inside", order, `{"id":"abc","lines":[{"sku":"x"},{}]}`, "/lines/1/sku is required"},
-		{"an unknown one", order, `{"id":"abc","lines":[],"colour":1}`, "/colour is not a known argument"},
+		{"an unknown one", order, `{"id":"abc","lines":[],"colour":1}`, "/colour is not known"},
 		{"types", order, `{"id":7,"lines":"x","count":1.5}`, "/count got number, want integer; /id got number, want string; /lines got string, want array"},
 		{"an enum", order, `{"id":"abc","lines":[],"mode":"c"}`, "/mode value must be one of 'a', 'b'"},
 		{"old drafts", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","required":["a"]}`, `{}`, "/a is required"},

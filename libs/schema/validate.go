@@ -75,7 +75,7 @@ func (w *walk) visit(e *jsonschema.ValidationError) {
 		}
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			w.add(append(slices.Clone(e.InstanceLocation), name), "is not a known argument")
+			w.add(append(slices.Clone(e.InstanceLocation), name), "is not known")
 		}
 	default:
 		w.add(e.InstanceLocation, fmt.Sprint(e.ErrorKind.LocalizedString(w.printer)))

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/placeholder"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -83,17 +84,15 @@ func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 	if name, ok := asked.within(s.cfg.MaxLimits); !ok {
 		wrong = append(wrong, fault.Field{Path: prefix + "limits." + name, Message: "is higher than the mesh allows (max_limits." + name + ")"})
 	}
-	if m := a.GetModel(); m != "" {
-		if provider, model, ok := strings.Cut(m, "/"); !ok || provider == "" || model == "" || !known(m) {
-			wrong = append(wrong, fault.Field{Path: prefix + "model", Message: `want "provider/model", for example "openai/gpt-4o"`})
-		}
+	if m := a.GetModel(); m != "" && !placeholder.In(m) && !blueprint.Model(m) {
+		wrong = append(wrong, fault.Field{Path: prefix + "model", Message: `want "provider/model", for example "openai/gpt-4o"`})
 	}
 	for i, glob := range a.GetTools() {
 		if _, err := path.Match(glob, ""); err != nil {
 			wrong = append(wrong, fault.Field{Path: fmt.Sprintf("%stools[%d]", prefix, i), Message: fmt.Sprintf("%q is no valid pattern", glob)})
 		}
 	}
-	return wrong
+	return append(wrong, s.checker.Check(prefix, a)...)
 }
 
 // liveAgent reads an agent that is not deleted, at its newest revision.

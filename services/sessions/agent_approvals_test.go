@@ -39,5 +39,5 @@ func TestApprovalRulesOfAgents(t *testing.T) {
 		return err
 	}
 	must(t, apply("'true'"))
-	wantFault(t, apply("wrong"), "invalid_argument", "document 1 (agent b), line 4: approvals[0].condition")
+	wantFault(t, apply("wrong"), "invalid_argument", "document 1 (agent b), line 6: approvals[0].condition")
 }

@@ -105,6 +105,11 @@ func copyField(to, from protoreflect.Message, fd protoreflect.FieldDescriptor) {
 	}
 }
 
+// free tells whether a field is a free object, which changes as a whole: the mask that is made of a request's body names what is inside.
+func free(fd protoreflect.FieldDescriptor) bool {
+	return fd.Message() != nil && fd.Message().FullName() == "google.protobuf.Struct"
+}
+
 func copyPath(to, from protoreflect.Message, path []string) error {
 	fd := to.Descriptor().Fields().ByName(protoreflect.Name(path[0]))
 	if fd == nil {
@@ -113,7 +118,7 @@ func copyPath(to, from protoreflect.Message, path []string) error {
 	if to.Descriptor().Name() == "Agent" && fixed[fd.Name()] {
 		return nil
 	}
-	if len(path) == 1 {
+	if len(path) == 1 || free(fd) {
 		copyField(to, from, fd)
 		return nil
 	}

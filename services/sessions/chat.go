@@ -58,7 +58,9 @@ func (s *Service) chatTurn(ctx context.Context, req *sessionsv1.ChatRequest) (*s
 	}
 	o := order{content: content, once: once, fresh: req.GetSessionId() == ""}
 	if o.fresh {
-		o.session, err = s.newSession(ctx, req.GetAgentId(), "", nil)
+		o.session, err = s.newSession(ctx, req.GetAgentId(), "", nil, req.GetParams())
+	} else if req.GetParams() != nil {
+		err = fault.Invalid("params", "the session has its params already: leave them out, or open a new session")
 	} else if o.session, err = s.session(ctx, req.GetSessionId()); err == nil && req.GetAgentId() != "" && req.GetAgentId() != o.session.AgentID {
 		err = fault.Invalid("agent_id", "the session is one with agent %q", o.session.AgentID)
 	}

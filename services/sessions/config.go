@@ -12,6 +12,8 @@ type Config struct {
 	Limits LimitsConfig `yaml:"limits" doc:"default limits of a turn; an agent may set others up to max_limits"`
 	// MaxLimits bounds what an agent may ask for.
 	MaxLimits LimitsConfig `yaml:"max_limits" doc:"highest limits an agent may ask for"`
+	// PlaceholderEnv names the variables that ${env.*} in blueprints may read.
+	PlaceholderEnv []string `yaml:"placeholder_env" doc:"environment variables that agents may read with ${env.NAME} in their instructions (default none)"`
 	// MaxInputBytes bounds one input.
 	MaxInputBytes int `yaml:"max_input_bytes" doc:"largest input of a turn in bytes (default 1048576)"`
 	// MaxQueuedTurns bounds the turns of one session that are not over.

@@ -72,12 +72,13 @@ func usageOf(t store.Turn) (*turnv1.Usage, error) {
 	return usage, nil
 }
 
-func sessionToProto(s store.Session) *sessionsv1.Session {
+func sessionToProto(s store.Session) (*sessionsv1.Session, error) {
+	params, err := paramsOf(s)
 	return &sessionsv1.Session{
 		Id: s.ID, AgentId: s.AgentID, Title: s.Title, Subject: s.Subject, Labels: s.Labels, LastSeq: s.LastSeq,
 		ActiveTurnId: s.ActiveTurnID, CreateTime: stamp(s.CreateUs), UpdateTime: stamp(s.UpdateUs),
-		ForkedFromSession: s.ForkedFrom, ForkedFromSeq: s.ForkedSeq,
-	}
+		ForkedFromSession: s.ForkedFrom, ForkedFromSeq: s.ForkedSeq, Params: params,
+	}, err
 }
 
 func messageToProto(m store.Message) (*turnv1.Message, error) {

@@ -18,7 +18,7 @@ import (
 
 // LoadTurn implements ExecutionService. The agent's limits are complete: the mesh's defaults stand where it has none.
 func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest) (*sessionsv1.LoadTurnResponse, error) {
-	t, _, err := s.turn(ctx, req.GetTurnId())
+	t, ses, err := s.turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +49,9 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	out.Principal = &policyv1.Principal{}
 	if err := proto.Unmarshal(in[0].Principal, out.Principal); err != nil {
 		return nil, fmt.Errorf("principal of turn %s: %w", t.ID, err)
+	}
+	if err := s.resolveBlueprint(out, t, ses); err != nil {
+		return nil, err
 	}
 	out.CreateMicros, out.CancelRequested = t.CreateUs, t.CancelRequested
 	if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {

@@ -24,7 +24,11 @@ func (s *Service) ExportSession(ctx context.Context, req *sessionsv1.ExportSessi
 	if markdown && req.GetIncludeEvents() {
 		return nil, fault.Invalid("include_events", "a transcript has no events: use format \"json\"")
 	}
-	x := &export{service: s, session: ses, out: &sessionsv1.ExportSessionResponse{Session: sessionToProto(ses)}}
+	shown, err := sessionToProto(ses)
+	if err != nil {
+		return nil, err
+	}
+	x := &export{service: s, session: ses, out: &sessionsv1.ExportSessionResponse{Session: shown}}
 	if err := x.turns(ctx); err != nil {
 		return nil, err
 	}

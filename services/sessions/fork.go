@@ -56,7 +56,7 @@ func (s *Service) ForkSession(ctx context.Context, req *sessionsv1.ForkSessionRe
 	if earlier != "" {
 		return s.GetSession(ctx, &sessionsv1.GetSessionRequest{SessionId: earlier})
 	}
-	return sessionToProto(made), nil
+	return sessionToProto(made)
 }
 
 // forkedBefore gives the session that the same request made earlier, nil when there was none.
@@ -95,7 +95,14 @@ func (s *Service) fork(ctx context.Context, from store.Session, req *sessionsv1.
 	if title == "" {
 		title = from.Title
 	}
-	ses, err := s.newSession(ctx, agent, title, from.Labels)
+	params := req.GetParams()
+	if params == nil {
+		var err error
+		if params, err = paramsOf(from); err != nil {
+			return nil, err
+		}
+	}
+	ses, err := s.newSession(ctx, agent, title, from.Labels, params)
 	if err != nil && req.GetAgentId() == "" {
 		err = agentGone(err, agent)
 	}

@@ -50,6 +50,11 @@ type options struct {
 	bus      *bus.Bus
 	db       *sqldb.DB
 	idle     bool // Run is not called
+	env      map[string]string
+}
+
+func (o options) getenv() func(string) string {
+	return func(name string) string { return o.env[name] }
 }
 
 func newKit(t testing.TB, o options) *kit {
@@ -63,7 +68,8 @@ func newKit(t testing.TB, o options) *kit {
 	}
 	var err error
 	k.svc, err = sessions.New(o.cfg, sessions.Deps{
-		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: approvalRules{}, Log: slog.New(slog.DiscardHandler),
+		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: approvalRules{},
+		Getenv: o.getenv(), Log: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
 	if !o.idle {

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/watch"
@@ -32,6 +33,8 @@ type Deps struct {
 	Registry registryv1.SourceServiceClient
 	// Policy checks the approval rules of agents.
 	Policy ApprovalChecker
+	// Getenv reads the environment for the placeholders ${env.*} that the configuration allows.
+	Getenv func(string) string
 	// Log gets what went wrong.
 	Log *slog.Logger
 }
@@ -53,6 +56,8 @@ type Service struct {
 	registry  registryv1.SourceServiceClient
 	approvals ApprovalChecker
 	validator protovalidate.Validator
+	checker   blueprint.Checker
+	getenv    func(string) string
 	log       *slog.Logger
 }
 
@@ -63,8 +68,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if deps.DB == nil || deps.Bus == nil || deps.Dispatcher == nil || deps.Registry == nil || deps.Policy == nil || deps.Log == nil {
-		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry, Policy and Log")
+	switch {
+	case deps.DB == nil, deps.Bus == nil, deps.Dispatcher == nil, deps.Registry == nil, deps.Policy == nil, deps.Getenv == nil, deps.Log == nil:
+		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry, Policy, Getenv and Log")
 	}
 	st, err := store.Open(context.Background(), deps.DB)
 	if err != nil {
@@ -83,7 +89,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{
 		cfg: cfg, store: st, journal: journal.New(st, deps.Bus, deps.Log), hub: hub, bus: deps.Bus,
-		registry: deps.Registry, approvals: deps.Policy, validator: validator, log: deps.Log,
+		registry: deps.Registry, approvals: deps.Policy, validator: validator,
+		checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, getenv: deps.Getenv, log: deps.Log,
 	}
 	s.outbox = newOutbox(st, deps.Dispatcher, deps.Log, cfg)
 	return s, nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
@@ -18,19 +20,21 @@ const defaultAgent = "assistant"
 
 // CreateSession implements SessionService.
 func (s *Service) CreateSession(ctx context.Context, req *sessionsv1.CreateSessionRequest) (*sessionsv1.Session, error) {
-	ses, err := s.newSession(ctx, req.GetAgentId(), req.GetTitle(), req.GetLabels())
+	ses, err := s.newSession(ctx, req.GetAgentId(), req.GetTitle(), req.GetLabels(), req.GetParams())
 	if err != nil {
 		return nil, err
 	}
 	if err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.AddSession(ctx, ses) }); err != nil {
 		return nil, err
 	}
-	return sessionToProto(ses), nil
+	return sessionToProto(ses)
 }
 
-// newSession makes a session of the caller that is not stored yet.
-func (s *Service) newSession(ctx context.Context, agentID, title string, labels map[string]string) (store.Session, error) {
-	agentID, err := s.chooseAgent(ctx, agentID)
+// newSession makes a session of the caller that is not stored yet. Its agent must fit the params and the caller.
+func (s *Service) newSession(
+	ctx context.Context, agentID, title string, labels map[string]string, params *structpb.Struct,
+) (store.Session, error) {
+	agent, err := s.chooseAgent(ctx, agentID)
 	if err != nil {
 		return store.Session{}, err
 	}
@@ -39,37 +43,40 @@ func (s *Service) newSession(ctx context.Context, agentID, title string, labels 
 	}
 	now := micros()
 	p := authn.From(ctx)
-	return store.Session{
-		Tenant: p.GetTenant(), ID: ids.New(ids.Session), AgentID: agentID, Subject: p.GetSubject(), Title: title, Labels: labels,
+	ses := store.Session{
+		Tenant: p.GetTenant(), ID: ids.New(ids.Session), AgentID: agent.GetId(), Subject: p.GetSubject(), Title: title, Labels: labels,
 		CreateUs: now, UpdateUs: now,
-	}, nil
+	}
+	if err := giveParams(&ses, agent, params); err != nil {
+		return store.Session{}, err
+	}
+	return ses, s.checkResolvable(ctx, agent, ses)
 }
 
 // chooseAgent checks that the named agent is there; without a name it takes the only one, or "assistant".
-func (s *Service) chooseAgent(ctx context.Context, id string) (string, error) {
+func (s *Service) chooseAgent(ctx context.Context, id string) (*sessionsv1.Agent, error) {
 	tenant := authn.Tenant(ctx)
 	if id != "" {
-		_, err := s.liveAgent(ctx, id)
-		return id, err
+		return s.liveAgent(ctx, id)
 	}
 	agents, err := s.store.Agents(ctx, tenant, "", 2)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if len(agents) == 1 {
-		return agents[0].ID, nil
+		return agentToProto(agents[0])
 	}
 	a, err := s.store.Agent(ctx, tenant, defaultAgent)
 	switch {
 	case err == nil && !a.Deleted:
-		return defaultAgent, nil
+		return agentToProto(a)
 	case err != nil && !errors.Is(err, store.ErrNotFound):
-		return "", err
+		return nil, err
 	case len(agents) == 0:
-		return "", fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "there is no agent yet").
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "there is no agent yet").
 			Hint("Create one first: POST /v1/agents {\"id\":\"assistant\"}.")
 	}
-	return "", fault.Invalid("agent_id", "is required: there are several agents and none is called %q", defaultAgent)
+	return nil, fault.Invalid("agent_id", "is required: there are several agents and none is called %q", defaultAgent)
 }
 
 // GetSession implements SessionService.
@@ -78,7 +85,7 @@ func (s *Service) GetSession(ctx context.Context, req *sessionsv1.GetSessionRequ
 	if err != nil {
 		return nil, err
 	}
-	return sessionToProto(ses), nil
+	return sessionToProto(ses)
 }
 
 // ListSessions implements SessionService.
@@ -101,7 +108,11 @@ func (s *Service) ListSessions(ctx context.Context, req *sessionsv1.ListSessions
 	rows, next := cut(rows, size, list, func(v store.Session) any { return timeCursor{v.CreateUs, v.ID} })
 	out := &sessionsv1.ListSessionsResponse{NextPageToken: next}
 	for _, row := range rows {
-		out.Sessions = append(out.Sessions, sessionToProto(row))
+		ses, err := sessionToProto(row)
+		if err != nil {
+			return nil, err
+		}
+		out.Sessions = append(out.Sessions, ses)
 	}
 	return out, nil
 }

@@ -151,8 +151,12 @@ func sameRequest(once, stands store.Once) error {
 
 // accept stores a turn and has it dispatched if it is the session's turn to go; all of it in one transaction.
 func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error) {
-	if _, err := s.liveAgent(ctx, o.session.AgentID); err != nil {
+	agent, err := s.liveAgent(ctx, o.session.AgentID)
+	if err != nil {
 		return nil, agentGone(err, o.session.AgentID)
+	}
+	if err := s.checkResolvable(ctx, agent, o.session); err != nil {
+		return nil, err
 	}
 	principal, err := proto.Marshal(authn.From(ctx))
 	if err != nil {

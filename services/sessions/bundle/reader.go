@@ -85,14 +85,39 @@ func (r *reader) unknown(m protoreflect.Message, key *yaml.Node, path string) {
 
 // field sets one field from its value.
 func (r *reader) field(m protoreflect.Message, fd protoreflect.FieldDescriptor, val *yaml.Node, path string) {
-	if fd.Message() != nil && !fd.IsMap() && !fd.IsList() {
-		if val.Kind != yaml.MappingNode {
-			r.bad(val, path, "wants fields")
-			return
-		}
-		r.message(m.Mutable(fd).Message(), val, path+".")
+	if fd.Message() != nil && !fd.IsMap() {
+		r.messages(m, fd, val, path)
 		return
 	}
+	r.value(m, fd, val, path)
+}
+
+// messages reads a field that holds fields of its own, or a list of such. A free object is read as a whole.
+func (r *reader) messages(m protoreflect.Message, fd protoreflect.FieldDescriptor, val *yaml.Node, path string) {
+	switch {
+	case fd.IsList() && val.Kind != yaml.SequenceNode:
+		r.bad(val, path, "wants a list of fields")
+	case fd.IsList():
+		for i, item := range val.Content {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			r.doc.lines[at] = item.Line
+			if item.Kind != yaml.MappingNode {
+				r.bad(item, at, "wants fields")
+				continue
+			}
+			r.message(m.Mutable(fd).List().AppendMutable().Message(), item, at+".")
+		}
+	case val.Kind != yaml.MappingNode:
+		r.bad(val, path, "wants fields")
+	case fd.Message().ParentFile().Package() == "google.protobuf":
+		r.value(m, fd, val, path)
+	default:
+		r.message(m.Mutable(fd).Message(), val, path+".")
+	}
+}
+
+// value sets a field by its form as JSON.
+func (r *reader) value(m protoreflect.Message, fd protoreflect.FieldDescriptor, val *yaml.Node, path string) {
 	if val.Tag == "!!null" {
 		return
 	}

@@ -25,17 +25,19 @@ type Session struct {
 	// ForkedFrom is the session it was forked from, "" when it was not; ForkedSeq up to which seq of it.
 	ForkedFrom string
 	ForkedSeq  uint32
+	// Params are JSON, "" for none.
+	Params string
 	// CreateUs and UpdateUs are when it was opened and when something last happened, in Unix microseconds.
 	CreateUs, UpdateUs int64
 }
 
 const sessionColumns = "tenant, id, agent_id, subject, title, labels, last_seq, open_seq, active_turn_id, create_us, update_us, " +
-	"forked_from_session, forked_from_seq"
+	"forked_from_session, forked_from_seq, params"
 
 func scanSession(s sqldb.Scanner) (v Session, err error) {
 	var labels string
 	err = s.Scan(&v.Tenant, &v.ID, &v.AgentID, &v.Subject, &v.Title, &labels, &v.LastSeq, &v.OpenSeq, &v.ActiveTurnID, &v.CreateUs, &v.UpdateUs,
-		&v.ForkedFrom, &v.ForkedSeq)
+		&v.ForkedFrom, &v.ForkedSeq, &v.Params)
 	if err != nil || labels == "" {
 		return v, err
 	}
@@ -98,9 +100,9 @@ func (tx *Tx) AddSession(ctx context.Context, v Session) error {
 		}
 		labels = string(text)
 	}
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO sessions ("+sessionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO sessions ("+sessionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
 		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, v.CreateUs, v.UpdateUs,
-		v.ForkedFrom, int64(v.ForkedSeq))
+		v.ForkedFrom, int64(v.ForkedSeq), v.Params)
 	return err
 }
 

@@ -32,6 +32,9 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 			return nil, fmt.Errorf("load turn: %w", err)
 		}
 	}
+	if why := loaded.GetUnresolved(); why != nil {
+		return b.giveUp(w, why), nil
+	}
 	agent := loaded.GetAgent()
 	model, tools, err := b.resolve(ctx, loaded)
 	if err != nil {

@@ -55,6 +55,9 @@ func (r *Runner) load(ctx context.Context, turnID string) (*sessionsv1.LoadTurnR
 	if t.GetSurface() == nil {
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s has not begun", turnID)
 	}
+	if why := t.GetUnresolved(); why != nil {
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_INVALID_BLUEPRINT, "%s", why.GetMessage())
+	}
 	r.cache.turns.Add(turnID, t)
 	return t, nil
 }

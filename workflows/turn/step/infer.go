@@ -101,8 +101,12 @@ func (i infer) request(ctx context.Context, w *work) (*inferencev1.GenerateReque
 		return nil, false, fmt.Errorf("read context: %w", err)
 	}
 	w.inputs = history.GetInputs()
+	instructions, err := i.instructions(agent)
+	if err != nil {
+		return nil, false, err
+	}
 	req := &inferencev1.GenerateRequest{
-		Model: surface.GetModel(), Instructions: agent.GetInstructions(), Messages: withAnswers(history.GetMessages()),
+		Model: surface.GetModel(), Instructions: instructions, Messages: withAnswers(history.GetMessages()),
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: w.turn.TurnID, Step: w.ref.GetKey(),
 	}
 	if w.showsTools() {

@@ -42,8 +42,12 @@ func (p preparation) question(ctx context.Context, w *work, instructions string)
 	}
 	agent := w.loaded.GetAgent()
 	parts := []string{instructions, toolList(tools)}
-	if agent.GetInstructions() != "" {
-		parts = append(parts, "The agent that will do the work has these instructions:\n"+agent.GetInstructions())
+	theirs, err := p.instructions(agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	if theirs != "" {
+		parts = append(parts, "The agent that will do the work has these instructions:\n"+theirs)
 	}
 	return &inferencev1.GenerateRequest{
 		Model: w.loaded.GetSurface().GetModel(), Instructions: strings.Join(parts, "\n\n"), Messages: history.GetMessages(),

@@ -11,7 +11,7 @@ import (
 func forkedMessages(t *testing.T, s *store.Store) {
 	const copies = 250 // more than one statement holds
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.AddSession(ctx, store.Session{Tenant: tenant, ID: "ses_2", AgentID: "a", ForkedFrom: "ses_1", ForkedSeq: 7, CreateUs: 1}); err != nil {
+		if err := tx.AddSession(ctx, store.Session{Tenant: tenant, ID: "ses_2", AgentID: "a", ForkedFrom: "ses_1", ForkedSeq: 7, Params: `{"a":"ä"}`, CreateUs: 1}); err != nil {
 			return err
 		}
 		var rows []store.Message
@@ -24,7 +24,7 @@ func forkedMessages(t *testing.T, s *store.Store) {
 	})
 	ses, err := s.Session(t.Context(), tenant, "ses_2")
 	must(t, err)
-	if ses.ForkedFrom != "ses_1" || ses.ForkedSeq != 7 {
+	if ses.ForkedFrom != "ses_1" || ses.ForkedSeq != 7 || ses.Params != `{"a":"ä"}` {
 		t.Errorf("session %+v", ses)
 	}
 	rows, err := s.Messages(t.Context(), tenant, "ses_2", store.BeforeAll, 1000)

@@ -101,6 +101,9 @@ const (
 	Reason_REASON_DEFINITION_CHANGED Reason = 34
 	// The tool asks something of the user, and a direct call cannot wait for the answer. Do: have an agent call the tool in a turn.
 	Reason_REASON_INPUT_REQUIRED Reason = 35
+	// The agent's blueprint cannot be resolved for this caller or session: a placeholder has no value. The detail names it. Example: ${scope.claims.team} for
+	// a user without that claim.
+	Reason_REASON_INVALID_BLUEPRINT Reason = 40
 )
 
 // Enum value maps for Reason.
@@ -142,6 +145,7 @@ var (
 		33: "REASON_APPROVAL_REQUIRED",
 		34: "REASON_DEFINITION_CHANGED",
 		35: "REASON_INPUT_REQUIRED",
+		40: "REASON_INVALID_BLUEPRINT",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -180,6 +184,7 @@ var (
 		"REASON_APPROVAL_REQUIRED":      33,
 		"REASON_DEFINITION_CHANGED":     34,
 		"REASON_INPUT_REQUIRED":         35,
+		"REASON_INVALID_BLUEPRINT":      40,
 	}
 )
 
@@ -214,7 +219,7 @@ var File_windlass_fault_v1_reason_proto protoreflect.FileDescriptor
 
 const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xe4\a\n" +
+	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\x82\b\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x1b\n" +
@@ -252,7 +257,8 @@ const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\x18REASON_APPROVAL_RESOLVED\x10 \x12\x1c\n" +
 	"\x18REASON_APPROVAL_REQUIRED\x10!\x12\x1d\n" +
 	"\x19REASON_DEFINITION_CHANGED\x10\"\x12\x19\n" +
-	"\x15REASON_INPUT_REQUIRED\x10#B\xd0\x01\n" +
+	"\x15REASON_INPUT_REQUIRED\x10#\x12\x1c\n" +
+	"\x18REASON_INVALID_BLUEPRINT\x10(B\xd0\x01\n" +
 	"\x15com.windlass.fault.v1B\vReasonProtoP\x01ZDgithub.com/windlass-dev/windlass/proto/gen/windlass/fault/v1;faultv1\xa2\x02\x03WFX\xaa\x02\x11Windlass.Fault.V1\xca\x02\x11Windlass\\Fault\\V1\xe2\x02\x1dWindlass\\Fault\\V1\\GPBMetadata\xea\x02\x13Windlass::Fault::V1b\x06proto3"
 
 var (

@@ -17,6 +17,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -39,13 +40,15 @@ type Agent struct {
 	DisplayName string `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
 	// What the agent is for.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// System instructions.
+	// System instructions. They may have placeholders: ${params.*} (the session's params), ${runtime.*}, ${scope.*} (who the turn runs for), ${env.*} (what
+	// the configuration allows) and ${runner.*} (where a step runs). An unknown one is refused; "$${" writes "${".
 	Instructions string `protobuf:"bytes,4,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	// "provider/model"; empty = the mesh's default when a turn begins.
+	// "provider/model"; empty = the mesh's default when a turn begins. It may have the placeholders ${params.*}, ${runtime.*} and ${scope.*}.
 	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
 	// How it thinks.
 	Strategy v1.Strategy `protobuf:"varint,6,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
-	// Globs over namespaced tool names: "calculator__*". Empty = no tools.
+	// Globs over namespaced tool names: "calculator__*". Empty = no tools. They may have the placeholders ${params.*}, ${runtime.*} and ${scope.*}, whose
+	// values must be parts of names: letters, digits, "_" and "-".
 	Tools []string `protobuf:"bytes,7,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Limits of a turn; 0 in a field = the mesh's default. Higher than the mesh's maximum is refused.
 	Limits *Limits `protobuf:"bytes,8,opt,name=limits,proto3" json:"limits,omitempty"`
@@ -65,9 +68,14 @@ type Agent struct {
 	// When this revision was made.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// Which calls wait for a person's leave, beside what the mesh's own rules ask for. The first rule that fits a call asks.
-	Approvals     []*v11.ApprovalRule `protobuf:"bytes,16,rep,name=approvals,proto3" json:"approvals,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Approvals []*v11.ApprovalRule `protobuf:"bytes,16,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	// JSON Schema (draft 2020-12) of the params that a session with this agent is given; its type must be "object". Without it sessions take no params.
+	// References to other documents are refused.
+	ParamsSchema *structpb.Struct `protobuf:"bytes,17,opt,name=params_schema,json=paramsSchema,proto3" json:"params_schema,omitempty"`
+	// Further instructions for some of the users, in order.
+	InstructionRules []*InstructionRule `protobuf:"bytes,18,rep,name=instruction_rules,json=instructionRules,proto3" json:"instruction_rules,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Agent) Reset() {
@@ -212,6 +220,104 @@ func (x *Agent) GetApprovals() []*v11.ApprovalRule {
 	return nil
 }
 
+func (x *Agent) GetParamsSchema() *structpb.Struct {
+	if x != nil {
+		return x.ParamsSchema
+	}
+	return nil
+}
+
+func (x *Agent) GetInstructionRules() []*InstructionRule {
+	if x != nil {
+		return x.InstructionRules
+	}
+	return nil
+}
+
+// InstructionRule gives an agent other instructions for users of some roles, or with some claim. With both conditions both must hold; a rule needs
+// at least one. It is asked again for each turn, about the user whose turn it is.
+type InstructionRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Globs over roles; one of the user's roles must fit. Empty = no condition.
+	Roles []string `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`
+	// Path of a claim, with dots between the names: "org.plan". Empty = no condition.
+	Claim string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Globs over the claim's value; one must fit. For a claim that is a list one of its elements must fit. Empty = it is enough that the claim is there.
+	Values []string `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`
+	// The instructions, with placeholders as in the agent's own.
+	Instructions string `protobuf:"bytes,4,opt,name=instructions,proto3" json:"instructions,omitempty"`
+	// "append" (default) adds them behind the agent's instructions, "replace" puts them in the place of the agent's own; of several that replace the
+	// last counts.
+	Mode          string `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InstructionRule) Reset() {
+	*x = InstructionRule{}
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InstructionRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InstructionRule) ProtoMessage() {}
+
+func (x *InstructionRule) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InstructionRule.ProtoReflect.Descriptor instead.
+func (*InstructionRule) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *InstructionRule) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *InstructionRule) GetClaim() string {
+	if x != nil {
+		return x.Claim
+	}
+	return ""
+}
+
+func (x *InstructionRule) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *InstructionRule) GetInstructions() string {
+	if x != nil {
+		return x.Instructions
+	}
+	return ""
+}
+
+func (x *InstructionRule) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
 // Limits stop a turn that goes on for too long.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -231,7 +337,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[1]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -243,7 +349,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[1]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -256,7 +362,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{1}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Limits) GetMaxSteps() uint32 {
@@ -305,7 +411,7 @@ type CreateAgentRequest struct {
 
 func (x *CreateAgentRequest) Reset() {
 	*x = CreateAgentRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[2]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -317,7 +423,7 @@ func (x *CreateAgentRequest) String() string {
 func (*CreateAgentRequest) ProtoMessage() {}
 
 func (x *CreateAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[2]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -330,7 +436,7 @@ func (x *CreateAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAgentRequest.ProtoReflect.Descriptor instead.
 func (*CreateAgentRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{2}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CreateAgentRequest) GetAgent() *Agent {
@@ -353,7 +459,7 @@ type GetAgentRequest struct {
 
 func (x *GetAgentRequest) Reset() {
 	*x = GetAgentRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -365,7 +471,7 @@ func (x *GetAgentRequest) String() string {
 func (*GetAgentRequest) ProtoMessage() {}
 
 func (x *GetAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -378,7 +484,7 @@ func (x *GetAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentRequest.ProtoReflect.Descriptor instead.
 func (*GetAgentRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{3}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetAgentRequest) GetAgentId() string {
@@ -408,7 +514,7 @@ type ListAgentsRequest struct {
 
 func (x *ListAgentsRequest) Reset() {
 	*x = ListAgentsRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -420,7 +526,7 @@ func (x *ListAgentsRequest) String() string {
 func (*ListAgentsRequest) ProtoMessage() {}
 
 func (x *ListAgentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -433,7 +539,7 @@ func (x *ListAgentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentsRequest.ProtoReflect.Descriptor instead.
 func (*ListAgentsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{4}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListAgentsRequest) GetPageSize() int32 {
@@ -463,7 +569,7 @@ type ListAgentsResponse struct {
 
 func (x *ListAgentsResponse) Reset() {
 	*x = ListAgentsResponse{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -475,7 +581,7 @@ func (x *ListAgentsResponse) String() string {
 func (*ListAgentsResponse) ProtoMessage() {}
 
 func (x *ListAgentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -488,7 +594,7 @@ func (x *ListAgentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentsResponse.ProtoReflect.Descriptor instead.
 func (*ListAgentsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{5}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListAgentsResponse) GetAgents() []*Agent {
@@ -518,7 +624,7 @@ type UpdateAgentRequest struct {
 
 func (x *UpdateAgentRequest) Reset() {
 	*x = UpdateAgentRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +636,7 @@ func (x *UpdateAgentRequest) String() string {
 func (*UpdateAgentRequest) ProtoMessage() {}
 
 func (x *UpdateAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +649,7 @@ func (x *UpdateAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAgentRequest.ProtoReflect.Descriptor instead.
 func (*UpdateAgentRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{6}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *UpdateAgentRequest) GetAgent() *Agent {
@@ -571,7 +677,7 @@ type DeleteAgentRequest struct {
 
 func (x *DeleteAgentRequest) Reset() {
 	*x = DeleteAgentRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +689,7 @@ func (x *DeleteAgentRequest) String() string {
 func (*DeleteAgentRequest) ProtoMessage() {}
 
 func (x *DeleteAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +702,7 @@ func (x *DeleteAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAgentRequest.ProtoReflect.Descriptor instead.
 func (*DeleteAgentRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{7}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeleteAgentRequest) GetAgentId() string {
@@ -615,7 +721,7 @@ type DeleteAgentResponse struct {
 
 func (x *DeleteAgentResponse) Reset() {
 	*x = DeleteAgentResponse{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -627,7 +733,7 @@ func (x *DeleteAgentResponse) String() string {
 func (*DeleteAgentResponse) ProtoMessage() {}
 
 func (x *DeleteAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -640,7 +746,7 @@ func (x *DeleteAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAgentResponse.ProtoReflect.Descriptor instead.
 func (*DeleteAgentResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{8}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{9}
 }
 
 // ListAgentRevisionsRequest names an agent.
@@ -658,7 +764,7 @@ type ListAgentRevisionsRequest struct {
 
 func (x *ListAgentRevisionsRequest) Reset() {
 	*x = ListAgentRevisionsRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -670,7 +776,7 @@ func (x *ListAgentRevisionsRequest) String() string {
 func (*ListAgentRevisionsRequest) ProtoMessage() {}
 
 func (x *ListAgentRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -683,7 +789,7 @@ func (x *ListAgentRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListAgentRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{9}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListAgentRevisionsRequest) GetAgentId() string {
@@ -720,7 +826,7 @@ type ListAgentRevisionsResponse struct {
 
 func (x *ListAgentRevisionsResponse) Reset() {
 	*x = ListAgentRevisionsResponse{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -732,7 +838,7 @@ func (x *ListAgentRevisionsResponse) String() string {
 func (*ListAgentRevisionsResponse) ProtoMessage() {}
 
 func (x *ListAgentRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -745,7 +851,7 @@ func (x *ListAgentRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAgentRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListAgentRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{10}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListAgentRevisionsResponse) GetRevisions() []*Agent {
@@ -775,7 +881,7 @@ type ApplyBundleRequest struct {
 
 func (x *ApplyBundleRequest) Reset() {
 	*x = ApplyBundleRequest{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +893,7 @@ func (x *ApplyBundleRequest) String() string {
 func (*ApplyBundleRequest) ProtoMessage() {}
 
 func (x *ApplyBundleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +906,7 @@ func (x *ApplyBundleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyBundleRequest.ProtoReflect.Descriptor instead.
 func (*ApplyBundleRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{11}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ApplyBundleRequest) GetYaml() string {
@@ -828,7 +934,7 @@ type ApplyBundleResponse struct {
 
 func (x *ApplyBundleResponse) Reset() {
 	*x = ApplyBundleResponse{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -840,7 +946,7 @@ func (x *ApplyBundleResponse) String() string {
 func (*ApplyBundleResponse) ProtoMessage() {}
 
 func (x *ApplyBundleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -853,7 +959,7 @@ func (x *ApplyBundleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyBundleResponse.ProtoReflect.Descriptor instead.
 func (*ApplyBundleResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{12}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ApplyBundleResponse) GetApplied() []*Applied {
@@ -882,7 +988,7 @@ type Applied struct {
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +1000,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_agents_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +1013,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{13}
+	return file_windlass_sessions_v1_agents_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Applied) GetKind() string {
@@ -949,7 +1055,7 @@ var File_windlass_sessions_v1_agents_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xc3\a\n" +
+	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xdf\b\n" +
 	"\x05Agent\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -969,11 +1075,19 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"createTime\x12@\n" +
 	"\vupdate_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"updateTime\x12H\n" +
-	"\tapprovals\x18\x10 \x03(\v2 .windlass.policy.v1.ApprovalRuleB\b\xbaH\x05\x92\x01\x02\x10@R\tapprovals\x1a9\n" +
+	"\tapprovals\x18\x10 \x03(\v2 .windlass.policy.v1.ApprovalRuleB\b\xbaH\x05\x92\x01\x02\x10@R\tapprovals\x12<\n" +
+	"\rparams_schema\x18\x11 \x01(\v2\x17.google.protobuf.StructR\fparamsSchema\x12\\\n" +
+	"\x11instruction_rules\x18\x12 \x03(\v2%.windlass.sessions.v1.InstructionRuleB\b\xbaH\x05\x92\x01\x02\x10@R\x10instructionRules\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
-	"\f_temperature\"\xf6\x01\n" +
+	"\f_temperature\"\xe2\x01\n" +
+	"\x0fInstructionRule\x12'\n" +
+	"\x05roles\x18\x01 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10@\"\ar\x05\x10\x01\x18\x80\x01R\x05roles\x12\x1e\n" +
+	"\x05claim\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05claim\x12'\n" +
+	"\x06values\x18\x03 \x03(\tB\x0f\xbaH\f\x92\x01\t\x10@\"\x05r\x03\x18\x80\x02R\x06values\x12/\n" +
+	"\finstructions\x18\x04 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x10R\finstructions\x12,\n" +
+	"\x04mode\x18\x05 \x01(\tB\x18\xbaH\x15r\x13R\x00R\x06appendR\areplaceR\x04mode\"\xf6\x01\n" +
 	"\x06Limits\x12%\n" +
 	"\tmax_steps\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bmaxSteps\x12&\n" +
 	"\n" +
@@ -1046,60 +1160,64 @@ func file_windlass_sessions_v1_agents_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_agents_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_agents_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_windlass_sessions_v1_agents_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_windlass_sessions_v1_agents_proto_goTypes = []any{
 	(*Agent)(nil),                      // 0: windlass.sessions.v1.Agent
-	(*Limits)(nil),                     // 1: windlass.sessions.v1.Limits
-	(*CreateAgentRequest)(nil),         // 2: windlass.sessions.v1.CreateAgentRequest
-	(*GetAgentRequest)(nil),            // 3: windlass.sessions.v1.GetAgentRequest
-	(*ListAgentsRequest)(nil),          // 4: windlass.sessions.v1.ListAgentsRequest
-	(*ListAgentsResponse)(nil),         // 5: windlass.sessions.v1.ListAgentsResponse
-	(*UpdateAgentRequest)(nil),         // 6: windlass.sessions.v1.UpdateAgentRequest
-	(*DeleteAgentRequest)(nil),         // 7: windlass.sessions.v1.DeleteAgentRequest
-	(*DeleteAgentResponse)(nil),        // 8: windlass.sessions.v1.DeleteAgentResponse
-	(*ListAgentRevisionsRequest)(nil),  // 9: windlass.sessions.v1.ListAgentRevisionsRequest
-	(*ListAgentRevisionsResponse)(nil), // 10: windlass.sessions.v1.ListAgentRevisionsResponse
-	(*ApplyBundleRequest)(nil),         // 11: windlass.sessions.v1.ApplyBundleRequest
-	(*ApplyBundleResponse)(nil),        // 12: windlass.sessions.v1.ApplyBundleResponse
-	(*Applied)(nil),                    // 13: windlass.sessions.v1.Applied
-	nil,                                // 14: windlass.sessions.v1.Agent.LabelsEntry
-	(v1.Strategy)(0),                   // 15: windlass.turn.v1.Strategy
-	(*timestamppb.Timestamp)(nil),      // 16: google.protobuf.Timestamp
-	(*v11.ApprovalRule)(nil),           // 17: windlass.policy.v1.ApprovalRule
-	(*fieldmaskpb.FieldMask)(nil),      // 18: google.protobuf.FieldMask
+	(*InstructionRule)(nil),            // 1: windlass.sessions.v1.InstructionRule
+	(*Limits)(nil),                     // 2: windlass.sessions.v1.Limits
+	(*CreateAgentRequest)(nil),         // 3: windlass.sessions.v1.CreateAgentRequest
+	(*GetAgentRequest)(nil),            // 4: windlass.sessions.v1.GetAgentRequest
+	(*ListAgentsRequest)(nil),          // 5: windlass.sessions.v1.ListAgentsRequest
+	(*ListAgentsResponse)(nil),         // 6: windlass.sessions.v1.ListAgentsResponse
+	(*UpdateAgentRequest)(nil),         // 7: windlass.sessions.v1.UpdateAgentRequest
+	(*DeleteAgentRequest)(nil),         // 8: windlass.sessions.v1.DeleteAgentRequest
+	(*DeleteAgentResponse)(nil),        // 9: windlass.sessions.v1.DeleteAgentResponse
+	(*ListAgentRevisionsRequest)(nil),  // 10: windlass.sessions.v1.ListAgentRevisionsRequest
+	(*ListAgentRevisionsResponse)(nil), // 11: windlass.sessions.v1.ListAgentRevisionsResponse
+	(*ApplyBundleRequest)(nil),         // 12: windlass.sessions.v1.ApplyBundleRequest
+	(*ApplyBundleResponse)(nil),        // 13: windlass.sessions.v1.ApplyBundleResponse
+	(*Applied)(nil),                    // 14: windlass.sessions.v1.Applied
+	nil,                                // 15: windlass.sessions.v1.Agent.LabelsEntry
+	(v1.Strategy)(0),                   // 16: windlass.turn.v1.Strategy
+	(*timestamppb.Timestamp)(nil),      // 17: google.protobuf.Timestamp
+	(*v11.ApprovalRule)(nil),           // 18: windlass.policy.v1.ApprovalRule
+	(*structpb.Struct)(nil),            // 19: google.protobuf.Struct
+	(*fieldmaskpb.FieldMask)(nil),      // 20: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_agents_proto_depIdxs = []int32{
-	15, // 0: windlass.sessions.v1.Agent.strategy:type_name -> windlass.turn.v1.Strategy
-	1,  // 1: windlass.sessions.v1.Agent.limits:type_name -> windlass.sessions.v1.Limits
-	14, // 2: windlass.sessions.v1.Agent.labels:type_name -> windlass.sessions.v1.Agent.LabelsEntry
-	16, // 3: windlass.sessions.v1.Agent.create_time:type_name -> google.protobuf.Timestamp
-	16, // 4: windlass.sessions.v1.Agent.update_time:type_name -> google.protobuf.Timestamp
-	17, // 5: windlass.sessions.v1.Agent.approvals:type_name -> windlass.policy.v1.ApprovalRule
-	0,  // 6: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	0,  // 7: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
-	0,  // 8: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	18, // 9: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	0,  // 10: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
-	13, // 11: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
-	2,  // 12: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
-	3,  // 13: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
-	4,  // 14: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
-	6,  // 15: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
-	7,  // 16: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
-	9,  // 17: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
-	11, // 18: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
-	0,  // 19: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
-	0,  // 20: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
-	5,  // 21: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
-	0,  // 22: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
-	8,  // 23: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
-	10, // 24: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
-	12, // 25: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
-	19, // [19:26] is the sub-list for method output_type
-	12, // [12:19] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	16, // 0: windlass.sessions.v1.Agent.strategy:type_name -> windlass.turn.v1.Strategy
+	2,  // 1: windlass.sessions.v1.Agent.limits:type_name -> windlass.sessions.v1.Limits
+	15, // 2: windlass.sessions.v1.Agent.labels:type_name -> windlass.sessions.v1.Agent.LabelsEntry
+	17, // 3: windlass.sessions.v1.Agent.create_time:type_name -> google.protobuf.Timestamp
+	17, // 4: windlass.sessions.v1.Agent.update_time:type_name -> google.protobuf.Timestamp
+	18, // 5: windlass.sessions.v1.Agent.approvals:type_name -> windlass.policy.v1.ApprovalRule
+	19, // 6: windlass.sessions.v1.Agent.params_schema:type_name -> google.protobuf.Struct
+	1,  // 7: windlass.sessions.v1.Agent.instruction_rules:type_name -> windlass.sessions.v1.InstructionRule
+	0,  // 8: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	0,  // 9: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
+	0,  // 10: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	20, // 11: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	0,  // 12: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
+	14, // 13: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
+	3,  // 14: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
+	4,  // 15: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
+	5,  // 16: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
+	7,  // 17: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
+	8,  // 18: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
+	10, // 19: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
+	12, // 20: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
+	0,  // 21: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
+	0,  // 22: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
+	6,  // 23: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
+	0,  // 24: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
+	9,  // 25: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
+	11, // 26: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
+	13, // 27: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
+	21, // [21:28] is the sub-list for method output_type
+	14, // [14:21] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_agents_proto_init() }
@@ -1114,7 +1232,7 @@ func file_windlass_sessions_v1_agents_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_agents_proto_rawDesc), len(file_windlass_sessions_v1_agents_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -78,7 +78,8 @@ type LoadTurnResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn.
 	Turn *Turn `protobuf:"bytes,1,opt,name=turn,proto3" json:"turn,omitempty"`
-	// The blueprint: pinned when the turn has begun, else the newest.
+	// The blueprint: pinned when the turn has begun, else the newest. Its instructions are those for the turn's user, and its placeholders are resolved
+	// except for ${runner.*}. Texts that may hold those (instructions) are sealed: only placeholder.Finish reads them.
 	Agent *Agent `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// On whose behalf the turn runs.
 	Principal *v1.Principal `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
@@ -93,7 +94,11 @@ type LoadTurnResponse struct {
 	// Outcomes of the steps that are done, in the order in which they were first claimed.
 	Outcomes []*v11.StepOutcome `protobuf:"bytes,8,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	// Tools that the client runs, as the turn was given them.
-	ClientTools   []*ClientTool `protobuf:"bytes,9,rep,name=client_tools,json=clientTools,proto3" json:"client_tools,omitempty"`
+	ClientTools []*ClientTool `protobuf:"bytes,9,rep,name=client_tools,json=clientTools,proto3" json:"client_tools,omitempty"`
+	// The session's params.
+	Params *structpb.Struct `protobuf:"bytes,10,opt,name=params,proto3" json:"params,omitempty"`
+	// Set when the blueprint cannot be resolved, with the placeholders named: the turn must not go on.
+	Unresolved    *v11.TurnError `protobuf:"bytes,20,opt,name=unresolved,proto3" json:"unresolved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -187,6 +192,20 @@ func (x *LoadTurnResponse) GetOutcomes() []*v11.StepOutcome {
 func (x *LoadTurnResponse) GetClientTools() []*ClientTool {
 	if x != nil {
 		return x.ClientTools
+	}
+	return nil
+}
+
+func (x *LoadTurnResponse) GetParams() *structpb.Struct {
+	if x != nil {
+		return x.Params
+	}
+	return nil
+}
+
+func (x *LoadTurnResponse) GetUnresolved() *v11.TurnError {
+	if x != nil {
+		return x.Unresolved
 	}
 	return nil
 }
@@ -2013,7 +2032,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"$windlass/sessions/v1/execution.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"6\n" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
-	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xef\x03\n" +
+	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xdd\x04\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -2023,7 +2042,12 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\rcreate_micros\x18\x06 \x01(\x03R\fcreateMicros\x12)\n" +
 	"\x10cancel_requested\x18\a \x01(\bR\x0fcancelRequested\x129\n" +
 	"\boutcomes\x18\b \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12C\n" +
-	"\fclient_tools\x18\t \x03(\v2 .windlass.sessions.v1.ClientToolR\vclientTools\"I\n" +
+	"\fclient_tools\x18\t \x03(\v2 .windlass.sessions.v1.ClientToolR\vclientTools\x12/\n" +
+	"\x06params\x18\n" +
+	" \x01(\v2\x17.google.protobuf.StructR\x06params\x12;\n" +
+	"\n" +
+	"unresolved\x18\x14 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\n" +
+	"unresolved\"I\n" +
 	"\n" +
 	"PinnedTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
@@ -2221,19 +2245,20 @@ var file_windlass_sessions_v1_execution_proto_goTypes = []any{
 	(*v11.Surface)(nil),           // 31: windlass.turn.v1.Surface
 	(*v11.StepOutcome)(nil),       // 32: windlass.turn.v1.StepOutcome
 	(*ClientTool)(nil),            // 33: windlass.sessions.v1.ClientTool
-	(*v11.StepRef)(nil),           // 34: windlass.turn.v1.StepRef
-	(*v11.ToolCallStarted)(nil),   // 35: windlass.turn.v1.ToolCallStarted
-	(*v11.Event)(nil),             // 36: windlass.turn.v1.Event
-	(*v11.Message)(nil),           // 37: windlass.turn.v1.Message
-	(*v11.Ending)(nil),            // 38: windlass.turn.v1.Ending
-	(v11.WaitKind)(0),             // 39: windlass.turn.v1.WaitKind
-	(*structpb.Struct)(nil),       // 40: google.protobuf.Struct
-	(v11.EffectClass)(0),          // 41: windlass.turn.v1.EffectClass
-	(*v11.WaitRef)(nil),           // 42: windlass.turn.v1.WaitRef
-	(v11.Verdict)(0),              // 43: windlass.turn.v1.Verdict
-	(*v11.ToolResult)(nil),        // 44: windlass.turn.v1.ToolResult
-	(*v11.ApprovalDecision)(nil),  // 45: windlass.turn.v1.ApprovalDecision
-	(*v11.ToolCall)(nil),          // 46: windlass.turn.v1.ToolCall
+	(*structpb.Struct)(nil),       // 34: google.protobuf.Struct
+	(*v11.TurnError)(nil),         // 35: windlass.turn.v1.TurnError
+	(*v11.StepRef)(nil),           // 36: windlass.turn.v1.StepRef
+	(*v11.ToolCallStarted)(nil),   // 37: windlass.turn.v1.ToolCallStarted
+	(*v11.Event)(nil),             // 38: windlass.turn.v1.Event
+	(*v11.Message)(nil),           // 39: windlass.turn.v1.Message
+	(*v11.Ending)(nil),            // 40: windlass.turn.v1.Ending
+	(v11.WaitKind)(0),             // 41: windlass.turn.v1.WaitKind
+	(v11.EffectClass)(0),          // 42: windlass.turn.v1.EffectClass
+	(*v11.WaitRef)(nil),           // 43: windlass.turn.v1.WaitRef
+	(v11.Verdict)(0),              // 44: windlass.turn.v1.Verdict
+	(*v11.ToolResult)(nil),        // 45: windlass.turn.v1.ToolResult
+	(*v11.ApprovalDecision)(nil),  // 46: windlass.turn.v1.ApprovalDecision
+	(*v11.ToolCall)(nil),          // 47: windlass.turn.v1.ToolCall
 }
 var file_windlass_sessions_v1_execution_proto_depIdxs = []int32{
 	28, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
@@ -2243,68 +2268,70 @@ var file_windlass_sessions_v1_execution_proto_depIdxs = []int32{
 	2,  // 4: windlass.sessions.v1.LoadTurnResponse.tools:type_name -> windlass.sessions.v1.PinnedTool
 	32, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
 	33, // 6: windlass.sessions.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
-	34, // 7: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	35, // 8: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	32, // 9: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
-	3,  // 10: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
-	6,  // 11: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	32, // 12: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	36, // 13: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	37, // 14: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
-	2,  // 15: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
-	38, // 16: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
-	4,  // 17: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
-	4,  // 18: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
-	9,  // 19: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
-	10, // 20: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
-	39, // 21: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	40, // 22: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
-	41, // 23: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	42, // 24: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
-	10, // 25: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
-	43, // 26: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
-	40, // 27: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
-	44, // 28: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
-	45, // 29: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	32, // 30: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	6,  // 31: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	5,  // 32: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
-	15, // 33: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
-	32, // 34: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
-	36, // 35: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	32, // 36: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	27, // 37: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	37, // 38: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	6,  // 39: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
-	0,  // 40: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
-	4,  // 41: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
-	7,  // 42: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
-	9,  // 43: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
-	16, // 44: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
-	18, // 45: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
-	20, // 46: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
-	22, // 47: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
-	24, // 48: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
-	12, // 49: windlass.sessions.v1.ExecutionService.GetWait:input_type -> windlass.sessions.v1.GetWaitRequest
-	13, // 50: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
-	26, // 51: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
-	1,  // 52: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
-	5,  // 53: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
-	8,  // 54: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
-	15, // 55: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
-	17, // 56: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
-	19, // 57: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
-	21, // 58: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
-	23, // 59: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
-	25, // 60: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
-	11, // 61: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
-	14, // 62: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
-	46, // 63: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	52, // [52:64] is the sub-list for method output_type
-	40, // [40:52] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	34, // 7: windlass.sessions.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
+	35, // 8: windlass.sessions.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
+	36, // 9: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	37, // 10: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	32, // 11: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	3,  // 12: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
+	6,  // 13: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	32, // 14: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	38, // 15: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	39, // 16: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	2,  // 17: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
+	40, // 18: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	4,  // 19: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
+	4,  // 20: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
+	9,  // 21: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
+	10, // 22: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
+	41, // 23: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	34, // 24: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	42, // 25: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	43, // 26: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	10, // 27: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
+	44, // 28: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	34, // 29: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
+	45, // 30: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	46, // 31: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	32, // 32: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	6,  // 33: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	5,  // 34: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
+	15, // 35: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
+	32, // 36: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	38, // 37: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	32, // 38: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	27, // 39: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	39, // 40: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	6,  // 41: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
+	0,  // 42: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
+	4,  // 43: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
+	7,  // 44: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
+	9,  // 45: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
+	16, // 46: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
+	18, // 47: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
+	20, // 48: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
+	22, // 49: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
+	24, // 50: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
+	12, // 51: windlass.sessions.v1.ExecutionService.GetWait:input_type -> windlass.sessions.v1.GetWaitRequest
+	13, // 52: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
+	26, // 53: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
+	1,  // 54: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
+	5,  // 55: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
+	8,  // 56: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
+	15, // 57: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
+	17, // 58: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
+	19, // 59: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
+	21, // 60: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
+	23, // 61: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
+	25, // 62: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
+	11, // 63: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
+	14, // 64: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
+	47, // 65: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	54, // [54:66] is the sub-list for method output_type
+	42, // [42:54] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_execution_proto_init() }

@@ -13,6 +13,7 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -52,6 +53,8 @@ type Session struct {
 	// Sequence number in that session up to which its conversation was taken: lower than the one asked for where that was in the middle of a
 	// turn and something had to be left out.
 	ForkedFromSeq uint32 `protobuf:"varint,11,opt,name=forked_from_seq,json=forkedFromSeq,proto3" json:"forked_from_seq,omitempty"`
+	// What the agent's placeholders ${params.*} stand for, with the defaults of its params_schema.
+	Params        *structpb.Struct `protobuf:"bytes,14,opt,name=params,proto3" json:"params,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -163,6 +166,13 @@ func (x *Session) GetForkedFromSeq() uint32 {
 	return 0
 }
 
+func (x *Session) GetParams() *structpb.Struct {
+	if x != nil {
+		return x.Params
+	}
+	return nil
+}
+
 // CreateSessionRequest describes the session.
 type CreateSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -171,7 +181,9 @@ type CreateSessionRequest struct {
 	// Title for people.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	// Free labels.
-	Labels        map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Params for the agent, which must fit its params_schema; at most 64 KiB as JSON. They are stored in clear: not the place for secrets.
+	Params        *structpb.Struct `protobuf:"bytes,4,opt,name=params,proto3" json:"params,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -223,6 +235,13 @@ func (x *CreateSessionRequest) GetTitle() string {
 func (x *CreateSessionRequest) GetLabels() map[string]string {
 	if x != nil {
 		return x.Labels
+	}
+	return nil
+}
+
+func (x *CreateSessionRequest) GetParams() *structpb.Struct {
+	if x != nil {
+		return x.Params
 	}
 	return nil
 }
@@ -608,8 +627,10 @@ type ForkSessionRequest struct {
 	Title string `protobuf:"bytes,4,opt,name=title,proto3" json:"title,omitempty"`
 	// Makes retries safe; over HTTP the header Idempotency-Key. Kept for 24 h.
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Params of the new session; unset = those of the other one. They must fit the params_schema of the new session's agent.
+	Params        *structpb.Struct `protobuf:"bytes,12,opt,name=params,proto3" json:"params,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ForkSessionRequest) Reset() {
@@ -675,6 +696,13 @@ func (x *ForkSessionRequest) GetIdempotencyKey() string {
 		return x.IdempotencyKey
 	}
 	return ""
+}
+
+func (x *ForkSessionRequest) GetParams() *structpb.Struct {
+	if x != nil {
+		return x.Params
+	}
+	return nil
 }
 
 // ExportSessionRequest says what to export, and how.
@@ -827,7 +855,7 @@ var File_windlass_sessions_v1_sessions_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\n" +
-	"#windlass/sessions/v1/sessions.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xf5\x03\n" +
+	"#windlass/sessions/v1/sessions.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xa6\x04\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x14\n" +
@@ -842,14 +870,16 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"updateTime\x12.\n" +
 	"\x13forked_from_session\x18\n" +
 	" \x01(\tR\x11forkedFromSession\x12&\n" +
-	"\x0fforked_from_seq\x18\v \x01(\rR\rforkedFromSeq\x1a9\n" +
+	"\x0fforked_from_seq\x18\v \x01(\rR\rforkedFromSeq\x12/\n" +
+	"\x06params\x18\x0e \x01(\v2\x17.google.protobuf.StructR\x06params\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xef\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa0\x02\n" +
 	"\x14CreateSessionRequest\x12\"\n" +
 	"\bagent_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12\x1e\n" +
 	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x05title\x12X\n" +
-	"\x06labels\x18\x03 \x03(\v26.windlass.sessions.v1.CreateSessionRequest.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06labels\x1a9\n" +
+	"\x06labels\x18\x03 \x03(\v26.windlass.sessions.v1.CreateSessionRequest.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06labels\x12/\n" +
+	"\x06params\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x06params\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"@\n" +
@@ -878,14 +908,15 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"u\n" +
 	"\x14ListMessagesResponse\x125\n" +
 	"\bmessages\x18\x01 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xca\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xfb\x01\n" +
 	"\x12ForkSessionRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\rR\x03seq\x12\"\n" +
 	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12\x1e\n" +
 	"\x05title\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x05title\x121\n" +
-	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\"\x9b\x01\n" +
+	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12/\n" +
+	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\"\x9b\x01\n" +
 	"\x14ExportSessionRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12/\n" +
@@ -937,40 +968,44 @@ var file_windlass_sessions_v1_sessions_proto_goTypes = []any{
 	nil,                           // 12: windlass.sessions.v1.Session.LabelsEntry
 	nil,                           // 13: windlass.sessions.v1.CreateSessionRequest.LabelsEntry
 	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*v1.Message)(nil),            // 15: windlass.turn.v1.Message
-	(*Turn)(nil),                  // 16: windlass.sessions.v1.Turn
-	(*v1.Event)(nil),              // 17: windlass.turn.v1.Event
+	(*structpb.Struct)(nil),       // 15: google.protobuf.Struct
+	(*v1.Message)(nil),            // 16: windlass.turn.v1.Message
+	(*Turn)(nil),                  // 17: windlass.sessions.v1.Turn
+	(*v1.Event)(nil),              // 18: windlass.turn.v1.Event
 }
 var file_windlass_sessions_v1_sessions_proto_depIdxs = []int32{
 	12, // 0: windlass.sessions.v1.Session.labels:type_name -> windlass.sessions.v1.Session.LabelsEntry
 	14, // 1: windlass.sessions.v1.Session.create_time:type_name -> google.protobuf.Timestamp
 	14, // 2: windlass.sessions.v1.Session.update_time:type_name -> google.protobuf.Timestamp
-	13, // 3: windlass.sessions.v1.CreateSessionRequest.labels:type_name -> windlass.sessions.v1.CreateSessionRequest.LabelsEntry
-	0,  // 4: windlass.sessions.v1.ListSessionsResponse.sessions:type_name -> windlass.sessions.v1.Session
-	15, // 5: windlass.sessions.v1.ListMessagesResponse.messages:type_name -> windlass.turn.v1.Message
-	0,  // 6: windlass.sessions.v1.ExportSessionResponse.session:type_name -> windlass.sessions.v1.Session
-	16, // 7: windlass.sessions.v1.ExportSessionResponse.turns:type_name -> windlass.sessions.v1.Turn
-	15, // 8: windlass.sessions.v1.ExportSessionResponse.messages:type_name -> windlass.turn.v1.Message
-	17, // 9: windlass.sessions.v1.ExportSessionResponse.events:type_name -> windlass.turn.v1.Event
-	1,  // 10: windlass.sessions.v1.SessionService.CreateSession:input_type -> windlass.sessions.v1.CreateSessionRequest
-	2,  // 11: windlass.sessions.v1.SessionService.GetSession:input_type -> windlass.sessions.v1.GetSessionRequest
-	3,  // 12: windlass.sessions.v1.SessionService.ListSessions:input_type -> windlass.sessions.v1.ListSessionsRequest
-	5,  // 13: windlass.sessions.v1.SessionService.DeleteSession:input_type -> windlass.sessions.v1.DeleteSessionRequest
-	7,  // 14: windlass.sessions.v1.SessionService.ListMessages:input_type -> windlass.sessions.v1.ListMessagesRequest
-	9,  // 15: windlass.sessions.v1.SessionService.ForkSession:input_type -> windlass.sessions.v1.ForkSessionRequest
-	10, // 16: windlass.sessions.v1.SessionService.ExportSession:input_type -> windlass.sessions.v1.ExportSessionRequest
-	0,  // 17: windlass.sessions.v1.SessionService.CreateSession:output_type -> windlass.sessions.v1.Session
-	0,  // 18: windlass.sessions.v1.SessionService.GetSession:output_type -> windlass.sessions.v1.Session
-	4,  // 19: windlass.sessions.v1.SessionService.ListSessions:output_type -> windlass.sessions.v1.ListSessionsResponse
-	6,  // 20: windlass.sessions.v1.SessionService.DeleteSession:output_type -> windlass.sessions.v1.DeleteSessionResponse
-	8,  // 21: windlass.sessions.v1.SessionService.ListMessages:output_type -> windlass.sessions.v1.ListMessagesResponse
-	0,  // 22: windlass.sessions.v1.SessionService.ForkSession:output_type -> windlass.sessions.v1.Session
-	11, // 23: windlass.sessions.v1.SessionService.ExportSession:output_type -> windlass.sessions.v1.ExportSessionResponse
-	17, // [17:24] is the sub-list for method output_type
-	10, // [10:17] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	15, // 3: windlass.sessions.v1.Session.params:type_name -> google.protobuf.Struct
+	13, // 4: windlass.sessions.v1.CreateSessionRequest.labels:type_name -> windlass.sessions.v1.CreateSessionRequest.LabelsEntry
+	15, // 5: windlass.sessions.v1.CreateSessionRequest.params:type_name -> google.protobuf.Struct
+	0,  // 6: windlass.sessions.v1.ListSessionsResponse.sessions:type_name -> windlass.sessions.v1.Session
+	16, // 7: windlass.sessions.v1.ListMessagesResponse.messages:type_name -> windlass.turn.v1.Message
+	15, // 8: windlass.sessions.v1.ForkSessionRequest.params:type_name -> google.protobuf.Struct
+	0,  // 9: windlass.sessions.v1.ExportSessionResponse.session:type_name -> windlass.sessions.v1.Session
+	17, // 10: windlass.sessions.v1.ExportSessionResponse.turns:type_name -> windlass.sessions.v1.Turn
+	16, // 11: windlass.sessions.v1.ExportSessionResponse.messages:type_name -> windlass.turn.v1.Message
+	18, // 12: windlass.sessions.v1.ExportSessionResponse.events:type_name -> windlass.turn.v1.Event
+	1,  // 13: windlass.sessions.v1.SessionService.CreateSession:input_type -> windlass.sessions.v1.CreateSessionRequest
+	2,  // 14: windlass.sessions.v1.SessionService.GetSession:input_type -> windlass.sessions.v1.GetSessionRequest
+	3,  // 15: windlass.sessions.v1.SessionService.ListSessions:input_type -> windlass.sessions.v1.ListSessionsRequest
+	5,  // 16: windlass.sessions.v1.SessionService.DeleteSession:input_type -> windlass.sessions.v1.DeleteSessionRequest
+	7,  // 17: windlass.sessions.v1.SessionService.ListMessages:input_type -> windlass.sessions.v1.ListMessagesRequest
+	9,  // 18: windlass.sessions.v1.SessionService.ForkSession:input_type -> windlass.sessions.v1.ForkSessionRequest
+	10, // 19: windlass.sessions.v1.SessionService.ExportSession:input_type -> windlass.sessions.v1.ExportSessionRequest
+	0,  // 20: windlass.sessions.v1.SessionService.CreateSession:output_type -> windlass.sessions.v1.Session
+	0,  // 21: windlass.sessions.v1.SessionService.GetSession:output_type -> windlass.sessions.v1.Session
+	4,  // 22: windlass.sessions.v1.SessionService.ListSessions:output_type -> windlass.sessions.v1.ListSessionsResponse
+	6,  // 23: windlass.sessions.v1.SessionService.DeleteSession:output_type -> windlass.sessions.v1.DeleteSessionResponse
+	8,  // 24: windlass.sessions.v1.SessionService.ListMessages:output_type -> windlass.sessions.v1.ListMessagesResponse
+	0,  // 25: windlass.sessions.v1.SessionService.ForkSession:output_type -> windlass.sessions.v1.Session
+	11, // 26: windlass.sessions.v1.SessionService.ExportSession:output_type -> windlass.sessions.v1.ExportSessionResponse
+	20, // [20:27] is the sub-list for method output_type
+	13, // [13:20] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_sessions_proto_init() }

@@ -1,0 +1,79 @@
+package blueprint_test
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/blueprint"
+)
+
+// object reads JSON; "" is none.
+func object(t *testing.T, text string) *structpb.Struct {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	s := &structpb.Struct{}
+	if err := protojson.Unmarshal([]byte(text), s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const customer = `{"type":"object","required":["name"],"additionalProperties":false,"properties":{
+	"name":{"type":"string","minLength":2},"level":{"type":"integer","default":3},"lines":{"type":"array","items":{"$ref":"#/$defs/line"}},
+	"address":{"type":"object","properties":{"city":{"type":"string","default":"Ulm"}}}},
+	"$defs":{"line":{"type":"object","required":["sku"]}}}`
+
+func TestParams(t *testing.T) {
+	for _, row := range []struct{ name, schema, params, want, wrong string }{
+		{"defaults", customer, `{"name":"Ann"}`, `{"name":"Ann","level":3}`, ""},
+		{"defaults inside what is there", customer, `{"name":"Ann","level":1,"address":{}}`, `{"name":"Ann","level":1,"address":{"city":"Ulm"}}`, ""},
+		{"one is missing", customer, ``, "", "params.name: is required"},
+		{"wrong ones are named", customer, `{"name":"A","level":"x","lines":[{"sku":1},{}]}`, "", "params.level: got string, want integer; params.lines[1].sku: is required; params.name: minLength"},
+		{"unknown ones", customer, `{"name":"Ann","nmae":"x"}`, "", "params.nmae: is not known"},
+		{"unknown ones of an open schema", `{"type":"object"}`, `{"x":[1,null]}`, `{"x":[1,null]}`, ""},
+		{"no schema, no params", "", "", "", ""},
+		{"no schema, empty params", "", "{}", "", ""},
+		{"no schema", "", `{"a":1}`, "", `params: agent "a" takes none`},
+		{"too large", `{"type":"object"}`, `{"x":"` + strings.Repeat("y", 70000) + `"}`, "", "params: has 70008 bytes"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got, err := blueprint.Params(&sessionsv1.Agent{Id: "a", ParamsSchema: object(t, row.schema)}, object(t, row.params))
+			if row.wrong != "" {
+				if f := fault.As(err); f == nil || !strings.HasPrefix(f.Message, row.wrong) || f.Todo == "" {
+					t.Errorf("error %v, want %s", err, row.wrong)
+				}
+				return
+			}
+			if want := object(t, row.want); err != nil || got.String() != want.String() {
+				t.Errorf("%v, %v; want %v", got, err, want)
+			}
+		})
+	}
+}
+
+func TestSchemasAreChecked(t *testing.T) {
+	for _, row := range []struct{ name, schema, wrong string }{
+		{"good", customer, ""},
+		{"no object", `{"type":"string"}`, `must have "type": "object"`},
+		{"no type", `{}`, `must have "type": "object"`},
+		{"a type that is none", `{"type":"object","properties":{"a":{"type":"text"}}}`, "/properties/a/type"},
+		{"another document", `{"type":"object","properties":{"a":{"$ref":"https://example.com/x.json"}}}`, "not followed"},
+		{"a dangling reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}}}`, "$defs/b"},
+		{"a default that does not fit", `{"type":"object","properties":{"a":{"type":"integer","default":"x"}}}`, `the default of "a" does not fit: got string, want integer`},
+		{"a default by reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/n","default":1}},"$defs":{"n":{"type":"integer"}}}`, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			wrong := blueprint.Checker{}.Check("agent.", &sessionsv1.Agent{ParamsSchema: object(t, row.schema)})
+			if row.wrong == "" && len(wrong) > 0 || row.wrong != "" && (len(wrong) != 1 || wrong[0].Path != "agent.params_schema" || !strings.Contains(wrong[0].Message, row.wrong)) {
+				t.Errorf("%v, want %s", wrong, row.wrong)
+			}
+		})
+	}
+}

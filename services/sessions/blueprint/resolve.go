@@ -1,0 +1,214 @@
+package blueprint
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/glob"
+	"github.com/windlass-dev/windlass/libs/placeholder"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// Facts are what placeholders stand for in one turn.
+type Facts struct {
+	// SessionID and TurnID name the turn.
+	SessionID, TurnID string
+	// Time is when the turn was accepted.
+	Time time.Time
+	// Params are the session's.
+	Params *structpb.Struct
+	// Principal is whom the turn runs for.
+	Principal *policyv1.Principal
+	// Getenv reads the environment.
+	Getenv func(string) string
+}
+
+// Needed tells whether an agent must be resolved at all.
+func Needed(a *sessionsv1.Agent) bool {
+	if len(a.GetInstructionRules()) > 0 || strings.Contains(a.GetInstructions(), "$") || placeholder.In(a.GetModel()) {
+		return true
+	}
+	for _, t := range a.GetTools() {
+		if placeholder.In(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// Resolve makes a the agent of one turn: rules are applied and gone, and placeholders replaced; instructions are sealed for the worker, see
+// placeholder.Finish. The problems are for people and name placeholders, never values.
+func (c Checker) Resolve(a *sessionsv1.Agent, f Facts) []string {
+	if !Needed(a) {
+		return nil
+	}
+	parts := choose(a, f.Principal)
+	a.Instructions, a.InstructionRules = "", nil
+	var problems []string
+	look := func(s slot) placeholder.Lookup {
+		return func(r placeholder.Ref) (string, *placeholder.Error) { return c.value(s, a, r, f) }
+	}
+	report := func(path string, wrong []*placeholder.Error) {
+		for _, e := range wrong {
+			problems = append(problems, path+": "+e.Error())
+		}
+	}
+	for i, text := range parts {
+		sealed, wrong := placeholder.Begin(text, contract.RunnerNamespace, look(slot{sealed: true}))
+		report("instructions", wrong)
+		parts[i] = sealed
+	}
+	a.Instructions = strings.Join(parts, "\n\n")
+	for _, s := range slots(a)[1:] { // the first is the instructions
+		text, wrong := placeholder.Resolve(*s.text, look(s))
+		if s.path == "model" && len(wrong) == 0 && text != *s.text && !Model(text) {
+			wrong = []*placeholder.Error{{Placeholder: *s.text, Message: `does not come to a model "provider/model"`}}
+		}
+		report(s.path, wrong)
+		*s.text = text
+	}
+	return problems
+}
+
+// Model tells whether a text names a model, "provider/model".
+func Model(text string) bool {
+	provider, model, ok := strings.Cut(text, "/")
+	return ok && provider != "" && model != "" && !strings.ContainsRune(text, 0)
+}
+
+// choose gives the instructions for a user: the agent's own, or those that replace them, and those that are added.
+func choose(a *sessionsv1.Agent, p *policyv1.Principal) []string {
+	base := a.GetInstructions()
+	var added []string
+	for _, r := range a.GetInstructionRules() {
+		if !speaksOf(r, p) {
+			continue
+		}
+		if r.GetMode() == "replace" {
+			base = r.GetInstructions()
+		} else {
+			added = append(added, r.GetInstructions())
+		}
+	}
+	if base == "" {
+		return added
+	}
+	return append([]string{base}, added...)
+}
+
+func speaksOf(r *sessionsv1.InstructionRule, p *policyv1.Principal) bool {
+	if len(r.GetRoles()) > 0 && !anyFits(r.GetRoles(), p.GetRoles()) {
+		return false
+	}
+	if r.GetClaim() == "" {
+		return len(r.GetRoles()) > 0
+	}
+	value, ok := placeholder.Find(p.GetClaims().AsMap(), r.GetClaim())
+	if !ok || value == nil {
+		return false
+	}
+	if len(r.GetValues()) == 0 {
+		return true
+	}
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value}
+	}
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = placeholder.Text(v)
+	}
+	return anyFits(r.GetValues(), texts)
+}
+
+func anyFits(patterns, texts []string) bool {
+	for _, text := range texts {
+		if glob.Any(patterns, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// namePart is what may stand in the pattern of a tool's name: a value must not make a pattern wider than its author wrote it.
+var namePart = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// value gives what a placeholder of an agent stands for.
+func (c Checker) value(s slot, a *sessionsv1.Agent, r placeholder.Ref, f Facts) (string, *placeholder.Error) {
+	if wrong := c.ref(s, a.GetParamsSchema().AsMap(), r); wrong != nil { // the configuration may have changed since the agent was stored
+		return "", wrong
+	}
+	text, wrong := f.value(a, r)
+	if wrong == nil && s.part && !namePart.MatchString(text) {
+		wrong = placeholder.Wrong(r, `stands for something that is no part of a tool's name: want letters, digits, "_" and "-"`)
+	}
+	return text, wrong
+}
+
+func (f Facts) value(a *sessionsv1.Agent, r placeholder.Ref) (string, *placeholder.Error) {
+	switch r.Namespace {
+	case nsParams:
+		if v, ok := placeholder.Find(f.Params.AsMap(), r.Path); ok {
+			return placeholder.Text(v), nil
+		}
+		return "", placeholder.Wrong(r, "has no value: the session has no such param and the params_schema no default")
+	case nsEnv:
+		if v := f.Getenv(r.Path); v != "" {
+			return v, nil
+		}
+		return "", placeholder.Wrong(r, "has no value: the variable is not set where the sessions role runs")
+	case nsScope:
+		return f.scope(r)
+	case contract.RunnerNamespace:
+		return "", nil // the worker's
+	default:
+		return f.runtime(a, r.Path), nil
+	}
+}
+
+func (f Facts) scope(r placeholder.Ref) (string, *placeholder.Error) {
+	switch r.Path {
+	case "subject":
+		return f.Principal.GetSubject(), nil
+	case "tenant":
+		return f.Principal.GetTenant(), nil
+	case "roles":
+		roles := f.Principal.GetRoles()
+		if roles == nil {
+			roles = []string{}
+		}
+		return placeholder.Text(roles), nil
+	}
+	v, ok := placeholder.Find(f.Principal.GetClaims().AsMap(), strings.TrimPrefix(r.Path, "claims."))
+	if !ok || v == nil {
+		return "", placeholder.Wrong(r, "has no value: the user %q has no such claim", f.Principal.GetSubject())
+	}
+	return placeholder.Text(v), nil
+}
+
+func (f Facts) runtime(a *sessionsv1.Agent, name string) string {
+	switch name {
+	case "session_id":
+		return f.SessionID
+	case "turn_id":
+		return f.TurnID
+	case "agent_id":
+		return a.GetId()
+	case "agent_revision":
+		return strconv.FormatUint(uint64(a.GetRevision()), 10)
+	case "tenant":
+		return f.Principal.GetTenant()
+	case "subject":
+		return f.Principal.GetSubject()
+	case "time":
+		return f.Time.UTC().Format(time.RFC3339)
+	default: // "date": the names were checked
+		return f.Time.UTC().Format(time.DateOnly)
+	}
+}
