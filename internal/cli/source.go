@@ -25,6 +25,7 @@ func sourceCommands(a *app.App) []*cobra.Command {
 	f := create.Flags()
 	f.String("url", "", "endpoint of a server over HTTP")
 	f.String("transport", "", "force a transport: http, sse or stdio")
+	f.String("elicitation", "", "what becomes of questions that its tools ask the user: reissue (default) or off")
 	f.String("dir", "", "working directory of the command")
 	f.StringToString("env", nil, `environment of the command, as NAME=VALUE; write a secret as '${env:NAME}'`)
 	f.StringToString("header", nil, `headers of requests, as NAME=VALUE; write a secret as '${env:NAME}'`)
@@ -55,7 +56,7 @@ func createSource(c *call) error {
 
 func sourceBody(c *call) (map[string]any, error) {
 	body := map[string]any{"name": c.args[0], "kind": "mcp"}
-	for _, name := range []string{"url", "transport", "dir"} {
+	for _, name := range []string{"url", "transport", "dir", "elicitation"} {
 		if v := flag(c.cmd, name); v != "" {
 			body[name] = v
 		}

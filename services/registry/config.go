@@ -56,6 +56,8 @@ type SourceConfig struct {
 	CallTimeoutSeconds uint32 `yaml:"call_timeout_seconds" doc:"Time for one tool call in seconds; 0 = call_timeout."`
 	// Effects are "read", "idempotent" or "once" by the server's own tool name.
 	Effects map[string]string `yaml:"effects" doc:"Effect class (read, idempotent, once) by the server's own tool name."`
+	// Elicitation says what becomes of questions to the user.
+	Elicitation string `yaml:"elicitation" doc:"What becomes of questions that its tools ask the user: reissue (default) asks him, off declines them."`
 	// Labels are free.
 	Labels map[string]string `yaml:"labels" doc:"Free labels."`
 }
@@ -129,7 +131,7 @@ func (c Config) static() ([]store.Source, error) {
 func (c SourceConfig) source() (store.Source, error) {
 	s := store.Source{Name: c.Name, Kind: c.Kind, Disabled: c.Disabled, Spec: store.Spec{
 		URL: c.URL, Command: c.Command, Env: c.Env, Dir: c.Dir, Headers: c.Headers, Transport: c.Transport,
-		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels,
+		CallTimeout: c.CallTimeoutSeconds, Labels: c.Labels, Elicitation: c.Elicitation,
 	}}
 	if s.Kind == "" {
 		s.Kind = store.MCP

@@ -21,7 +21,7 @@ import (
 func sourceFromProto(p *registryv1.Source) store.Source {
 	s := store.Source{Name: p.GetName(), Kind: p.GetKind(), Disabled: p.GetDisabled(), Spec: store.Spec{
 		URL: strings.TrimSpace(p.GetUrl()), Command: p.GetCommand(), Env: p.GetEnv(), Dir: p.GetDir(), Headers: p.GetHeaders(),
-		Transport: p.GetTransport(), CallTimeout: p.GetCallTimeoutSeconds(), Labels: p.GetLabels(),
+		Transport: p.GetTransport(), CallTimeout: p.GetCallTimeoutSeconds(), Labels: p.GetLabels(), Elicitation: p.GetElicitation(),
 	}}
 	for tool, effect := range p.GetEffects() {
 		if s.Spec.Effects == nil {
@@ -36,7 +36,7 @@ func sourceToProto(s store.Source) *registryv1.Source {
 	p := &registryv1.Source{
 		Id: s.ID, Name: s.Name, Kind: s.Kind, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir,
 		Headers: s.Spec.Headers, Transport: s.Spec.Transport, Disabled: s.Disabled, CallTimeoutSeconds: s.Spec.CallTimeout,
-		Labels: s.Spec.Labels, State: s.State, LastError: s.LastError, SyncTime: timestamp(s.SyncTime), ToolCount: uint32(s.ToolCount),
+		Labels: s.Spec.Labels, Elicitation: s.Spec.Elicitation, State: s.State, LastError: s.LastError, SyncTime: timestamp(s.SyncTime), ToolCount: uint32(s.ToolCount),
 		ServerVersion: s.ServerVersion, ProtocolVersion: s.ProtocolVersion, CreateTime: timestamp(s.CreateTime),
 		UpdateTime: timestamp(s.UpdateTime), Revision: s.Revision,
 	}
@@ -69,6 +69,8 @@ func executionToProto(e store.Execution) *registryv1.Execution {
 		Id: e.ID, Key: e.Key, Tool: e.Tool, TurnId: e.TurnID, CallId: e.CallID, Subject: e.Subject, Effect: turnv1.EffectClass(e.Effect),
 		State: e.State, Attempts: uint32(e.Attempts), ArgumentsHash: e.ArgumentsHash, IsError: e.IsError, Code: e.Code,
 		LatencyMs: milliseconds(e.Latency), CreateTime: timestamp(e.CreateTime), EndTime: timestamp(e.EndTime),
+		Resolution: e.Resolution.What, ResolvedBy: e.Resolution.By, ResolutionComment: e.Resolution.Comment,
+		ResolveTime: timestamp(e.Resolution.Time), ApprovalId: e.ApprovalID,
 	}
 }
 

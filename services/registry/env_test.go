@@ -177,6 +177,8 @@ type story struct {
 	executing *registryv1.Executing
 	progress  []*registryv1.Progress
 	completed *registryv1.Completed
+	approval  *registryv1.ApprovalRequired
+	input     *registryv1.InputRequired
 	err       error
 }
 
@@ -211,6 +213,10 @@ func (r *replica) call(ctx context.Context, req *registryv1.CallToolRequest) (s 
 			s.progress = append(s.progress, e.Progress)
 		case *registryv1.CallToolResponse_Completed:
 			s.completed = e.Completed
+		case *registryv1.CallToolResponse_ApprovalRequired:
+			s.approval = e.ApprovalRequired
+		case *registryv1.CallToolResponse_InputRequired:
+			s.input = e.InputRequired
 		}
 	}
 }

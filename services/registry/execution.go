@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/ids"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -72,13 +73,12 @@ func (s *Service) CallTool(req *registryv1.CallToolRequest, stream grpc.ServerSt
 		Principal: req.GetPrincipal(), Tenant: tenantOf(req.GetPrincipal()), Tool: req.GetTool(),
 		Pinned: req.GetDefinitionHash(), InSurface: req.GetDefinitionHash() != "", Arguments: []byte(req.GetArgumentsJson()),
 		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), CallID: req.GetCallId(), Key: req.GetKey(),
+		Rules: req.GetApprovalRules(), Approved: req.GetApproved(), Input: req.GetInput(), Resolution: req.GetResolution(), CanWait: req.GetCanWait(),
 	}, func(e execute.Event) error { return stream.Send(eventToProto(e)) })
 	if err != nil {
 		return err
 	}
-	return stream.Send(&registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_Completed{
-		Completed: completed(req, out, s.cfg.MaxTextBytes),
-	}})
+	return stream.Send(ended(req, out, s.cfg.MaxTextBytes))
 }
 
 // ResolveTools implements ToolExecutionService.
@@ -91,7 +91,7 @@ func (s *Service) ResolveTools(ctx context.Context, req *registryv1.ResolveTools
 			return nil, fmt.Errorf("list tools: %w", err)
 		}
 		for _, n := range names {
-			if glob.Any(req.GetGlobs(), n) {
+			if listed(req.GetGlobs(), n) {
 				fitting = append(fitting, n)
 			}
 		}
@@ -115,6 +115,14 @@ func (s *Service) ResolveTools(ctx context.Context, req *registryv1.ResolveTools
 		}
 	}
 	return resp, nil
+}
+
+// listed reports whether globs stand for a tool. The one that asks the user is not meant by globs over all sources.
+func listed(globs []string, tool string) bool {
+	if tool != MeshSource+"__"+builtin.AskUser {
+		return glob.Any(globs, tool)
+	}
+	return slices.ContainsFunc(globs, func(g string) bool { return strings.HasPrefix(g, MeshSource+"__") && glob.Match(g, tool) })
 }
 
 // GetDefinitions implements ToolExecutionService.

@@ -102,6 +102,10 @@ func (b *bridgeFake) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.Serv
 			Progress: &mcpbridgev1.Progress{Progress: done, Total: total, Message: message},
 		}}))
 	})
+	var asks *asking
+	if errors.As(err, &asks) {
+		return stream.Send(&mcpbridgev1.CallToolResponse{Event: &mcpbridgev1.CallToolResponse_InputRequired{InputRequired: asks.InputRequired}})
+	}
 	if err != nil || result == nil {
 		return err
 	}
@@ -128,6 +132,11 @@ func (b *bridgeFake) Release(_ context.Context, req *mcpbridgev1.ReleaseRequest)
 	return &mcpbridgev1.ReleaseResponse{}, nil
 }
 
+// asking is the error of a callFunc that asks the user something.
+type asking struct{ *mcpbridgev1.InputRequired }
+
+func (*asking) Error() string { return "it asks" }
+
 func unreachable() error {
 	return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "connection refused")
 }
@@ -143,6 +152,7 @@ type policyFake struct {
 	mu      sync.Mutex
 	allow   []string
 	away    bool
+	asks    *policyv1.ApprovalRule // wants leave for every call
 	decided []*policyv1.DecideToolRequest
 }
 
@@ -165,7 +175,11 @@ func (p *policyFake) DecideTool(_ context.Context, req *policyv1.DecideToolReque
 		return nil, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy is away")
 	}
 	p.decided = append(p.decided, req)
-	return &policyv1.Decision{Id: ids.New(ids.Decision), Allowed: glob.Any(p.allow, req.GetTool()), Reason: "the fake says so"}, nil
+	d := &policyv1.Decision{Id: ids.New(ids.Decision), Allowed: glob.Any(p.allow, req.GetTool()), Reason: "the fake says so"}
+	if d.GetAllowed() && p.asks != nil {
+		d.Approval = &policyv1.ApprovalRequirement{Rule: p.asks}
+	}
+	return d, nil
 }
 
 func (p *policyFake) FilterTools(_ context.Context, req *policyv1.FilterToolsRequest) (*policyv1.FilterToolsResponse, error) {

@@ -26,6 +26,18 @@ func eventToProto(e execute.Event) *registryv1.CallToolResponse {
 	}
 }
 
+// ended is the last message of a call.
+func ended(req *registryv1.CallToolRequest, out execute.Outcome, limit int) *registryv1.CallToolResponse {
+	switch {
+	case out.Approval != nil:
+		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_ApprovalRequired{ApprovalRequired: out.Approval}}
+	case out.Input != nil:
+		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_InputRequired{InputRequired: out.Input}}
+	default:
+		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_Completed{Completed: completed(req, out, limit)}}
+	}
+}
+
 // completed is what the model is given: every outcome is a result with content.
 func completed(req *registryv1.CallToolRequest, out execute.Outcome, limit int) *registryv1.Completed {
 	result := &turnv1.ToolResult{IsError: true}

@@ -41,6 +41,9 @@ func validateSource(s store.Source) error {
 		bad("source.kind", "use mcp or builtin")
 	}
 	validateSecrets(s.Spec, bad)
+	if e := s.Spec.Elicitation; e != "" && e != "reissue" && e != "off" {
+		bad("source.elicitation", "use reissue or off")
+	}
 	if text, err := json.Marshal(s.Spec); err != nil || bytes.Contains(text, []byte(`\u0000`)) {
 		bad("source", "NUL bytes are not allowed")
 	}

@@ -202,7 +202,7 @@ func sameSpec(a, b store.Spec) bool {
 // sameEndpoint reports whether the connections made for one spec serve the other.
 func sameEndpoint(a, b store.Spec) bool {
 	for _, s := range []*store.Spec{&a, &b} {
-		s.CallTimeout, s.Effects, s.Labels = 0, nil, nil
+		s.CallTimeout, s.Effects, s.Labels, s.Elicitation = 0, nil, nil, ""
 	}
 	return sameSpec(a, b)
 }
@@ -239,6 +239,8 @@ func applyUpdate(have store.Source, req *registryv1.UpdateSourceRequest) (store.
 			have.Spec.CallTimeout = want.Spec.CallTimeout
 		case "effects":
 			have.Spec.Effects = want.Spec.Effects
+		case "elicitation":
+			have.Spec.Elicitation = want.Spec.Elicitation
 		case "labels":
 			have.Spec.Labels = want.Spec.Labels
 		case "name":

@@ -45,6 +45,7 @@ func New(now func() time.Time) Tools { return Tools{now} }
 // List gives the tools by name.
 func (Tools) List() ([]Tool, error) {
 	all := []Tool{
+		askUser(),
 		{
 			Name: "current_time", Title: "Current time",
 			Description: "Tells the current date and time, in UTC or in a time zone.",
@@ -75,7 +76,7 @@ func (ts Tools) Call(_ context.Context, name string, args map[string]any) (text 
 		return "", false, err
 	}
 	for _, t := range all {
-		if t.Name == name {
+		if t.Name == name && t.run != nil {
 			text, err := t.run(args, ts.now())
 			return text, true, err
 		}

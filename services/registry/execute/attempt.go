@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/schema"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -24,34 +25,71 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 	if gone != nil {
 		return failed(gone), nil
 	}
+	changed, err := x.drift(ctx, r, &t)
+	if err != nil {
+		return Outcome{}, err
+	}
+	leave := leaveFor(r, t, row)
 	d, err := x.deps.Policy.DecideTool(ctx, &policyv1.DecideToolRequest{
 		Principal: r.Principal, Tool: r.Tool, Source: t.Source.Name, Effect: turnv1.EffectClass(t.Effect),
 		ArgumentsHash: r.argsHash, TurnId: r.TurnID, CallId: r.CallID,
+		Arguments: r.args.Struct(), ApprovalRules: r.Rules, ApprovalId: leave,
 	})
 	if err != nil {
 		return Outcome{}, fmt.Errorf("ask policy: %w", err)
 	}
 	f.tell(Event{Decided: &Decision{ID: d.GetId(), Allowed: d.GetAllowed(), Reason: d.GetReason()}})
-	if !d.GetAllowed() {
-		out := failed(denied(r.Tool))
-		out.source = t.Source.Name
-		return out, nil
+	out, err := x.admit(ctx, r, t, d, leave, changed)
+	if err != nil {
+		return Outcome{}, err
 	}
-	if wrong, err := x.check(ctx, r, t); err != nil || wrong != nil {
-		if err != nil {
-			return Outcome{}, err
-		}
-		out := failed(wrong)
+	if out != nil {
 		out.source = t.Source.Name
-		return out, nil
+		return *out, nil
 	}
-	opened, err := x.open(ctx, r, t, row, d.GetId())
+	opened, err := x.open(ctx, r, t, row, d.GetId(), leave)
 	if err != nil {
 		return Outcome{}, err
 	}
 	x.flights.hold(opened.ID)
 	defer x.flights.release(opened.ID)
 	return x.send(ctx, f, r, t, opened)
+}
+
+// admit says why the call must not leave now; nil when it may.
+func (x *Executor) admit(ctx context.Context, r *request, t store.Tool, d *policyv1.Decision, leave string, changed bool) (*Outcome, error) {
+	if !d.GetAllowed() {
+		return refused(denied(r.Tool)), nil
+	}
+	if wrong, err := x.check(ctx, r, t, r.Pinned); err != nil || wrong != nil {
+		return refused(wrong), err
+	}
+	if changed {
+		// Nobody is asked for leave to a call that the tool as it is now would not take.
+		if wrong, err := x.check(ctx, r, t, ""); err != nil || wrong != nil {
+			return refused(definitionChanged(r.Tool)), err
+		}
+	}
+	rule := d.GetApproval().GetRule()
+	switch {
+	case rule != nil && leave == "" && r.CanWait:
+		return &Outcome{Approval: &registryv1.ApprovalRequired{
+			Rule: rule, ArgumentsHash: r.argsHash, DefinitionHash: t.DefinitionHash, Effect: turnv1.EffectClass(t.Effect), Void: r.Approved != nil,
+		}}, nil
+	case rule != nil && leave == "":
+		return refused(approvalRequired(r.Tool, rule.GetName())), nil
+	case changed && leave == "":
+		return refused(definitionChanged(r.Tool)), nil
+	}
+	return nil, nil
+}
+
+func refused(f *fault.Error) *Outcome {
+	if f == nil {
+		return nil
+	}
+	out := failed(f)
+	return &out
 }
 
 // toolName is what names of ours look like; anything else a model may have written is not worth a question to the database.
@@ -76,12 +114,12 @@ func (x *Executor) resolve(ctx context.Context, r *request) (store.Tool, *fault.
 	return t, nil, nil
 }
 
-// check parses nothing anew: it says what is wrong with the arguments, under the pinned definition where there is one.
-func (x *Executor) check(ctx context.Context, r *request, t store.Tool) (*fault.Error, error) {
+// check parses nothing anew: it says what is wrong with the arguments under the definition with the hash, the present one when that is empty
+// or unknown.
+func (x *Executor) check(ctx context.Context, r *request, t store.Tool, hash string) (*fault.Error, error) {
 	if r.badArgs != nil {
 		return badArguments(r.Tool, []schema.Fault{{Message: r.badArgs.Error()}}), nil
 	}
-	hash := r.Pinned
 	if hash == "" {
 		hash = t.DefinitionHash
 	}
@@ -109,17 +147,17 @@ func (x *Executor) check(ctx context.Context, r *request, t store.Tool) (*fault.
 }
 
 // open commits the ledger row, before anything leaves.
-func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *store.Execution, decision string) (store.Execution, error) {
+func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *store.Execution, decision, leave string) (store.Execution, error) {
 	at := now()
 	if row != nil {
 		again := *row
-		again.DecisionID = decision
+		again.DecisionID, again.DefinitionHash, again.Effect, again.ApprovalID = decision, t.DefinitionHash, t.Effect, leave
 		return x.deps.Store.Reopen(ctx, again, x.owner, at.Add(x.cfg.LeaseTTL))
 	}
 	e := store.Execution{
 		Tenant: r.Tenant, ID: ids.New(ids.Execution), Key: r.Key, Tool: r.Tool, Source: t.Source.Name, DefinitionHash: t.DefinitionHash,
 		TurnID: r.TurnID, SessionID: r.SessionID, CallID: r.CallID, Subject: r.Principal.GetSubject(), Effect: t.Effect,
-		State: store.Open, Attempts: 1, ArgumentsHash: r.argsHash, DecisionID: decision,
+		State: store.Open, Attempts: 1, ArgumentsHash: r.argsHash, DecisionID: decision, ApprovalID: leave,
 		Owner: x.owner, Lease: at.Add(x.cfg.LeaseTTL), CreateTime: at,
 	}
 	return e, x.deps.Store.Open(ctx, e)

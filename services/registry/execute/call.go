@@ -8,9 +8,12 @@ import (
 	"encoding/hex"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
@@ -35,6 +38,16 @@ type Call struct {
 	TurnID, SessionID, CallID string
 	// Key makes it the same execution when asked again. Required.
 	Key string
+	// Rules are the approval rules of the agent.
+	Rules []*policyv1.ApprovalRule
+	// Approved is evidence of leave that was given for the call; nil = none.
+	Approved *registryv1.Approved
+	// Input answers what an earlier attempt asked; nil = nothing was asked.
+	Input *registryv1.InputAnswer
+	// Resolution says what became of the call when its outcome was unknown; nil = nobody said.
+	Resolution *registryv1.Resolution
+	// CanWait tells that the caller can have people asked. Without it a call that needs them is refused.
+	CanWait bool
 }
 
 // Event is something that happens on the way; one of the fields is set.
@@ -56,12 +69,16 @@ type Decision struct {
 	Reason  string
 }
 
-// Outcome is the end of a call. It is shared between callers and must not be changed.
+// Outcome is the end of a call, for now where it waits for somebody. It is shared between callers and must not be changed.
 type Outcome struct {
 	// Result is the tool's whole answer; nil when there is none, then Fault says why.
 	Result *turnv1.ToolResult
 	// Fault says why the call did not run, or what went wrong on the way.
 	Fault *fault.Error
+	// Approval is what leave has to be given for first: nothing has left.
+	Approval *registryv1.ApprovalRequired
+	// Input is what the tool asks before it goes on.
+	Input *registryv1.InputRequired
 	// Code is stable, "" for a plain answer.
 	Code string
 	// Cached means that nothing was called now: the ledger knew.
@@ -105,4 +122,11 @@ func newRequest(c Call) *request {
 // same reports whether two requests with one key ask for the same execution.
 func (r *request) same(tool, subject, argsHash string) bool {
 	return r.Tool == tool && r.Principal.GetSubject() == subject && r.argsHash == argsHash
+}
+
+// brings reports whether the request carries an answer that the other one for the same execution does not.
+func (r *request) brings(other *request) bool {
+	return r.Approved != nil && !proto.Equal(r.Approved, other.Approved) ||
+		r.Input != nil && !proto.Equal(r.Input, other.Input) ||
+		r.Resolution != nil && !proto.Equal(r.Resolution, other.Resolution)
 }

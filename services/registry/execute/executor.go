@@ -15,7 +15,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/schema"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
@@ -46,7 +45,7 @@ type Store interface {
 // Upstream sends calls.
 type Upstream interface {
 	// Call sends one; errors are of *upstream.Error.
-	Call(ctx context.Context, r upstream.Request, progress func(upstream.Progress)) (*turnv1.ToolResult, error)
+	Call(ctx context.Context, r upstream.Request, progress func(upstream.Progress)) (upstream.Reply, error)
 	// CallTimeout gives the time for one call to the source.
 	CallTimeout(s store.Source) time.Duration
 }
@@ -107,6 +106,9 @@ func (x *Executor) Run(ctx context.Context, c Call, emit func(Event) error) (Out
 		if errors.Is(err, errAbandoned) && ctx.Err() == nil {
 			continue // it was cancelled because nobody waited, just before we came
 		}
+		if err == nil && !leader && (out.Approval != nil || out.Input != nil || out.Unresolved) && r.brings(f.req) {
+			continue // we have the answer that the one we joined lacked
+		}
 		return out, err
 	}
 }
@@ -163,7 +165,23 @@ func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.E
 	case store.Done:
 		x.replayDecision(f, row)
 		return x.stored(row)
+	case store.Waiting:
+		asked, err := question(row)
+		if err != nil {
+			return Outcome{}, err
+		}
+		if !r.answers(asked) {
+			x.replayDecision(f, row)
+			return Outcome{Input: asked, Cached: true, ExecutionID: row.ID, Latency: row.Latency, source: row.Source}, nil
+		}
+	case store.Failed:
+		if out, ok := r.notRunAfterAll(row); ok {
+			return out, nil
+		}
 	case store.Unresolved:
+		if r.Resolution != nil {
+			return x.resolved(ctx, f, r, row)
+		}
 		if !row.Effect.Repeatable() {
 			x.replayDecision(f, row)
 			return unresolved(row), nil

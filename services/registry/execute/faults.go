@@ -21,6 +21,35 @@ func denied(tool string) *fault.Error {
 		Hint("Go on without it, and tell the user if that matters.")
 }
 
+func approvalRequired(tool, rule string) *fault.Error {
+	return fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_APPROVAL_REQUIRED,
+		"the tool %q needs a person's leave (approval rule %q), and this call cannot wait for it; it was not called", tool, rule).
+		Hint("Have an agent call it in a turn.")
+}
+
+func definitionChanged(tool string) *fault.Error {
+	return fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_DEFINITION_CHANGED,
+		"the definition of the tool %q changed while the turn ran; it was not called", tool).
+		Hint("Go on without it, and tell the user to begin a new turn if it is needed.")
+}
+
+// surelyNotRun says what the ledger knows of a failed row.
+func surelyNotRun(tool string) *fault.Error {
+	return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the call of %q surely did not run", tool).
+		Hint("Call it again if it is needed still.")
+}
+
+// nobodyKnows says that the outcome of a call will stay unknown.
+func nobodyKnows(tool, comment string) *fault.Error {
+	said := ""
+	if comment != "" {
+		said = ": " + comment
+	}
+	return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
+		"it is not known whether the call of %q took effect; nobody could find out, and it was not repeated%s", tool, said).
+		Hint("Do not call it again with the same aim; tell the user that the outcome is unknown.")
+}
+
 func badArguments(tool string, faults []schema.Fault) *fault.Error {
 	texts := make([]string, len(faults))
 	fields := make([]fault.Field, len(faults))
@@ -41,6 +70,8 @@ func notRun(tool string, why *fault.Error) *fault.Error {
 		return cancelled()
 	case faultv1.Reason_REASON_EGRESS_DENIED:
 		return fault.New(codes.FailedPrecondition, why.Reason, "the tool %q was not called: %s", tool, why.Message).Hint("%s", why.Todo).Cause(why)
+	case faultv1.Reason_REASON_INPUT_REQUIRED:
+		return why
 	default:
 		return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the tool %q was not called: %s", tool, why.Message).
 			Hint("Try again later, or go on without it.").Cause(why)

@@ -47,6 +47,10 @@ func (m *Metrics) record(ctx context.Context, tool string, out Outcome, err erro
 	switch {
 	case err != nil:
 		status = fault.CodeOf(err)
+	case out.Approval != nil:
+		status = "approval_required"
+	case out.Input != nil:
+		status = "input_required"
 	case out.Code != "":
 		status = out.Code
 	case out.Result.GetIsError():

@@ -30,7 +30,7 @@ const (
 // send calls the tool and closes the row. Whatever happens, the row tells the truth as far as it is known.
 func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool, row store.Execution) (Outcome, error) {
 	if t.Effect != store.Read && !f.bind() {
-		return x.finish(ctx, r, t, row, nil, &upstream.Error{Kind: upstream.NotSent, Fault: cancelled()})
+		return x.finish(ctx, r, t, row, upstream.Reply{}, &upstream.Error{Kind: upstream.NotSent, Fault: cancelled()})
 	}
 	faultpoint.Hit(faultpoint.ToolOpened)
 	f.tell(Event{Executing: row.ID})
@@ -38,7 +38,7 @@ func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool
 	callCtx, cancel := context.WithTimeout(ctx, limit+grace)
 	defer cancel()
 	begin := time.Now()
-	result, failure, err := x.exchange(callCtx, f, r, t, &row, begin.Add(limit))
+	reply, failure, err := x.exchange(callCtx, f, r, t, &row, begin.Add(limit))
 	faultpoint.Hit(faultpoint.ToolDone)
 	row.Latency = time.Since(begin)
 	if err != nil {
@@ -48,13 +48,13 @@ func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool
 	if failure != nil && failure.Kind == upstream.InDoubt && ctx.Err() == nil && (late || failure.Fault.Code == codes.DeadlineExceeded) {
 		failure = &upstream.Error{Kind: failure.Kind, Fault: timedOut(r.Tool, limit)}
 	}
-	return x.finish(ctx, r, t, row, result, failure)
+	return x.finish(ctx, r, t, row, reply, failure)
 }
 
 // exchange sends the call until there is an answer or no sense in trying on, at the latest until its time is up. The error
 // is that of the ledger.
-func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, row *store.Execution, until time.Time) (*turnv1.ToolResult, *upstream.Error, error) {
-	req := upstream.Request{Source: t.Source, Tool: t.OriginalName, Arguments: r.args, Meta: map[string]string{
+func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, row *store.Execution, until time.Time) (upstream.Reply, *upstream.Error, error) {
+	req := upstream.Request{Source: t.Source, Tool: t.OriginalName, Arguments: r.args, CanAsk: r.CanWait, Answer: r.Input, Meta: map[string]string{
 		"windlass/idempotency_key": r.Key, "windlass/turn_id": r.TurnID, "windlass/session_id": r.SessionID, "windlass/call_id": r.CallID,
 	}}
 	for k, v := range req.Meta {
@@ -65,27 +65,27 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 	wait := x.cfg.RetryPause
 	sends, knocks := 1, 1
 	for {
-		result, err := x.deps.Upstream.Call(ctx, req, func(p upstream.Progress) { f.tell(Event{Progress: &p}) })
+		reply, err := x.deps.Upstream.Call(ctx, req, func(p upstream.Progress) { f.tell(Event{Progress: &p}) })
 		if err == nil {
-			return result, nil, nil
+			return reply, nil, nil
 		}
 		failure := asFailure(err)
 		switch {
 		case ctx.Err() != nil || failure.Fault.Code == codes.DeadlineExceeded || !time.Now().Before(until):
-			return nil, failure, nil
+			return upstream.Reply{}, failure, nil
 		case failure.Kind == upstream.Away && knocks < maxKnocks:
 			knocks++
 		case failure.Kind == upstream.InDoubt && t.Effect.Repeatable() && sends < maxSends:
 			sends++
 			if err := x.deps.Store.Attempt(ctx, *row); err != nil {
-				return nil, nil, err
+				return upstream.Reply{}, nil, err
 			}
 			row.Attempts++
 		default:
-			return nil, failure, nil
+			return upstream.Reply{}, failure, nil
 		}
 		if pause(ctx, wait) != nil {
-			return nil, failure, nil
+			return upstream.Reply{}, failure, nil
 		}
 		wait *= 2
 	}
@@ -99,10 +99,12 @@ func asFailure(err error) *upstream.Error {
 }
 
 // finish closes the row and says what came out.
-func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row store.Execution, result *turnv1.ToolResult, failure *upstream.Error) (Outcome, error) {
-	out := Outcome{Result: result, ExecutionID: row.ID, Latency: row.Latency, source: t.Source.Name}
+func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row store.Execution, reply upstream.Reply, failure *upstream.Error) (Outcome, error) {
+	out := Outcome{Result: reply.Result, Input: reply.Input, ExecutionID: row.ID, Latency: row.Latency, source: t.Source.Name}
 	row.State, row.EndTime = store.Done, now()
 	switch {
+	case failure == nil && reply.Input != nil:
+		row.State = store.Waiting
 	case failure == nil:
 	case failure.Kind == upstream.TooLarge:
 		out.Result, out.Code = tooLarge(r.Tool, x.cfg.MaxResultBytes), fault.CodeName(faultv1.Reason_REASON_TOO_LARGE)
@@ -120,10 +122,16 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row sto
 	if out.Fault != nil {
 		out.Code = fault.CodeName(out.Fault.Reason)
 	}
-	if out.Result != nil {
+	switch {
+	case out.Input != nil:
+		var err error
+		if row.Result, err = proto.Marshal(out.Input); err != nil {
+			return Outcome{}, fault.Internal(err)
+		}
+	case out.Result != nil:
 		out.Result, out.Code, row.Result = x.encode(r.Tool, out.Result, out.Code)
 	}
-	givenUp := ctx.Err() != nil && t.Effect.Repeatable() && out.Result == nil // whoever asks again may call again
+	givenUp := ctx.Err() != nil && t.Effect.Repeatable() && out.Result == nil && out.Input == nil // whoever asks again may call again
 	if givenUp {
 		out.Code = fault.CodeName(faultv1.Reason_REASON_CANCELLED)
 	}

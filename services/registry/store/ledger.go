@@ -11,7 +11,8 @@ import (
 )
 
 const executionColumns = `tenant, id, key, tool, source, definition_hash, turn_id, session_id, call_id, subject, effect, state, attempts,
-	arguments_hash, decision_id, is_error, code, latency_us, owner, lease_us, created_us, ended_us`
+	arguments_hash, decision_id, is_error, code, latency_us, owner, lease_us, created_us, ended_us, approval_id,
+	resolution, resolution_id, resolved_by, resolution_comment, resolved_us`
 
 func (q sqlStore) Execution(ctx context.Context, tenant, key string) (Execution, error) {
 	return sqldb.One(ctx, q.db.Reader(), scanWithResult, `SELECT `+executionColumns+`, result FROM executions
@@ -21,9 +22,10 @@ func (q sqlStore) Execution(ctx context.Context, tenant, key string) (Execution,
 func (q sqlStore) Open(ctx context.Context, e Execution) error {
 	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
 		return sqldb.ExecOne(ctx, tx, `INSERT INTO executions (`+executionColumns+`)
-			VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,'',0,$17,$18,$19,0)`,
+			VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,'',0,$17,$18,$19,0,$20,'','','','',0)`,
 			e.Tenant, e.ID, e.Key, e.Tool, e.Source, e.DefinitionHash, e.TurnID, e.SessionID, e.CallID, e.Subject, int(e.Effect),
-			Open, e.Attempts, e.ArgumentsHash, e.DecisionID, false, e.Owner, sqldb.Micros(e.Lease), sqldb.Micros(e.CreateTime))
+			Open, e.Attempts, e.ArgumentsHash, e.DecisionID, false, e.Owner, sqldb.Micros(e.Lease), sqldb.Micros(e.CreateTime),
+			e.ApprovalID)
 	})
 	if sqldb.IsUnique(err) {
 		return fmt.Errorf("execution %q: %w", e.Key, ErrExists)
@@ -36,9 +38,12 @@ func (q sqlStore) Open(ctx context.Context, e Execution) error {
 
 func (q sqlStore) Reopen(ctx context.Context, e Execution, owner string, lease time.Time) (Execution, error) {
 	err := q.changeOne(ctx, `UPDATE executions SET state = $1, owner = $2, lease_us = $3, attempts = attempts + 1, is_error = $4, code = '',
-		result = NULL, latency_us = 0, ended_us = 0, decision_id = $5
-		WHERE tenant = $6 AND id = $7 AND state = $8 AND owner = $9 AND attempts = $10`,
-		Open, owner, sqldb.Micros(lease), false, e.DecisionID, e.Tenant, e.ID, e.State, e.Owner, e.Attempts)
+		result = NULL, latency_us = 0, ended_us = 0, decision_id = $5, definition_hash = $6, effect = $18, approval_id = $7,
+		resolution = $8, resolution_id = $9, resolved_by = $10, resolution_comment = $11, resolved_us = $12
+		WHERE tenant = $13 AND id = $14 AND state = $15 AND owner = $16 AND attempts = $17`,
+		Open, owner, sqldb.Micros(lease), false, e.DecisionID, e.DefinitionHash, e.ApprovalID,
+		e.Resolution.What, e.Resolution.ID, e.Resolution.By, e.Resolution.Comment, sqldb.Micros(e.Resolution.Time),
+		e.Tenant, e.ID, e.State, e.Owner, e.Attempts, int(e.Effect))
 	if err != nil {
 		return Execution{}, fmt.Errorf("reopen execution: %w", err)
 	}
@@ -61,6 +66,18 @@ func (q sqlStore) Close(ctx context.Context, e Execution) error {
 		WHERE tenant = $7 AND id = $8 AND owner = $9 AND attempts = $10 AND state IN ('open','unresolved')`,
 		e.State, e.IsError, e.Code, e.Result, e.Latency.Microseconds(), sqldb.Micros(e.EndTime), e.Tenant, e.ID, e.Owner, e.Attempts); err != nil {
 		return fmt.Errorf("close execution: %w", err)
+	}
+	return nil
+}
+
+func (q sqlStore) Resolve(ctx context.Context, e Execution) error {
+	if err := q.changeOne(ctx, `UPDATE executions SET state = $1, is_error = $2, code = $3, result = $4, ended_us = $5,
+		resolution = $6, resolution_id = $7, resolved_by = $8, resolution_comment = $9, resolved_us = $10
+		WHERE tenant = $11 AND id = $12 AND owner = $13 AND attempts = $14 AND state = $15`,
+		e.State, e.IsError, e.Code, e.Result, sqldb.Micros(e.EndTime),
+		e.Resolution.What, e.Resolution.ID, e.Resolution.By, e.Resolution.Comment, sqldb.Micros(e.Resolution.Time),
+		e.Tenant, e.ID, e.Owner, e.Attempts, Unresolved); err != nil {
+		return fmt.Errorf("resolve execution: %w", err)
 	}
 	return nil
 }
@@ -138,12 +155,14 @@ func scanWithResult(row sqldb.Scanner) (Execution, error) {
 }
 
 func scanInto(row sqldb.Scanner, more ...any) (e Execution, err error) {
-	var latency, lease, created, ended int64
+	var latency, lease, created, ended, resolved int64
 	err = row.Scan(append([]any{
 		&e.Tenant, &e.ID, &e.Key, &e.Tool, &e.Source, &e.DefinitionHash, &e.TurnID, &e.SessionID, &e.CallID, &e.Subject,
 		&e.Effect, &e.State, &e.Attempts, &e.ArgumentsHash, &e.DecisionID, &e.IsError, &e.Code, &latency, &e.Owner, &lease, &created, &ended,
+		&e.ApprovalID, &e.Resolution.What, &e.Resolution.ID, &e.Resolution.By, &e.Resolution.Comment, &resolved,
 	}, more...)...)
 	e.Latency = time.Duration(latency) * time.Microsecond
 	e.Lease, e.CreateTime, e.EndTime = sqldb.Time(lease), sqldb.Time(created), sqldb.Time(ended)
+	e.Resolution.Time = sqldb.Time(resolved)
 	return e, err
 }

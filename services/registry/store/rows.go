@@ -30,7 +30,31 @@ const (
 	Failed = "failed"
 	// Unresolved means that nobody knows whether it ran.
 	Unresolved = "unresolved"
+	// Waiting means that the tool asked something, and is called again with the answer. The row's result is the question.
+	Waiting = "waiting"
 )
+
+// What is said of a call whose outcome was unknown.
+const (
+	// SaidDone means that it was done; the row has the result.
+	SaidDone = "done"
+	// SaidNotDone means that it was not, so it was called again.
+	SaidNotDone = "not_done"
+	// SaidNothing means that nobody will find out.
+	SaidNothing = "given_up"
+)
+
+// Resolution is what somebody said of a call whose outcome was unknown. The zero value means that nobody was asked.
+type Resolution struct {
+	// ID names the wait that was answered; the same one is used once.
+	ID string
+	// What is SaidDone, SaidNotDone or SaidNothing.
+	What string
+	// By is who said so, Comment what he added.
+	By, Comment string
+	// Time is when.
+	Time time.Time
+}
 
 // Effect is what a call may change. The numbers are stored; they are those of windlass.turn.v1.EffectClass.
 type Effect int
@@ -68,6 +92,8 @@ type Spec struct {
 	CallTimeout uint32 `json:"call_timeout_seconds,omitempty"`
 	// Effects override annotations, by the server's own tool name.
 	Effects map[string]Effect `json:"effects,omitempty"`
+	// Elicitation is "off" where questions of the tools to the user are declined; else he is asked.
+	Elicitation string `json:"elicitation,omitempty"`
 	// Labels are free.
 	Labels map[string]string `json:"labels,omitempty"`
 }
@@ -193,10 +219,14 @@ type Execution struct {
 	ArgumentsHash string
 	// DecisionID is the policy decision that allowed it.
 	DecisionID string
+	// ApprovalID is the approval under which it ran, empty when none was needed.
+	ApprovalID string
+	// Resolution is what somebody said of its unknown outcome.
+	Resolution Resolution
 	// IsError and Code describe the result.
 	IsError bool
 	Code    string
-	// Result is the encoded result of a finished row.
+	// Result is the encoded result of a finished row, the encoded question of a waiting one.
 	Result []byte
 	// Latency is the wall time.
 	Latency time.Duration

@@ -62,14 +62,17 @@ type Ledger interface {
 	Execution(ctx context.Context, tenant, key string) (Execution, error)
 	// Open commits a new open row; ErrExists when the key is taken.
 	Open(ctx context.Context, e Execution) error
-	// Reopen makes the row open again for owner until lease, with one attempt more, if it still has the state, owner and
-	// attempts of e; else ErrChanged. It gives the row as it is then.
+	// Reopen makes the row open again for owner until lease, with one attempt more and with decision, definition, effect,
+	// approval and resolution of e, if it still has the state, owner and attempts of e; else ErrChanged. It gives the row as it is then.
 	Reopen(ctx context.Context, e Execution, owner string, lease time.Time) (Execution, error)
 	// Attempt notes that the call is about to be sent once more; ErrChanged when the row is no longer e's.
 	Attempt(ctx context.Context, e Execution) error
 	// Close writes the end: state, is_error, code, result, latency and end time of e. The row must still be open (or given
 	// up as unresolved) with e's owner and attempts; else ErrChanged.
 	Close(ctx context.Context, e Execution) error
+	// Resolve writes what somebody said of an unresolved row: the resolution, and state, is_error, code, result and end time of e.
+	// ErrChanged when the row is no longer unresolved with e's owner and attempts.
+	Resolve(ctx context.Context, e Execution) error
 	// GiveUp marks an open row unresolved if its owner and attempts are still those of e; else ErrChanged.
 	GiveUp(ctx context.Context, e Execution, at time.Time) error
 	// GiveUpOrphans marks the open rows unresolved whose lease ended before the given time, and tells how many.

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -42,28 +43,40 @@ func (e *Error) Error() string { return e.Fault.Error() }
 // Unwrap gives the fault.
 func (e *Error) Unwrap() error { return e.Fault }
 
-func (u *Upstream) callBridge(ctx context.Context, r Request, progress func(Progress)) (*turnv1.ToolResult, error) {
+func (u *Upstream) callBridge(ctx context.Context, r Request, progress func(Progress)) (Reply, error) {
 	// Not waiting for a bridge that is away: nothing is sent then, and the caller decides how long to try.
 	stream, err := u.bridge.CallTool(ctx, &mcpbridgev1.CallToolRequest{
 		Server: u.server(r.Source), Tool: r.Tool, ArgumentsJson: r.Arguments.JSON(), Meta: r.Meta,
+		CanAsk: r.CanAsk && r.Source.Spec.Elicitation != "off", Answer: bridgeAnswer(r.Answer),
 	}, grpc.WaitForReady(false))
 	if err != nil {
-		return nil, notOpened(err)
+		return Reply{}, notOpened(err)
 	}
 	for {
 		msg, err := stream.Recv()
 		if err != nil {
-			return nil, broken(err)
+			return Reply{}, broken(err)
 		}
 		switch event := msg.GetEvent().(type) {
 		case *mcpbridgev1.CallToolResponse_Progress:
 			progress(Progress{Done: event.Progress.GetProgress(), Total: event.Progress.GetTotal(), Message: event.Progress.GetMessage()})
 		case *mcpbridgev1.CallToolResponse_Result:
-			return &turnv1.ToolResult{
+			return Reply{Result: &turnv1.ToolResult{
 				Content: event.Result.GetContent(), StructuredContent: event.Result.GetStructuredContent(), IsError: event.Result.GetIsError(),
-			}, nil
+			}}, nil
+		case *mcpbridgev1.CallToolResponse_InputRequired:
+			return Reply{Input: &registryv1.InputRequired{
+				Message: event.InputRequired.GetMessage(), SchemaJson: event.InputRequired.GetSchemaJson(), State: event.InputRequired.GetState(),
+			}}, nil
 		}
 	}
+}
+
+func bridgeAnswer(a *registryv1.InputAnswer) *mcpbridgev1.InputAnswer {
+	if a == nil {
+		return nil
+	}
+	return &mcpbridgev1.InputAnswer{Action: a.GetAction(), Content: a.GetContent(), State: a.GetState()}
 }
 
 // notOpened says what a stream that could not be opened means. grpc-go reports here only what went wrong before the

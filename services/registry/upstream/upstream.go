@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -168,6 +169,18 @@ type Request struct {
 	Arguments canon.Object
 	// Meta goes into the call's _meta.
 	Meta map[string]string
+	// CanAsk lets the tool ask the user something.
+	CanAsk bool
+	// Answer is his answer to what an earlier attempt asked; nil = nothing was asked.
+	Answer *registryv1.InputAnswer
+}
+
+// Reply is what a tool answers; one of the fields is set.
+type Reply struct {
+	// Result is its answer, "no" included.
+	Result *turnv1.ToolResult
+	// Input is what it asks the user before it goes on: this attempt is over.
+	Input *registryv1.InputRequired
 }
 
 // Progress is how far a call is.
@@ -178,23 +191,26 @@ type Progress struct {
 	Message string
 }
 
-// Call sends one call and gives the tool's answer, "no" included. Errors are of *Error.
-func (u *Upstream) Call(ctx context.Context, r Request, progress func(Progress)) (*turnv1.ToolResult, error) {
+// Call sends one call and gives the tool's answer. Errors are of *Error.
+func (u *Upstream) Call(ctx context.Context, r Request, progress func(Progress)) (Reply, error) {
 	if r.Source.Kind == store.Builtin {
 		return u.callMesh(ctx, r)
 	}
 	return u.callBridge(ctx, r, progress)
 }
 
-func (u *Upstream) callMesh(ctx context.Context, r Request) (*turnv1.ToolResult, error) {
+func (u *Upstream) callMesh(ctx context.Context, r Request) (Reply, error) {
+	if r.Tool == builtin.AskUser {
+		return askUser(r)
+	}
 	text, ok, err := u.builtin.Call(ctx, r.Tool, r.Arguments)
 	if !ok {
-		return nil, &Error{Kind: NotSent, Fault: fault.NotFound("the mesh has no tool %q", r.Tool).Cause(err)}
+		return Reply{}, &Error{Kind: NotSent, Fault: fault.NotFound("the mesh has no tool %q", r.Tool).Cause(err)}
 	}
 	if err != nil {
-		return textResult(err.Error(), true), nil
+		return Reply{Result: textResult(err.Error(), true)}, nil
 	}
-	return textResult(text, false), nil
+	return Reply{Result: textResult(text, false)}, nil
 }
 
 func textResult(text string, isError bool) *turnv1.ToolResult {

@@ -123,6 +123,54 @@ func (s suite) contention(t *testing.T) {
 	}
 }
 
+// resolved has somebody say what became of an orphaned row.
+func (s suite) resolved(t *testing.T) {
+	orphan := func(key string) store.Execution {
+		e := execution("said", key)
+		e.ApprovalID = "apr_1"
+		s.open(t, e)
+		if err := s.Resolve(t.Context(), e); !errors.Is(err, store.ErrChanged) {
+			t.Errorf("a row that is open: %v", err)
+		}
+		if err := s.GiveUp(t.Context(), e, begin); err != nil {
+			t.Fatal(err)
+		}
+		return s.row(t, e)
+	}
+	said := func(what string) store.Resolution {
+		return store.Resolution{ID: "apr_2", What: what, By: "alice", Comment: "I looked", Time: begin.Add(time.Hour)}
+	}
+	done := orphan("done")
+	done.State, done.IsError, done.Code, done.Result, done.EndTime, done.Resolution = store.Done, false, "", []byte("x"), begin.Add(time.Hour), said(store.SaidDone)
+	if err := s.Resolve(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.row(t, done); fmt.Sprint(got) != fmt.Sprint(done) {
+		t.Errorf("row %+v, want %+v", got, done)
+	}
+	if err := s.Resolve(t.Context(), done); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("said twice: %v", err)
+	}
+	late := done
+	late.Result = []byte("late")
+	if err := s.Close(t.Context(), late); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("a late answer of a call that somebody vouched for: %v", err)
+	}
+	again := orphan("not done")
+	again.Resolution, again.DefinitionHash, again.ApprovalID = said(store.SaidNotDone), "other", "apr_3"
+	got, err := s.Reopen(t.Context(), again, "me too", begin.Add(time.Minute))
+	if err != nil || fmt.Sprint(s.row(t, again)) != fmt.Sprint(got) || got.Resolution != again.Resolution || got.ApprovalID != "apr_3" || got.DefinitionHash != "other" {
+		t.Errorf("reopened: %+v, %v", got, err)
+	}
+	got.State, got.Result = store.Waiting, []byte("why?")
+	if err := s.Close(t.Context(), got); err != nil {
+		t.Fatal(err)
+	}
+	if row := s.row(t, again); row.State != store.Waiting || string(row.Result) != "why?" {
+		t.Errorf("waiting: %+v", row)
+	}
+}
+
 // lateAnswers: the replica that was taken for dead is not, and its call answers.
 func (s suite) lateAnswers(t *testing.T) {
 	e := execution("late", "k")

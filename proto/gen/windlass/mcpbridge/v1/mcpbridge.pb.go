@@ -422,7 +422,11 @@ type CallToolRequest struct {
 	// JSON object.
 	ArgumentsJson []byte `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	// Entries for `_meta`, for example "windlass/idempotency_key".
-	Meta          map[string]string `protobuf:"bytes,4,rep,name=meta,proto3" json:"meta,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Meta map[string]string `protobuf:"bytes,4,rep,name=meta,proto3" json:"meta,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The tool may ask the user something. Without it such a question is declined.
+	CanAsk bool `protobuf:"varint,5,opt,name=can_ask,json=canAsk,proto3" json:"can_ask,omitempty"`
+	// The answer to what an earlier attempt asked.
+	Answer        *InputAnswer `protobuf:"bytes,6,opt,name=answer,proto3" json:"answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -485,6 +489,84 @@ func (x *CallToolRequest) GetMeta() map[string]string {
 	return nil
 }
 
+func (x *CallToolRequest) GetCanAsk() bool {
+	if x != nil {
+		return x.CanAsk
+	}
+	return false
+}
+
+func (x *CallToolRequest) GetAnswer() *InputAnswer {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
+// InputAnswer answers an InputRequired.
+type InputAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "accept", "decline" or "cancel".
+	Action string `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
+	// The answer; only with "accept".
+	Content *structpb.Struct `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	// What InputRequired gave, as it is.
+	State         []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputAnswer) Reset() {
+	*x = InputAnswer{}
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputAnswer) ProtoMessage() {}
+
+func (x *InputAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputAnswer.ProtoReflect.Descriptor instead.
+func (*InputAnswer) Descriptor() ([]byte, []int) {
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *InputAnswer) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *InputAnswer) GetContent() *structpb.Struct {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *InputAnswer) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
 // CallToolResponse is one message of a call.
 type CallToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -494,6 +576,7 @@ type CallToolResponse struct {
 	//
 	//	*CallToolResponse_Progress
 	//	*CallToolResponse_Result
+	//	*CallToolResponse_InputRequired
 	Event         isCallToolResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -501,7 +584,7 @@ type CallToolResponse struct {
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -513,7 +596,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -526,7 +609,7 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{5}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CallToolResponse) GetEvent() isCallToolResponse_Event {
@@ -554,6 +637,15 @@ func (x *CallToolResponse) GetResult() *CallToolResult {
 	return nil
 }
 
+func (x *CallToolResponse) GetInputRequired() *InputRequired {
+	if x != nil {
+		if x, ok := x.Event.(*CallToolResponse_InputRequired); ok {
+			return x.InputRequired
+		}
+	}
+	return nil
+}
+
 type isCallToolResponse_Event interface {
 	isCallToolResponse_Event()
 }
@@ -568,9 +660,80 @@ type CallToolResponse_Result struct {
 	Result *CallToolResult `protobuf:"bytes,2,opt,name=result,proto3,oneof"`
 }
 
+type CallToolResponse_InputRequired struct {
+	// The end of this attempt: the tool needs an answer.
+	InputRequired *InputRequired `protobuf:"bytes,3,opt,name=input_required,json=inputRequired,proto3,oneof"`
+}
+
 func (*CallToolResponse_Progress) isCallToolResponse_Event() {}
 
 func (*CallToolResponse_Result) isCallToolResponse_Event() {}
+
+func (*CallToolResponse_InputRequired) isCallToolResponse_Event() {}
+
+// InputRequired is a tool's question to the user.
+type InputRequired struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The question, for people.
+	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	// JSON Schema of the answer as JSON text.
+	SchemaJson string `protobuf:"bytes,2,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
+	// To be given back with the answer.
+	State         []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputRequired) Reset() {
+	*x = InputRequired{}
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputRequired) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputRequired) ProtoMessage() {}
+
+func (x *InputRequired) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputRequired.ProtoReflect.Descriptor instead.
+func (*InputRequired) Descriptor() ([]byte, []int) {
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *InputRequired) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *InputRequired) GetSchemaJson() string {
+	if x != nil {
+		return x.SchemaJson
+	}
+	return ""
+}
+
+func (x *InputRequired) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
 
 // Progress of a running tool.
 type Progress struct {
@@ -587,7 +750,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +762,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +775,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{6}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Progress) GetProgress() float64 {
@@ -652,7 +815,7 @@ type CallToolResult struct {
 
 func (x *CallToolResult) Reset() {
 	*x = CallToolResult{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +827,7 @@ func (x *CallToolResult) String() string {
 func (*CallToolResult) ProtoMessage() {}
 
 func (x *CallToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[7]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +840,7 @@ func (x *CallToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResult.ProtoReflect.Descriptor instead.
 func (*CallToolResult) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{7}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CallToolResult) GetContent() []*v1.ContentPart {
@@ -710,7 +873,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[8]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +885,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[8]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +898,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{8}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{10}
 }
 
 // WatchResponse is one thing that happened to a pooled server.
@@ -753,7 +916,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[9]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +928,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[9]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +941,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{9}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchResponse) GetServerId() string {
@@ -813,7 +976,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[10]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +988,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[10]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +1001,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{10}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReleaseRequest) GetServerId() string {
@@ -857,7 +1020,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +1032,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[11]
+	mi := &file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +1045,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{11}
+	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{13}
 }
 
 var File_windlass_mcpbridge_v1_mcpbridge_proto protoreflect.FileDescriptor
@@ -930,19 +1093,31 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\x0eserver_version\x18\x03 \x01(\tR\rserverVersion\x12)\n" +
 	"\x10protocol_version\x18\x04 \x01(\tR\x0fprotocolVersion\x12!\n" +
 	"\flist_changed\x18\x05 \x01(\bR\vlistChanged\x12\"\n" +
-	"\finstructions\x18\x06 \x01(\tR\finstructions\"\x9c\x02\n" +
+	"\finstructions\x18\x06 \x01(\tR\finstructions\"\xf1\x02\n" +
 	"\x0fCallToolRequest\x12@\n" +
 	"\x06server\x18\x01 \x01(\v2\x1d.windlass.mcpbridge.v1.ServerB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x06server\x12!\n" +
 	"\x04tool\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04tool\x12%\n" +
 	"\x0earguments_json\x18\x03 \x01(\fR\rargumentsJson\x12D\n" +
-	"\x04meta\x18\x04 \x03(\v20.windlass.mcpbridge.v1.CallToolRequest.MetaEntryR\x04meta\x1a7\n" +
+	"\x04meta\x18\x04 \x03(\v20.windlass.mcpbridge.v1.CallToolRequest.MetaEntryR\x04meta\x12\x17\n" +
+	"\acan_ask\x18\x05 \x01(\bR\x06canAsk\x12:\n" +
+	"\x06answer\x18\x06 \x01(\v2\".windlass.mcpbridge.v1.InputAnswerR\x06answer\x1a7\n" +
 	"\tMetaEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9b\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x99\x01\n" +
+	"\vInputAnswer\x126\n" +
+	"\x06action\x18\x01 \x01(\tB\x1e\xbaH\x1br\x19R\x06acceptR\adeclineR\x06cancelR\x06action\x121\n" +
+	"\acontent\x18\x02 \x01(\v2\x17.google.protobuf.StructR\acontent\x12\x1f\n" +
+	"\x05state\x18\x03 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x10R\x05state\"\xea\x01\n" +
 	"\x10CallToolResponse\x12=\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1f.windlass.mcpbridge.v1.ProgressH\x00R\bprogress\x12?\n" +
-	"\x06result\x18\x02 \x01(\v2%.windlass.mcpbridge.v1.CallToolResultH\x00R\x06resultB\a\n" +
-	"\x05event\"V\n" +
+	"\x06result\x18\x02 \x01(\v2%.windlass.mcpbridge.v1.CallToolResultH\x00R\x06result\x12M\n" +
+	"\x0einput_required\x18\x03 \x01(\v2$.windlass.mcpbridge.v1.InputRequiredH\x00R\rinputRequiredB\a\n" +
+	"\x05event\"`\n" +
+	"\rInputRequired\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1f\n" +
+	"\vschema_json\x18\x02 \x01(\tR\n" +
+	"schemaJson\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\fR\x05state\"V\n" +
 	"\bProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
@@ -979,50 +1154,56 @@ func file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP() []byte {
 	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescData
 }
 
-var file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_windlass_mcpbridge_v1_mcpbridge_proto_goTypes = []any{
 	(*Server)(nil),           // 0: windlass.mcpbridge.v1.Server
 	(*DiscoverRequest)(nil),  // 1: windlass.mcpbridge.v1.DiscoverRequest
 	(*Tool)(nil),             // 2: windlass.mcpbridge.v1.Tool
 	(*DiscoverResponse)(nil), // 3: windlass.mcpbridge.v1.DiscoverResponse
 	(*CallToolRequest)(nil),  // 4: windlass.mcpbridge.v1.CallToolRequest
-	(*CallToolResponse)(nil), // 5: windlass.mcpbridge.v1.CallToolResponse
-	(*Progress)(nil),         // 6: windlass.mcpbridge.v1.Progress
-	(*CallToolResult)(nil),   // 7: windlass.mcpbridge.v1.CallToolResult
-	(*WatchRequest)(nil),     // 8: windlass.mcpbridge.v1.WatchRequest
-	(*WatchResponse)(nil),    // 9: windlass.mcpbridge.v1.WatchResponse
-	(*ReleaseRequest)(nil),   // 10: windlass.mcpbridge.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),  // 11: windlass.mcpbridge.v1.ReleaseResponse
-	nil,                      // 12: windlass.mcpbridge.v1.Server.EnvEntry
-	nil,                      // 13: windlass.mcpbridge.v1.Server.HeadersEntry
-	nil,                      // 14: windlass.mcpbridge.v1.CallToolRequest.MetaEntry
-	(*v1.ContentPart)(nil),   // 15: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),   // 16: google.protobuf.Value
+	(*InputAnswer)(nil),      // 5: windlass.mcpbridge.v1.InputAnswer
+	(*CallToolResponse)(nil), // 6: windlass.mcpbridge.v1.CallToolResponse
+	(*InputRequired)(nil),    // 7: windlass.mcpbridge.v1.InputRequired
+	(*Progress)(nil),         // 8: windlass.mcpbridge.v1.Progress
+	(*CallToolResult)(nil),   // 9: windlass.mcpbridge.v1.CallToolResult
+	(*WatchRequest)(nil),     // 10: windlass.mcpbridge.v1.WatchRequest
+	(*WatchResponse)(nil),    // 11: windlass.mcpbridge.v1.WatchResponse
+	(*ReleaseRequest)(nil),   // 12: windlass.mcpbridge.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),  // 13: windlass.mcpbridge.v1.ReleaseResponse
+	nil,                      // 14: windlass.mcpbridge.v1.Server.EnvEntry
+	nil,                      // 15: windlass.mcpbridge.v1.Server.HeadersEntry
+	nil,                      // 16: windlass.mcpbridge.v1.CallToolRequest.MetaEntry
+	(*structpb.Struct)(nil),  // 17: google.protobuf.Struct
+	(*v1.ContentPart)(nil),   // 18: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),   // 19: google.protobuf.Value
 }
 var file_windlass_mcpbridge_v1_mcpbridge_proto_depIdxs = []int32{
-	12, // 0: windlass.mcpbridge.v1.Server.env:type_name -> windlass.mcpbridge.v1.Server.EnvEntry
-	13, // 1: windlass.mcpbridge.v1.Server.headers:type_name -> windlass.mcpbridge.v1.Server.HeadersEntry
+	14, // 0: windlass.mcpbridge.v1.Server.env:type_name -> windlass.mcpbridge.v1.Server.EnvEntry
+	15, // 1: windlass.mcpbridge.v1.Server.headers:type_name -> windlass.mcpbridge.v1.Server.HeadersEntry
 	0,  // 2: windlass.mcpbridge.v1.DiscoverRequest.server:type_name -> windlass.mcpbridge.v1.Server
 	2,  // 3: windlass.mcpbridge.v1.DiscoverResponse.tools:type_name -> windlass.mcpbridge.v1.Tool
 	0,  // 4: windlass.mcpbridge.v1.CallToolRequest.server:type_name -> windlass.mcpbridge.v1.Server
-	14, // 5: windlass.mcpbridge.v1.CallToolRequest.meta:type_name -> windlass.mcpbridge.v1.CallToolRequest.MetaEntry
-	6,  // 6: windlass.mcpbridge.v1.CallToolResponse.progress:type_name -> windlass.mcpbridge.v1.Progress
-	7,  // 7: windlass.mcpbridge.v1.CallToolResponse.result:type_name -> windlass.mcpbridge.v1.CallToolResult
-	15, // 8: windlass.mcpbridge.v1.CallToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	16, // 9: windlass.mcpbridge.v1.CallToolResult.structured_content:type_name -> google.protobuf.Value
-	1,  // 10: windlass.mcpbridge.v1.BridgeService.Discover:input_type -> windlass.mcpbridge.v1.DiscoverRequest
-	4,  // 11: windlass.mcpbridge.v1.BridgeService.CallTool:input_type -> windlass.mcpbridge.v1.CallToolRequest
-	8,  // 12: windlass.mcpbridge.v1.BridgeService.Watch:input_type -> windlass.mcpbridge.v1.WatchRequest
-	10, // 13: windlass.mcpbridge.v1.BridgeService.Release:input_type -> windlass.mcpbridge.v1.ReleaseRequest
-	3,  // 14: windlass.mcpbridge.v1.BridgeService.Discover:output_type -> windlass.mcpbridge.v1.DiscoverResponse
-	5,  // 15: windlass.mcpbridge.v1.BridgeService.CallTool:output_type -> windlass.mcpbridge.v1.CallToolResponse
-	9,  // 16: windlass.mcpbridge.v1.BridgeService.Watch:output_type -> windlass.mcpbridge.v1.WatchResponse
-	11, // 17: windlass.mcpbridge.v1.BridgeService.Release:output_type -> windlass.mcpbridge.v1.ReleaseResponse
-	14, // [14:18] is the sub-list for method output_type
-	10, // [10:14] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	16, // 5: windlass.mcpbridge.v1.CallToolRequest.meta:type_name -> windlass.mcpbridge.v1.CallToolRequest.MetaEntry
+	5,  // 6: windlass.mcpbridge.v1.CallToolRequest.answer:type_name -> windlass.mcpbridge.v1.InputAnswer
+	17, // 7: windlass.mcpbridge.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	8,  // 8: windlass.mcpbridge.v1.CallToolResponse.progress:type_name -> windlass.mcpbridge.v1.Progress
+	9,  // 9: windlass.mcpbridge.v1.CallToolResponse.result:type_name -> windlass.mcpbridge.v1.CallToolResult
+	7,  // 10: windlass.mcpbridge.v1.CallToolResponse.input_required:type_name -> windlass.mcpbridge.v1.InputRequired
+	18, // 11: windlass.mcpbridge.v1.CallToolResult.content:type_name -> windlass.turn.v1.ContentPart
+	19, // 12: windlass.mcpbridge.v1.CallToolResult.structured_content:type_name -> google.protobuf.Value
+	1,  // 13: windlass.mcpbridge.v1.BridgeService.Discover:input_type -> windlass.mcpbridge.v1.DiscoverRequest
+	4,  // 14: windlass.mcpbridge.v1.BridgeService.CallTool:input_type -> windlass.mcpbridge.v1.CallToolRequest
+	10, // 15: windlass.mcpbridge.v1.BridgeService.Watch:input_type -> windlass.mcpbridge.v1.WatchRequest
+	12, // 16: windlass.mcpbridge.v1.BridgeService.Release:input_type -> windlass.mcpbridge.v1.ReleaseRequest
+	3,  // 17: windlass.mcpbridge.v1.BridgeService.Discover:output_type -> windlass.mcpbridge.v1.DiscoverResponse
+	6,  // 18: windlass.mcpbridge.v1.BridgeService.CallTool:output_type -> windlass.mcpbridge.v1.CallToolResponse
+	11, // 19: windlass.mcpbridge.v1.BridgeService.Watch:output_type -> windlass.mcpbridge.v1.WatchResponse
+	13, // 20: windlass.mcpbridge.v1.BridgeService.Release:output_type -> windlass.mcpbridge.v1.ReleaseResponse
+	17, // [17:21] is the sub-list for method output_type
+	13, // [13:17] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_windlass_mcpbridge_v1_mcpbridge_proto_init() }
@@ -1031,9 +1212,10 @@ func file_windlass_mcpbridge_v1_mcpbridge_proto_init() {
 		return
 	}
 	file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[2].OneofWrappers = []any{}
-	file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[5].OneofWrappers = []any{
+	file_windlass_mcpbridge_v1_mcpbridge_proto_msgTypes[6].OneofWrappers = []any{
 		(*CallToolResponse_Progress)(nil),
 		(*CallToolResponse_Result)(nil),
+		(*CallToolResponse_InputRequired)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1041,7 +1223,7 @@ func file_windlass_mcpbridge_v1_mcpbridge_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc), len(file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -37,7 +37,8 @@ type BridgeServiceClient interface {
 	// Discover connects where needed and lists the server's tools, every page of them. The connection stays open in the pool.
 	// UNAVAILABLE/TOOL_UNAVAILABLE when the server cannot be reached in time; the detail says what was tried.
 	Discover(ctx context.Context, in *DiscoverRequest, opts ...grpc.CallOption) (*DiscoverResponse, error)
-	// CallTool runs one tool. Progress comes first, the result last. A tool that says no is a result with is_error.
+	// CallTool runs one tool. Progress comes first, the result last, or `input_required` where the tool asks the user something: then the
+	// server is done with this attempt, and the call is made again with the answer. A tool that says no is a result with is_error.
 	// An error before the request left the bridge is UNAVAILABLE/TOOL_UNAVAILABLE; after it, when nobody knows what became
 	// of the call, it is ABORTED/OUTCOME_UNKNOWN. Cancelling the call tells the server.
 	CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CallToolResponse], error)
@@ -123,7 +124,8 @@ type BridgeServiceServer interface {
 	// Discover connects where needed and lists the server's tools, every page of them. The connection stays open in the pool.
 	// UNAVAILABLE/TOOL_UNAVAILABLE when the server cannot be reached in time; the detail says what was tried.
 	Discover(context.Context, *DiscoverRequest) (*DiscoverResponse, error)
-	// CallTool runs one tool. Progress comes first, the result last. A tool that says no is a result with is_error.
+	// CallTool runs one tool. Progress comes first, the result last, or `input_required` where the tool asks the user something: then the
+	// server is done with this attempt, and the call is made again with the answer. A tool that says no is a result with is_error.
 	// An error before the request left the bridge is UNAVAILABLE/TOOL_UNAVAILABLE; after it, when nobody knows what became
 	// of the call, it is ABORTED/OUTCOME_UNKNOWN. Cancelling the call tells the server.
 	CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolResponse]) error

@@ -58,6 +58,10 @@ type Source struct {
 	Effects map[string]v1.EffectClass `protobuf:"bytes,12,rep,name=effects,proto3" json:"effects,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=windlass.turn.v1.EffectClass"`
 	// Free labels.
 	Labels map[string]string `protobuf:"bytes,13,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What becomes of questions that its tools ask the user (MCP elicitation): "reissue" (default) asks him, and makes the call again with the
+	// answer; "off" declines them. Servers of protocols before 2026-07-28 do not know of calls made again: switch it off for one whose tools
+	// act before they ask.
+	Elicitation string `protobuf:"bytes,14,opt,name=elicitation,proto3" json:"elicitation,omitempty"`
 	// "pending" (never reached yet), "ready" or "unreachable".
 	State string `protobuf:"bytes,20,opt,name=state,proto3" json:"state,omitempty"`
 	// Why it is unreachable.
@@ -199,6 +203,13 @@ func (x *Source) GetLabels() map[string]string {
 		return x.Labels
 	}
 	return nil
+}
+
+func (x *Source) GetElicitation() string {
+	if x != nil {
+		return x.Elicitation
+	}
+	return ""
 }
 
 func (x *Source) GetState() string {
@@ -754,7 +765,7 @@ var File_windlass_registry_v1_sources_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xe3\v\n" +
+	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x9c\f\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
@@ -770,7 +781,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	" \x01(\bR\bdisabled\x12;\n" +
 	"\x14call_timeout_seconds\x18\v \x01(\rB\t\xbaH\x06*\x04\x18\x80\xa3\x05R\x12callTimeoutSeconds\x12N\n" +
 	"\aeffects\x18\f \x03(\v2).windlass.registry.v1.Source.EffectsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80\bR\aeffects\x12J\n" +
-	"\x06labels\x18\r \x03(\v2(.windlass.registry.v1.Source.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06labels\x12\x19\n" +
+	"\x06labels\x18\r \x03(\v2(.windlass.registry.v1.Source.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06labels\x127\n" +
+	"\velicitation\x18\x0e \x01(\tB\x15\xbaH\x12r\x10R\x00R\areissueR\x03offR\velicitation\x12\x19\n" +
 	"\x05state\x18\x14 \x01(\tB\x03\xe0A\x03R\x05state\x12\"\n" +
 	"\n" +
 	"last_error\x18\x15 \x01(\tB\x03\xe0A\x03R\tlastError\x12<\n" +

@@ -1,0 +1,93 @@
+package execute
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// leaveFor gives the id of the approval that holds for the call as it is now: the arguments and the tool's definition are those that were
+// approved. Leave under which the call ran already holds for its further attempts. Empty = none.
+func leaveFor(r *request, t store.Tool, row *store.Execution) string {
+	if a := r.Approved; a.GetApprovalId() != "" && a.GetArgumentsHash() == r.argsHash && a.GetDefinitionHash() == t.DefinitionHash {
+		return a.GetApprovalId()
+	}
+	if row != nil && row.DefinitionHash == t.DefinitionHash {
+		return row.ApprovalID
+	}
+	return ""
+}
+
+// question reads what the tool of a waiting row asked.
+func question(row store.Execution) (*registryv1.InputRequired, error) {
+	asked := &registryv1.InputRequired{}
+	if err := proto.Unmarshal(row.Result, asked); err != nil {
+		return nil, fault.Internal(fmt.Errorf("question of execution %s: %w", row.ID, err))
+	}
+	return asked, nil
+}
+
+// answers reports whether the request answers this very question, and not an earlier one of the same call.
+func (r *request) answers(asked *registryv1.InputRequired) bool {
+	return r.Input != nil && bytes.Equal(r.Input.GetState(), asked.GetState())
+}
+
+// resolved does what somebody said of a row whose outcome is unknown. ErrChanged means: look again.
+func (x *Executor) resolved(ctx context.Context, f *flight, r *request, row store.Execution) (Outcome, error) {
+	said := store.Resolution{ID: r.Resolution.GetId(), By: r.Resolution.GetSubject(), Comment: r.Resolution.GetComment(), Time: now()}
+	switch r.Resolution.GetVerdict() {
+	case turnv1.Verdict_VERDICT_ANSWERED:
+		said.What = store.SaidDone
+		result := r.Resolution.GetResult()
+		if result == nil {
+			result = &turnv1.ToolResult{}
+		}
+		out := Outcome{Cached: true, ExecutionID: row.ID, Latency: row.Latency, source: row.Source}
+		out.Result, out.Code, row.Result = x.encode(r.Tool, result, "")
+		row.State, row.IsError, row.Code, row.EndTime, row.Resolution = store.Done, out.Result.GetIsError(), out.Code, said.Time, said
+		x.replayDecision(f, row)
+		return out, x.deps.Store.Resolve(ctx, row)
+	case turnv1.Verdict_VERDICT_NOT_DONE:
+		said.What = store.SaidNotDone
+		if used(row.Resolution, said) && !row.Effect.Repeatable() {
+			x.replayDecision(f, row)
+			return unresolved(row), nil // it ran because of this very word, and its outcome is unknown again
+		}
+		row.Resolution = said
+		return x.attempt(ctx, f, r, &row)
+	default:
+		said.What = store.SaidNothing
+		out := failed(nobodyKnows(row.Tool, said.Comment))
+		out.Cached, out.ExecutionID, out.Latency, out.source = true, row.ID, row.Latency, row.Source
+		x.replayDecision(f, row)
+		if used(row.Resolution, said) {
+			return out, nil
+		}
+		row.Resolution = said
+		return out, x.deps.Store.Resolve(ctx, row)
+	}
+}
+
+// used reports whether the row was resolved by this very word already.
+func used(had, said store.Resolution) bool {
+	said.Time = had.Time
+	return had == said
+}
+
+// notRunAfterAll answers a word that does not fit a row of which the ledger knows that it did not run: it is not run because somebody says that
+// it was done, or that nobody knows.
+func (r *request) notRunAfterAll(row store.Execution) (Outcome, bool) {
+	if r.Resolution == nil || r.Resolution.GetVerdict() == turnv1.Verdict_VERDICT_NOT_DONE {
+		return Outcome{}, false
+	}
+	out := failed(surelyNotRun(row.Tool))
+	out.Cached, out.ExecutionID, out.Latency, out.source = true, row.ID, row.Latency, row.Source
+	return out, true
+}
