@@ -82,6 +82,7 @@ func (a *API) register() error {
 		sessionsgw.RegisterAgentServiceHandlerClient(ctx, a.mux, sessionsv1.NewAgentServiceClient(sessions)),
 		sessionsgw.RegisterSessionServiceHandlerClient(ctx, a.mux, sessionsv1.NewSessionServiceClient(sessions)),
 		sessionsgw.RegisterTurnServiceHandlerClient(ctx, a.mux, sessionsv1.NewTurnServiceClient(sessions)),
+		sessionsgw.RegisterApprovalServiceHandlerClient(ctx, a.mux, sessionsv1.NewApprovalServiceClient(sessions)),
 		registrygw.RegisterSourceServiceHandlerClient(ctx, a.mux, registryv1.NewSourceServiceClient(registry)),
 		registrygw.RegisterToolServiceHandlerClient(ctx, a.mux, registryv1.NewToolServiceClient(registry)),
 		policygw.RegisterPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewPolicyServiceClient(keyed{a.deps.Policy})),

@@ -76,7 +76,15 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *se
 	if err := tx.SaveStep(tx.Context(), step); err != nil {
 		return nil, err
 	}
+	if kind == turnv1.StepKind_STEP_KIND_INFER {
+		if err := unheard(tx, *t, outcome); err != nil {
+			return nil, err
+		}
+	}
 	out := &sessionsv1.CommitStepResponse{Outcome: outcome}
+	if out.Inputs, err = inputs(tx, *t); err != nil {
+		return nil, err
+	}
 	if req.GetEnding() != nil {
 		out.NextTurnId, err = s.endTurn(tx, t, req.GetEnding())
 	}

@@ -62,17 +62,21 @@ func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, req *sessionsv1.Commi
 		}
 		out.Next = append(out.Next, got)
 	}
-	if req.GetThen() != nil {
+	if req.GetThen() != nil && !stale(*t, req.GetThen()) {
 		out.Then, _, err = s.claimAndCommit(tx, t, req.GetThen())
 	}
 	return out, err
 }
 
 // claimAndCommit writes a step, and claims it before if the request says so. It tells whether it has written it: not if it was done already,
-// or is held by somebody.
+// is held by somebody, or would end the turn without heeding its newest input.
 func (s *Service) claimAndCommit(
 	tx *journal.Tx, t *store.Turn, req *sessionsv1.CommitStepRequest,
 ) (_ *sessionsv1.CommitStepResponse, written bool, _ error) {
+	if stale(*t, req) {
+		out, err := refuseStale(tx, *t, req)
+		return out, false, err
+	}
 	fence := req.GetFence()
 	if req.GetClaim() != nil {
 		claimed, err := claim(tx, t, req.GetClaim())
@@ -92,7 +96,11 @@ func (s *Service) claimAndCommit(
 	}
 	if step.Done {
 		outcome, err := outcomeOf(step)
-		return &sessionsv1.CommitStepResponse{Outcome: outcome}, false, err
+		if err != nil {
+			return nil, false, err
+		}
+		given, err := inputs(tx, *t)
+		return &sessionsv1.CommitStepResponse{Outcome: outcome, Inputs: given}, false, err
 	}
 	out, err := s.commit(tx, t, step, req)
 	return out, err == nil, err

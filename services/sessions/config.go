@@ -18,6 +18,8 @@ type Config struct {
 	MaxInputBytes int `yaml:"max_input_bytes" doc:"largest input of a turn in bytes (default 1048576)"`
 	// MaxQueuedTurns bounds the turns of one session that are not over.
 	MaxQueuedTurns int `yaml:"max_queued_turns" doc:"turns of one session that may be unfinished at once (default 100)"`
+	// MaxTurnInputs bounds what one turn is given while it runs.
+	MaxTurnInputs int `yaml:"max_turn_inputs" doc:"inputs that one running turn may be steered with (default 100)"`
 	// MaxForkBytes bounds the conversation that a fork copies.
 	MaxForkBytes int `yaml:"max_fork_bytes" doc:"largest conversation that a fork copies, in bytes (default 67108864)"`
 	// MaxExportBytes bounds an export.
@@ -97,7 +99,7 @@ func DefaultConfig() Config {
 	return Config{
 		Limits:        LimitsConfig{MaxSteps: 25, MaxParallelTools: 16, MaxIdenticalCalls: 3, TurnSeconds: 1800},
 		MaxLimits:     LimitsConfig{MaxSteps: 200, MaxParallelTools: 64, MaxIdenticalCalls: 20, TurnSeconds: 86400},
-		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100, MaxForkBytes: 64 << 20, MaxExportBytes: 12 << 20,
+		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100, MaxTurnInputs: 100, MaxForkBytes: 64 << 20, MaxExportBytes: 12 << 20,
 		Waits:         WaitsConfig{Approval: 7 * day, Input: 7 * day, ClientTool: day, Resolution: 30 * day},
 		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8, StartDelay: 20 * time.Millisecond,
 		LostAfter: 30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
@@ -112,6 +114,7 @@ func (c Config) complete() (Config, error) {
 	c.Limits, c.MaxLimits = c.Limits.or(d.Limits), c.MaxLimits.or(d.MaxLimits)
 	or(&c.MaxInputBytes, d.MaxInputBytes)
 	or(&c.MaxQueuedTurns, d.MaxQueuedTurns)
+	or(&c.MaxTurnInputs, d.MaxTurnInputs)
 	or(&c.MaxForkBytes, d.MaxForkBytes)
 	or(&c.MaxExportBytes, d.MaxExportBytes)
 	c.Waits = c.Waits.or(d.Waits)
@@ -137,7 +140,7 @@ func (c Config) complete() (Config, error) {
 	if c.Waits.Approval < 0 || c.Waits.Input < 0 || c.Waits.ClientTool < 0 || c.Waits.Resolution < 0 {
 		return c, errors.New("sessions: a time in waits is negative")
 	}
-	if c.MaxInputBytes < 0 || c.MaxQueuedTurns < 0 || c.MaxOpenWorkflows < 0 || c.MaxStarting < 0 || c.MaxRestarts < 0 {
+	if c.MaxInputBytes < 0 || c.MaxQueuedTurns < 0 || c.MaxTurnInputs < 0 || c.MaxOpenWorkflows < 0 || c.MaxStarting < 0 || c.MaxRestarts < 0 {
 		return c, errors.New("sessions: a size is negative")
 	}
 	if c.MaxForkBytes < 0 || c.MaxExportBytes < 0 || c.MaxExportBytes > 16<<20 {

@@ -46,15 +46,27 @@ func (s *Service) GetContext(ctx context.Context, req *sessionsv1.GetContextRequ
 		}
 	}
 	chosen, cut := fit(blocks(messages), t, limit, input)
-	return &sessionsv1.GetContextResponse{Messages: chosen, Truncated: more || cut}, nil
+	return &sessionsv1.GetContextResponse{Messages: chosen, Truncated: more || cut, Inputs: steered(messages, t)}, nil
+}
+
+// steered counts the input that came while the turn runs, as far as this read of its messages has seen it. Input that had to be left out because
+// the conversation is too long is counted: asking again would not show it.
+func steered(messages []*turnv1.Message, t store.Turn) uint32 {
+	n := uint32(0)
+	for _, m := range messages {
+		if m.GetTurnId() == t.ID && m.GetRole() == turnv1.Role_ROLE_USER && m.GetSeq() != t.InputSeq {
+			n++
+		}
+	}
+	return max(n, t.Inputs)
 }
 
 // tail reads the conversation up to the turn from its end back until limit bytes are read. It tells whether there is more.
 func (s *Service) tail(ctx context.Context, t store.Turn, limit int) ([]*turnv1.Message, bool, error) {
 	var out []*turnv1.Message
-	turnSeq, seq := t.Place, int64(store.AfterAll)
+	point := store.EndOf(t.Place)
 	for size := 0; ; {
-		rows, err := s.store.ConversationBack(ctx, t.Tenant, t.SessionID, turnSeq, seq, contextPage)
+		rows, err := s.store.ConversationBack(ctx, t.Tenant, t.SessionID, point, contextPage)
 		if err != nil {
 			return nil, false, err
 		}
@@ -65,7 +77,7 @@ func (s *Service) tail(ctx context.Context, t store.Turn, limit int) ([]*turnv1.
 			}
 			out = append(out, m)
 			size += len(row.Data)
-			turnSeq, seq = row.TurnSeq, row.Seq
+			point = row.Point()
 		}
 		if len(rows) < contextPage || size > limit {
 			slices.Reverse(out)

@@ -46,6 +46,11 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if len(in) != 1 {
 		return nil, noTurn(t.ID)
 	}
+	tools := &sessionsv1.LoadTurnResponse{}
+	if err := proto.Unmarshal(in[0].ClientTools, tools); err != nil {
+		return nil, fmt.Errorf("client tools of turn %s: %w", t.ID, err)
+	}
+	out.ClientTools = tools.GetClientTools()
 	out.Principal = &policyv1.Principal{}
 	if err := proto.Unmarshal(in[0].Principal, out.Principal); err != nil {
 		return nil, fmt.Errorf("principal of turn %s: %w", t.ID, err)

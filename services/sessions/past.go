@@ -111,9 +111,9 @@ func endOf(ses store.Session, turns map[string]store.Turn, seq uint32) uint32 {
 
 // conversation calls each for a session's messages in the order of the conversation, up to a seq.
 func (s *Service) conversation(ctx context.Context, ses store.Session, upTo int64, each func(store.Message) error) error {
-	turnSeq, seq := uint32(0), int64(store.BeforeAll)
+	point := store.Beginning()
 	for {
-		rows, err := s.store.Conversation(ctx, ses.Tenant, ses.ID, turnSeq, seq, upTo, pastPage)
+		rows, err := s.store.Conversation(ctx, ses.Tenant, ses.ID, point, upTo, pastPage)
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (s *Service) conversation(ctx context.Context, ses store.Session, upTo int6
 			if err := each(row); err != nil {
 				return err
 			}
-			turnSeq, seq = row.TurnSeq, row.Seq
+			point = row.Point()
 		}
 		if len(rows) < pastPage {
 			return nil

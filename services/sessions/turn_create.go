@@ -31,12 +31,17 @@ type order struct {
 	content []*turnv1.ContentPart
 	mode    string  // what to do about an active turn; "" is to wait
 	copy    *copied // what the fresh session begins with, nil = nothing
+	tools   []byte  // of the client, nil = none
 	once    store.Once
 }
 
 // CreateTurn implements TurnService.
 func (s *Service) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequest) (*sessionsv1.Turn, error) {
 	content, err := s.checkInput(req)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := s.checkClientTools(req.GetTools())
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +58,7 @@ func (s *Service) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequ
 	if err != nil {
 		return nil, err
 	}
-	o := order{session: ses, content: content, mode: req.GetMode(), once: once}
+	o := order{session: ses, content: content, mode: req.GetMode(), tools: tools, once: once}
 	if o.mode == modeFork {
 		if o.copy, err = s.fork(ctx, ses, &sessionsv1.ForkSessionRequest{}); err != nil {
 			return nil, err
@@ -63,8 +68,14 @@ func (s *Service) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequ
 	return s.accept(ctx, o)
 }
 
+// given is a request with input.
+type given interface {
+	GetInput() string
+	GetContent() []*turnv1.ContentPart
+}
+
 // checkInput gives the input as parts.
-func (s *Service) checkInput(req *sessionsv1.CreateTurnRequest) ([]*turnv1.ContentPart, error) {
+func (s *Service) checkInput(req given) ([]*turnv1.ContentPart, error) {
 	switch {
 	case req.GetInput() != "" && len(req.GetContent()) > 0:
 		return nil, fault.Invalid("input", "give either input or content, not both")
@@ -167,7 +178,11 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 	var cut halt
 	text := partsText(o.content)
 	err = s.journal.Write(ctx, func(tx *journal.Tx) error {
-		t, earlier = s.newTurn(ctx, tx, o), ""
+		t, earlier, cut = s.newTurn(ctx, tx, o), "", halt{}
+		if steered, err := s.steerActive(tx, o); err != nil || steered != "" {
+			earlier = steered
+			return err
+		}
 		once := o.once
 		once.TurnID = t.ID
 		stands, added, err := s.remember(tx, once)
@@ -175,7 +190,9 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 			earlier = stands.TurnID
 			return err
 		}
-		cut, err = s.enqueue(tx, &t, o, store.TurnInput{TurnID: t.ID, Input: text, Principal: principal})
+		cut, err = s.enqueue(tx, &t, o, store.TurnInput{
+			TurnID: t.ID, Input: text, Principal: principal, ClientTools: o.tools,
+		})
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {

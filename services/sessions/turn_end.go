@@ -76,8 +76,8 @@ func (s *Service) nextTurn(tx *journal.Tx) (string, error) {
 // lastAnswer is the text of the last assistant message of a turn, "" when there is none.
 func lastAnswer(tx *journal.Tx, t store.Turn) (string, error) {
 	const page = 8
-	for before := int64(store.AfterAll); ; {
-		rows, err := tx.ConversationBack(tx.Context(), t.Tenant, t.SessionID, t.Place, before, page)
+	for before := store.EndOf(t.Place); ; {
+		rows, err := tx.ConversationBack(tx.Context(), t.Tenant, t.SessionID, before, page)
 		if err != nil {
 			return "", err
 		}
@@ -92,7 +92,7 @@ func lastAnswer(tx *journal.Tx, t store.Turn) (string, error) {
 			if m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
 				return partsText(m.GetContent()), nil
 			}
-			before = row.Seq
+			before = row.Point()
 		}
 		if len(rows) < page {
 			return "", nil

@@ -16,6 +16,7 @@ const (
 	modeReject    = "reject"
 	modeInterrupt = "interrupt"
 	modeFork      = "fork"
+	modeSteer     = "steer"
 )
 
 // interruptReason stands in the journal of a turn that was interrupted.

@@ -18,9 +18,11 @@ type Message struct {
 	// ID is unique in the tenant.
 	ID string
 	// TurnID is the turn that wrote it; TurnSeq that turn's place, 0 for what a forked session began with. A conversation is ordered by TurnSeq,
-	// then Seq: the input of a turn that waited comes after the answers of the turns before it.
+	// then Place, then Seq: the input of a turn that waited comes after the answers of the turns before it.
 	TurnID  string
 	TurnSeq uint32
+	// Place is Seq, or a later seq that no message has: what was said to a running turn stands behind the answers that could not heed it.
+	Place int64
 	// Data is the windlass.turn.v1.Message.
 	Data []byte
 }
@@ -32,10 +34,10 @@ const (
 	AfterAll = math.MaxInt64
 )
 
-const messageColumns = "tenant, session_id, seq, id, turn_id, turn_seq, data"
+const messageColumns = "tenant, session_id, seq, id, turn_id, turn_seq, data, place"
 
 func scanMessage(s sqldb.Scanner) (m Message, err error) {
-	err = s.Scan(&m.Tenant, &m.SessionID, &m.Seq, &m.ID, &m.TurnID, &m.TurnSeq, &m.Data)
+	err = s.Scan(&m.Tenant, &m.SessionID, &m.Seq, &m.ID, &m.TurnID, &m.TurnSeq, &m.Data, &m.Place)
 	return m, err
 }
 
@@ -46,16 +48,36 @@ func (s *Store) Messages(ctx context.Context, tenant, session string, after int6
 }
 
 const conversationBack = "SELECT " + messageColumns + ` FROM messages WHERE tenant = $1 AND session_id = $2
-	AND (turn_seq, seq) < ($3, $4) ORDER BY turn_seq DESC, seq DESC LIMIT $5`
+	AND (turn_seq, place, seq) < ($3, $4, $5) ORDER BY turn_seq DESC, place DESC, seq DESC LIMIT $6`
 
-// ConversationBack lists a session's conversation from the end back, before the place (turnSeq, seq).
-func (s *Store) ConversationBack(ctx context.Context, tenant, session string, turnSeq uint32, seq int64, limit int) ([]Message, error) {
-	return all(ctx, s.db.Reader(), scanMessage, conversationBack, tenant, session, int64(turnSeq), seq, limit)
+// Point is a point in a conversation, before or behind the message there.
+type Point struct {
+	TurnSeq    uint32
+	Place, Seq int64
+}
+
+// Point is where the message stands.
+func (m Message) Point() Point { return Point{TurnSeq: m.TurnSeq, Place: m.Place, Seq: m.Seq} }
+
+// EndOf is the point behind all messages of turns up to a place.
+func EndOf(turnSeq uint32) Point { return Point{TurnSeq: turnSeq, Place: AfterAll, Seq: AfterAll} }
+
+// Beginning is the point before all messages.
+func Beginning() Point { return Point{Place: BeforeAll, Seq: BeforeAll} }
+
+// ConversationBack lists a session's conversation from the end back, before a point.
+func (s *Store) ConversationBack(ctx context.Context, tenant, session string, p Point, limit int) ([]Message, error) {
+	return all(ctx, s.db.Reader(), scanMessage, conversationBack, tenant, session, int64(p.TurnSeq), p.Place, p.Seq, limit)
 }
 
 // ConversationBack is the same for a locked session.
-func (tx *Tx) ConversationBack(ctx context.Context, tenant, session string, turnSeq uint32, seq int64, limit int) ([]Message, error) {
-	return sqldb.All(ctx, tx, scanMessage, conversationBack, tenant, session, int64(turnSeq), seq, limit)
+func (tx *Tx) ConversationBack(ctx context.Context, tenant, session string, p Point, limit int) ([]Message, error) {
+	return sqldb.All(ctx, tx, scanMessage, conversationBack, tenant, session, int64(p.TurnSeq), p.Place, p.Seq, limit)
+}
+
+// MoveMessage puts a message of a locked session behind what was said up to a seq.
+func (tx *Tx) MoveMessage(ctx context.Context, tenant, id string, place int64) error {
+	return sqldb.ExecOne(ctx, tx, "UPDATE messages SET place = $3 WHERE tenant = $1 AND id = $2", tenant, id, place)
 }
 
 // Message reads one by its id. ErrNotFound when there is none.
@@ -63,15 +85,16 @@ func (s *Store) Message(ctx context.Context, tenant, id string) (Message, error)
 	return one(ctx, s.db.Reader(), scanMessage, "SELECT "+messageColumns+" FROM messages WHERE tenant = $1 AND id = $2", tenant, id)
 }
 
-// Conversation lists a session's conversation in its order, after the place (turnSeq, seq) and up to the message with seq upTo.
-func (s *Store) Conversation(ctx context.Context, tenant, session string, turnSeq uint32, seq, upTo int64, limit int) ([]Message, error) {
+// Conversation lists a session's conversation in its order, after a point, without messages whose seq is above upTo.
+func (s *Store) Conversation(ctx context.Context, tenant, session string, p Point, upTo int64, limit int) ([]Message, error) {
 	return all(ctx, s.db.Reader(), scanMessage, "SELECT "+messageColumns+` FROM messages WHERE tenant = $1 AND session_id = $2
-		AND (turn_seq, seq) > ($3, $4) AND seq <= $5 ORDER BY turn_seq, seq LIMIT $6`, tenant, session, int64(turnSeq), seq, upTo, limit)
+		AND (turn_seq, place, seq) > ($3, $4, $5) AND seq <= $6 ORDER BY turn_seq, place, seq LIMIT $7`,
+		tenant, session, int64(p.TurnSeq), p.Place, p.Seq, upTo, limit)
 }
 
-// AddMessages stores messages of one session. The session must be locked, or made in the same transaction.
+// AddMessages stores messages of one session, at the places of their seqs. The session must be locked, or made in the same transaction.
 func (tx *Tx) AddMessages(ctx context.Context, messages ...Message) error {
-	const columns, batch = 7, 100
+	const columns, batch = 8, 100
 	for part := range slices.Chunk(messages, batch) {
 		var query strings.Builder
 		query.WriteString("INSERT INTO messages (" + messageColumns + ") VALUES ")
@@ -81,7 +104,7 @@ func (tx *Tx) AddMessages(ctx context.Context, messages ...Message) error {
 				query.WriteString(", ")
 			}
 			query.WriteString("(" + strings.TrimSuffix(placeholders(i*columns+1, columns), ", ") + ")")
-			args = append(args, m.Tenant, m.SessionID, m.Seq, m.ID, m.TurnID, int64(m.TurnSeq), m.Data)
+			args = append(args, m.Tenant, m.SessionID, m.Seq, m.ID, m.TurnID, int64(m.TurnSeq), m.Data, m.Seq)
 		}
 		if _, err := sqldb.Exec(ctx, tx, query.String(), args...); err != nil {
 			return err

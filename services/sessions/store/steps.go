@@ -57,6 +57,12 @@ func (s *Store) Steps(ctx context.Context, tenant, turn string) ([]Step, error) 
 		tenant, turn)
 }
 
+// StepsOf reads the steps of one kind of a turn whose session is locked, in the order of Steps.
+func (tx *Tx) StepsOf(ctx context.Context, tenant, turn string, kind int32) ([]Step, error) {
+	return sqldb.All(ctx, tx, scanStep, "SELECT "+stepColumns+` FROM turn_steps WHERE tenant = $1 AND turn_id = $2 AND kind = $3
+		ORDER BY first_seq, step_key`, tenant, turn, int64(kind))
+}
+
 // Forsaken lists turns with a step whose lease, or rest, has run out: nobody may be working on them. Those
 // that ran out last come first. Only what names the turn and its trace is read.
 func (s *Store) Forsaken(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {

@@ -165,19 +165,21 @@ type TurnInput struct {
 	// Input is the input's text; Principal the windlass.policy.v1.Principal of who sent it.
 	Input     string
 	Principal []byte
+	// ClientTools is a windlass.sessions.v1.LoadTurnResponse with nothing but client tools, nil when there are none.
+	ClientTools []byte
 }
 
 func scanTurnInput(s sqldb.Scanner) (in TurnInput, err error) {
 	var input []byte // a blob, as PostgreSQL's text holds no NUL
-	err = s.Scan(&in.TurnID, &input, &in.Principal)
+	err = s.Scan(&in.TurnID, &input, &in.Principal, &in.ClientTools)
 	in.Input = string(input)
 	return in, err
 }
 
 // AddTurnInput stores what a new turn was given.
 func (tx *Tx) AddTurnInput(ctx context.Context, tenant string, in TurnInput) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_inputs (tenant, turn_id, input, principal) VALUES ($1, $2, $3, $4)",
-		tenant, in.TurnID, []byte(in.Input), in.Principal)
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_inputs (tenant, turn_id, input, principal, client_tools) VALUES ($1, $2, $3, $4, $5)",
+		tenant, in.TurnID, []byte(in.Input), in.Principal, in.ClientTools)
 	return err
 }
 
@@ -190,13 +192,13 @@ func (s *Store) TurnInputs(ctx context.Context, tenant string, turns ...string) 
 	for _, id := range turns {
 		args = append(args, id)
 	}
-	return all(ctx, s.db.Reader(), scanTurnInput, "SELECT turn_id, input, principal FROM turn_inputs WHERE tenant = $1 AND turn_id IN ("+
+	return all(ctx, s.db.Reader(), scanTurnInput, "SELECT turn_id, input, principal, client_tools FROM turn_inputs WHERE tenant = $1 AND turn_id IN ("+
 		strings.TrimSuffix(placeholders(2, len(turns)), ", ")+")", args...)
 }
 
 // TurnInput reads what a turn was given. ErrNotFound when there is no such turn.
 func (tx *Tx) TurnInput(ctx context.Context, tenant, turn string) (TurnInput, error) {
-	return sqldb.One(ctx, tx, scanTurnInput, "SELECT turn_id, input, principal FROM turn_inputs WHERE tenant = $1 AND turn_id = $2", tenant, turn)
+	return sqldb.One(ctx, tx, scanTurnInput, "SELECT turn_id, input, principal, client_tools FROM turn_inputs WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 }
 
 // Surface is what a turn pinned at its start.

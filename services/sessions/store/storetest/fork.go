@@ -37,12 +37,12 @@ func forkedMessages(t *testing.T, s *store.Store) {
 	if got := names(rows); got != "m249 own " {
 		t.Errorf("second page %s", got)
 	}
-	rows, err = s.ConversationBack(t.Context(), tenant, "ses_2", 2, store.AfterAll, 3)
+	rows, err = s.ConversationBack(t.Context(), tenant, "ses_2", store.EndOf(2), 3)
 	must(t, err)
 	if got := names(rows); got != "own m249 m248 " {
 		t.Errorf("back %s", got)
 	}
-	rows, err = s.Conversation(t.Context(), tenant, "ses_2", 0, -2, 1, 10)
+	rows, err = s.Conversation(t.Context(), tenant, "ses_2", store.Point{Place: -2, Seq: -2}, 1, 10)
 	must(t, err)
 	if got := names(rows); got != "m249 " {
 		t.Errorf("up to 1: %s", got)
@@ -103,7 +103,7 @@ func urgent(t *testing.T, s *store.Store) {
 	if fmt.Sprint(order) != "[trn_4 trn_3 trn_1 trn_2]" {
 		t.Errorf("order %v", order)
 	}
-	rows, err := s.Conversation(t.Context(), tenant, "ses_1", 0, store.BeforeAll, store.AfterAll, 10)
+	rows, err := s.Conversation(t.Context(), tenant, "ses_1", store.Beginning(), store.AfterAll, 10)
 	must(t, err)
 	if got := names(rows); got != "in trn_4 in trn_3 " {
 		t.Errorf("conversation %s", got)

@@ -28,7 +28,7 @@ func conversation(t *testing.T, s *store.Store) {
 		return nil
 	})
 	back := func(turn uint32, seq int64, limit int) string {
-		rows, err := s.ConversationBack(t.Context(), tenant, "ses_1", turn, seq, limit)
+		rows, err := s.ConversationBack(t.Context(), tenant, "ses_1", store.Point{TurnSeq: turn, Place: seq, Seq: seq}, limit)
 		must(t, err)
 		return names(rows)
 	}

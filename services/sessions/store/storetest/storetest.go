@@ -31,6 +31,10 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"lists page by time and id", lists},
 		{"revisions stay when an agent is deleted", revisions},
 		{"stale turns are those without a live lease", stale},
+		{"waits are listed and expire", waits},
+		{"turns that wait for people take no room and are not lost", pausedTurns},
+		{"news are told until they are known", news},
+		{"what could not be heeded stands later", movedMessages},
 		{"a deleted session leaves nothing", deleteSession},
 		{"texts may hold what the other engine would not", texts},
 	} {

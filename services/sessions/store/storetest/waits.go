@@ -1,0 +1,194 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// addWaits stores n waits of turn trn_1, which expire one after the other from 100 on. Every third may be decided by a lead.
+func addWaits(t *testing.T, s *store.Store, n int) {
+	t.Helper()
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		for i := range n {
+			var roles []string
+			if i%3 == 0 {
+				roles = []string{"lead", "boss", "lead"}
+			}
+			if err := tx.AddWait(ctx, store.Wait{
+				Tenant: tenant, ID: fmt.Sprintf("apr_%d", i), TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", Owner: "local", Requester: "bob",
+				StepKey: fmt.Sprintf("tool-1.%d", i), Kind: int32(1 + i%2), CallID: "c", Tool: "t", CreateUs: int64(10 + i/2), ExpiresUs: int64(100 + i),
+				Request: []byte("r"),
+			}, roles); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func waits(t *testing.T, s *store.Store) {
+	addSession(t, s, "ses_1", "trn_1")
+	addWaits(t, s, 6)
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		w, err := tx.Wait(ctx, tenant, "apr_3")
+		if err != nil {
+			return err
+		}
+		w.Verdict, w.EndUs, w.Answer = 2, 50, []byte("a")
+		return tx.SaveWait(ctx, w)
+	})
+	for _, row := range []struct {
+		name   string
+		filter store.WaitFilter
+		want   string
+	}{
+		{"all, newest first", store.WaitFilter{}, "5 4 3 2 1 0 "},
+		{"open ones", store.WaitFilter{Open: true}, "5 4 2 1 0 "},
+		{"those that ended so", store.WaitFilter{Verdict: 2}, "3 "},
+		{"one kind", store.WaitFilter{Kind: 2}, "5 3 1 "},
+		{"of a session and a turn", store.WaitFilter{SessionID: "ses_1", TurnID: "trn_1"}, "5 4 3 2 1 0 "},
+		{"of another turn", store.WaitFilter{TurnID: "trn_2"}, ""},
+		{"of the owner", store.WaitFilter{Owner: "local", Roles: []string{"x"}}, "5 4 3 2 1 0 "},
+		{"of roles", store.WaitFilter{Owner: "ann", Roles: []string{"x", "lead"}}, "3 0 "},
+		{"of nobody", store.WaitFilter{Owner: "ann"}, ""},
+		{"the next page", store.WaitFilter{BeforeUs: 11, BeforeID: "apr_3"}, "2 1 0 "},
+		{"everything at once", store.WaitFilter{Open: true, Kind: 1, Owner: "ann", Roles: []string{"boss"}, BeforeUs: 11, BeforeID: "apr_3"}, "0 "},
+		{"a page", store.WaitFilter{Limit: 2}, "5 4 "},
+	} {
+		row.filter.Tenant = tenant
+		if row.filter.Limit == 0 {
+			row.filter.Limit = 10
+		}
+		rows, err := s.Waits(t.Context(), row.filter)
+		must(t, err)
+		got := ""
+		for _, w := range rows {
+			got += w.ID[len("apr_"):] + " "
+		}
+		if got != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		}
+	}
+	if got, err := s.Wait(t.Context(), tenant, "apr_3"); err != nil || string(got.Answer) != "a" || got.EndUs != 50 || got.Requester != "bob" || got.StepKey != "tool-1.3" {
+		t.Errorf("wait %+v, %v", got, err)
+	}
+	if _, err := s.Wait(t.Context(), "other", "apr_3"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("another tenant's: %v", err)
+	}
+	for now, want := range map[int64]int{99: 0, 100: 1, 1000: 1} {
+		if due, err := s.DueWaits(t.Context(), now, 10); err != nil || len(due) != want {
+			t.Errorf("at %d %d turns are due, %v", now, len(due), err)
+		}
+	}
+	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteSession(ctx, tenant, "ses_1") })
+	if rows, err := s.WaitsOf(t.Context(), tenant, "trn_1"); err != nil || len(rows) != 0 {
+		t.Errorf("a deleted session left %v, %v", rows, err)
+	}
+}
+
+func pausedTurns(t *testing.T, s *store.Store) {
+	fillOutbox(t, s, 3)
+	if got := fmt.Sprint(take(t, s, 10, 2, 2)); got != "[trn_000 trn_001]" {
+		t.Fatalf("taken %s", got)
+	}
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.DropOutgoing(ctx, tenant, "trn_000"); err != nil {
+			return err
+		}
+		turn, err := tx.Turn(ctx, tenant, "trn_000")
+		if err != nil {
+			return err
+		}
+		turn.PausedUs, turn.OpenWaits, turn.PeopleWaits, turn.Inputs = 5, 2, 1, 3
+		return tx.SaveTurn(ctx, turn)
+	})
+	turn, err := s.Turn(t.Context(), tenant, "trn_000")
+	must(t, err)
+	if turn.PausedUs != 5 || turn.OpenWaits != 2 || turn.PeopleWaits != 1 || turn.Inputs != 3 {
+		t.Errorf("turn %+v", turn)
+	}
+	if lost, err := s.Stale(t.Context(), 1e9, 9); err != nil || len(lost) != 0 {
+		t.Errorf("a turn that waits counts as lost: %v, %v", lost, err)
+	}
+	if got := fmt.Sprint(take(t, s, 10, 2, 2)); got != "[trn_002]" {
+		t.Errorf("a turn that waits takes room: %s", got)
+	}
+}
+
+func news(t *testing.T, s *store.Store) {
+	addSession(t, s, "ses_1", "trn_1")
+	some := func(now int64) bool {
+		got, err := s.HasToRouse(t.Context(), now)
+		must(t, err)
+		return got
+	}
+	takeNews := func(now, until int64) (out []store.Turn) {
+		write(t, s, func(ctx context.Context, tx *store.Tx) (err error) {
+			out, err = tx.TakeToRouse(ctx, now, until, 10)
+			return err
+		})
+		return out
+	}
+	roused := func(seen int64, lost bool) {
+		write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.Roused(ctx, tenant, "trn_1", seen, lost) })
+	}
+	if some(1000) {
+		t.Error("news of a turn without any")
+	}
+	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SetRouse(ctx, tenant, "trn_1", 100) })
+	if some(99) || len(takeNews(99, 200)) != 0 || !some(100) {
+		t.Error("want news from 100 on")
+	}
+	if got := takeNews(100, 200); len(got) != 1 || got[0].RouseUs != 200 {
+		t.Errorf("took %v", got)
+	}
+	roused(100, false) // an older look: there are newer ones
+	if some(150) || !some(200) {
+		t.Error("want the news to be told again from 200 on")
+	}
+	roused(200, true)
+	if some(1000) {
+		t.Error("the news were told")
+	}
+	if turn, err := s.Turn(t.Context(), tenant, "trn_1"); err != nil || turn.CheckUs != 0 {
+		t.Errorf("turn %+v, %v", turn, err)
+	}
+}
+
+func movedMessages(t *testing.T, s *store.Store) {
+	addSession(t, s, "ses_1", "trn_1")
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		for i, id := range []string{"in", "steer", "answer", "last"} {
+			if err := tx.AddMessages(ctx, store.Message{
+				Tenant: tenant, SessionID: "ses_1", Seq: int64(10 + 2*i), ID: id, TurnID: "trn_1", TurnSeq: 1, Data: []byte("d"),
+			}); err != nil {
+				return err
+			}
+		}
+		return tx.MoveMessage(ctx, tenant, "steer", 15)
+	})
+	rows, err := s.Conversation(t.Context(), tenant, "ses_1", store.Beginning(), store.AfterAll, 10)
+	must(t, err)
+	if got := names(rows); got != "in answer steer last " {
+		t.Errorf("conversation %s", got)
+	}
+	rows, err = s.Conversation(t.Context(), tenant, "ses_1", rows[1].Point(), store.AfterAll, 10)
+	must(t, err)
+	if got := names(rows); got != "steer last " {
+		t.Errorf("after the answer: %s", got)
+	}
+	rows, err = s.ConversationBack(t.Context(), tenant, "ses_1", rows[0].Point(), 10)
+	must(t, err)
+	if got := names(rows); got != "answer in " {
+		t.Errorf("back from the moved one: %s", got)
+	}
+	rows, err = s.Messages(t.Context(), tenant, "ses_1", store.BeforeAll, 10)
+	must(t, err)
+	if got := names(rows); got != "in steer answer last " {
+		t.Errorf("by event: %s", got)
+	}
+}
