@@ -49,10 +49,11 @@ func TestHistoriesReplay(t *testing.T) {
 
 // TestShapes runs one turn of each shape on a real server, and keeps their histories with -update.
 func TestShapes(t *testing.T) {
-	l := newLive(t, turntest.New(t, turntest.Tool("x__echo")))
+	l := newLive(t, turntest.New(t, turntest.Tool("x__echo"), turntest.Tool("x__guarded"), turntest.Tool("x__guarded_briefly")))
 	rejected := fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the key is wrong")
 	withTools := &sessionsv1.Agent{Tools: []string{"*"}}
-	glanced := make(chan struct{})
+	glanced, steered := make(chan struct{}), make(chan struct{})
+	l.Tool(guarded)
 	for _, row := range []struct {
 		name  string
 		agent *sessionsv1.Agent
@@ -106,6 +107,22 @@ func TestShapes(t *testing.T) {
 				return rejected
 			},
 			want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "model_rejected", ModelCalls: 1},
+		},
+		{
+			name: "approval", agent: withTools, model: turntest.CallTools("x__guarded", 1), while: l.answer(turnv1.Verdict_VERDICT_APPROVED),
+			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 2, ToolCalls: 1},
+		},
+		{
+			name: "approval-expired", agent: withTools, model: turntest.CallTools("x__guarded_briefly", 1),
+			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 2, ToolCalls: 1},
+		},
+		{
+			name: "approval-cancelled", agent: withTools, model: turntest.CallTools("x__guarded", 1), while: l.cancelWaiting,
+			want: contract.TurnResult{Status: "cancelled", StopReason: "cancelled", ModelCalls: 1},
+		},
+		{
+			name: "steer", agent: &sessionsv1.Agent{}, model: held(steered, turntest.Say("ok")), while: l.steer(steered),
+			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 2},
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

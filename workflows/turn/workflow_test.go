@@ -11,6 +11,7 @@ import (
 
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -133,6 +134,8 @@ func start(t *testing.T, s *script) *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
+	// Without an id the SDK reads the whole test program for one, which on a busy machine it takes for a deadlock.
+	env.SetWorkerOptions(worker.Options{BuildID: "test", DeadlockDetectionTimeout: time.Minute})
 	s.now = env.Now
 	env.RegisterWorkflowWithOptions(Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
 	env.RegisterActivity(&Activities{steps: s, runs: s, drain: time.Second})

@@ -129,8 +129,8 @@ func inputAnswer(wait *sessionsv1.Wait, state []byte) *registryv1.InputAnswer {
 	switch wait.GetVerdict() {
 	case turnv1.Verdict_VERDICT_ANSWERED:
 		answer.Action, answer.Content = "accept", wait.GetContent()
-	case turnv1.Verdict_VERDICT_DECLINED:
-		answer.Action = "decline"
+	case turnv1.Verdict_VERDICT_DECLINED: // or he let it be
+		answer.Action = or(wait.GetAction(), "decline")
 	}
 	return answer
 }
