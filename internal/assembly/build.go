@@ -140,11 +140,16 @@ func (p *Process) buildWorker() error {
 	if err != nil {
 		return err
 	}
+	policyConn, err := p.dial(Policy, as)
+	if err != nil {
+		return err
+	}
 	w, err := turn.NewWorker(p.cfg.Worker.turn(), turn.Deps{
 		Client: p.temporal, Bus: p.bus, Log: p.log,
 		Sessions:  sessionsv1.NewExecutionServiceClient(sessionsConn),
 		Tools:     registryv1.NewToolExecutionServiceClient(registryConn),
 		Inference: inferencev1.NewInferenceServiceClient(inferenceConn),
+		Shields:   policyv1.NewPolicyServiceClient(policyConn),
 	})
 	if err != nil {
 		return err

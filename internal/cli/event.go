@@ -54,6 +54,9 @@ func eventText(ev *turnv1.Event) string {
 		return fmt.Sprintf("%d tokens in, %d out", u.GetInputTokens(), u.GetOutputTokens())
 	case *turnv1.Event_PolicyDecided:
 		return fmt.Sprintf("%s allowed: %s (%s)", d.PolicyDecided.GetTool(), yesNo(d.PolicyDecided.GetAllowed()), d.PolicyDecided.GetReason())
+	case *turnv1.Event_ShieldTriggered:
+		s := d.ShieldTriggered
+		return fmt.Sprintf("%s, %s: %s (%s)", s.GetShield(), s.GetStage(), s.GetAction(), strings.Join(s.GetCategories(), ", "))
 	default:
 		return eventDetail(ev)
 	}

@@ -3,6 +3,8 @@ package policy
 import (
 	"errors"
 	"time"
+
+	"github.com/windlass-dev/windlass/services/policy/shield"
 )
 
 // Config is what the policy service is told at start. Rules are read from it; nothing is stored.
@@ -11,6 +13,8 @@ type Config struct {
 	Rules []Rule `yaml:"rules" doc:"What users may do. A rule that denies wins over those that allow; what no rule allows is refused."`
 	// Approvals say which allowed calls wait for a person's leave. The first rule that fits counts, before those of the agent.
 	Approvals []Approval `yaml:"approvals" doc:"Which allowed tool calls wait for a person's leave. The first rule that fits a call counts; those of its agent come after."`
+	// Shields are what agents may ask for by name.
+	Shields []shield.Config `yaml:"shields" doc:"Checks of what users say, tools are called with and models say; agents ask for them by name."`
 	// ServiceRules say what the roles of the mesh may do. The default fits; a changed list must keep the mesh working.
 	ServiceRules []Rule `yaml:"service_rules" doc:"What the roles of the mesh may do among themselves. Leave it alone unless you know why."`
 	// PermissionsMaxAge is how long servers may keep an answer of GetPermissions.
@@ -74,6 +78,6 @@ func defaultServiceRules() []Rule {
 		},
 		{Name: "mesh-registry", Roles: []string{"registry"}, Permissions: []string{"policy.tools.decide", "mcpbridge.servers.*", "mcpbridge.tools.call"}},
 		{Name: "mesh-sessions", Roles: []string{"sessions"}, Permissions: []string{"policy.approvals.check"}},
-		{Name: "mesh-worker", Roles: []string{"worker"}, Permissions: []string{"sessions.execution.run", "registry.execution.run", "inference.models.*"}},
+		{Name: "mesh-worker", Roles: []string{"worker"}, Permissions: []string{"sessions.execution.run", "registry.execution.run", "inference.models.*", "policy.shields.check"}},
 	}
 }

@@ -37,6 +37,7 @@ type Service struct {
 	maxAge  time.Duration
 	store   store.Store
 	denials *denials
+	shields shields
 	log     *slog.Logger
 }
 
@@ -53,10 +54,14 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	shields, err := newShields(cfg.Shields)
+	if err != nil {
+		return nil, err
+	}
 	if err := store.Migrate(context.Background(), deps.DB); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
-	s := &Service{engine: engine, maxAge: cfg.PermissionsMaxAge, store: store.New(deps.DB), log: deps.Log}
+	s := &Service{engine: engine, maxAge: cfg.PermissionsMaxAge, store: store.New(deps.DB), shields: shields, log: deps.Log}
 	limit := rate.NewLimiter(rate.Limit(cfg.DenialsPerSecond), cfg.DenialsPerSecond)
 	if s.denials, err = newDenials(s.store, limit, time.Now); err != nil {
 		return nil, err

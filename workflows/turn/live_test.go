@@ -113,7 +113,7 @@ func (l *live) start(id string, drain time.Duration) *turn.Worker {
 	l.t.Helper()
 	d := l.Deps()
 	w, err := turn.NewWorker(turn.Config{ID: id, DrainTime: drain}, turn.Deps{
-		Client: l.client, Sessions: d.Sessions, Tools: d.Tools, Inference: d.Inference, Bus: d.Bus, Log: d.Log,
+		Client: l.client, Sessions: d.Sessions, Tools: d.Tools, Inference: d.Inference, Shields: d.Shields, Bus: d.Bus, Log: d.Log,
 	})
 	if err != nil {
 		l.t.Fatal(err)

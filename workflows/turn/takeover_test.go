@@ -48,7 +48,7 @@ func beWorker(env string) error {
 		return err
 	}
 	w, err := turn.NewWorker(turn.Config{ID: "victim"}, turn.Deps{
-		Client: c, Sessions: deps.Sessions, Tools: deps.Tools, Inference: deps.Inference, Bus: deps.Bus, Log: deps.Log,
+		Client: c, Sessions: deps.Sessions, Tools: deps.Tools, Inference: deps.Inference, Shields: deps.Shields, Bus: deps.Bus, Log: deps.Log,
 	})
 	if err != nil {
 		return err

@@ -48,6 +48,8 @@ type Deps struct {
 	Tools registryv1.ToolExecutionServiceClient
 	// Inference calls models.
 	Inference inferencev1.InferenceServiceClient
+	// Shields check texts.
+	Shields step.TextChecker
 	// Bus carries deltas out and news of other workers in.
 	Bus *bus.Bus
 	// Log takes what nobody else reports.
@@ -69,7 +71,7 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	}
 	cfg.Step.Owner = cfg.ID
 	runner, err := step.New(cfg.Step, step.Deps{
-		Sessions: deps.Sessions, Tools: deps.Tools, Inference: deps.Inference, Bus: deps.Bus, Log: deps.Log,
+		Sessions: deps.Sessions, Tools: deps.Tools, Inference: deps.Inference, Shields: deps.Shields, Bus: deps.Bus, Log: deps.Log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("turn worker: %w", err)

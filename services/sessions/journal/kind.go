@@ -59,6 +59,8 @@ func Type(e *turnv1.Event) string {
 		return "tool_call.unresolved"
 	case *turnv1.Event_PolicyDecided:
 		return "policy.decided"
+	case *turnv1.Event_ShieldTriggered:
+		return "shield.triggered"
 	case *turnv1.Event_UsageUpdated:
 		return "usage.updated"
 	}

@@ -16,6 +16,8 @@ func (t record) ending(s State) *turnv1.Ending {
 		return failed(t.begin.GetError())
 	case t.begin == nil:
 		return nil
+	case t.begin.GetFinishReason() == StopContentFilter: // a shield blocks what the user said
+		return completed(StopContentFilter)
 	}
 	if e := t.preparationError(); e != nil {
 		return failed(e)

@@ -60,10 +60,18 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 		started.Tools = append(started.Tools, clientPrefix+t.GetName())
 	}
 	events := []*turnv1.Event{{Data: &turnv1.Event_TurnStarted{TurnStarted: started}}}
+	blocked, shields, err := b.shieldBegin(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	outcome := &turnv1.StepOutcome{Surface: surface}
+	if events = append(events, shields...); blocked {
+		outcome.FinishReason = finishFiltered
+	}
 	if strategy != turnv1.Strategy_STRATEGY_AUTO { // else the select step tells
 		events = append(events, strategySelected(strategy, reason))
 	}
-	return &sessionsv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Surface: surface}, Events: events, Tools: pinned}, nil
+	return &sessionsv1.CommitStepRequest{Outcome: outcome, Events: events, Tools: pinned}, nil
 }
 
 func strategySelected(strategy turnv1.Strategy, reason string) *turnv1.Event {

@@ -25,6 +25,7 @@ type cache struct {
 	turns       *lru.Cache[string, *sessionsv1.LoadTurnResponse] // by turn, begun ones only
 	definitions *lru.Cache[string, *registryv1.Tool]             // by definition hash
 	calls       *lru.Cache[string, *turnv1.ToolCall]             // by turn, message and call
+	stages      *lru.Cache[string, stagesSeen]                   // by names of shields; these may change
 }
 
 func newCache() *cache {
@@ -32,6 +33,7 @@ func newCache() *cache {
 		turns:       must(lru.New[string, *sessionsv1.LoadTurnResponse](turnsKept)),
 		definitions: must(lru.New[string, *registryv1.Tool](definitionsKept)),
 		calls:       must(lru.New[string, *turnv1.ToolCall](callsKept)),
+		stages:      must(lru.New[string, stagesSeen](turnsKept)),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -40,9 +41,13 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	}
 	ans := &answer{ids: newCallIDs(w, req.GetMessages(), truncated), calls: map[int]*turnv1.ToolCall{}}
 	out := &deltas{publish: i.transient(ctx, w), messageID: w.lease.GetMessageId(), pause: i.cfg.Coalesce}
+	checked, err := i.looks(ctx, w.loaded.GetAgent(), stageOutput)
+	if err != nil {
+		return nil, err
+	}
 	asked := time.Now()
 	finished, err := i.answerer(w)(ctx, req, func(m *inferencev1.GenerateResponse) {
-		if piece, ok := ans.add(m); ok {
+		if piece, ok := ans.add(m); ok && !checked { // what is to be checked is not shown before
 			out.add(piece)
 		}
 	})
@@ -59,6 +64,13 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	outcome := &turnv1.StepOutcome{FinishReason: finished.GetFinishReason(), Usage: usageOf(finished), Inputs: w.inputs}
 	done.Usage = outcome.GetUsage()
 	done.Message = ans.message(w, finished)
+	blocked, found, err := i.shieldAnswer(ctx, w, done.GetMessage())
+	if err != nil {
+		return nil, err
+	}
+	if blocked && finished != nil {
+		done.FinishReason, outcome.FinishReason = finishFiltered, finishFiltered
+	}
 	if finished == nil {
 		done.FinishReason, outcome.FinishReason = "cancelled", "cancelled"
 		w.cancelled = errors.Is(context.Cause(ctx), ErrCancelled)
@@ -69,7 +81,9 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 			return &sessionsv1.CommitStepRequest{Outcome: outcome}, nil
 		}
 	}
-	return i.planned(w, i.whole(w, outcome, done)), nil
+	commit := i.planned(w, i.whole(w, outcome, done))
+	commit.Events = slices.Concat(w.found, found, commit.Events)
+	return commit, nil
 }
 
 // cut tells whether the stream ended because the turn was cancelled or its time is up: then what was said so far is kept.
@@ -105,8 +119,13 @@ func (i infer) request(ctx context.Context, w *work) (*inferencev1.GenerateReque
 	if err != nil {
 		return nil, false, err
 	}
+	messages, found, err := i.shieldConversation(ctx, w, history.GetMessages())
+	if err != nil {
+		return nil, false, err
+	}
+	w.found = found
 	req := &inferencev1.GenerateRequest{
-		Model: surface.GetModel(), Instructions: instructions, Messages: withAnswers(history.GetMessages()),
+		Model: surface.GetModel(), Instructions: instructions, Messages: withAnswers(messages),
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: w.turn.TurnID, Step: w.ref.GetKey(),
 	}
 	if w.showsTools() {

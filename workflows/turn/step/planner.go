@@ -75,7 +75,13 @@ func (p planner) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest
 	case err != nil:
 		return nil, err
 	}
-	return p.written(w, goals, used), nil
+	found, err := p.shieldGoals(ctx, w, goals)
+	if err != nil {
+		return nil, err
+	}
+	commit := p.written(w, goals, used)
+	commit.Events = append(found, commit.GetEvents()...)
+	return commit, nil
 }
 
 // planQuestion is what the planner reads: what was said, and how a plan before went.

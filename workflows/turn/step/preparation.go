@@ -36,6 +36,10 @@ func (p preparation) question(ctx context.Context, w *work, instructions string)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read context: %w", err)
 	}
+	messages, _, err := p.shieldConversation(ctx, w, history.GetMessages()) // the model step tells of what is found
+	if err != nil {
+		return nil, nil, err
+	}
 	tools, err := p.shown(ctx, w.loaded)
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +54,7 @@ func (p preparation) question(ctx context.Context, w *work, instructions string)
 		parts = append(parts, "The agent that will do the work has these instructions:\n"+theirs)
 	}
 	return &inferencev1.GenerateRequest{
-		Model: w.loaded.GetSurface().GetModel(), Instructions: strings.Join(parts, "\n\n"), Messages: history.GetMessages(),
+		Model: w.loaded.GetSurface().GetModel(), Instructions: strings.Join(parts, "\n\n"), Messages: messages,
 		Temperature: agent.Temperature, TurnId: w.turn.TurnID, Step: w.ref.GetKey(),
 	}, tools, nil
 }

@@ -32,6 +32,8 @@ type Deps struct {
 	Tools registryv1.ToolExecutionServiceClient
 	// Inference calls models.
 	Inference inferencev1.InferenceServiceClient
+	// Shields check texts.
+	Shields TextChecker
 	// Bus carries deltas out and news of other workers in.
 	Bus *bus.Bus
 	// Log takes what nobody else reports.
@@ -52,8 +54,8 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 		return nil, err
 	}
 	switch {
-	case deps.Sessions == nil, deps.Tools == nil, deps.Inference == nil, deps.Bus == nil, deps.Log == nil:
-		return nil, errors.New("step runner: Sessions, Tools, Inference, Bus and Log are required")
+	case deps.Sessions == nil, deps.Tools == nil, deps.Inference == nil, deps.Shields == nil, deps.Bus == nil, deps.Log == nil:
+		return nil, errors.New("step runner: Sessions, Tools, Inference, Shields, Bus and Log are required")
 	}
 	return &Runner{cfg: cfg, deps: deps, cache: newCache()}, nil
 }

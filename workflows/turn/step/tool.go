@@ -39,6 +39,22 @@ func (t tool) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, e
 	if w.cancelled {
 		return t.giveUp(w, nil), nil
 	}
+	refusal, found, err := t.shieldCall(ctx, w)
+	switch {
+	case err != nil:
+		return nil, err
+	case refusal != "":
+		return t.committed(w, refused(w, codeShield, refusal), found), nil
+	}
+	req, err := t.doRound(ctx, w)
+	if err == nil {
+		req.Events = append(found, req.GetEvents()...)
+	}
+	return req, err
+}
+
+// doRound does what the round of the call is about.
+func (t tool) doRound(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, error) {
 	r, err := t.round(ctx, w)
 	switch {
 	case err != nil:

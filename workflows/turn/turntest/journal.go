@@ -59,7 +59,7 @@ func (j *Journal) Add(in contract.TurnInput, agent *sessionsv1.Agent, input stri
 	j.turns[in.TurnID] = &turnRecord{
 		in: in, steps: map[string]*stepRecord{},
 		load: &sessionsv1.LoadTurnResponse{
-			Turn:  &sessionsv1.Turn{Id: in.TurnID, SessionId: in.SessionID, AgentId: in.AgentID, Status: "queued"},
+			Turn:  &sessionsv1.Turn{Id: in.TurnID, SessionId: in.SessionID, AgentId: in.AgentID, Status: "queued", Input: input},
 			Agent: agent, Principal: authn.Local(),
 		},
 		history: []*turnv1.Message{{

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -74,12 +75,13 @@ func (m *Mesh) register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterExecutionServiceServer(r, m.Journal)
 	registryv1.RegisterToolExecutionServiceServer(r, &registry{mesh: m})
 	inferencev1.RegisterInferenceServiceServer(r, &inference{mesh: m})
+	policyv1.RegisterPolicyServiceServer(r, &policy{mesh: m})
 }
 
 func depsOn(conn grpc.ClientConnInterface, b *bus.Bus) step.Deps {
 	return step.Deps{
 		Sessions: sessionsv1.NewExecutionServiceClient(conn), Tools: registryv1.NewToolExecutionServiceClient(conn),
-		Inference: inferencev1.NewInferenceServiceClient(conn), Bus: b, Log: slog.New(slog.DiscardHandler),
+		Inference: inferencev1.NewInferenceServiceClient(conn), Shields: policyv1.NewPolicyServiceClient(conn), Bus: b, Log: slog.New(slog.DiscardHandler),
 	}
 }
 

@@ -902,7 +902,7 @@ var File_windlass_policy_v1_policy_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1ewindlass/turn/v1/content.proto\"_\n" +
+	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1fwindlass/policy/v1/shield.proto\x1a\x1ewindlass/turn/v1/content.proto\"_\n" +
 	"\x15GetPermissionsRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"X\n" +
 	"\x16GetPermissionsResponse\x12 \n" +
@@ -971,13 +971,14 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"C\n" +
 	"\x12GetDecisionRequest\x12-\n" +
 	"\vdecision_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\n" +
-	"decisionId2\xa8\a\n" +
+	"decisionId2\x9c\b\n" +
 	"\rPolicyService\x12\x83\x01\n" +
 	"\x0eGetPermissions\x12).windlass.policy.v1.GetPermissionsRequest\x1a*.windlass.policy.v1.GetPermissionsResponse\"\x1a\xaa\xfd\x1b\x16policy.permissions.get\x12j\n" +
 	"\n" +
 	"DecideTool\x12%.windlass.policy.v1.DecideToolRequest\x1a\x1c.windlass.policy.v1.Decision\"\x17\xaa\xfd\x1b\x13policy.tools.decide\x12w\n" +
 	"\vFilterTools\x12&.windlass.policy.v1.FilterToolsRequest\x1a'.windlass.policy.v1.FilterToolsResponse\"\x17\xaa\xfd\x1b\x13policy.tools.decide\x12\x8f\x01\n" +
-	"\x12CheckApprovalRules\x12-.windlass.policy.v1.CheckApprovalRulesRequest\x1a..windlass.policy.v1.CheckApprovalRulesResponse\"\x1a\xaa\xfd\x1b\x16policy.approvals.check\x12p\n" +
+	"\x12CheckApprovalRules\x12-.windlass.policy.v1.CheckApprovalRulesRequest\x1a..windlass.policy.v1.CheckApprovalRulesResponse\"\x1a\xaa\xfd\x1b\x16policy.approvals.check\x12r\n" +
+	"\tCheckText\x12$.windlass.policy.v1.CheckTextRequest\x1a%.windlass.policy.v1.CheckTextResponse\"\x18\xaa\xfd\x1b\x14policy.shields.check\x12p\n" +
 	"\fRecordDenial\x12'.windlass.policy.v1.RecordDenialRequest\x1a\x1c.windlass.policy.v1.Decision\"\x19\xaa\xfd\x1b\x15policy.denials.record\x12\x94\x01\n" +
 	"\rListDecisions\x12(.windlass.policy.v1.ListDecisionsRequest\x1a).windlass.policy.v1.ListDecisionsResponse\".\xaa\xfd\x1b\x15policy.decisions.list\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/decisions\x12\x90\x01\n" +
 	"\vGetDecision\x12&.windlass.policy.v1.GetDecisionRequest\x1a\x1c.windlass.policy.v1.Decision\";\xaa\xfd\x1b\x14policy.decisions.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/decisions/{decision_id}B\xd7\x01\n" +
@@ -1016,6 +1017,8 @@ var file_windlass_policy_v1_policy_proto_goTypes = []any{
 	(*ApprovalRule)(nil),               // 16: windlass.policy.v1.ApprovalRule
 	(*timestamppb.Timestamp)(nil),      // 17: google.protobuf.Timestamp
 	(*ApprovalRequirement)(nil),        // 18: windlass.policy.v1.ApprovalRequirement
+	(*CheckTextRequest)(nil),           // 19: windlass.policy.v1.CheckTextRequest
+	(*CheckTextResponse)(nil),          // 20: windlass.policy.v1.CheckTextResponse
 }
 var file_windlass_policy_v1_policy_proto_depIdxs = []int32{
 	13, // 0: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
@@ -1034,18 +1037,20 @@ var file_windlass_policy_v1_policy_proto_depIdxs = []int32{
 	2,  // 13: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
 	6,  // 14: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
 	3,  // 15: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
-	8,  // 16: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
-	10, // 17: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
-	12, // 18: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
-	1,  // 19: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
-	9,  // 20: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
-	7,  // 21: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
-	4,  // 22: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
-	9,  // 23: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
-	11, // 24: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
-	9,  // 25: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
-	19, // [19:26] is the sub-list for method output_type
-	12, // [12:19] is the sub-list for method input_type
+	19, // 16: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
+	8,  // 17: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
+	10, // 18: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
+	12, // 19: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
+	1,  // 20: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
+	9,  // 21: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
+	7,  // 22: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
+	4,  // 23: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
+	20, // 24: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
+	9,  // 25: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
+	11, // 26: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
+	9,  // 27: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
+	20, // [20:28] is the sub-list for method output_type
+	12, // [12:20] is the sub-list for method input_type
 	12, // [12:12] is the sub-list for extension type_name
 	12, // [12:12] is the sub-list for extension extendee
 	0,  // [0:12] is the sub-list for field type_name
@@ -1058,6 +1063,7 @@ func file_windlass_policy_v1_policy_proto_init() {
 	}
 	file_windlass_policy_v1_approval_proto_init()
 	file_windlass_policy_v1_principal_proto_init()
+	file_windlass_policy_v1_shield_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -25,6 +25,7 @@ const (
 	PolicyService_DecideTool_FullMethodName         = "/windlass.policy.v1.PolicyService/DecideTool"
 	PolicyService_FilterTools_FullMethodName        = "/windlass.policy.v1.PolicyService/FilterTools"
 	PolicyService_CheckApprovalRules_FullMethodName = "/windlass.policy.v1.PolicyService/CheckApprovalRules"
+	PolicyService_CheckText_FullMethodName          = "/windlass.policy.v1.PolicyService/CheckText"
 	PolicyService_RecordDenial_FullMethodName       = "/windlass.policy.v1.PolicyService/RecordDenial"
 	PolicyService_ListDecisions_FullMethodName      = "/windlass.policy.v1.PolicyService/ListDecisions"
 	PolicyService_GetDecision_FullMethodName        = "/windlass.policy.v1.PolicyService/GetDecision"
@@ -47,6 +48,9 @@ type PolicyServiceClient interface {
 	// CheckApprovalRules answers what is wrong with approval rules before they are kept: conditions that are no CEL, or not yes or no. It
 	// records nothing.
 	CheckApprovalRules(ctx context.Context, in *CheckApprovalRulesRequest, opts ...grpc.CallOption) (*CheckApprovalRulesResponse, error)
+	// CheckText answers what named shields say about texts: they are local and deterministic, the same text gives the same answer.
+	// It records nothing; the turn's journal tells of shields that found something.
+	CheckText(ctx context.Context, in *CheckTextRequest, opts ...grpc.CallOption) (*CheckTextResponse, error)
 	// RecordDenial records that an RPC was refused for want of a permission.
 	RecordDenial(ctx context.Context, in *RecordDenialRequest, opts ...grpc.CallOption) (*Decision, error)
 	// ListDecisions lists recorded decisions, newest first.
@@ -103,6 +107,16 @@ func (c *policyServiceClient) CheckApprovalRules(ctx context.Context, in *CheckA
 	return out, nil
 }
 
+func (c *policyServiceClient) CheckText(ctx context.Context, in *CheckTextRequest, opts ...grpc.CallOption) (*CheckTextResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckTextResponse)
+	err := c.cc.Invoke(ctx, PolicyService_CheckText_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *policyServiceClient) RecordDenial(ctx context.Context, in *RecordDenialRequest, opts ...grpc.CallOption) (*Decision, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Decision)
@@ -150,6 +164,9 @@ type PolicyServiceServer interface {
 	// CheckApprovalRules answers what is wrong with approval rules before they are kept: conditions that are no CEL, or not yes or no. It
 	// records nothing.
 	CheckApprovalRules(context.Context, *CheckApprovalRulesRequest) (*CheckApprovalRulesResponse, error)
+	// CheckText answers what named shields say about texts: they are local and deterministic, the same text gives the same answer.
+	// It records nothing; the turn's journal tells of shields that found something.
+	CheckText(context.Context, *CheckTextRequest) (*CheckTextResponse, error)
 	// RecordDenial records that an RPC was refused for want of a permission.
 	RecordDenial(context.Context, *RecordDenialRequest) (*Decision, error)
 	// ListDecisions lists recorded decisions, newest first.
@@ -177,6 +194,9 @@ func (UnimplementedPolicyServiceServer) FilterTools(context.Context, *FilterTool
 }
 func (UnimplementedPolicyServiceServer) CheckApprovalRules(context.Context, *CheckApprovalRulesRequest) (*CheckApprovalRulesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckApprovalRules not implemented")
+}
+func (UnimplementedPolicyServiceServer) CheckText(context.Context, *CheckTextRequest) (*CheckTextResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckText not implemented")
 }
 func (UnimplementedPolicyServiceServer) RecordDenial(context.Context, *RecordDenialRequest) (*Decision, error) {
 	return nil, status.Error(codes.Unimplemented, "method RecordDenial not implemented")
@@ -280,6 +300,24 @@ func _PolicyService_CheckApprovalRules_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PolicyService_CheckText_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckTextRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).CheckText(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_CheckText_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).CheckText(ctx, req.(*CheckTextRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PolicyService_RecordDenial_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RecordDenialRequest)
 	if err := dec(in); err != nil {
@@ -356,6 +394,10 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CheckApprovalRules",
 			Handler:    _PolicyService_CheckApprovalRules_Handler,
+		},
+		{
+			MethodName: "CheckText",
+			Handler:    _PolicyService_CheckText_Handler,
 		},
 		{
 			MethodName: "RecordDenial",

@@ -74,8 +74,11 @@ type Agent struct {
 	ParamsSchema *structpb.Struct `protobuf:"bytes,17,opt,name=params_schema,json=paramsSchema,proto3" json:"params_schema,omitempty"`
 	// Further instructions for some of the users, in order.
 	InstructionRules []*InstructionRule `protobuf:"bytes,18,rep,name=instruction_rules,json=instructionRules,proto3" json:"instruction_rules,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Names of shields that check what users say, what tools are called with and what the model says. They are defined in policy's configuration
+	// (policy.shields); a turn with one that there is not fails when it begins, naming it.
+	Shields       []string `protobuf:"bytes,19,rep,name=shields,proto3" json:"shields,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Agent) Reset() {
@@ -230,6 +233,13 @@ func (x *Agent) GetParamsSchema() *structpb.Struct {
 func (x *Agent) GetInstructionRules() []*InstructionRule {
 	if x != nil {
 		return x.InstructionRules
+	}
+	return nil
+}
+
+func (x *Agent) GetShields() []string {
+	if x != nil {
+		return x.Shields
 	}
 	return nil
 }
@@ -1055,7 +1065,7 @@ var File_windlass_sessions_v1_agents_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xdf\b\n" +
+	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x8d\t\n" +
 	"\x05Agent\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -1077,7 +1087,8 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"updateTime\x12H\n" +
 	"\tapprovals\x18\x10 \x03(\v2 .windlass.policy.v1.ApprovalRuleB\b\xbaH\x05\x92\x01\x02\x10@R\tapprovals\x12<\n" +
 	"\rparams_schema\x18\x11 \x01(\v2\x17.google.protobuf.StructR\fparamsSchema\x12\\\n" +
-	"\x11instruction_rules\x18\x12 \x03(\v2%.windlass.sessions.v1.InstructionRuleB\b\xbaH\x05\x92\x01\x02\x10@R\x10instructionRules\x1a9\n" +
+	"\x11instruction_rules\x18\x12 \x03(\v2%.windlass.sessions.v1.InstructionRuleB\b\xbaH\x05\x92\x01\x02\x10@R\x10instructionRules\x12,\n" +
+	"\ashields\x18\x13 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10@\x18\x01\"\x06r\x04\x10\x01\x18@R\ashields\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +

@@ -83,6 +83,7 @@ type Event struct {
 	//	*Event_ApprovalResolved
 	//	*Event_InputRequested
 	//	*Event_InputProvided
+	//	*Event_ShieldTriggered
 	//	*Event_MessageDelta
 	//	*Event_ReasoningDelta
 	//	*Event_ToolCallArgumentsDelta
@@ -449,6 +450,15 @@ func (x *Event) GetInputProvided() *InputProvided {
 	return nil
 }
 
+func (x *Event) GetShieldTriggered() *ShieldTriggered {
+	if x != nil {
+		if x, ok := x.Data.(*Event_ShieldTriggered); ok {
+			return x.ShieldTriggered
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetMessageDelta() *MessageDelta {
 	if x != nil {
 		if x, ok := x.Data.(*Event_MessageDelta); ok {
@@ -624,6 +634,11 @@ type Event_InputProvided struct {
 	InputProvided *InputProvided `protobuf:"bytes,46,opt,name=input_provided,json=inputProvided,proto3,oneof"`
 }
 
+type Event_ShieldTriggered struct {
+	// shield.triggered: a shield found something and blocked or redacted it.
+	ShieldTriggered *ShieldTriggered `protobuf:"bytes,57,opt,name=shield_triggered,json=shieldTriggered,proto3,oneof"`
+}
+
 type Event_MessageDelta struct {
 	// message.delta (transient)
 	MessageDelta *MessageDelta `protobuf:"bytes,50,opt,name=message_delta,json=messageDelta,proto3,oneof"`
@@ -697,6 +712,8 @@ func (*Event_ApprovalResolved) isEvent_Data() {}
 func (*Event_InputRequested) isEvent_Data() {}
 
 func (*Event_InputProvided) isEvent_Data() {}
+
+func (*Event_ShieldTriggered) isEvent_Data() {}
 
 func (*Event_MessageDelta) isEvent_Data() {}
 
@@ -2624,6 +2641,88 @@ func (x *PolicyDecided) GetReason() string {
 	return ""
 }
 
+// ShieldTriggered: a shield found something. What it found is not told.
+type ShieldTriggered struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the shield.
+	Shield string `protobuf:"bytes,1,opt,name=shield,proto3" json:"shield,omitempty"`
+	// "input", "tool" or "output".
+	Stage string `protobuf:"bytes,2,opt,name=stage,proto3" json:"stage,omitempty"`
+	// "block" or "redact".
+	Action string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
+	// Kinds of things found, for example "email" or "private_key".
+	Categories []string `protobuf:"bytes,4,rep,name=categories,proto3" json:"categories,omitempty"`
+	// For stage "tool": the call.
+	CallId        string `protobuf:"bytes,5,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShieldTriggered) Reset() {
+	*x = ShieldTriggered{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShieldTriggered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShieldTriggered) ProtoMessage() {}
+
+func (x *ShieldTriggered) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShieldTriggered.ProtoReflect.Descriptor instead.
+func (*ShieldTriggered) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ShieldTriggered) GetShield() string {
+	if x != nil {
+		return x.Shield
+	}
+	return ""
+}
+
+func (x *ShieldTriggered) GetStage() string {
+	if x != nil {
+		return x.Stage
+	}
+	return ""
+}
+
+func (x *ShieldTriggered) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *ShieldTriggered) GetCategories() []string {
+	if x != nil {
+		return x.Categories
+	}
+	return nil
+}
+
+func (x *ShieldTriggered) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
 // UsageUpdated: running totals of the turn.
 type UsageUpdated struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2635,7 +2734,7 @@ type UsageUpdated struct {
 
 func (x *UsageUpdated) Reset() {
 	*x = UsageUpdated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2746,7 @@ func (x *UsageUpdated) String() string {
 func (*UsageUpdated) ProtoMessage() {}
 
 func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2660,7 +2759,7 @@ func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageUpdated.ProtoReflect.Descriptor instead.
 func (*UsageUpdated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *UsageUpdated) GetUsage() *Usage {
@@ -2683,7 +2782,7 @@ type MessageDelta struct {
 
 func (x *MessageDelta) Reset() {
 	*x = MessageDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2794,7 @@ func (x *MessageDelta) String() string {
 func (*MessageDelta) ProtoMessage() {}
 
 func (x *MessageDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +2807,7 @@ func (x *MessageDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageDelta.ProtoReflect.Descriptor instead.
 func (*MessageDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *MessageDelta) GetMessageId() string {
@@ -2738,7 +2837,7 @@ type ReasoningDelta struct {
 
 func (x *ReasoningDelta) Reset() {
 	*x = ReasoningDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +2849,7 @@ func (x *ReasoningDelta) String() string {
 func (*ReasoningDelta) ProtoMessage() {}
 
 func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +2862,7 @@ func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasoningDelta.ProtoReflect.Descriptor instead.
 func (*ReasoningDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReasoningDelta) GetMessageId() string {
@@ -2797,7 +2896,7 @@ type ToolCallArgumentsDelta struct {
 
 func (x *ToolCallArgumentsDelta) Reset() {
 	*x = ToolCallArgumentsDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2809,7 +2908,7 @@ func (x *ToolCallArgumentsDelta) String() string {
 func (*ToolCallArgumentsDelta) ProtoMessage() {}
 
 func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2822,7 +2921,7 @@ func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ToolCallArgumentsDelta) GetMessageId() string {
@@ -2870,7 +2969,7 @@ type ToolCallProgress struct {
 
 func (x *ToolCallProgress) Reset() {
 	*x = ToolCallProgress{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2882,7 +2981,7 @@ func (x *ToolCallProgress) String() string {
 func (*ToolCallProgress) ProtoMessage() {}
 
 func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2895,7 +2994,7 @@ func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallProgress.ProtoReflect.Descriptor instead.
 func (*ToolCallProgress) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ToolCallProgress) GetCallId() string {
@@ -2930,7 +3029,7 @@ var File_windlass_turn_v1_event_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\x8a\x15\n" +
+	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xda\x15\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\rR\x03seq\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x12\n" +
@@ -2975,7 +3074,8 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x12approval_requested\x18+ \x01(\v2#.windlass.turn.v1.ApprovalRequestedH\x00R\x11approvalRequested\x12Q\n" +
 	"\x11approval_resolved\x18, \x01(\v2\".windlass.turn.v1.ApprovalResolvedH\x00R\x10approvalResolved\x12K\n" +
 	"\x0finput_requested\x18- \x01(\v2 .windlass.turn.v1.InputRequestedH\x00R\x0einputRequested\x12H\n" +
-	"\x0einput_provided\x18. \x01(\v2\x1f.windlass.turn.v1.InputProvidedH\x00R\rinputProvided\x12E\n" +
+	"\x0einput_provided\x18. \x01(\v2\x1f.windlass.turn.v1.InputProvidedH\x00R\rinputProvided\x12N\n" +
+	"\x10shield_triggered\x189 \x01(\v2!.windlass.turn.v1.ShieldTriggeredH\x00R\x0fshieldTriggered\x12E\n" +
 	"\rmessage_delta\x182 \x01(\v2\x1e.windlass.turn.v1.MessageDeltaH\x00R\fmessageDelta\x12K\n" +
 	"\x0freasoning_delta\x183 \x01(\v2 .windlass.turn.v1.ReasoningDeltaH\x00R\x0ereasoningDelta\x12e\n" +
 	"\x19tool_call_arguments_delta\x184 \x01(\v2(.windlass.turn.v1.ToolCallArgumentsDeltaH\x00R\x16toolCallArgumentsDelta\x12R\n" +
@@ -3132,7 +3232,15 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x03 \x01(\tR\x04tool\x12\x18\n" +
 	"\aallowed\x18\x04 \x01(\bR\aallowed\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\"=\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"\x90\x01\n" +
+	"\x0fShieldTriggered\x12\x16\n" +
+	"\x06shield\x18\x01 \x01(\tR\x06shield\x12\x14\n" +
+	"\x05stage\x18\x02 \x01(\tR\x05stage\x12\x16\n" +
+	"\x06action\x18\x03 \x01(\tR\x06action\x12\x1e\n" +
+	"\n" +
+	"categories\x18\x04 \x03(\tR\n" +
+	"categories\x12\x17\n" +
+	"\acall_id\x18\x05 \x01(\tR\x06callId\"=\n" +
 	"\fUsageUpdated\x12-\n" +
 	"\x05usage\x18\x01 \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\"A\n" +
 	"\fMessageDelta\x12\x1d\n" +
@@ -3169,7 +3277,7 @@ func file_windlass_turn_v1_event_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_event_proto_rawDescData
 }
 
-var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                  // 0: windlass.turn.v1.Event
 	(*TurnQueued)(nil),             // 1: windlass.turn.v1.TurnQueued
@@ -3199,27 +3307,28 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*InputRequested)(nil),         // 25: windlass.turn.v1.InputRequested
 	(*InputProvided)(nil),          // 26: windlass.turn.v1.InputProvided
 	(*PolicyDecided)(nil),          // 27: windlass.turn.v1.PolicyDecided
-	(*UsageUpdated)(nil),           // 28: windlass.turn.v1.UsageUpdated
-	(*MessageDelta)(nil),           // 29: windlass.turn.v1.MessageDelta
-	(*ReasoningDelta)(nil),         // 30: windlass.turn.v1.ReasoningDelta
-	(*ToolCallArgumentsDelta)(nil), // 31: windlass.turn.v1.ToolCallArgumentsDelta
-	(*ToolCallProgress)(nil),       // 32: windlass.turn.v1.ToolCallProgress
-	(*timestamppb.Timestamp)(nil),  // 33: google.protobuf.Timestamp
-	(*ContentPart)(nil),            // 34: windlass.turn.v1.ContentPart
-	(TurnStatus)(0),                // 35: windlass.turn.v1.TurnStatus
-	(*Usage)(nil),                  // 36: windlass.turn.v1.Usage
-	(*TurnError)(nil),              // 37: windlass.turn.v1.TurnError
-	(Strategy)(0),                  // 38: windlass.turn.v1.Strategy
-	(*PlanStep)(nil),               // 39: windlass.turn.v1.PlanStep
-	(*Message)(nil),                // 40: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 41: google.protobuf.Struct
-	(EffectClass)(0),               // 42: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 43: windlass.turn.v1.ToolResult
-	(Verdict)(0),                   // 44: windlass.turn.v1.Verdict
-	(WaitKind)(0),                  // 45: windlass.turn.v1.WaitKind
+	(*ShieldTriggered)(nil),        // 28: windlass.turn.v1.ShieldTriggered
+	(*UsageUpdated)(nil),           // 29: windlass.turn.v1.UsageUpdated
+	(*MessageDelta)(nil),           // 30: windlass.turn.v1.MessageDelta
+	(*ReasoningDelta)(nil),         // 31: windlass.turn.v1.ReasoningDelta
+	(*ToolCallArgumentsDelta)(nil), // 32: windlass.turn.v1.ToolCallArgumentsDelta
+	(*ToolCallProgress)(nil),       // 33: windlass.turn.v1.ToolCallProgress
+	(*timestamppb.Timestamp)(nil),  // 34: google.protobuf.Timestamp
+	(*ContentPart)(nil),            // 35: windlass.turn.v1.ContentPart
+	(TurnStatus)(0),                // 36: windlass.turn.v1.TurnStatus
+	(*Usage)(nil),                  // 37: windlass.turn.v1.Usage
+	(*TurnError)(nil),              // 38: windlass.turn.v1.TurnError
+	(Strategy)(0),                  // 39: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),               // 40: windlass.turn.v1.PlanStep
+	(*Message)(nil),                // 41: windlass.turn.v1.Message
+	(*structpb.Struct)(nil),        // 42: google.protobuf.Struct
+	(EffectClass)(0),               // 43: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 44: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 45: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 46: windlass.turn.v1.WaitKind
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
-	33, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
+	34, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
 	1,  // 1: windlass.turn.v1.Event.turn_queued:type_name -> windlass.turn.v1.TurnQueued
 	2,  // 2: windlass.turn.v1.Event.turn_started:type_name -> windlass.turn.v1.TurnStarted
 	3,  // 3: windlass.turn.v1.Event.turn_ended:type_name -> windlass.turn.v1.TurnEnded
@@ -3235,7 +3344,7 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	16, // 13: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
 	17, // 14: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
 	27, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
-	28, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
+	29, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
 	5,  // 17: windlass.turn.v1.Event.turn_cancel_requested:type_name -> windlass.turn.v1.TurnCancelRequested
 	6,  // 18: windlass.turn.v1.Event.session_forked:type_name -> windlass.turn.v1.SessionForked
 	8,  // 19: windlass.turn.v1.Event.plan_updated:type_name -> windlass.turn.v1.PlanUpdated
@@ -3247,42 +3356,43 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	24, // 25: windlass.turn.v1.Event.approval_resolved:type_name -> windlass.turn.v1.ApprovalResolved
 	25, // 26: windlass.turn.v1.Event.input_requested:type_name -> windlass.turn.v1.InputRequested
 	26, // 27: windlass.turn.v1.Event.input_provided:type_name -> windlass.turn.v1.InputProvided
-	29, // 28: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
-	30, // 29: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
-	31, // 30: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
-	32, // 31: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
-	34, // 32: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
-	35, // 33: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
-	36, // 34: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
-	37, // 35: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	38, // 36: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	39, // 37: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
-	37, // 38: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	40, // 39: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	36, // 40: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	41, // 41: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	42, // 42: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	43, // 43: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	44, // 44: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	45, // 45: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	34, // 46: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	41, // 47: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	42, // 48: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	33, // 49: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	33, // 50: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	44, // 51: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	23, // 52: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	45, // 53: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	41, // 54: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	41, // 55: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	33, // 56: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	44, // 57: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	36, // 58: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	59, // [59:59] is the sub-list for method output_type
-	59, // [59:59] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	28, // 28: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
+	30, // 29: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
+	31, // 30: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
+	32, // 31: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
+	33, // 32: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
+	35, // 33: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
+	36, // 34: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
+	37, // 35: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
+	38, // 36: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
+	39, // 37: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	40, // 38: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	38, // 39: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	41, // 40: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	37, // 41: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	42, // 42: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	43, // 43: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	44, // 44: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	45, // 45: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	46, // 46: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	35, // 47: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	42, // 48: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	43, // 49: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	34, // 50: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	34, // 51: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	45, // 52: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	23, // 53: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	46, // 54: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	42, // 55: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	42, // 56: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	34, // 57: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	45, // 58: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	37, // 59: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
@@ -3320,6 +3430,7 @@ func file_windlass_turn_v1_event_proto_init() {
 		(*Event_ApprovalResolved)(nil),
 		(*Event_InputRequested)(nil),
 		(*Event_InputProvided)(nil),
+		(*Event_ShieldTriggered)(nil),
 		(*Event_MessageDelta)(nil),
 		(*Event_ReasoningDelta)(nil),
 		(*Event_ToolCallArgumentsDelta)(nil),
@@ -3331,7 +3442,7 @@ func file_windlass_turn_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_event_proto_rawDesc), len(file_windlass_turn_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,142 @@
+package step_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/turntest"
+)
+
+func shielded(t *testing.T, shields ...string) *world {
+	return newWorld(t, &sessionsv1.Agent{Tools: []string{"*"}, Shields: shields}, turntest.Tool("x__echo"))
+}
+
+// triggered lists what shield.triggered told.
+func (w *world) triggered() string {
+	var out []string
+	for _, e := range w.Journal.Events(in.TurnID) {
+		if s := e.GetShieldTriggered(); s != nil {
+			out = append(out, strings.Join(append([]string{e.GetStep(), s.GetShield(), s.GetStage(), s.GetAction(), s.GetCallId()}, s.GetCategories()...), " "))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func (w *world) answered() *turnv1.MessageCompleted {
+	w.t.Helper()
+	var last *turnv1.MessageCompleted
+	for _, e := range w.Journal.Events(in.TurnID) {
+		if e.GetMessageCompleted() != nil {
+			last = e.GetMessageCompleted()
+		}
+	}
+	return last
+}
+
+func TestBlockedInputEndsTheTurn(t *testing.T) {
+	w := shielded(t, "input-block-hello")
+	w.walk()
+	if end := w.Journal.Ending(in.TurnID); end.GetStopReason() != "content_filter" || end.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED {
+		t.Errorf("ending %v", end)
+	}
+	if len(w.Asked()) != 0 || w.triggered() != "begin input-block-hello input block  word" {
+		t.Errorf("asked %d times, triggered %q", len(w.Asked()), w.triggered())
+	}
+}
+
+func TestRedactedInputIsWhatTheModelSees(t *testing.T) {
+	w := shielded(t, "input-redact-ell")
+	w.Model(turntest.CallTools("x__echo", 1))
+	w.walk()
+	if len(w.Asked()) != 2 || w.triggered() != "begin input-redact-ell input redact  word" {
+		t.Errorf("asked %d times, triggered %q", len(w.Asked()), w.triggered())
+	}
+	for _, req := range w.Asked() {
+		if got := req.GetMessages()[0].GetContent()[0].GetText(); got != "h***o" {
+			t.Errorf("the model sees %q", got)
+		}
+	}
+	if got := w.Journal.Messages(in.TurnID)[0].GetContent()[0].GetText(); got != "hello" {
+		t.Errorf("the journal keeps %q", got)
+	}
+}
+
+func TestOutputIsCheckedBeforeItIsShown(t *testing.T) {
+	for _, row := range []struct{ name, shield, text, reason string }{
+		{"clean", "output-block-nope", "the secret is out", "stop"},
+		{"redacted", "output-redact-secret", "the *** is out", "stop"},
+		{"blocked", "output-block-secret", `[answer withheld by shield "output-block-secret"]`, "content_filter"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := shielded(t, row.shield)
+			w.Model(turntest.Say("the ", "secret", " is out"))
+			w.walk()
+			got := w.answered()
+			if got.GetMessage().GetContent()[0].GetText() != row.text || got.GetFinishReason() != row.reason || got.GetDeltas() != 0 {
+				t.Errorf("completed %v", got)
+			}
+			if reason := w.Journal.Ending(in.TurnID).GetStopReason(); reason != map[string]string{"stop": "end"}[row.reason] && reason != row.reason {
+				t.Errorf("stop reason %q", reason)
+			}
+		})
+	}
+}
+
+func TestAnAgentWithInputShieldsAloneIsStreamed(t *testing.T) {
+	w := shielded(t, "input-block-nope")
+	w.Model(turntest.Say("a", "b"))
+	w.walk()
+	if got := w.answered(); got.GetDeltas() == 0 {
+		t.Errorf("completed %v", got)
+	}
+}
+
+func TestToolArgumentsAreChecked(t *testing.T) {
+	w := shielded(t, "tool-block-round")
+	w.Model(turntest.CallTools("x__echo", 1))
+	w.walk()
+	if r := w.result(); !r.GetResult().GetIsError() || r.GetCode() != "shield_blocked" || !strings.Contains(r.GetResult().GetContent()[0].GetText(), `shield "tool-block-round" blocks its arguments`) {
+		t.Errorf("result %v", r)
+	}
+	if len(w.Called()) != 0 || w.triggered() != "tool-1.0 tool-block-round tool block own-0-0 word" {
+		t.Errorf("called %v, triggered %q", w.Called(), w.triggered())
+	}
+	w = shielded(t, "tool-redact-rou")
+	w.Model(turntest.CallTools("x__echo", 1))
+	w.walk()
+	if got := w.Called()[0].GetArgumentsJson(); got != `{"***nd":0,"call":0}` {
+		t.Errorf("the tool is given %s", got)
+	}
+}
+
+func TestShieldsFailClosed(t *testing.T) {
+	w := shielded(t, "nope")
+	out := w.do(&turnv1.StepRef{Key: "begin", Kind: turnv1.StepKind_STEP_KIND_BEGIN})
+	if out.GetError().GetCode() != "invalid_blueprint" || !strings.Contains(out.GetError().GetMessage(), `no shield "nope"`) {
+		t.Errorf("begin with an unknown shield: %v", out)
+	}
+	w = shielded(t, "output-block-x")
+	ref := w.upTo(turnv1.StepKind_STEP_KIND_INFER)
+	w.Fail("CheckText", status.Error(codes.Unavailable, "away"))
+	_, err := w.runner.Do(t.Context(), in, ref)
+	if _, again := errors.AsType[*step.RetryError](err); !again {
+		t.Errorf("an answer without its check: %v", err)
+	}
+}
+
+func TestWithoutShieldsNobodyIsAsked(t *testing.T) {
+	w := newWorld(t, &sessionsv1.Agent{Tools: []string{"*"}}, turntest.Tool("x__echo"))
+	w.Model(turntest.CallTools("x__echo", 1))
+	w.Fail("CheckText", status.Error(codes.Internal, "asked"), status.Error(codes.Internal, "asked"), status.Error(codes.Internal, "asked"))
+	w.walk()
+	if got := w.Journal.Ending(in.TurnID).GetStopReason(); got != "end" {
+		t.Errorf("stop reason %q", got)
+	}
+}

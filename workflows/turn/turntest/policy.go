@@ -1,0 +1,44 @@
+package turntest
+
+import (
+	"context"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+)
+
+// policy knows shields by their names: "input-block-WORD" and the like look at one stage for one word.
+type policy struct {
+	policyv1.UnimplementedPolicyServiceServer
+	mesh *Mesh
+}
+
+func (p *policy) CheckText(_ context.Context, req *policyv1.CheckTextRequest) (*policyv1.CheckTextResponse, error) {
+	if err := p.mesh.fault("CheckText"); err != nil {
+		return nil, err
+	}
+	resp := &policyv1.CheckTextResponse{Texts: make([]*policyv1.CheckedText, len(req.GetTexts()))}
+	for i := range resp.GetTexts() {
+		resp.Texts[i] = &policyv1.CheckedText{}
+	}
+	for _, name := range req.GetShields() {
+		parts := strings.SplitN(name, "-", 3)
+		if len(parts) != 3 {
+			return nil, fault.FailedPrecondition(faultv1.Reason_REASON_INVALID_BLUEPRINT, "there is no shield %q", name)
+		}
+		resp.Stages = append(resp.Stages, parts[0])
+		for i, text := range req.GetTexts() {
+			if parts[0] != req.GetStage() || !strings.Contains(text, parts[2]) {
+				continue
+			}
+			out := resp.GetTexts()[i]
+			out.Hits = append(out.Hits, &policyv1.ShieldHit{Shield: name, Action: parts[1], Categories: []string{"word"}})
+			if out.Blocked = out.GetBlocked() || parts[1] == "block"; parts[1] == "redact" {
+				out.Redacted, out.Text = true, strings.ReplaceAll(text, parts[2], "***")
+			}
+		}
+	}
+	return resp, nil
+}
