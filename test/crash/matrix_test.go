@@ -107,7 +107,7 @@ func killAt(t *testing.T, h *theatre, id string, m moment, victim string) (strin
 		r.watch()
 	}
 	recovery := r.end()
-	r.verify(slices.Contains(m.doubt, victim))
+	r.verify(leeway{inDoubt: slices.Contains(m.doubt, victim)})
 	return r.turn, recovery
 }
 
@@ -150,7 +150,7 @@ func dieAt(t *testing.T, h *theatre, id string, l line) (string, time.Duration) 
 	r.Start(dead)
 	r.watch()
 	recovery := r.end()
-	r.verify(l.doubt)
+	r.verify(leeway{inDoubt: l.doubt})
 	return r.turn, recovery
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/windlass-dev/windlass/test/harness"
 )
@@ -27,6 +28,8 @@ type play struct {
 	// gate holds the model's first answer after holdAt words; -1 lets it pass.
 	gate   *gate
 	holdAt int
+	// pause is how long the model thinks over each word.
+	pause time.Duration
 	// release lets the ONCE tool return.
 	release string
 	// asked counts the requests of the turn that reached the model, whole the answers it gave to their end.
@@ -103,7 +106,22 @@ func (s *stage) answer(_ int, messages []any) harness.Answer {
 	default:
 		a.Words = words
 	}
+	if p.pause > 0 {
+		a.Stop = slowly(p.pause)
+	}
 	return a
+}
+
+// slowly makes a model think between its words.
+func slowly(pause time.Duration) func(int, <-chan struct{}) {
+	return func(_ int, gone <-chan struct{}) {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-gone:
+		}
+	}
 }
 
 // calls lists what reached the tool server for one call of a play.

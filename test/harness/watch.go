@@ -215,6 +215,9 @@ func (w *Watcher) UntilType(typ string) Event {
 	return w.Until(typ, func(e Event) bool { return e.Type == typ })
 }
 
+// Done is closed when the stream has ended by itself.
+func (w *Watcher) Done() <-chan struct{} { return w.done }
+
 // End waits for the stream's own end.
 func (w *Watcher) End() []Event {
 	w.c.t.Helper()
