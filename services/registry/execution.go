@@ -81,6 +81,11 @@ func (s *Service) CallTool(req *registryv1.CallToolRequest, stream grpc.ServerSt
 	return stream.Send(ended(req, out, s.cfg.MaxTextBytes))
 }
 
+// StopCall implements ToolExecutionService.
+func (s *Service) StopCall(ctx context.Context, req *registryv1.StopCallRequest) (*registryv1.StopCallResponse, error) {
+	return &registryv1.StopCallResponse{Stopped: s.executor.Stop(authn.Tenant(ctx), req.GetKey())}, nil
+}
+
 // ResolveTools implements ToolExecutionService.
 func (s *Service) ResolveTools(ctx context.Context, req *registryv1.ResolveToolsRequest) (*registryv1.ResolveToolsResponse, error) {
 	tenant := tenantOf(req.GetPrincipal())

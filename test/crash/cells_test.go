@@ -20,6 +20,8 @@ type moment struct {
 	letGo func(r *trial)
 	// nobody tells that no worker holds a step, so that all workers are killed.
 	nobody bool
+	// over tells that the turn has ended, so that it cannot be cancelled.
+	over bool
 	// without names the roles whose death at this moment means nothing, and why.
 	without map[string]string
 	// doubt names the roles whose death leaves the outcome of a ONCE call unknown.
@@ -76,7 +78,7 @@ var moments = []moment{
 		}
 	}),
 	at("terminal written not acknowledged", faultpoint.TurnEnded, func(m *moment) {
-		m.nobody = true
+		m.nobody, m.over = true, true
 		m.without = map[string]string{"inference": uninvolved, "registry": uninvolved, "mcpbridge": uninvolved, "policy": uninvolved}
 	}),
 }

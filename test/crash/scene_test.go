@@ -163,7 +163,12 @@ func (s *scene) awaitTool() {
 }
 
 // acts lists the calls that reached the tool server.
-func (p *prop) acts() []harness.JSON {
+func (p *prop) acts() []harness.JSON { return p.lines(false) }
+
+// cancels lists the calls that the tool server was told to stop.
+func (p *prop) cancels() []harness.JSON { return p.lines(true) }
+
+func (p *prop) lines(cancelled bool) []harness.JSON {
 	raw, err := os.ReadFile(p.ledger)
 	if err != nil {
 		return nil
@@ -171,7 +176,7 @@ func (p *prop) acts() []harness.JSON {
 	var calls []harness.JSON
 	for sc := bufio.NewScanner(bytes.NewReader(raw)); sc.Scan(); {
 		var call harness.JSON
-		if json.Unmarshal(sc.Bytes(), &call) == nil {
+		if json.Unmarshal(sc.Bytes(), &call) == nil && (call["cancelled"] == true) == cancelled {
 			calls = append(calls, call)
 		}
 	}

@@ -21,8 +21,9 @@ type Entry struct {
 	CallID         string         `json:"call_id"`
 	Argument       string         `json:"argument"`
 	Tool           string         `json:"tool"`
-	IdempotencyKey string         `json:"idempotency_key"` // empty when _meta had none
-	Meta           map[string]any `json:"meta"`            // all of _meta but the progress token
+	IdempotencyKey string         `json:"idempotency_key"`     // empty when _meta had none
+	Meta           map[string]any `json:"meta"`                // all of _meta but the progress token
+	Cancelled      bool           `json:"cancelled,omitempty"` // no arrival: the caller took back what arrived before
 	PID            int            `json:"pid"`
 	Time           time.Time      `json:"time"`
 }
@@ -55,10 +56,19 @@ func (l *Ledger) Close() error {
 // Record appends a line for the call and makes it durable before it returns.
 // A call without an id of its own goes by its idempotency key.
 func (l *Ledger) Record(req mcp.CallToolRequest, callID, argument string) error {
+	return l.record(req, Entry{CallID: callID, Argument: argument})
+}
+
+// Cancel appends a line that tells of a call whose caller took it back.
+func (l *Ledger) Cancel(req mcp.CallToolRequest, callID string) error {
+	return l.record(req, Entry{CallID: callID, Cancelled: true})
+}
+
+func (l *Ledger) record(req mcp.CallToolRequest, entry Entry) error {
 	if l.file == nil {
 		return nil
 	}
-	entry := Entry{CallID: callID, Argument: argument, Tool: req.Params.Name, PID: os.Getpid(), Time: time.Now().UTC()}
+	entry.Tool, entry.PID, entry.Time = req.Params.Name, os.Getpid(), time.Now().UTC()
 	if req.Params.Meta != nil {
 		entry.Meta = req.Params.Meta.AdditionalFields
 		entry.IdempotencyKey, _ = entry.Meta[IdempotencyKey].(string)

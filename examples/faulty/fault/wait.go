@@ -2,6 +2,7 @@ package fault
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -26,7 +27,7 @@ type slowInput struct {
 // addWaiting registers slow_once: its effect is the ledger line, written on arrival, so a test can kill any party
 // while the call is under way, let go by creating the file, and count lines.
 func addWaiting(s *server.MCPServer, ledger *Ledger) {
-	toolserver.Add(s, "slow_once", "Record the call in the ledger at once, then wait for a file or a time, then return.",
+	toolserver.Add(s, "slow_once", "Record the call in the ledger at once, then wait for a file or a time, then return. A cancel is recorded too.",
 		toolserver.Once("Slow effect"),
 		func(ctx context.Context, req mcp.CallToolRequest, in slowInput) (effectOutput, error) {
 			if err := ledger.Record(req, in.CallID, in.Argument); err != nil {
@@ -37,7 +38,7 @@ func addWaiting(s *server.MCPServer, ledger *Ledger) {
 				wait = time.Duration(in.MS) * time.Millisecond
 			}
 			if err := waitForFile(ctx, in.ReleaseFile, wait); err != nil {
-				return effectOutput{}, fmt.Errorf("cancelled while waiting: %w", err)
+				return effectOutput{}, errors.Join(fmt.Errorf("cancelled while waiting: %w", err), ledger.Cancel(req, in.CallID))
 			}
 			return effectOutput(in.effectInput), nil
 		})

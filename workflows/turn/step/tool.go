@@ -69,6 +69,7 @@ func (t tool) doRound(ctx context.Context, w *work) (*sessionsv1.CommitStepReque
 	faultpoint.Hit(faultpoint.CallDone)
 	switch {
 	case err != nil && cut(ctx):
+		t.stop(ctx, w, r.ask.GetKey())
 		return t.stopped(ctx, w, log), nil
 	case err != nil && IsFinal(classify(ctx, err)): // the registry refused the call itself: the model is told
 		return t.committed(w, refused(w, fault.CodeOf(err), fault.From(err).Text()), log.take()), nil

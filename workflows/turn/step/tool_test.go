@@ -168,6 +168,9 @@ func TestCancelStopsACall(t *testing.T) {
 	if got.err != nil || !got.out.GetCancelled() || !got.out.GetIsError() || w.result().GetCode() != "cancelled" {
 		t.Errorf("got %v, %v; result %v", got.out, got.err, w.result())
 	}
+	if stopped, want := w.Stopped(), w.Called()[0].GetKey(); len(stopped) != 1 || stopped[0] != want {
+		t.Errorf("the registry was told to stop %q, want %q", stopped, want)
+	}
 }
 
 func TestACancelledTurnRunsNoTool(t *testing.T) {

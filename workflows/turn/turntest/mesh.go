@@ -35,13 +35,14 @@ type Mesh struct {
 
 	deps step.Deps
 
-	mu     sync.Mutex
-	model  Generate
-	tool   Call
-	asked  []*inferencev1.GenerateRequest
-	called []*registryv1.CallToolRequest
-	tools  []*registryv1.Tool
-	faults map[string][]error
+	mu      sync.Mutex
+	model   Generate
+	tool    Call
+	asked   []*inferencev1.GenerateRequest
+	called  []*registryv1.CallToolRequest
+	stopped []string // keys
+	tools   []*registryv1.Tool
+	faults  map[string][]error
 }
 
 // New starts a mesh that lives as long as the test. The model says "ok" and the tool echoes, until told otherwise.
@@ -121,6 +122,13 @@ func (m *Mesh) Called() []*registryv1.CallToolRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]*registryv1.CallToolRequest(nil), m.called...)
+}
+
+// Stopped are the keys of the tool calls that were stopped so far.
+func (m *Mesh) Stopped() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string(nil), m.stopped...)
 }
 
 // fault takes the next error for an RPC.

@@ -76,6 +76,13 @@ func (r *registry) CallTool(req *registryv1.CallToolRequest, stream grpc.ServerS
 	return tool(req, stream)
 }
 
+func (r *registry) StopCall(_ context.Context, req *registryv1.StopCallRequest) (*registryv1.StopCallResponse, error) {
+	r.mesh.mu.Lock()
+	defer r.mesh.mu.Unlock()
+	r.mesh.stopped = append(r.mesh.stopped, req.GetKey())
+	return &registryv1.StopCallResponse{Stopped: true}, nil
+}
+
 // Tool describes a tool for New.
 func Tool(name string) *registryv1.Tool {
 	return &registryv1.Tool{

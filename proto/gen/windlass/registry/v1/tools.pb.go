@@ -1225,6 +1225,98 @@ func (x *CallToolRequest) GetCanWait() bool {
 	return false
 }
 
+// StopCallRequest names a call.
+type StopCallRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key that the call was made with.
+	Key           string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopCallRequest) Reset() {
+	*x = StopCallRequest{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopCallRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopCallRequest) ProtoMessage() {}
+
+func (x *StopCallRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopCallRequest.ProtoReflect.Descriptor instead.
+func (*StopCallRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *StopCallRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+// StopCallResponse tells what was found.
+type StopCallResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call ran, and is being given up. False when nothing runs with this key in the process that answered.
+	Stopped       bool `protobuf:"varint,1,opt,name=stopped,proto3" json:"stopped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopCallResponse) Reset() {
+	*x = StopCallResponse{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopCallResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopCallResponse) ProtoMessage() {}
+
+func (x *StopCallResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopCallResponse.ProtoReflect.Descriptor instead.
+func (*StopCallResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *StopCallResponse) GetStopped() bool {
+	if x != nil {
+		return x.Stopped
+	}
+	return false
+}
+
 // Approved is evidence of an approval.
 type Approved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1240,7 +1332,7 @@ type Approved struct {
 
 func (x *Approved) Reset() {
 	*x = Approved{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1344,7 @@ func (x *Approved) String() string {
 func (*Approved) ProtoMessage() {}
 
 func (x *Approved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[15]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1357,7 @@ func (x *Approved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approved.ProtoReflect.Descriptor instead.
 func (*Approved) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{15}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Approved) GetApprovalId() string {
@@ -1304,7 +1396,7 @@ type InputAnswer struct {
 
 func (x *InputAnswer) Reset() {
 	*x = InputAnswer{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1316,7 +1408,7 @@ func (x *InputAnswer) String() string {
 func (*InputAnswer) ProtoMessage() {}
 
 func (x *InputAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[16]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1329,7 +1421,7 @@ func (x *InputAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputAnswer.ProtoReflect.Descriptor instead.
 func (*InputAnswer) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{16}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *InputAnswer) GetAction() string {
@@ -1373,7 +1465,7 @@ type Resolution struct {
 
 func (x *Resolution) Reset() {
 	*x = Resolution{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1477,7 @@ func (x *Resolution) String() string {
 func (*Resolution) ProtoMessage() {}
 
 func (x *Resolution) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[17]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1490,7 @@ func (x *Resolution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resolution.ProtoReflect.Descriptor instead.
 func (*Resolution) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{17}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Resolution) GetVerdict() v1.Verdict {
@@ -1456,7 +1548,7 @@ type CallToolResponse struct {
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1560,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[18]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1573,7 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{18}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CallToolResponse) GetEvent() isCallToolResponse_Event {
@@ -1610,7 +1702,7 @@ type ApprovalRequired struct {
 
 func (x *ApprovalRequired) Reset() {
 	*x = ApprovalRequired{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1714,7 @@ func (x *ApprovalRequired) String() string {
 func (*ApprovalRequired) ProtoMessage() {}
 
 func (x *ApprovalRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[19]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1727,7 @@ func (x *ApprovalRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequired.ProtoReflect.Descriptor instead.
 func (*ApprovalRequired) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{19}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ApprovalRequired) GetRule() *v11.ApprovalRule {
@@ -1690,7 +1782,7 @@ type InputRequired struct {
 
 func (x *InputRequired) Reset() {
 	*x = InputRequired{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1794,7 @@ func (x *InputRequired) String() string {
 func (*InputRequired) ProtoMessage() {}
 
 func (x *InputRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1807,7 @@ func (x *InputRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRequired.ProtoReflect.Descriptor instead.
 func (*InputRequired) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{20}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *InputRequired) GetMessage() string {
@@ -1761,7 +1853,7 @@ type Decided struct {
 
 func (x *Decided) Reset() {
 	*x = Decided{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1865,7 @@ func (x *Decided) String() string {
 func (*Decided) ProtoMessage() {}
 
 func (x *Decided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1878,7 @@ func (x *Decided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decided.ProtoReflect.Descriptor instead.
 func (*Decided) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{21}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Decided) GetDecisionId() string {
@@ -1821,7 +1913,7 @@ type Executing struct {
 
 func (x *Executing) Reset() {
 	*x = Executing{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +1925,7 @@ func (x *Executing) String() string {
 func (*Executing) ProtoMessage() {}
 
 func (x *Executing) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +1938,7 @@ func (x *Executing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Executing.ProtoReflect.Descriptor instead.
 func (*Executing) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{22}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Executing) GetExecutionId() string {
@@ -1871,7 +1963,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1883,7 +1975,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1896,7 +1988,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{23}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Progress) GetProgress() float64 {
@@ -1941,7 +2033,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1953,7 +2045,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1966,7 +2058,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{24}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Completed) GetResult() *v1.ToolResult {
@@ -2124,7 +2216,12 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
 	"resolution\x18\f \x01(\v2 .windlass.registry.v1.ResolutionR\n" +
 	"resolution\x12\x19\n" +
-	"\bcan_wait\x18\r \x01(\bR\acanWait\"{\n" +
+	"\bcan_wait\x18\r \x01(\bR\acanWait\"/\n" +
+	"\x0fStopCallRequest\x12\x1c\n" +
+	"\x03key\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\x03key\",\n" +
+	"\x10StopCallResponse\x12\x18\n" +
+	"\astopped\x18\x01 \x01(\bR\astopped\"{\n" +
 	"\bApproved\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12%\n" +
@@ -2188,11 +2285,12 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
 	"InvokeTool\x12'.windlass.registry.v1.InvokeToolRequest\x1a(.windlass.registry.v1.InvokeToolResponse\";\xaa\xfd\x1b\x15registry.tools.invoke\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/tools/{name}:invoke\x12\x93\x01\n" +
 	"\fRefreshTools\x12).windlass.registry.v1.RefreshToolsRequest\x1a .windlass.registry.v1.SyncResult\"6\xaa\xfd\x1b\x16registry.tools.refresh\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/tools:refresh\x12\x9f\x01\n" +
-	"\x0eListExecutions\x12+.windlass.registry.v1.ListExecutionsRequest\x1a,.windlass.registry.v1.ListExecutionsResponse\"2\xaa\xfd\x1b\x18registry.executions.list\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/executions2\x9d\x03\n" +
+	"\x0eListExecutions\x12+.windlass.registry.v1.ListExecutionsRequest\x1a,.windlass.registry.v1.ListExecutionsResponse\"2\xaa\xfd\x1b\x18registry.executions.list\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/executions2\x94\x04\n" +
 	"\x14ToolExecutionService\x12\x81\x01\n" +
 	"\fResolveTools\x12).windlass.registry.v1.ResolveToolsRequest\x1a*.windlass.registry.v1.ResolveToolsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12\x87\x01\n" +
 	"\x0eGetDefinitions\x12+.windlass.registry.v1.GetDefinitionsRequest\x1a,.windlass.registry.v1.GetDefinitionsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12w\n" +
-	"\bCallTool\x12%.windlass.registry.v1.CallToolRequest\x1a&.windlass.registry.v1.CallToolResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run0\x01B\xe4\x01\n" +
+	"\bCallTool\x12%.windlass.registry.v1.CallToolRequest\x1a&.windlass.registry.v1.CallToolResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run0\x01\x12u\n" +
+	"\bStopCall\x12%.windlass.registry.v1.StopCallRequest\x1a&.windlass.registry.v1.StopCallResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.runB\xe4\x01\n" +
 	"\x18com.windlass.registry.v1B\n" +
 	"ToolsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/registry/v1;registryv1\xa2\x02\x03WRX\xaa\x02\x14Windlass.Registry.V1\xca\x02\x14Windlass\\Registry\\V1\xe2\x02 Windlass\\Registry\\V1\\GPBMetadata\xea\x02\x16Windlass::Registry::V1b\x06proto3"
 
@@ -2208,7 +2306,7 @@ func file_windlass_registry_v1_tools_proto_rawDescGZIP() []byte {
 	return file_windlass_registry_v1_tools_proto_rawDescData
 }
 
-var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*Tool)(nil),                   // 0: windlass.registry.v1.Tool
 	(*ListToolsRequest)(nil),       // 1: windlass.registry.v1.ListToolsRequest
@@ -2225,60 +2323,62 @@ var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*GetDefinitionsRequest)(nil),  // 12: windlass.registry.v1.GetDefinitionsRequest
 	(*GetDefinitionsResponse)(nil), // 13: windlass.registry.v1.GetDefinitionsResponse
 	(*CallToolRequest)(nil),        // 14: windlass.registry.v1.CallToolRequest
-	(*Approved)(nil),               // 15: windlass.registry.v1.Approved
-	(*InputAnswer)(nil),            // 16: windlass.registry.v1.InputAnswer
-	(*Resolution)(nil),             // 17: windlass.registry.v1.Resolution
-	(*CallToolResponse)(nil),       // 18: windlass.registry.v1.CallToolResponse
-	(*ApprovalRequired)(nil),       // 19: windlass.registry.v1.ApprovalRequired
-	(*InputRequired)(nil),          // 20: windlass.registry.v1.InputRequired
-	(*Decided)(nil),                // 21: windlass.registry.v1.Decided
-	(*Executing)(nil),              // 22: windlass.registry.v1.Executing
-	(*Progress)(nil),               // 23: windlass.registry.v1.Progress
-	(*Completed)(nil),              // 24: windlass.registry.v1.Completed
-	(v1.EffectClass)(0),            // 25: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil),  // 26: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),        // 27: google.protobuf.Struct
-	(*v1.ContentPart)(nil),         // 28: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),         // 29: google.protobuf.Value
-	(*v11.Principal)(nil),          // 30: windlass.policy.v1.Principal
-	(*v11.ApprovalRule)(nil),       // 31: windlass.policy.v1.ApprovalRule
-	(v1.Verdict)(0),                // 32: windlass.turn.v1.Verdict
-	(*v1.ToolResult)(nil),          // 33: windlass.turn.v1.ToolResult
-	(*SyncResult)(nil),             // 34: windlass.registry.v1.SyncResult
+	(*StopCallRequest)(nil),        // 15: windlass.registry.v1.StopCallRequest
+	(*StopCallResponse)(nil),       // 16: windlass.registry.v1.StopCallResponse
+	(*Approved)(nil),               // 17: windlass.registry.v1.Approved
+	(*InputAnswer)(nil),            // 18: windlass.registry.v1.InputAnswer
+	(*Resolution)(nil),             // 19: windlass.registry.v1.Resolution
+	(*CallToolResponse)(nil),       // 20: windlass.registry.v1.CallToolResponse
+	(*ApprovalRequired)(nil),       // 21: windlass.registry.v1.ApprovalRequired
+	(*InputRequired)(nil),          // 22: windlass.registry.v1.InputRequired
+	(*Decided)(nil),                // 23: windlass.registry.v1.Decided
+	(*Executing)(nil),              // 24: windlass.registry.v1.Executing
+	(*Progress)(nil),               // 25: windlass.registry.v1.Progress
+	(*Completed)(nil),              // 26: windlass.registry.v1.Completed
+	(v1.EffectClass)(0),            // 27: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil),  // 28: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),        // 29: google.protobuf.Struct
+	(*v1.ContentPart)(nil),         // 30: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),         // 31: google.protobuf.Value
+	(*v11.Principal)(nil),          // 32: windlass.policy.v1.Principal
+	(*v11.ApprovalRule)(nil),       // 33: windlass.policy.v1.ApprovalRule
+	(v1.Verdict)(0),                // 34: windlass.turn.v1.Verdict
+	(*v1.ToolResult)(nil),          // 35: windlass.turn.v1.ToolResult
+	(*SyncResult)(nil),             // 36: windlass.registry.v1.SyncResult
 }
 var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
-	25, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
-	26, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
-	26, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
+	27, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
+	28, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
+	28, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
 	0,  // 3: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	27, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
-	28, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
-	29, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
-	25, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
-	26, // 8: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
-	26, // 9: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
-	26, // 10: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
+	29, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
+	30, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
+	31, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
+	27, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
+	28, // 8: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
+	28, // 9: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
+	28, // 10: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
 	7,  // 11: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
-	30, // 12: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	32, // 12: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
 	0,  // 13: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
 	0,  // 14: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
-	30, // 15: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	31, // 16: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	15, // 17: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
-	16, // 18: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
-	17, // 19: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
-	27, // 20: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	32, // 21: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
-	33, // 22: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
-	21, // 23: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
-	22, // 24: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
-	23, // 25: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
-	24, // 26: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
-	19, // 27: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	20, // 28: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	31, // 29: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
-	25, // 30: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
-	33, // 31: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	32, // 15: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	33, // 16: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	17, // 17: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
+	18, // 18: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
+	19, // 19: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
+	29, // 20: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	34, // 21: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
+	35, // 22: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
+	23, // 23: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
+	24, // 24: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
+	25, // 25: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	26, // 26: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
+	21, // 27: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	22, // 28: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	33, // 29: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
+	27, // 30: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
+	35, // 31: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
 	1,  // 32: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
 	3,  // 33: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
 	4,  // 34: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
@@ -2287,16 +2387,18 @@ var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
 	10, // 37: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
 	12, // 38: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
 	14, // 39: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
-	2,  // 40: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	0,  // 41: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	5,  // 42: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	34, // 43: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	9,  // 44: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	11, // 45: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	13, // 46: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	18, // 47: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	40, // [40:48] is the sub-list for method output_type
-	32, // [32:40] is the sub-list for method input_type
+	15, // 40: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
+	2,  // 41: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	0,  // 42: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	5,  // 43: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	36, // 44: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	9,  // 45: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	11, // 46: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	13, // 47: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	20, // 48: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	16, // 49: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
+	41, // [41:50] is the sub-list for method output_type
+	32, // [32:41] is the sub-list for method input_type
 	32, // [32:32] is the sub-list for extension type_name
 	32, // [32:32] is the sub-list for extension extendee
 	0,  // [0:32] is the sub-list for field type_name
@@ -2308,7 +2410,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 		return
 	}
 	file_windlass_registry_v1_sources_proto_init()
-	file_windlass_registry_v1_tools_proto_msgTypes[18].OneofWrappers = []any{
+	file_windlass_registry_v1_tools_proto_msgTypes[20].OneofWrappers = []any{
 		(*CallToolResponse_Decided)(nil),
 		(*CallToolResponse_Executing)(nil),
 		(*CallToolResponse_Progress)(nil),
@@ -2322,7 +2424,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_tools_proto_rawDesc), len(file_windlass_registry_v1_tools_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

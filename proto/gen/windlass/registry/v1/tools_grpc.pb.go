@@ -290,6 +290,7 @@ const (
 	ToolExecutionService_ResolveTools_FullMethodName   = "/windlass.registry.v1.ToolExecutionService/ResolveTools"
 	ToolExecutionService_GetDefinitions_FullMethodName = "/windlass.registry.v1.ToolExecutionService/GetDefinitions"
 	ToolExecutionService_CallTool_FullMethodName       = "/windlass.registry.v1.ToolExecutionService/CallTool"
+	ToolExecutionService_StopCall_FullMethodName       = "/windlass.registry.v1.ToolExecutionService/StopCall"
 )
 
 // ToolExecutionServiceClient is the client API for ToolExecutionService service.
@@ -308,6 +309,10 @@ type ToolExecutionServiceClient interface {
 	// IDEMPOTENT one in doubt is called again with the same key, a ONCE one in doubt is `unresolved`. An execution that another caller
 	// is running right now is joined.
 	CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CallToolResponse], error)
+	// StopCall ends a call that runs, because its turn was cancelled: the tool server is told, and a call whose outcome is not known then is
+	// `unresolved` in the ledger. Going away without this lets a call that may change something run on. A key of which nothing runs here is
+	// no error.
+	StopCall(ctx context.Context, in *StopCallRequest, opts ...grpc.CallOption) (*StopCallResponse, error)
 }
 
 type toolExecutionServiceClient struct {
@@ -357,6 +362,16 @@ func (c *toolExecutionServiceClient) CallTool(ctx context.Context, in *CallToolR
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ToolExecutionService_CallToolClient = grpc.ServerStreamingClient[CallToolResponse]
 
+func (c *toolExecutionServiceClient) StopCall(ctx context.Context, in *StopCallRequest, opts ...grpc.CallOption) (*StopCallResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StopCallResponse)
+	err := c.cc.Invoke(ctx, ToolExecutionService_StopCall_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ToolExecutionServiceServer is the server API for ToolExecutionService service.
 // All implementations must embed UnimplementedToolExecutionServiceServer
 // for forward compatibility.
@@ -373,6 +388,10 @@ type ToolExecutionServiceServer interface {
 	// IDEMPOTENT one in doubt is called again with the same key, a ONCE one in doubt is `unresolved`. An execution that another caller
 	// is running right now is joined.
 	CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolResponse]) error
+	// StopCall ends a call that runs, because its turn was cancelled: the tool server is told, and a call whose outcome is not known then is
+	// `unresolved` in the ledger. Going away without this lets a call that may change something run on. A key of which nothing runs here is
+	// no error.
+	StopCall(context.Context, *StopCallRequest) (*StopCallResponse, error)
 	mustEmbedUnimplementedToolExecutionServiceServer()
 }
 
@@ -391,6 +410,9 @@ func (UnimplementedToolExecutionServiceServer) GetDefinitions(context.Context, *
 }
 func (UnimplementedToolExecutionServiceServer) CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolResponse]) error {
 	return status.Error(codes.Unimplemented, "method CallTool not implemented")
+}
+func (UnimplementedToolExecutionServiceServer) StopCall(context.Context, *StopCallRequest) (*StopCallResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method StopCall not implemented")
 }
 func (UnimplementedToolExecutionServiceServer) mustEmbedUnimplementedToolExecutionServiceServer() {}
 func (UnimplementedToolExecutionServiceServer) testEmbeddedByValue()                              {}
@@ -460,6 +482,24 @@ func _ToolExecutionService_CallTool_Handler(srv interface{}, stream grpc.ServerS
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ToolExecutionService_CallToolServer = grpc.ServerStreamingServer[CallToolResponse]
 
+func _ToolExecutionService_StopCall_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StopCallRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ToolExecutionServiceServer).StopCall(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ToolExecutionService_StopCall_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ToolExecutionServiceServer).StopCall(ctx, req.(*StopCallRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ToolExecutionService_ServiceDesc is the grpc.ServiceDesc for ToolExecutionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -474,6 +514,10 @@ var ToolExecutionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetDefinitions",
 			Handler:    _ToolExecutionService_GetDefinitions_Handler,
+		},
+		{
+			MethodName: "StopCall",
+			Handler:    _ToolExecutionService_StopCall_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,0 +1,60 @@
+package registry_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+)
+
+// TestStopCall ends calls for good that going away does not end.
+func TestStopCall(t *testing.T) {
+	for _, tool := range []string{"notes__send", "notes__put", "notes__read"} {
+		t.Run(tool, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.start(config())
+			r.notes()
+			reached, told := make(chan struct{}), make(chan error, 1)
+			w.bridge.set(func() {
+				w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+					close(reached)
+					<-ctx.Done()
+					told <- ctx.Err()
+					return nil, ctx.Err()
+				}
+			})
+			ctx, leave := context.WithCancel(t.Context())
+			req := r.request(tool, "k")
+			gone := r.begin(ctx, req)
+			<-reached
+			stop := func(key string) bool {
+				resp, err := r.calls.StopCall(t.Context(), &registryv1.StopCallRequest{Key: key})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return resp.GetStopped()
+			}
+			if stop("another") || !stop("k") {
+				t.Error("what runs was not found, or what does not was")
+			}
+			<-told
+			s := <-gone
+			leave()
+			w.eventually("the ledger says that nobody knows", func() bool { return r.row("k").GetState() == "unresolved" })
+			if once := tool == "notes__send"; once != s.completed.GetUnresolved() || !once && s.err == nil {
+				t.Errorf("its caller: %+v", s)
+			}
+			if stop("k") {
+				t.Error("a call that is over was stopped")
+			}
+			w.bridge.set(func() { w.bridge.call = newBridge().call })
+			again := r.call(t.Context(), req)
+			want := map[bool]string{true: "not known", false: "ok"}[tool == "notes__send"]
+			if again.err != nil || !strings.Contains(again.text(), want) {
+				t.Errorf("asked again: %+v", again)
+			}
+		})
+	}
+}
