@@ -26,6 +26,7 @@ func chatCommand(a *app.App) *cobra.Command {
 		Use: "chat [MESSAGE]", Short: "Talk to an agent",
 		Long: "Talk to an agent. Without MESSAGE each line of standard input is one; an empty line is passed over.\n" +
 			"Ctrl-C cancels the running turn; a second one, or one while nothing runs, leaves.\n" +
+			"What a turn waits for (leave to run a call, an answer) is asked for at the prompt.\n" +
 			"On a terminal the answer appears as it is written; elsewhere each message and tool call is printed when it is whole.",
 		Example: "  windlass chat\n  windlass chat 'What is 17 * 23?'\n  windlass chat --session ses_… 'And twice that?'",
 		Args:    cobra.ArbitraryArgs, RunE: run(a, runChat),
@@ -40,6 +41,7 @@ func chatCommand(a *app.App) *cobra.Command {
 type chat struct {
 	*call
 	session string
+	lines   <-chan string // what the person types, nil when nothing is read
 
 	mu        sync.Mutex
 	turn      string // that runs now
@@ -75,6 +77,7 @@ func (ch *chat) converse() error {
 		ch.note("Session %s. Ctrl-D leaves.", ch.session)
 	}
 	lines, failed := readLines(ch.ctx, ch.In)
+	ch.lines = lines
 	var last error
 	for {
 		if ch.Interactive {
@@ -133,6 +136,12 @@ func (ch *chat) ask(message string) error {
 	ch.running(t.GetId())
 	defer ch.running("")
 	v := newView(ch.App)
+	asks := ch.Interactive && ch.lines != nil && ch.format == output.Table
+	var asked *prompts
+	if asks {
+		asked = ch.newPrompts()
+		defer asked.close()
+	}
 	var end *turnv1.TurnEnded
 	err = follow(ch.call, t.GetId(), "", true, func(ev client.Event) error {
 		if e := ev.GetTurnEnded(); e != nil {
@@ -141,7 +150,11 @@ func (ch *chat) ask(message string) error {
 		if ch.format != output.Table {
 			return nil
 		}
-		return v.event(ev.Event)
+		err := v.event(ev.Event)
+		if asks {
+			asked.event(ev.Event)
+		}
+		return err
 	})
 	if err != nil {
 		if ch.ctx.Err() != nil {

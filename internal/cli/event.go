@@ -58,6 +58,9 @@ func eventText(ev *turnv1.Event) string {
 		s := d.ShieldTriggered
 		return fmt.Sprintf("%s, %s: %s (%s)", s.GetShield(), s.GetStage(), s.GetAction(), strings.Join(s.GetCategories(), ", "))
 	default:
+		if text := waitText(ev); text != "" {
+			return text
+		}
 		return eventDetail(ev)
 	}
 }
@@ -93,12 +96,20 @@ func eventDetail(ev *turnv1.Event) string {
 	case *turnv1.Event_ToolCallCompleted:
 		return d.ToolCallCompleted.GetResult().GetTool() + " " + resultText(d.ToolCallCompleted)
 	case *turnv1.Event_ToolCallUnresolved:
-		return d.ToolCallUnresolved.GetTool() + ": nobody knows what became of the call; it is not repeated"
+		return d.ToolCallUnresolved.GetTool() + ": " + unresolvedText(d.ToolCallUnresolved)
 	case *turnv1.Event_ToolCallProgress:
 		return fmt.Sprintf("%g of %g %s", d.ToolCallProgress.GetProgress(), d.ToolCallProgress.GetTotal(), d.ToolCallProgress.GetMessage())
 	default:
 		return ""
 	}
+}
+
+// unresolvedText says what happens to a call whose outcome is unknown.
+func unresolvedText(u *turnv1.ToolCallUnresolved) string {
+	if id := u.GetApprovalId(); id != "" {
+		return "nobody knows what became of the call; " + id + " waits for somebody to say so"
+	}
+	return "nobody knows what became of the call; it is not repeated"
 }
 
 // arguments writes a call's arguments as JSON on one line.

@@ -29,7 +29,7 @@ func nounCommands(a *app.App) []*cobra.Command {
 
 // nouns lists all kinds of resources.
 func nouns() []noun {
-	return []noun{agents(), sessions(), turns(), tools(), sources(), models(), decisions(), executions()}
+	return []noun{agents(), sessions(), turns(), approvals(), tools(), sources(), models(), decisions(), executions()}
 }
 
 func agents() noun {
@@ -65,7 +65,7 @@ func turns() noun {
 		name: "turn", plural: "turns", short: "Turns: one input until its answer", path: "/v1/turns", get: true, more: turnCommands,
 		filters: []filter{
 			{name: "session-id", usage: "only turns of this session"},
-			{name: "status", usage: "only turns that are queued, running, completed, failed or cancelled"},
+			{name: "status", usage: "only turns that are queued, running, waiting, completed, failed or cancelled"},
 		},
 		header: []string{"ID", "SESSION", "STATUS", "STOP", "TOOLS", "TOKENS", "AGE", "INPUT"},
 		read: typed((*sessionsv1.Turn).GetId, func(m *sessionsv1.Turn, now time.Time) []string {

@@ -22,7 +22,7 @@ func turnCommands(a *app.App) []*cobra.Command {
 		RunE: run(a, createTurn),
 	}
 	create.Flags().Bool("watch", false, "watch its events until it ends")
-	create.Flags().String("mode", "", "when the session has an active turn: enqueue (default), reject, interrupt (cancel it and run next) or fork (run in a new session)")
+	create.Flags().String("mode", "", "when the session has an active turn: enqueue (default), reject, interrupt (cancel it and run next), steer (give it to that turn) or fork (run in a new session)")
 	create.Flags().String("key", "", "idempotency key: the same key and input give the same turn")
 
 	watch := &cobra.Command{
@@ -39,7 +39,7 @@ func turnCommands(a *app.App) []*cobra.Command {
 
 	cancel := &cobra.Command{Use: "cancel ID", Short: "Ask for the end of a turn", Args: cobra.ExactArgs(1), RunE: run(a, cancelTurn)}
 	cancel.Flags().String("reason", "", "why, for the journal")
-	return []*cobra.Command{create, watch, cancel}
+	return []*cobra.Command{create, watch, cancel, steerCommand(a), resolveCommand(a)}
 }
 
 func createTurn(c *call) error {

@@ -58,7 +58,11 @@ func (v *view) event(ev *turnv1.Event) error {
 	case *turnv1.Event_ToolCallCompleted:
 		v.outcome(d.ToolCallCompleted.GetResult().GetCallId(), d.ToolCallCompleted.GetResult().GetTool(), resultText(d.ToolCallCompleted))
 	case *turnv1.Event_ToolCallUnresolved:
-		v.outcome(d.ToolCallUnresolved.GetCallId(), d.ToolCallUnresolved.GetTool(), "? nobody knows what became of the call; it is not repeated")
+		v.outcome(d.ToolCallUnresolved.GetCallId(), d.ToolCallUnresolved.GetTool(), "? "+unresolvedText(d.ToolCallUnresolved))
+		v.waits(ev)
+	case *turnv1.Event_ApprovalRequested, *turnv1.Event_ApprovalResolved, *turnv1.Event_InputRequested, *turnv1.Event_InputProvided,
+		*turnv1.Event_ToolCallResolved, *turnv1.Event_InputAccepted:
+		v.waits(ev)
 	case *turnv1.Event_TurnRecovered:
 		v.remark("a worker was lost, another one goes on")
 	case *turnv1.Event_TurnEnded:
@@ -100,6 +104,13 @@ func (v *view) outcome(id, tool, text string) {
 		v.print(v.dim("└ ") + text)
 	default:
 		v.print(v.dim("└ ") + output.Line(tool) + " " + text)
+	}
+}
+
+// waits tells of what the turn waits for, and of input on the way.
+func (v *view) waits(ev *turnv1.Event) {
+	if text := waitRemark(ev); text != "" {
+		v.remark(text)
 	}
 }
 

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// waitText is eventText for what turns wait for, and for input of running turns.
+func waitText(ev *turnv1.Event) string {
+	switch d := ev.GetData().(type) {
+	case *turnv1.Event_TurnPaused:
+		return "waits for " + enum(d.TurnPaused.GetWaitingFor()) + " " + d.TurnPaused.GetApprovalId()
+	case *turnv1.Event_TurnResumed:
+		return fmt.Sprintf("after %d ms", d.TurnResumed.GetPausedMs())
+	case *turnv1.Event_InputAccepted:
+		return partsText(d.InputAccepted.GetContent())
+	case *turnv1.Event_ApprovalRequested:
+		return approvalText(d.ApprovalRequested)
+	case *turnv1.Event_ApprovalResolved:
+		return d.ApprovalResolved.GetApprovalId() + " " + decisionText(d.ApprovalResolved)
+	case *turnv1.Event_InputRequested:
+		return inputText(d.InputRequested)
+	case *turnv1.Event_InputProvided:
+		return d.InputProvided.GetApprovalId() + " " + enum(d.InputProvided.GetVerdict()) + by(d.InputProvided.GetSubject())
+	case *turnv1.Event_ToolCallResolved:
+		return d.ToolCallResolved.GetTool() + " " + enum(d.ToolCallResolved.GetVerdict()) + by(d.ToolCallResolved.GetSubject())
+	default:
+		return ""
+	}
+}
+
+// approvalText says what leave is asked for.
+func approvalText(a *turnv1.ApprovalRequested) string {
+	text := a.GetApprovalId() + " for " + a.GetTool() + " " + objectText(a.GetArguments())
+	if a.GetReason() != "" {
+		text += ": " + a.GetReason()
+	}
+	return text
+}
+
+// inputText says what is asked.
+func inputText(r *turnv1.InputRequested) string {
+	if r.GetKind() == turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL {
+		return r.GetApprovalId() + " runs at the client: " + r.GetTool() + " " + objectText(r.GetArguments())
+	}
+	return r.GetApprovalId() + " asks: " + r.GetMessage()
+}
+
+// decisionText says how an approval ended, by whom, and what they added.
+func decisionText(r *turnv1.ApprovalResolved) string {
+	text := enum(r.GetVerdict())
+	for _, d := range r.GetDecisions() {
+		text += by(d.GetSubject())
+		if d.GetComment() != "" {
+			text += " (" + d.GetComment() + ")"
+		}
+	}
+	return text
+}
+
+func by(subject string) string {
+	if subject == "" {
+		return ""
+	}
+	return " by " + subject
+}
+
+// objectText writes a JSON object on one line, "" when there is none.
+func objectText(s *structpb.Struct) string {
+	if s == nil {
+		return ""
+	}
+	raw, err := protojson.Marshal(s)
+	if err != nil {
+		return "(cannot be shown)"
+	}
+	return compact(raw)
+}
+
+// waitRemark is what a person who watches a turn is told of a wait, "" for other events. The commands stand there for who has no prompt.
+func waitRemark(ev *turnv1.Event) string {
+	switch d := ev.GetData().(type) {
+	case *turnv1.Event_ApprovalRequested:
+		return "waits for leave: " + approvalText(d.ApprovalRequested) + " – windlass approval approve " + d.ApprovalRequested.GetApprovalId()
+	case *turnv1.Event_InputRequested:
+		return "waits for an answer: " + inputText(d.InputRequested) + " – windlass approval answer " + d.InputRequested.GetApprovalId()
+	case *turnv1.Event_ToolCallUnresolved:
+		if d.ToolCallUnresolved.GetApprovalId() != "" {
+			return "waits to be told what became of the call – windlass turn resolve " + ev.GetTurnId() + " " + d.ToolCallUnresolved.GetCallId()
+		}
+	case *turnv1.Event_ApprovalResolved, *turnv1.Event_InputProvided, *turnv1.Event_ToolCallResolved:
+		return waitText(ev)
+	case *turnv1.Event_InputAccepted:
+		return "more input: " + strings.TrimSpace(waitText(ev))
+	}
+	return ""
+}
