@@ -24,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/dispatch"
 	"github.com/windlass-dev/windlass/workflows/turn"
+	"github.com/windlass-dev/windlass/workflows/turn/executor"
 )
 
 func (p *Process) buildBusServer() error {
@@ -144,8 +145,12 @@ func (p *Process) buildWorker() error {
 	if err != nil {
 		return err
 	}
+	hosts, err := executor.New(p.cfg.Worker.Executors, executor.Deps{Egress: p.egress, Log: p.log})
+	if err != nil {
+		return err
+	}
 	w, err := turn.NewWorker(p.cfg.Worker.turn(), turn.Deps{
-		Client: p.temporal, Bus: p.bus, Log: p.log,
+		Client: p.temporal, Bus: p.bus, Log: p.log, Executors: hosts,
 		Sessions:  sessionsv1.NewExecutionServiceClient(sessionsConn),
 		Tools:     registryv1.NewToolExecutionServiceClient(registryConn),
 		Inference: inferencev1.NewInferenceServiceClient(inferenceConn),

@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/workflows/turn"
+	"github.com/windlass-dev/windlass/workflows/turn/executor"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
@@ -119,6 +120,8 @@ type WorkerConfig struct {
 	LeaseTTL time.Duration `yaml:"lease_ttl" doc:"How long a step belongs to its worker without a sign of life."`
 	// Coalesce collects deltas.
 	Coalesce time.Duration `yaml:"coalesce" doc:"How long text of a model is collected before it is sent to watchers; the first piece goes at once."`
+	// Executors is how agents run that are written elsewhere.
+	Executors executor.Config `yaml:"executors"`
 	// ModelAttempts bounds tries of a model call.
 	ModelAttempts uint32 `yaml:"model_attempts" doc:"Tries of a model call that fails in a way that may pass, before the turn fails."`
 }
@@ -152,6 +155,7 @@ func Defaults() Config {
 		Worker: WorkerConfig{
 			MaxConcurrent: 1000, MaxRunning: 256, CachedWorkflows: 512, DrainTime: 5 * time.Second,
 			LeaseTTL: 2 * time.Second, Coalesce: 25 * time.Millisecond, ModelAttempts: 5,
+			Executors: executor.DefaultConfig(),
 		},
 	}
 	for i, role := range []string{Sessions, Registry, Policy, Inference, MCPBridge, Worker, Gateway} {
@@ -167,6 +171,7 @@ func Load(defaults Config, opts config.Options) (Config, error) {
 	opts.Defaults, opts.Into, opts.EnvPrefix = defaults, &out, EnvPrefix
 	opts.EnvAllow = append(opts.EnvAllow, "WINDLASS_MODEL", "WINDLASS_TOOL_*", "WINDLASS_SERVER", "WINDLASS_TEST_*", "WINDLASS_REQUIRE_*")
 	opts.EnvAllow = append(opts.EnvAllow, faultpoint.Variables()...)
+	opts.EnvAllow = append(opts.EnvAllow, "WINDLASS_MODEL", "WINDLASS_TOOL_*", "WINDLASS_EXECUTOR_*", "WINDLASS_SERVER", "WINDLASS_TEST_*", "WINDLASS_REQUIRE_*")
 	if err := config.Load(opts); err != nil {
 		return Config{}, err
 	}

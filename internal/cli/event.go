@@ -43,6 +43,8 @@ func eventText(ev *turnv1.Event) string {
 		return fmt.Sprintf("from %s, seq %d: %d messages", d.SessionForked.GetFromSession(), d.SessionForked.GetFromSeq(), d.SessionForked.GetMessages())
 	case *turnv1.Event_StrategySelected:
 		return enum(d.StrategySelected.GetStrategy()) + " " + d.StrategySelected.GetReason()
+	case *turnv1.Event_ExecutorAttached:
+		return d.ExecutorAttached.GetKind() + ", its session " + d.ExecutorAttached.GetExecutorSessionId()
 	case *turnv1.Event_PlanUpdated:
 		return planText(d.PlanUpdated)
 	case *turnv1.Event_StepStarted:

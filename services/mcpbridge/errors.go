@@ -16,8 +16,8 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/process"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	"github.com/windlass-dev/windlass/services/mcpbridge/process"
 )
 
 var (

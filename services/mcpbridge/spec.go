@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
@@ -42,7 +43,7 @@ type spec struct {
 
 // newSpec checks a server's entry and resolves it. Errors are INVALID_ARGUMENT and name the fields.
 func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
-	r := newResolver(cfg.EnvAllow)
+	r := envref.New(envref.Config{Allow: cfg.EnvAllow, Owner: "bridge", Setting: "mcpbridge.env_allow"})
 	sp := &spec{
 		id: s.GetId(), name: s.GetName(), url: s.GetUrl(), command: s.GetCommand(), dir: s.GetDir(),
 		env: map[string]string{}, headers: map[string]string{},
@@ -55,53 +56,53 @@ func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
 	sp.chooseTransport(s.GetTransport(), r)
 	for name, value := range s.GetEnv() {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
-			r.refuse("server.env", "a name must not be empty or hold =, and neither name nor value a NUL")
+			r.Refuse("server.env", "a name must not be empty or hold =, and neither name nor value a NUL")
 			continue
 		}
-		sp.env[name] = r.resolve("server.env["+name+"]", value)
+		sp.env[name] = r.Resolve("server.env["+name+"]", value)
 	}
 	for name, value := range s.GetHeaders() {
-		value = r.resolve("server.headers["+name+"]", value)
+		value = r.Resolve("server.headers["+name+"]", value)
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
-			r.refuse("server.headers["+name+"]", "not a valid HTTP header")
+			r.Refuse("server.headers["+name+"]", "not a valid HTTP header")
 			continue
 		case strings.HasPrefix(canonical, "Mcp-") || canonical == "Content-Type" || canonical == "Accept" || canonical == "Content-Length":
-			r.refuse("server.headers["+name+"]", "this header is the protocol's own")
+			r.Refuse("server.headers["+name+"]", "this header is the protocol's own")
 			continue
 		}
 		if len(value) >= 8 { // shorter ones are words, and would riddle every text
-			r.hide(value)
+			r.Hide(value)
 		}
 		sp.headers[canonical] = value
 	}
-	if len(r.wrong) > 0 {
-		return nil, fault.InvalidFields(r.wrong)
+	if len(r.Wrong) > 0 {
+		return nil, fault.InvalidFields(r.Wrong)
 	}
-	sp.redact, sp.withhold = redactor(r.secrets), redactor(r.values)
+	sp.redact, sp.withhold = envref.Redactor(r.Secrets), envref.Redactor(r.Values)
 	sp.key = sp.hash()
 	return sp, nil
 }
 
 // chooseTransport finds the transport from url and command, or checks the one that is forced.
-func (s *spec) chooseTransport(forced string, r *resolver) {
+func (s *spec) chooseTransport(forced string, r *envref.Resolver) {
 	switch {
 	case s.url == "" && len(s.command) == 0:
-		r.refuse("server", "either url or command is needed")
+		r.Refuse("server", "either url or command is needed")
 		return
 	case s.url != "" && len(s.command) > 0:
-		r.refuse("server", "url and command exclude each other")
+		r.Refuse("server", "url and command exclude each other")
 		return
 	case len(s.command) > 0:
 		s.kind = overStdio
 		if s.command[0] == "" {
-			r.refuse("server.command", "the program's name is empty")
+			r.Refuse("server.command", "the program's name is empty")
 		}
 	default:
 		u, err := url.Parse(s.url)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-			r.refuse("server.url", "want an absolute http or https address")
+			r.Refuse("server.url", "want an absolute http or https address")
 			return
 		}
 		s.kind = overHTTP
@@ -113,7 +114,7 @@ func (s *spec) chooseTransport(forced string, r *resolver) {
 		return
 	}
 	if (transportKind(forced) == overStdio) != (s.kind == overStdio) {
-		r.refuse("server.transport", "stdio needs a command, http and sse need a url")
+		r.Refuse("server.transport", "stdio needs a command, http and sse need a url")
 		return
 	}
 	s.kind = transportKind(forced)

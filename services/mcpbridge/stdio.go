@@ -10,7 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 
-	"github.com/windlass-dev/windlass/services/mcpbridge/process"
+	"github.com/windlass-dev/windlass/libs/process"
 )
 
 const (
@@ -27,16 +27,16 @@ type stdioWire struct {
 
 // newStdioWire starts the process. lose is called when it ends.
 func newStdioWire(sp *spec, extra []string, log *slog.Logger, lose func(error)) (*stdioWire, error) {
-	path, err := lookCommand(sp.command[0], extra)
+	path, err := process.Look(sp.command[0], extra)
 	if err != nil {
 		return nil, err
 	}
 	proc, err := process.Start(process.Config{
-		Path: path, Args: sp.command[1:], Env: childEnv(sp.env), Dir: sp.dir,
+		Path: path, Args: sp.command[1:], Env: process.Environment(sp.env), Dir: sp.dir,
 		Line: func(line string) {
 			log.DebugContext(context.Background(), "tool server wrote to its error output", "server_id", sp.id, "line", sp.redact(line))
 		},
-		MaxLine: maxWireBytes, WriteTimeout: stdioWriteTimeout, Grace: stdioGrace,
+		MaxLine: maxWireBytes, TooLong: process.TooLargeAnswer, WriteTimeout: stdioWriteTimeout, Grace: stdioGrace,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", sp.command[0], err)

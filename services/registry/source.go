@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -15,10 +16,7 @@ import (
 // MeshSource is the name of the source with the mesh's own tools. It is there from the start.
 const MeshSource = "mesh"
 
-var (
-	sourceName = regexp.MustCompile(`^[a-z](_?[a-z0-9-]+)*$`)
-	reference  = regexp.MustCompile(`\$\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
-)
+var sourceName = regexp.MustCompile(`^[a-z](_?[a-z0-9-]+)*$`)
 
 // validateSource checks a source as its owner wrote it; the error names the fields.
 func validateSource(s store.Source) error {
@@ -40,10 +38,12 @@ func validateSource(s store.Source) error {
 	default:
 		bad("source.kind", "use mcp or builtin")
 	}
-	validateSecrets(s.Spec, bad)
 	if e := s.Spec.Elicitation; e != "" && e != "reissue" && e != "off" {
 		bad("source.elicitation", "use reissue or off")
 	}
+	bridge := envref.Place{Owner: "MCP bridge", Prefix: "WINDLASS_TOOL_"}
+	fields = append(fields, bridge.CheckHeaders("source.headers", s.Spec.Headers)...)
+	fields = append(fields, bridge.CheckVariables("source.env", s.Spec.Env)...)
 	if text, err := json.Marshal(s.Spec); err != nil || bytes.Contains(text, []byte(`\u0000`)) {
 		bad("source", "NUL bytes are not allowed")
 	}
@@ -94,79 +94,6 @@ func wrongURL(text string) string {
 		return "the URL must not have a fragment (#)"
 	}
 	return ""
-}
-
-// validateSecrets refuses secrets in the clear: definitions are stored and shown.
-func validateSecrets(s store.Spec, bad func(field, message string)) {
-	for _, name := range sortedKeys(s.Headers) {
-		value := s.Headers[name]
-		switch {
-		case !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n"):
-			bad("source.headers."+name, "not a valid header")
-		case secretHeader(name) && !reference.MatchString(value):
-			bad("source.headers."+name, "a secret must not be written here; put it into the environment of the MCP bridge and refer to it: "+example(value, name))
-		case brokenReference(value):
-			bad("source.headers."+name, "a reference is written ${env:NAME}")
-		}
-	}
-	for _, name := range sortedKeys(s.Env) {
-		value := s.Env[name]
-		switch {
-		case name == "" || strings.Contains(name, "="):
-			bad("source.env."+name, "not a valid environment variable")
-		case secretVariable(name) && !reference.MatchString(value):
-			bad("source.env."+name, "a secret must not be written here; put it into the environment of the MCP bridge and refer to it: "+toolVariable(name))
-		case brokenReference(value):
-			bad("source.env."+name, "a reference is written ${env:NAME}")
-		}
-	}
-}
-
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-
-// secretHeader reports whether a header of this name carries a secret by all likelihood.
-func secretHeader(name string) bool {
-	name = strings.ToLower(name)
-	switch name {
-	case "authorization", "proxy-authorization", "cookie", "apikey":
-		return true
-	}
-	return secretWords(strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' }))
-}
-
-// secretVariable reports whether an environment variable of this name carries a secret by all likelihood.
-func secretVariable(name string) bool {
-	return secretWords(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == '.' }))
-}
-
-func secretWords(words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool {
-		for _, part := range []string{"token", "secret", "password", "passwd", "credential", "apikey"} {
-			if strings.Contains(w, part) {
-				return true
-			}
-		}
-		return strings.HasSuffix(w, "key") || strings.HasSuffix(w, "keys") || w == "auth"
-	})
-}
-
-// brokenReference reports whether something that begins like a reference is none.
-func brokenReference(value string) bool {
-	return strings.Contains(reference.ReplaceAllString(value, ""), "${env:")
-}
-
-// example shows how the header could be written, keeping the scheme word of the value.
-func example(value, header string) string {
-	variable := toolVariable(header)
-	if scheme, _, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "bearer") || strings.EqualFold(scheme, "basic") {
-		return scheme + " " + variable
-	}
-	return variable
-}
-
-// toolVariable shows a reference to a variable that the bridge may read: by default those that begin with WINDLASS_TOOL_.
-func toolVariable(name string) string {
-	return "${env:WINDLASS_TOOL_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "}"
 }
 
 func sortedKeys(m map[string]string) []string {

@@ -92,6 +92,7 @@ func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 			wrong = append(wrong, fault.Field{Path: fmt.Sprintf("%stools[%d]", prefix, i), Message: fmt.Sprintf("%q is no valid pattern", glob)})
 		}
 	}
+	wrong = append(wrong, checkExecutor(prefix, a)...)
 	return append(wrong, s.checker.Check(prefix, a)...)
 }
 

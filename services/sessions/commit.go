@@ -149,6 +149,9 @@ func writeEvent(tx *journal.Tx, t store.Turn, step store.Step, e *turnv1.Event, 
 	if journal.Type(e) == "" || e.GetTurnEnded() != nil {
 		return nil, fault.Invalid("events", "%T is not an event that a step may write", e.GetData())
 	}
+	if err := attach(tx, t, e); err != nil {
+		return nil, err
+	}
 	for i, m := range pending {
 		if !tells(e, step, m) {
 			continue

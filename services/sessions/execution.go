@@ -39,6 +39,9 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if out.Agent, err = s.blueprint(ctx, t); err != nil {
 		return nil, err
 	}
+	if out.ExecutorSessionId, err = s.executorSession(ctx, t, out.GetAgent()); err != nil {
+		return nil, err
+	}
 	in, err := s.store.TurnInputs(ctx, t.Tenant, t.ID)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/executor"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
@@ -38,7 +39,7 @@ type Config struct {
 	DrainTime time.Duration
 }
 
-// Deps are what a worker works with. All are required.
+// Deps are what a worker works with. All but Executors are required.
 type Deps struct {
 	// Client is the connection to Temporal. Whoever starts turns in the same process should use the same one.
 	Client client.Client
@@ -50,6 +51,8 @@ type Deps struct {
 	Inference inferencev1.InferenceServiceClient
 	// Shields check texts.
 	Shields step.TextChecker
+	// Executors does the rounds of agents with an executor; nil refuses them. The worker closes it when it stops.
+	Executors *executor.Host
 	// Bus carries deltas out and news of other workers in.
 	Bus *bus.Bus
 	// Log takes what nobody else reports.
@@ -60,6 +63,7 @@ type Deps struct {
 type Worker struct {
 	worker worker.Worker
 	runs   *runs
+	hosts  *executor.Host
 	drain  time.Duration
 	fatal  chan error
 }
@@ -70,9 +74,13 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 		return nil, errors.New("turn worker: ID, Client and Log are required")
 	}
 	cfg.Step.Owner = cfg.ID
-	runner, err := step.New(cfg.Step, step.Deps{
+	stepDeps := step.Deps{
 		Sessions: deps.Sessions, Tools: deps.Tools, Inference: deps.Inference, Shields: deps.Shields, Bus: deps.Bus, Log: deps.Log,
-	})
+	}
+	if deps.Executors != nil {
+		stepDeps.Executors = deps.Executors
+	}
+	runner, err := step.New(cfg.Step, stepDeps)
 	if err != nil {
 		return nil, fmt.Errorf("turn worker: %w", err)
 	}
@@ -93,7 +101,7 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{runs: runs, drain: cfg.DrainTime * 4 / 5, fatal: make(chan error, 1)}
+	w := &Worker{runs: runs, hosts: deps.Executors, drain: cfg.DrainTime * 4 / 5, fatal: make(chan error, 1)}
 	w.worker = worker.New(deps.Client, contract.TaskQueue, options(cfg, deps.Log, w.fail))
 	w.worker.RegisterWorkflowWithOptions(Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
 	w.worker.RegisterActivity(&Activities{steps: runner, runs: runs, drain: w.drain})
@@ -153,6 +161,9 @@ func (w *Worker) Stop(ctx context.Context) error {
 		both.Go(func() { w.runs.stop(w.drain) })
 		both.Go(w.worker.Stop)
 		both.Wait()
+		if w.hosts != nil {
+			w.hosts.Close()
+		}
 	}()
 	select {
 	case <-done:

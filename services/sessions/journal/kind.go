@@ -61,6 +61,8 @@ func Type(e *turnv1.Event) string {
 		return "policy.decided"
 	case *turnv1.Event_ShieldTriggered:
 		return "shield.triggered"
+	case *turnv1.Event_ExecutorAttached:
+		return "executor.attached"
 	case *turnv1.Event_UsageUpdated:
 		return "usage.updated"
 	}

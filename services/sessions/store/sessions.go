@@ -126,6 +126,7 @@ func (tx *Tx) DeleteSession(ctx context.Context, tenant, id string) error {
 		"DELETE FROM turn_outbox WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM turn_journal WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM messages WHERE tenant = $1 AND session_id = $2",
+		"DELETE FROM session_executors WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM turns WHERE tenant = $1 AND session_id = $2",
 	} {
 		if _, err := sqldb.Exec(ctx, tx, statement, tenant, id); err != nil {

@@ -233,4 +233,7 @@ func (a *advance) release(ctx context.Context) {
 			a.runner.release(ctx, &work{turn: a.turn, ref: &turnv1.StepRef{Key: key}, lease: c.GetLease()}, 0)
 		}
 	}
+	if engine.Next(engine.State{Outcomes: a.outcomes, Now: time.Now()}).Done {
+		a.runner.forget(a.turn.TurnID)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // begin pins what the turn may use: blueprint, model, tools, limits.
@@ -87,6 +88,10 @@ func (b begin) resolve(ctx context.Context, loaded *sessionsv1.LoadTurnResponse)
 		return err
 	})
 	named := loaded.GetAgent().GetModel()
+	if contract.Hosted(loaded.GetAgent()) { // the executor has its own access to models
+		err := group.Wait()
+		return &inferencev1.Model{Name: or(named, "executor/"+loaded.GetAgent().GetExecutor().GetKind())}, tools, err
+	}
 	model, err := b.deps.Inference.ResolveModel(ctx, &inferencev1.ResolveModelRequest{Model: named})
 	if err != nil {
 		err = fmt.Errorf("resolve model %q: %w", named, err)
@@ -135,6 +140,8 @@ func (begin) giveUp(_ *work, why *turnv1.TurnError) *sessionsv1.CommitStepReques
 // choose picks the strategy and says why.
 func choose(agent *sessionsv1.Agent, tools int) (turnv1.Strategy, string) {
 	switch {
+	case contract.Hosted(agent):
+		return turnv1.Strategy_STRATEGY_REACT, "the agent's executor decides"
 	case agent.GetStrategy() != turnv1.Strategy_STRATEGY_UNSPECIFIED:
 		return agent.GetStrategy(), "the agent's blueprint says so"
 	case tools > 0:

@@ -17,6 +17,7 @@ func (finish) prepare(context.Context, *work) error { return nil }
 
 // do ends the turn as the decision says, except that a cancel which was accepted meanwhile is honoured.
 func (f finish) do(_ context.Context, w *work) (*sessionsv1.CommitStepRequest, error) {
+	f.forget(w.turn.TurnID)
 	ending := w.ref.GetEnding()
 	if w.cancelled && ending.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED {
 		ending = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED, StopReason: engine.StopCancelled}

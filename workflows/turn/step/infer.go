@@ -16,6 +16,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // flushTime is how long a finished message waits for its deltas to be on their way, so that they arrive before it.
@@ -39,14 +40,20 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if err != nil {
 		return nil, err
 	}
-	ans := &answer{ids: newCallIDs(w, req.GetMessages(), truncated), calls: map[int]*turnv1.ToolCall{}}
+	ids, ask := newCallIDs(w, req.GetMessages(), truncated), i.answerer(w)
+	if contract.Hosted(w.loaded.GetAgent()) {
+		if ids, ask, err = i.hosted(ctx, w, truncated); err != nil {
+			return nil, err
+		}
+	}
+	ans := &answer{ids: ids, calls: map[int]*turnv1.ToolCall{}}
 	out := &deltas{publish: i.transient(ctx, w), messageID: w.lease.GetMessageId(), pause: i.cfg.Coalesce}
 	checked, err := i.looks(ctx, w.loaded.GetAgent(), stageOutput)
 	if err != nil {
 		return nil, err
 	}
 	asked := time.Now()
-	finished, err := i.answerer(w)(ctx, req, func(m *inferencev1.GenerateResponse) {
+	finished, err := ask(ctx, req, func(m *inferencev1.GenerateResponse) {
 		if piece, ok := ans.add(m); ok && !checked { // what is to be checked is not shown before
 			out.add(piece)
 		}

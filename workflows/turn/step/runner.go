@@ -24,7 +24,7 @@ import (
 // role is the name under which workers call the rest of the mesh.
 const role = "worker"
 
-// Deps are what a runner works with. All are required.
+// Deps are what a runner works with. All but Executors are required.
 type Deps struct {
 	// Sessions keeps the journal.
 	Sessions sessionsv1.ExecutionServiceClient
@@ -34,6 +34,8 @@ type Deps struct {
 	Inference inferencev1.InferenceServiceClient
 	// Shields check texts.
 	Shields TextChecker
+	// Executors does the rounds of agents with an executor; nil refuses them.
+	Executors executors
 	// Bus carries deltas out and news of other workers in.
 	Bus *bus.Bus
 	// Log takes what nobody else reports.

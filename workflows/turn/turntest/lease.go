@@ -109,6 +109,9 @@ func (j *Journal) AppendEvents(_ context.Context, req *sessionsv1.AppendEventsRe
 	}
 	var seq uint32
 	for _, e := range req.GetEvents() {
+		if a := e.GetExecutorAttached(); a != nil {
+			t.load.ExecutorSessionId = a.GetExecutorSessionId()
+		}
 		seq = j.append(t, req.GetStep(), s.attempt, e)
 	}
 	return &sessionsv1.AppendEventsResponse{LastSeq: seq}, nil

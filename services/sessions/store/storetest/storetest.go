@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"news are told until they are known", news},
 		{"what could not be heeded stands later", movedMessages},
 		{"a deleted session leaves nothing", deleteSession},
+		{"an executor's session is kept until it is told another", executors},
 		{"texts may hold what the other engine would not", texts},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })

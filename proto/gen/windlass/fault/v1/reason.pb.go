@@ -104,6 +104,10 @@ const (
 	// The agent's blueprint cannot be resolved for this caller or session: a placeholder has no value. The detail names it. Example: ${scope.claims.team} for
 	// a user without that claim.
 	Reason_REASON_INVALID_BLUEPRINT Reason = 40
+	// The agent's executor failed or went away in a way that may pass. Retried by the worker.
+	Reason_REASON_EXECUTOR_UNAVAILABLE Reason = 50
+	// The agent's executor cannot do its round: it says so, it breaks the protocol, or it may not run here. The detail says which.
+	Reason_REASON_EXECUTOR_FAILED Reason = 51
 )
 
 // Enum value maps for Reason.
@@ -146,6 +150,8 @@ var (
 		34: "REASON_DEFINITION_CHANGED",
 		35: "REASON_INPUT_REQUIRED",
 		40: "REASON_INVALID_BLUEPRINT",
+		50: "REASON_EXECUTOR_UNAVAILABLE",
+		51: "REASON_EXECUTOR_FAILED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -185,6 +191,8 @@ var (
 		"REASON_DEFINITION_CHANGED":     34,
 		"REASON_INPUT_REQUIRED":         35,
 		"REASON_INVALID_BLUEPRINT":      40,
+		"REASON_EXECUTOR_UNAVAILABLE":   50,
+		"REASON_EXECUTOR_FAILED":        51,
 	}
 )
 
@@ -219,7 +227,7 @@ var File_windlass_fault_v1_reason_proto protoreflect.FileDescriptor
 
 const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\x82\b\n" +
+	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xbf\b\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x1b\n" +
@@ -258,7 +266,9 @@ const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\x18REASON_APPROVAL_REQUIRED\x10!\x12\x1d\n" +
 	"\x19REASON_DEFINITION_CHANGED\x10\"\x12\x19\n" +
 	"\x15REASON_INPUT_REQUIRED\x10#\x12\x1c\n" +
-	"\x18REASON_INVALID_BLUEPRINT\x10(B\xd0\x01\n" +
+	"\x18REASON_INVALID_BLUEPRINT\x10(\x12\x1f\n" +
+	"\x1bREASON_EXECUTOR_UNAVAILABLE\x102\x12\x1a\n" +
+	"\x16REASON_EXECUTOR_FAILED\x103B\xd0\x01\n" +
 	"\x15com.windlass.fault.v1B\vReasonProtoP\x01ZDgithub.com/windlass-dev/windlass/proto/gen/windlass/fault/v1;faultv1\xa2\x02\x03WFX\xaa\x02\x11Windlass.Fault.V1\xca\x02\x11Windlass\\Fault\\V1\xe2\x02\x1dWindlass\\Fault\\V1\\GPBMetadata\xea\x02\x13Windlass::Fault::V1b\x06proto3"
 
 var (

@@ -76,7 +76,9 @@ type Agent struct {
 	InstructionRules []*InstructionRule `protobuf:"bytes,18,rep,name=instruction_rules,json=instructionRules,proto3" json:"instruction_rules,omitempty"`
 	// Names of shields that check what users say, what tools are called with and what the model says. They are defined in policy's configuration
 	// (policy.shields); a turn with one that there is not fails when it begins, naming it.
-	Shields       []string `protobuf:"bytes,19,rep,name=shields,proto3" json:"shields,omitempty"`
+	Shields []string `protobuf:"bytes,19,rep,name=shields,proto3" json:"shields,omitempty"`
+	// Who thinks in the place of a model; unset = a model does.
+	Executor      *Executor `protobuf:"bytes,21,opt,name=executor,proto3" json:"executor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -240,6 +242,13 @@ func (x *Agent) GetInstructionRules() []*InstructionRule {
 func (x *Agent) GetShields() []string {
 	if x != nil {
 		return x.Shields
+	}
+	return nil
+}
+
+func (x *Agent) GetExecutor() *Executor {
+	if x != nil {
+		return x.Executor
 	}
 	return nil
 }
@@ -1065,7 +1074,7 @@ var File_windlass_sessions_v1_agents_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x8d\t\n" +
+	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xc9\t\n" +
 	"\x05Agent\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -1088,7 +1097,8 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\tapprovals\x18\x10 \x03(\v2 .windlass.policy.v1.ApprovalRuleB\b\xbaH\x05\x92\x01\x02\x10@R\tapprovals\x12<\n" +
 	"\rparams_schema\x18\x11 \x01(\v2\x17.google.protobuf.StructR\fparamsSchema\x12\\\n" +
 	"\x11instruction_rules\x18\x12 \x03(\v2%.windlass.sessions.v1.InstructionRuleB\b\xbaH\x05\x92\x01\x02\x10@R\x10instructionRules\x12,\n" +
-	"\ashields\x18\x13 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10@\x18\x01\"\x06r\x04\x10\x01\x18@R\ashields\x1a9\n" +
+	"\ashields\x18\x13 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10@\x18\x01\"\x06r\x04\x10\x01\x18@R\ashields\x12:\n" +
+	"\bexecutor\x18\x15 \x01(\v2\x1e.windlass.sessions.v1.ExecutorR\bexecutor\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
@@ -1193,7 +1203,8 @@ var file_windlass_sessions_v1_agents_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),      // 17: google.protobuf.Timestamp
 	(*v11.ApprovalRule)(nil),           // 18: windlass.policy.v1.ApprovalRule
 	(*structpb.Struct)(nil),            // 19: google.protobuf.Struct
-	(*fieldmaskpb.FieldMask)(nil),      // 20: google.protobuf.FieldMask
+	(*Executor)(nil),                   // 20: windlass.sessions.v1.Executor
+	(*fieldmaskpb.FieldMask)(nil),      // 21: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_agents_proto_depIdxs = []int32{
 	16, // 0: windlass.sessions.v1.Agent.strategy:type_name -> windlass.turn.v1.Strategy
@@ -1204,31 +1215,32 @@ var file_windlass_sessions_v1_agents_proto_depIdxs = []int32{
 	18, // 5: windlass.sessions.v1.Agent.approvals:type_name -> windlass.policy.v1.ApprovalRule
 	19, // 6: windlass.sessions.v1.Agent.params_schema:type_name -> google.protobuf.Struct
 	1,  // 7: windlass.sessions.v1.Agent.instruction_rules:type_name -> windlass.sessions.v1.InstructionRule
-	0,  // 8: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	0,  // 9: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
-	0,  // 10: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	20, // 11: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	0,  // 12: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
-	14, // 13: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
-	3,  // 14: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
-	4,  // 15: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
-	5,  // 16: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
-	7,  // 17: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
-	8,  // 18: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
-	10, // 19: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
-	12, // 20: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
-	0,  // 21: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
-	0,  // 22: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
-	6,  // 23: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
-	0,  // 24: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
-	9,  // 25: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
-	11, // 26: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
-	13, // 27: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
-	21, // [21:28] is the sub-list for method output_type
-	14, // [14:21] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	20, // 8: windlass.sessions.v1.Agent.executor:type_name -> windlass.sessions.v1.Executor
+	0,  // 9: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	0,  // 10: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
+	0,  // 11: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	21, // 12: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	0,  // 13: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
+	14, // 14: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
+	3,  // 15: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
+	4,  // 16: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
+	5,  // 17: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
+	7,  // 18: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
+	8,  // 19: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
+	10, // 20: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
+	12, // 21: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
+	0,  // 22: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
+	0,  // 23: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
+	6,  // 24: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
+	0,  // 25: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
+	9,  // 26: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
+	11, // 27: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
+	13, // 28: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
+	22, // [22:29] is the sub-list for method output_type
+	15, // [15:22] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_agents_proto_init() }
@@ -1236,6 +1248,7 @@ func file_windlass_sessions_v1_agents_proto_init() {
 	if File_windlass_sessions_v1_agents_proto != nil {
 		return
 	}
+	file_windlass_sessions_v1_executor_proto_init()
 	file_windlass_sessions_v1_agents_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

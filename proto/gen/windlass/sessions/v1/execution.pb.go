@@ -98,9 +98,11 @@ type LoadTurnResponse struct {
 	// The session's params.
 	Params *structpb.Struct `protobuf:"bytes,10,opt,name=params,proto3" json:"params,omitempty"`
 	// Set when the blueprint cannot be resolved, with the placeholders named: the turn must not go on.
-	Unresolved    *v11.TurnError `protobuf:"bytes,20,opt,name=unresolved,proto3" json:"unresolved,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Unresolved *v11.TurnError `protobuf:"bytes,20,opt,name=unresolved,proto3" json:"unresolved,omitempty"`
+	// For an agent with an executor: the executor's own id of the session, empty when it has told none yet.
+	ExecutorSessionId string `protobuf:"bytes,11,opt,name=executor_session_id,json=executorSessionId,proto3" json:"executor_session_id,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *LoadTurnResponse) Reset() {
@@ -208,6 +210,13 @@ func (x *LoadTurnResponse) GetUnresolved() *v11.TurnError {
 		return x.Unresolved
 	}
 	return nil
+}
+
+func (x *LoadTurnResponse) GetExecutorSessionId() string {
+	if x != nil {
+		return x.ExecutorSessionId
+	}
+	return ""
 }
 
 // PinnedTool is one tool of a turn's surface.
@@ -2032,7 +2041,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"$windlass/sessions/v1/execution.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"6\n" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
-	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xdd\x04\n" +
+	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\x8d\x05\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -2047,7 +2056,8 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	" \x01(\v2\x17.google.protobuf.StructR\x06params\x12;\n" +
 	"\n" +
 	"unresolved\x18\x14 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\n" +
-	"unresolved\"I\n" +
+	"unresolved\x12.\n" +
+	"\x13executor_session_id\x18\v \x01(\tR\x11executorSessionId\"I\n" +
 	"\n" +
 	"PinnedTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +

@@ -84,6 +84,7 @@ type Event struct {
 	//	*Event_InputRequested
 	//	*Event_InputProvided
 	//	*Event_ShieldTriggered
+	//	*Event_ExecutorAttached
 	//	*Event_MessageDelta
 	//	*Event_ReasoningDelta
 	//	*Event_ToolCallArgumentsDelta
@@ -459,6 +460,15 @@ func (x *Event) GetShieldTriggered() *ShieldTriggered {
 	return nil
 }
 
+func (x *Event) GetExecutorAttached() *ExecutorAttached {
+	if x != nil {
+		if x, ok := x.Data.(*Event_ExecutorAttached); ok {
+			return x.ExecutorAttached
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetMessageDelta() *MessageDelta {
 	if x != nil {
 		if x, ok := x.Data.(*Event_MessageDelta); ok {
@@ -639,6 +649,11 @@ type Event_ShieldTriggered struct {
 	ShieldTriggered *ShieldTriggered `protobuf:"bytes,57,opt,name=shield_triggered,json=shieldTriggered,proto3,oneof"`
 }
 
+type Event_ExecutorAttached struct {
+	// executor.attached: an executor told its own id of the session.
+	ExecutorAttached *ExecutorAttached `protobuf:"bytes,58,opt,name=executor_attached,json=executorAttached,proto3,oneof"`
+}
+
 type Event_MessageDelta struct {
 	// message.delta (transient)
 	MessageDelta *MessageDelta `protobuf:"bytes,50,opt,name=message_delta,json=messageDelta,proto3,oneof"`
@@ -714,6 +729,8 @@ func (*Event_InputRequested) isEvent_Data() {}
 func (*Event_InputProvided) isEvent_Data() {}
 
 func (*Event_ShieldTriggered) isEvent_Data() {}
+
+func (*Event_ExecutorAttached) isEvent_Data() {}
 
 func (*Event_MessageDelta) isEvent_Data() {}
 
@@ -3025,11 +3042,75 @@ func (x *ToolCallProgress) GetMessage() string {
 	return ""
 }
 
+// ExecutorAttached: the agent's executor told its own id of the session, with which later rounds and turns resume it.
+type ExecutorAttached struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "process", "http" or "grpc".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The executor's own id of the session.
+	ExecutorSessionId string `protobuf:"bytes,2,opt,name=executor_session_id,json=executorSessionId,proto3" json:"executor_session_id,omitempty"`
+	// Hash over what the executor is (command or address): the id means something to this one only.
+	ExecutorHash  string `protobuf:"bytes,3,opt,name=executor_hash,json=executorHash,proto3" json:"executor_hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExecutorAttached) Reset() {
+	*x = ExecutorAttached{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExecutorAttached) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExecutorAttached) ProtoMessage() {}
+
+func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExecutorAttached.ProtoReflect.Descriptor instead.
+func (*ExecutorAttached) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ExecutorAttached) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ExecutorAttached) GetExecutorSessionId() string {
+	if x != nil {
+		return x.ExecutorSessionId
+	}
+	return ""
+}
+
+func (x *ExecutorAttached) GetExecutorHash() string {
+	if x != nil {
+		return x.ExecutorHash
+	}
+	return ""
+}
+
 var File_windlass_turn_v1_event_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xda\x15\n" +
+	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xad\x16\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\rR\x03seq\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x12\n" +
@@ -3075,7 +3156,8 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x11approval_resolved\x18, \x01(\v2\".windlass.turn.v1.ApprovalResolvedH\x00R\x10approvalResolved\x12K\n" +
 	"\x0finput_requested\x18- \x01(\v2 .windlass.turn.v1.InputRequestedH\x00R\x0einputRequested\x12H\n" +
 	"\x0einput_provided\x18. \x01(\v2\x1f.windlass.turn.v1.InputProvidedH\x00R\rinputProvided\x12N\n" +
-	"\x10shield_triggered\x189 \x01(\v2!.windlass.turn.v1.ShieldTriggeredH\x00R\x0fshieldTriggered\x12E\n" +
+	"\x10shield_triggered\x189 \x01(\v2!.windlass.turn.v1.ShieldTriggeredH\x00R\x0fshieldTriggered\x12Q\n" +
+	"\x11executor_attached\x18: \x01(\v2\".windlass.turn.v1.ExecutorAttachedH\x00R\x10executorAttached\x12E\n" +
 	"\rmessage_delta\x182 \x01(\v2\x1e.windlass.turn.v1.MessageDeltaH\x00R\fmessageDelta\x12K\n" +
 	"\x0freasoning_delta\x183 \x01(\v2 .windlass.turn.v1.ReasoningDeltaH\x00R\x0ereasoningDelta\x12e\n" +
 	"\x19tool_call_arguments_delta\x184 \x01(\v2(.windlass.turn.v1.ToolCallArgumentsDeltaH\x00R\x16toolCallArgumentsDelta\x12R\n" +
@@ -3261,7 +3343,11 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1a\n" +
 	"\bprogress\x18\x02 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x03 \x01(\x01R\x05total\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessageB\xc8\x01\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"{\n" +
+	"\x10ExecutorAttached\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12.\n" +
+	"\x13executor_session_id\x18\x02 \x01(\tR\x11executorSessionId\x12#\n" +
+	"\rexecutor_hash\x18\x03 \x01(\tR\fexecutorHashB\xc8\x01\n" +
 	"\x14com.windlass.turn.v1B\n" +
 	"EventProtoP\x01ZBgithub.com/windlass-dev/windlass/proto/gen/windlass/turn/v1;turnv1\xa2\x02\x03WTX\xaa\x02\x10Windlass.Turn.V1\xca\x02\x10Windlass\\Turn\\V1\xe2\x02\x1cWindlass\\Turn\\V1\\GPBMetadata\xea\x02\x12Windlass::Turn::V1b\x06proto3"
 
@@ -3277,7 +3363,7 @@ func file_windlass_turn_v1_event_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_event_proto_rawDescData
 }
 
-var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                  // 0: windlass.turn.v1.Event
 	(*TurnQueued)(nil),             // 1: windlass.turn.v1.TurnQueued
@@ -3313,22 +3399,23 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*ReasoningDelta)(nil),         // 31: windlass.turn.v1.ReasoningDelta
 	(*ToolCallArgumentsDelta)(nil), // 32: windlass.turn.v1.ToolCallArgumentsDelta
 	(*ToolCallProgress)(nil),       // 33: windlass.turn.v1.ToolCallProgress
-	(*timestamppb.Timestamp)(nil),  // 34: google.protobuf.Timestamp
-	(*ContentPart)(nil),            // 35: windlass.turn.v1.ContentPart
-	(TurnStatus)(0),                // 36: windlass.turn.v1.TurnStatus
-	(*Usage)(nil),                  // 37: windlass.turn.v1.Usage
-	(*TurnError)(nil),              // 38: windlass.turn.v1.TurnError
-	(Strategy)(0),                  // 39: windlass.turn.v1.Strategy
-	(*PlanStep)(nil),               // 40: windlass.turn.v1.PlanStep
-	(*Message)(nil),                // 41: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 42: google.protobuf.Struct
-	(EffectClass)(0),               // 43: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 44: windlass.turn.v1.ToolResult
-	(Verdict)(0),                   // 45: windlass.turn.v1.Verdict
-	(WaitKind)(0),                  // 46: windlass.turn.v1.WaitKind
+	(*ExecutorAttached)(nil),       // 34: windlass.turn.v1.ExecutorAttached
+	(*timestamppb.Timestamp)(nil),  // 35: google.protobuf.Timestamp
+	(*ContentPart)(nil),            // 36: windlass.turn.v1.ContentPart
+	(TurnStatus)(0),                // 37: windlass.turn.v1.TurnStatus
+	(*Usage)(nil),                  // 38: windlass.turn.v1.Usage
+	(*TurnError)(nil),              // 39: windlass.turn.v1.TurnError
+	(Strategy)(0),                  // 40: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),               // 41: windlass.turn.v1.PlanStep
+	(*Message)(nil),                // 42: windlass.turn.v1.Message
+	(*structpb.Struct)(nil),        // 43: google.protobuf.Struct
+	(EffectClass)(0),               // 44: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 45: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 46: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 47: windlass.turn.v1.WaitKind
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
-	34, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
+	35, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
 	1,  // 1: windlass.turn.v1.Event.turn_queued:type_name -> windlass.turn.v1.TurnQueued
 	2,  // 2: windlass.turn.v1.Event.turn_started:type_name -> windlass.turn.v1.TurnStarted
 	3,  // 3: windlass.turn.v1.Event.turn_ended:type_name -> windlass.turn.v1.TurnEnded
@@ -3357,42 +3444,43 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	25, // 26: windlass.turn.v1.Event.input_requested:type_name -> windlass.turn.v1.InputRequested
 	26, // 27: windlass.turn.v1.Event.input_provided:type_name -> windlass.turn.v1.InputProvided
 	28, // 28: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
-	30, // 29: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
-	31, // 30: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
-	32, // 31: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
-	33, // 32: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
-	35, // 33: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
-	36, // 34: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
-	37, // 35: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
-	38, // 36: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	39, // 37: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	40, // 38: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
-	38, // 39: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	41, // 40: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	37, // 41: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	42, // 42: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	43, // 43: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	44, // 44: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	45, // 45: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	46, // 46: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	35, // 47: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	42, // 48: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	43, // 49: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	34, // 50: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	34, // 51: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	45, // 52: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	23, // 53: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	46, // 54: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	42, // 55: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	42, // 56: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	34, // 57: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	45, // 58: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	37, // 59: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	34, // 29: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
+	30, // 30: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
+	31, // 31: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
+	32, // 32: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
+	33, // 33: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
+	36, // 34: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
+	37, // 35: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
+	38, // 36: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
+	39, // 37: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
+	40, // 38: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	41, // 39: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	39, // 40: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	42, // 41: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	38, // 42: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	43, // 43: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	44, // 44: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	45, // 45: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	46, // 46: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	47, // 47: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	36, // 48: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	43, // 49: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	44, // 50: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	35, // 51: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	35, // 52: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	46, // 53: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	23, // 54: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	47, // 55: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	43, // 56: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	43, // 57: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	35, // 58: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	46, // 59: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	38, // 60: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	61, // [61:61] is the sub-list for method output_type
+	61, // [61:61] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
@@ -3431,6 +3519,7 @@ func file_windlass_turn_v1_event_proto_init() {
 		(*Event_InputRequested)(nil),
 		(*Event_InputProvided)(nil),
 		(*Event_ShieldTriggered)(nil),
+		(*Event_ExecutorAttached)(nil),
 		(*Event_MessageDelta)(nil),
 		(*Event_ReasoningDelta)(nil),
 		(*Event_ToolCallArgumentsDelta)(nil),
@@ -3442,7 +3531,7 @@ func file_windlass_turn_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_event_proto_rawDesc), len(file_windlass_turn_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -19,7 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/windlass-dev/windlass/services/mcpbridge/process"
+	"github.com/windlass-dev/windlass/libs/process"
 )
 
 // TestMain makes this program the child where a test asks for one.
@@ -89,7 +89,7 @@ func child(mode string) {
 
 func config(mode string) process.Config {
 	return process.Config{
-		Path: os.Args[0], Env: []string{"CHILD=" + mode}, Line: func(string) {}, MaxLine: 200_000,
+		Path: os.Args[0], Env: []string{"CHILD=" + mode}, Line: func(string) {}, MaxLine: 200_000, TooLong: process.TooLargeAnswer,
 		WriteTimeout: 200 * time.Millisecond, Grace: 200 * time.Millisecond,
 	}
 }

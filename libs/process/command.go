@@ -1,16 +1,17 @@
-package mcpbridge
+package process
 
 import (
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// lookCommand finds a program. A name without a separator is looked up in PATH, beside the running program, in its
+// Look finds a program. A name without a separator is looked up in PATH, beside the running program, in its
 // examples folder and in extra, in this order; any other name is taken as it is.
-func lookCommand(name string, extra []string) (string, error) {
+func Look(name string, extra []string) (string, error) {
 	if strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator) {
 		return name, nil
 	}
@@ -28,4 +29,25 @@ func lookCommand(name string, extra []string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("no program %q in PATH, nor in %s", name, strings.Join(dirs, ", "))
+}
+
+// passed is all that a child sees of our environment.
+func passed() []string { return []string{"PATH", "HOME", "LANG", "TMPDIR"} }
+
+// Environment is that of a child: a few variables of ours, and its own.
+func Environment(own map[string]string) []string {
+	env := make([]string, 0, len(own)+4)
+	for _, name := range passed() {
+		if _, set := own[name]; set {
+			continue
+		}
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	for name, value := range own {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
 }

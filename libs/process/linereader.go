@@ -12,14 +12,17 @@ import (
 // TooLargeCode is the JSON-RPC error code that stands for an answer that was too large to be read.
 const TooLargeCode = -32098
 
-// lineReader passes lines on. A line over the limit is replaced by an error answer to the same request, so that one huge answer
-// does not take the process's other calls with it.
+// ErrLineTooLong is what a reader without TooLong gives for a line over the limit.
+var ErrLineTooLong = errors.New("a line of the process's output is too long")
+
+// lineReader passes whole lines on.
 type lineReader struct {
-	in    *bufio.Reader
-	limit int
-	ended func() // called once, when the input ends
-	rest  []byte
-	err   error
+	in      *bufio.Reader
+	limit   int
+	tooLong func(head, tail []byte, limit int) []byte
+	ended   func() // called once, when the input ends
+	rest    []byte
+	err     error
 }
 
 const (
@@ -27,8 +30,8 @@ const (
 	tailKept = 256
 )
 
-func newLineReader(r io.Reader, limit int, ended func()) *lineReader {
-	return &lineReader{in: bufio.NewReaderSize(r, 64<<10), limit: limit, ended: ended}
+func newLineReader(r io.Reader, cfg Config, ended func()) *lineReader {
+	return &lineReader{in: bufio.NewReaderSize(r, 64<<10), limit: cfg.MaxLine, tooLong: cfg.TooLong, ended: ended}
 }
 
 // Read implements io.Reader.
@@ -57,6 +60,8 @@ func (l *lineReader) next() ([]byte, error) {
 			return line, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, io.EOF // half a line is no message; the end of a process is no error
+		case len(line) > l.limit && l.tooLong == nil:
+			return nil, ErrLineTooLong
 		case len(line) > l.limit:
 			return l.skip(line)
 		}
@@ -78,7 +83,7 @@ func (l *lineReader) skip(line []byte) ([]byte, error) {
 		case err != nil:
 			return nil, io.EOF
 		default:
-			return l.answer(head, tail), nil
+			return l.tooLong(head, tail, l.limit), nil
 		}
 	}
 }
@@ -88,8 +93,9 @@ var (
 	idAtEnd   = regexp.MustCompile(`,\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$`)
 )
 
-// answer makes the error that stands for a line that was too long; nothing for a line that answers no request.
-func (l *lineReader) answer(head, tail []byte) []byte {
+// TooLargeAnswer is a Config.TooLong for JSON-RPC: a line that was too long becomes an error answer to the same request, so that one huge
+// answer does not take the process's other calls with it. A line that answers no request becomes nothing.
+func TooLargeAnswer(head, tail []byte, limit int) []byte {
 	id := idAtStart.FindSubmatch(head)
 	if id == nil {
 		id = idAtEnd.FindSubmatch(tail)
@@ -97,5 +103,5 @@ func (l *lineReader) answer(head, tail []byte) []byte {
 	if id == nil {
 		return nil
 	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"larger than %d bytes"}}`+"\n", id[1], TooLargeCode, l.limit)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"larger than %d bytes"}}`+"\n", id[1], TooLargeCode, limit)
 }

@@ -1,4 +1,4 @@
-// Package process runs one tool server as a child process: start, watch, line-wise error output, and a sure end for the whole process group.
+// Package process runs a program that speaks lines as a child process: start, watch, line-wise error output, and a sure end for the whole process group.
 package process
 
 import (
@@ -25,8 +25,10 @@ type Config struct {
 	Dir string
 	// Line gets each line of its error output, cut to 1 KiB; at most a hundred per second, the rest is counted. It must not block.
 	Line func(string)
-	// MaxLine bounds one line of its output, in bytes; longer ones are answered by an error in its place.
+	// MaxLine bounds one line of its output, in bytes.
 	MaxLine int
+	// TooLong gives what stands for a longer line, of which it sees both ends; nil ends the reader with ErrLineTooLong.
+	TooLong func(head, tail []byte, limit int) []byte
 	// WriteTimeout bounds one write to a process that does not read. The process is killed after it, as half a message breaks the stream.
 	WriteTimeout time.Duration
 	// Grace is how long it may take to end by itself after SIGTERM.
@@ -91,7 +93,7 @@ func (p *Process) pipes() ([]*os.File, error) {
 	p.stdout, p.cmd.Stdout = files[2], files[3]
 	p.errs = newErrLines(files[4], p.cfg.Line)
 	p.cmd.Stderr = files[5]
-	p.reader = newLineReader(p.stdout, p.cfg.MaxLine, p.outputEnded)
+	p.reader = newLineReader(p.stdout, p.cfg, p.outputEnded)
 	return []*os.File{files[0], files[3], files[5]}, nil
 }
 
@@ -129,6 +131,9 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Exit says why the process ended. It may be called after Done only.
 func (p *Process) Exit() error { return p.exit }
 
+// Code is the exit status, -1 after a signal. It may be called after Done only.
+func (p *Process) Code() int { return p.cmd.ProcessState.ExitCode() }
+
 // Tail returns the last lines of its error output.
 func (p *Process) Tail() []string { return p.errs.tail() }
 
@@ -158,6 +163,18 @@ func (p *Process) Close() {
 		closeAll([]*os.File{p.stdout, p.errs.file})
 	})
 	<-p.done
+}
+
+// Finish lets the process end by itself: its input is closed, and it has the grace time before Close ends it. It returns when it is over.
+func (p *Process) Finish() {
+	_ = p.stdin.Close() // twice is no harm
+	timer := time.NewTimer(p.cfg.Grace)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+	case <-timer.C:
+	}
+	p.Close()
 }
 
 // outputEnded ends a process that closed its output: nobody can hear it any more. One that is about to exit gets the time for it.

@@ -1,0 +1,107 @@
+package envref
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+)
+
+var (
+	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+	reference  = regexp.MustCompile(`\$\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
+)
+
+// Place says where references of a definition are resolved, for the messages of the checks.
+type Place struct {
+	// Owner is whose environment it is: "MCP bridge".
+	Owner string
+	// Prefix begins the variables that may be referred to by default: "WINDLASS_TOOL_".
+	Prefix string
+}
+
+// CheckHeaders finds headers that are not valid, and secrets in the clear: definitions are stored and shown. The prefix is the path of the
+// headers.
+func (p Place) CheckHeaders(prefix string, headers map[string]string) (wrong []fault.Field) {
+	bad := func(name, message string) {
+		wrong = append(wrong, fault.Field{Path: prefix + "." + name, Message: message})
+	}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		value := headers[name]
+		switch {
+		case !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n"):
+			bad(name, "not a valid header")
+		case secretHeader(name) && !reference.MatchString(value):
+			bad(name, "a secret must not be written here; put it into the environment of the "+p.Owner+" and refer to it: "+p.example(value, name))
+		case broken(value):
+			bad(name, "a reference is written ${env:NAME}")
+		}
+	}
+	return wrong
+}
+
+// CheckVariables is CheckHeaders for environment variables.
+func (p Place) CheckVariables(prefix string, variables map[string]string) (wrong []fault.Field) {
+	bad := func(name, message string) {
+		wrong = append(wrong, fault.Field{Path: prefix + "." + name, Message: message})
+	}
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		value := variables[name]
+		switch {
+		case name == "" || strings.Contains(name, "="):
+			bad(name, "not a valid environment variable")
+		case secretVariable(name) && !reference.MatchString(value):
+			bad(name, "a secret must not be written here; put it into the environment of the "+p.Owner+" and refer to it: "+p.variable(name))
+		case broken(value):
+			bad(name, "a reference is written ${env:NAME}")
+		}
+	}
+	return wrong
+}
+
+// secretHeader reports whether a header of this name carries a secret by all likelihood.
+func secretHeader(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "authorization", "proxy-authorization", "cookie", "apikey":
+		return true
+	}
+	return secretWords(strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' }))
+}
+
+// secretVariable reports whether an environment variable of this name carries a secret by all likelihood.
+func secretVariable(name string) bool {
+	return secretWords(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == '.' }))
+}
+
+func secretWords(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool {
+		for _, part := range []string{"token", "secret", "password", "passwd", "credential", "apikey"} {
+			if strings.Contains(w, part) {
+				return true
+			}
+		}
+		return strings.HasSuffix(w, "key") || strings.HasSuffix(w, "keys") || w == "auth"
+	})
+}
+
+// broken reports whether something that begins like a reference is none.
+func broken(value string) bool {
+	return strings.Contains(reference.ReplaceAllString(value, ""), "${env:")
+}
+
+// example shows how the header could be written, keeping the scheme word of the value.
+func (p Place) example(value, header string) string {
+	variable := p.variable(header)
+	if scheme, _, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "bearer") || strings.EqualFold(scheme, "basic") {
+		return scheme + " " + variable
+	}
+	return variable
+}
+
+// variable shows a reference that may be resolved by default.
+func (p Place) variable(name string) string {
+	return "${env:" + p.Prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "}"
+}

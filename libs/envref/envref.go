@@ -1,0 +1,105 @@
+// Package envref is how configuration that people write refers to secrets: as "${env:NAME}", a variable in the environment of the process
+// that uses it. What is stored and shown holds the reference, never the value.
+package envref
+
+import (
+	"cmp"
+	"encoding/json"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+)
+
+// anyReference is "${env:NAME}", whatever the name.
+var anyReference = regexp.MustCompile(`\$\{env:([^}]*)\}`)
+
+// Config says what references may lead to, and how errors name the parts.
+type Config struct {
+	// Allow lists the names of variables that may be referred to; * as in file names.
+	Allow []string
+	// Owner is whose environment it is: "bridge".
+	Owner string
+	// Setting is the configuration key of Allow.
+	Setting string
+}
+
+// Resolver replaces references and remembers the values, so that they can be kept out of texts. It is for one definition.
+type Resolver struct {
+	cfg Config
+	// Secrets are values that must not show up in logs and errors.
+	Secrets []string
+	// Values are those behind references, but for short ones, which would riddle what tools say.
+	Values []string
+	// Wrong are the references that could not be replaced.
+	Wrong []fault.Field
+}
+
+// New makes a resolver.
+func New(cfg Config) *Resolver { return &Resolver{cfg: cfg} }
+
+// Resolve returns text with its references replaced. field names the place for the caller.
+func (r *Resolver) Resolve(field, text string) string {
+	return anyReference.ReplaceAllStringFunc(text, func(ref string) string {
+		name := anyReference.FindStringSubmatch(ref)[1]
+		if !slices.ContainsFunc(r.cfg.Allow, func(glob string) bool { ok, err := path.Match(glob, name); return ok && err == nil }) {
+			r.Refuse(field, "the "+r.cfg.Owner+"'s variable "+name+" may not be used here: rename it to fit "+r.allowed()+
+				", or add it to "+r.cfg.Setting)
+			return ""
+		}
+		value, ok := os.LookupEnv(name)
+		if !ok {
+			r.Refuse(field, "the "+r.cfg.Owner+" has no variable "+name+": set it in the environment of the process that runs the "+
+				r.cfg.Owner+", and restart it")
+			return ""
+		}
+		r.Hide(value)
+		if len(value) >= 8 {
+			r.Values = append(r.Values, value)
+		}
+		return value
+	})
+}
+
+// Refuse adds a mistake.
+func (r *Resolver) Refuse(field, message string) {
+	r.Wrong = append(r.Wrong, fault.Field{Path: field, Message: message})
+}
+
+// Hide adds a value that must not show up in logs and errors. Very short values are no secrets and would riddle every text.
+func (r *Resolver) Hide(value string) {
+	if len(value) >= 4 {
+		r.Secrets = append(r.Secrets, value)
+	}
+}
+
+func (r *Resolver) allowed() string {
+	if len(r.cfg.Allow) == 0 {
+		return "nothing (" + r.cfg.Setting + " is empty)"
+	}
+	return strings.Join(r.cfg.Allow, ", ")
+}
+
+// Redactor returns a function that takes secrets out of a text, also as they are written in JSON.
+func Redactor(secrets []string) func(string) string {
+	if len(secrets) == 0 {
+		return func(s string) string { return s }
+	}
+	all := slices.Clone(secrets)
+	for _, s := range secrets {
+		if quoted, err := json.Marshal(s); err == nil { // strings always encode
+			all = append(all, string(quoted[1:len(quoted)-1]))
+		}
+	}
+	// Longer first: a secret may begin with another.
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	all = slices.Compact(all)
+	pairs := make([]string, 0, 2*len(all))
+	for _, s := range all {
+		pairs = append(pairs, s, "***")
+	}
+	return strings.NewReplacer(pairs...).Replace
+}

@@ -1,0 +1,39 @@
+package store
+
+import (
+	"context"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Executor is what an executor calls a session of ours.
+type Executor struct {
+	// Tenant and SessionID name the session.
+	Tenant, SessionID string
+	// Hash stands for the executor: its id of the session means nothing to another one.
+	Hash string
+	// ExecutorSessionID is the executor's own id of the session.
+	ExecutorSessionID string
+	// UpdateUs is when it told it, in Unix microseconds.
+	UpdateUs int64
+}
+
+func scanExecutor(s sqldb.Scanner) (e Executor, err error) {
+	err = s.Scan(&e.Tenant, &e.SessionID, &e.Hash, &e.ExecutorSessionID, &e.UpdateUs)
+	return e, err
+}
+
+// Executor reads what a session's executor calls it. ErrNotFound when none has told.
+func (s *Store) Executor(ctx context.Context, tenant, session string) (Executor, error) {
+	return one(ctx, s.db.Reader(), scanExecutor, `SELECT tenant, session_id, executor_hash, executor_session_id, update_us
+		FROM session_executors WHERE tenant = $1 AND session_id = $2`, tenant, session)
+}
+
+// PutExecutor keeps what a locked session's executor calls it, in place of what was there.
+func (tx *Tx) PutExecutor(ctx context.Context, e Executor) error {
+	_, err := sqldb.Exec(ctx, tx, `INSERT INTO session_executors (tenant, session_id, executor_hash, executor_session_id, update_us)
+		VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant, session_id) DO UPDATE SET executor_hash = excluded.executor_hash,
+		executor_session_id = excluded.executor_session_id, update_us = excluded.update_us`,
+		e.Tenant, e.SessionID, e.Hash, e.ExecutorSessionID, e.UpdateUs)
+	return err
+}

@@ -1,0 +1,68 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"time"
+)
+
+// Config shapes how a worker runs executors. Zero values mean the defaults of DefaultConfig, apart from Process, EnvAllow and Commands.
+type Config struct {
+	// Process allows executors that are programs.
+	Process bool `yaml:"process" doc:"Whether agents may name programs that this worker starts as executors. Those who may create agents can run programs on the worker's machine then."`
+	// Commands lists the programs that may be started.
+	Commands []string `yaml:"commands" doc:"Programs that may be started as executors, as agents write them, with * as in file names. Empty: any."`
+	// CommandPath lists further places of programs.
+	CommandPath []string `yaml:"command_path" doc:"Directories where programs of executors are looked for, after PATH and the folder of this program."`
+	// EnvAllow lists which variables of the worker an executor's env and headers may refer to.
+	EnvAllow []string `yaml:"env_allow" doc:"Names, with * as in file names, of the environment variables that executors' env and headers may refer to as ${env:NAME}."`
+	// MaxProcesses bounds programs and streams at the same time.
+	MaxProcesses int `yaml:"max_processes" doc:"Executors that this worker runs at the same time at most, waiting ones included; further rounds wait."`
+	// IdleTimeout is how long an executor that stays may wait.
+	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"How long an executor that stays for the results of its tool calls may wait for them. After it a new one is started for the next round."`
+	// Grace is how long an executor may take to end by itself.
+	Grace time.Duration `yaml:"grace" doc:"How long a program may take to end after its round, or after SIGTERM, before it is killed."`
+}
+
+// Limits that are not worth a setting.
+const (
+	maxLine      = 1 << 20  // of one event
+	maxRound     = 16 << 20 // of all events of one round
+	maxCalls     = 128      // tool calls of one round
+	maxErrorBody = 2 << 10  // of an HTTP error's body
+	roundTimeout = 10 * time.Minute
+	writeTimeout = 10 * time.Second
+)
+
+// DefaultConfig returns the settings that a worker has without configuration.
+func DefaultConfig() Config {
+	return Config{
+		Process: true, EnvAllow: []string{"WINDLASS_EXECUTOR_*"}, MaxProcesses: 64, IdleTimeout: time.Minute, Grace: 2 * time.Second,
+	}
+}
+
+// complete fills zero values and refuses what makes no sense.
+func (c Config) complete() (Config, error) {
+	def := DefaultConfig()
+	if c.MaxProcesses < 0 || c.IdleTimeout < 0 || c.Grace < 0 {
+		return c, errors.New("worker.executors: numbers and times must not be negative")
+	}
+	if c.MaxProcesses == 0 {
+		c.MaxProcesses = def.MaxProcesses
+	}
+	if c.IdleTimeout == 0 {
+		c.IdleTimeout = def.IdleTimeout
+	}
+	if c.Grace == 0 {
+		c.Grace = def.Grace
+	}
+	for key, globs := range map[string][]string{"commands": c.Commands, "env_allow": c.EnvAllow} {
+		for _, glob := range globs {
+			if _, err := path.Match(glob, ""); err != nil {
+				return c, fmt.Errorf("worker.executors.%s %q: %w", key, glob, err)
+			}
+		}
+	}
+	return c, nil
+}

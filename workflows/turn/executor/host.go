@@ -1,0 +1,209 @@
+// Package executor runs what thinks in the place of a model: programs and services that speak windlass.executor/v1. One round goes from an
+// invocation to an answer or to tool calls; what becomes of those is the engine's business.
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/windlass-dev/windlass/libs/egress"
+	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// Deps are what a host works with. All are required.
+type Deps struct {
+	// Egress leads to executors elsewhere.
+	Egress *egress.Egress
+	// Log takes what executors write to their error output, at debug.
+	Log *slog.Logger
+}
+
+// Host runs executors. It is safe for concurrent use.
+type Host struct {
+	cfg    Config
+	egress *egress.Egress
+	client *http.Client
+	log    *slog.Logger
+	places chan struct{} // one for each executor that runs
+
+	mu      sync.Mutex
+	closed  bool
+	waiting int                // rounds that wait for a place
+	parked  map[string]*parked // by turn
+	ending  sync.WaitGroup     // executors that are being ended beside a round
+}
+
+// New checks configuration and dependencies.
+func New(cfg Config, deps Deps) (*Host, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	if deps.Egress == nil || deps.Log == nil {
+		return nil, errors.New("executor host: Egress and Log are required")
+	}
+	return &Host{
+		cfg: cfg, egress: deps.Egress, log: deps.Log, places: make(chan struct{}, cfg.MaxProcesses), parked: map[string]*parked{},
+		client: deps.Egress.Client(egress.Options{MaxResponseBytes: maxRound}),
+	}, nil
+}
+
+// Round is one round to be done.
+type Round struct {
+	// Executor is the agent's.
+	Executor *sessionsv1.Executor
+	// Invocation is all that the executor is told, its deadline apart.
+	Invocation *executorv1.Invocation
+	// Asked are the calls of the message before, whose results the invocation brings; nil in a round that begins otherwise.
+	Asked []*turnv1.ToolCall
+	// Used are the ids of all calls of the turn so far.
+	Used map[string]bool
+}
+
+// Sink takes what an executor tells before the end of its round.
+type Sink struct {
+	// Attached keeps the executor's own id of the session. The round goes on once it returns.
+	Attached func(ctx context.Context, id string) error
+	// Text and Reasoning take pieces of the answer.
+	Text, Reasoning func(piece string)
+	// Call takes a tool call and its place in the round, from 0.
+	Call func(index int, call *turnv1.ToolCall)
+}
+
+// Answer is what a round came to.
+type Answer struct {
+	// Text and Reasoning are the whole of both.
+	Text, Reasoning string
+	// Calls are the tools to be called.
+	Calls []*turnv1.ToolCall
+	// Usage is what the executor told of it.
+	Usage *turnv1.Usage
+	// Model wrote the answer, "" when the executor does not tell.
+	Model string
+	// FinishReason is "stop", "tool_calls", "length" or "content_filter".
+	FinishReason string
+}
+
+var (
+	errRoundTime = errors.New("the executor's time for the round is up")
+	errClosed    = errors.New("the worker stops")
+)
+
+// Run does a round. When ctx ends it ends the executor (SIGTERM, then SIGKILL; remote ones are hung up on), and returns once that is done.
+// Errors are faults: EXECUTOR_UNAVAILABLE may pass, all others are final. An error of Sink.Attached is returned as it is.
+func (h *Host) Run(ctx context.Context, r Round, sink Sink) (*Answer, error) {
+	s, err := newSpec(r.Executor, h.cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errRoundTime)
+	defer cancel()
+	if deadline, ok := ctx.Deadline(); ok && (r.Invocation.GetDeadline() == nil || deadline.Before(r.Invocation.GetDeadline().AsTime())) {
+		r.Invocation.Deadline = timestamppb.New(deadline)
+	}
+	answer, err := h.resume(ctx, r, sink)
+	if errors.Is(err, errStale) {
+		answer, err = h.begin(ctx, s, r, sink)
+	}
+	if errors.Is(err, errUnknownSession) {
+		r.Invocation.Mode, r.Invocation.ExecutorSessionId = executorv1.Mode_MODE_START, ""
+		answer, err = h.begin(ctx, s, r, sink)
+	}
+	switch {
+	case err == nil:
+		return answer, nil
+	case errors.Is(context.Cause(ctx), errRoundTime):
+		return nil, away("the executor did not end its round within %s", s.timeout)
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	case errors.Is(err, errUnknownSession):
+		return nil, failed("the executor says session_not_found to a new session")
+	}
+	return nil, err
+}
+
+// begin starts an executor for the round.
+func (h *Host) begin(ctx context.Context, s *spec, r Round, sink Sink) (*Answer, error) {
+	if err := h.enter(ctx); err != nil {
+		return nil, err
+	}
+	l, err := h.open(ctx, s, r.Invocation)
+	if err != nil {
+		h.leave()
+		return nil, err
+	}
+	return h.run(ctx, l, r, sink)
+}
+
+// run reads a round from an executor, and ends or keeps it.
+func (h *Host) run(ctx context.Context, l link, r Round, sink Sink) (*Answer, error) {
+	cut := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(cut)
+		l.cut()
+	})
+	answer, stays, err := read(ctx, l, r, sink)
+	if !stop() { // it is being ended
+		<-cut
+	}
+	switch {
+	case err != nil || ctx.Err() != nil:
+		l.cut()
+	case stays && len(answer.Calls) > 0:
+		h.park(r, l, answer)
+		return answer, nil
+	default:
+		l.finish()
+	}
+	h.leave()
+	return answer, err
+}
+
+// enter takes a place among the executors that run. Those that only wait make room.
+func (h *Host) enter(ctx context.Context) error {
+	select {
+	case h.places <- struct{}{}:
+		return nil
+	default:
+	}
+	h.wait(1)
+	defer h.wait(-1)
+	h.dropOldest()
+	select {
+	case h.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return away("all places for executors on this worker are taken (worker.executors.max_processes)")
+	}
+}
+
+func (h *Host) leave() { <-h.places }
+
+// wait counts the rounds that wait for a place: while there are some, no executor is kept.
+func (h *Host) wait(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waiting += n
+}
+
+// Close ends the executors that wait for the next round. Rounds under way are their callers' to end before; later ones keep none.
+func (h *Host) Close() {
+	h.mu.Lock()
+	h.closed = true
+	all := h.parked
+	h.parked = map[string]*parked{}
+	h.mu.Unlock()
+	for _, p := range all {
+		h.drop(p)
+	}
+	h.ending.Wait()
+	h.client.CloseIdleConnections()
+}

@@ -1,0 +1,167 @@
+package executor
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/egress"
+	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
+)
+
+// httpLink reads the events of one answer.
+type httpLink struct {
+	spec   *spec
+	body   io.ReadCloser
+	lines  *bufio.Scanner
+	sse    bool
+	cancel context.CancelFunc
+	once   sync.Once
+}
+
+// openHTTP posts the invocation and waits for the answer to begin.
+func (h *Host) openHTTP(ctx context.Context, s *spec, in *executorv1.Invocation) (link, error) {
+	body, err := Encode(first(in))
+	if err != nil {
+		return nil, err
+	}
+	live, cancel := context.WithCancel(context.WithoutCancel(ctx)) // recv may go on when ctx ends, until cut
+	stop := context.AfterFunc(ctx, cancel)
+	defer stop()
+	req, err := http.NewRequestWithContext(live, http.MethodPost, s.url, bytes.NewReader(body))
+	if err != nil {
+		cancel()
+		return nil, failed("the executor's address is not valid")
+	}
+	for name, value := range s.headers {
+		if req.Header.Set(name, value); strings.EqualFold(name, "Host") {
+			req.Host = value
+		}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream, application/x-ndjson")
+	req.Header.Set("Idempotency-Key", in.GetInvocationId())
+	res, err := h.client.Do(req)
+	if err != nil {
+		cancel()
+		return nil, unreached(s, err)
+	}
+	l := &httpLink{spec: s, body: res.Body, cancel: cancel, lines: bufio.NewScanner(res.Body)}
+	l.lines.Buffer(make([]byte, 0, 64<<10), maxLine+16)
+	if err := l.begin(res); err != nil {
+		l.cut()
+		return nil, err
+	}
+	return l, nil
+}
+
+// unreached sorts an error of a call that got no answer.
+func unreached(s *spec, err error) error {
+	if errors.Is(err, egress.ErrDenied) || errors.Is(err, egress.ErrRedirect) {
+		return failed("the executor cannot be reached: %s", s.redact(err.Error()))
+	}
+	return away("the executor cannot be reached: %s", s.redact(err.Error())).Cause(err)
+}
+
+// begin checks the head of the answer.
+func (l *httpLink) begin(res *http.Response) error {
+	if res.StatusCode != http.StatusOK {
+		return l.refused(res)
+	}
+	media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	switch {
+	case err == nil && media == "text/event-stream":
+		l.sse = true
+	case err == nil && (media == "application/x-ndjson" || media == "application/jsonl"):
+	default:
+		return failed("the executor answers with media type %q", cutText(res.Header.Get("Content-Type"), 80)).
+			Hint("It must answer with text/event-stream, or with JSON lines as application/x-ndjson.")
+	}
+	return nil
+}
+
+// refused sorts an answer by its status.
+func (l *httpLink) refused(res *http.Response) error {
+	said, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	text := "the executor answers " + strconv.Itoa(res.StatusCode)
+	if words := strings.Join(strings.Fields(strings.ToValidUTF8(string(said), "?")), " "); err == nil && words != "" {
+		text += ": " + l.spec.redact(cutText(words, 300))
+	}
+	switch {
+	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode == http.StatusRequestTimeout, res.StatusCode >= 500 && res.StatusCode != http.StatusNotImplemented:
+		e := away("%s", text)
+		if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s > 0 {
+			e = e.RetryAfter(time.Duration(min(s, 3600)) * time.Second)
+		}
+		return e
+	default:
+		return failed("%s", text)
+	}
+}
+
+func (l *httpLink) send(*executorv1.RunRequest) error {
+	return failed("an executor over HTTP cannot stay: its round is over with its answer")
+}
+
+func (l *httpLink) recv() (*executorv1.RunResponse, error) {
+	for {
+		data, err := l.next()
+		if err != nil {
+			return nil, err
+		}
+		e, err := Decode(data)
+		if err != nil {
+			return nil, failed("the executor's answer is not understood: %s", l.spec.redact(err.Error()))
+		}
+		if e != nil {
+			return e, nil
+		}
+	}
+}
+
+// next gives the data of the next event: a line, or what the data fields of a server-sent event hold.
+func (l *httpLink) next() ([]byte, error) {
+	var data []byte
+	for l.lines.Scan() {
+		line := l.lines.Bytes()
+		if !l.sse {
+			return line, nil
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		switch {
+		case len(line) == 0 && len(data) > 0:
+			return data, nil
+		case string(field) != "data":
+			continue // a comment, or a field that says nothing to us
+		}
+		data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
+		if len(data) > maxLine {
+			return nil, failed("an event of the executor is longer than %d bytes", maxLine)
+		}
+	}
+	switch err := l.lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, failed("a line of the executor's answer is longer than %d bytes", maxLine)
+	case err != nil:
+		return nil, away("the executor's answer broke off: %s", l.spec.redact(err.Error())).Cause(err)
+	default: // a stream that was cut by a proxy ends like one that is whole
+		return nil, away("the executor's answer ended before its end event")
+	}
+}
+
+func (l *httpLink) finish() { l.cut() }
+
+func (l *httpLink) cut() {
+	l.once.Do(func() {
+		l.cancel()
+		_ = l.body.Close() // unused from here on
+	})
+}

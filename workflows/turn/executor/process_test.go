@@ -1,0 +1,210 @@
+package executor_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/executor"
+)
+
+func TestARoundOfAProgram(t *testing.T) {
+	h, got := newHost(t), &heard{}
+	a, err := h.Run(t.Context(), round(program("echo")), got.sink())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Text != "you said hello" || got.text != a.Text || a.Reasoning != "hm" || got.reasoning != "hm" || a.FinishReason != "stop" || a.Model != "x/y" {
+		t.Errorf("answer = %+v, heard %+v", a, got)
+	}
+	if u := a.Usage; u.GetInputTokens() != 8 || u.GetOutputTokens() != 3 || u.GetModelCalls() != 2 {
+		t.Errorf("usage = %v", u)
+	}
+	if !slices.Equal(got.sessions, []string{"mine"}) {
+		t.Errorf("sessions = %v", got.sessions)
+	}
+}
+
+func TestOneAnswerLineIsEnough(t *testing.T) {
+	if a, err := newHost(t).Run(t.Context(), round(program("plain")), (&heard{}).sink()); err != nil || a.Text != "plain" {
+		t.Errorf("got %v, %v", a, err)
+	}
+}
+
+func TestCallsAndTheirResults(t *testing.T) {
+	for _, row := range []struct{ mode, answer string }{
+		{"calls", "got 42"},                   // a new program for the next round
+		{"stays", "tool_result:42 continue:"}, // the same one goes on
+		{"leaves", "a new one"},               // it said that it stays
+	} {
+		t.Run(row.mode, func(t *testing.T) {
+			starts := filepath.Join(t.TempDir(), "starts")
+			h, r, got := newHost(t), round(program(row.mode, "STARTS", starts)), &heard{}
+			a, err := h.Run(t.Context(), r, got.sink())
+			if err != nil || a.FinishReason != "tool_calls" || len(a.Calls) == 0 {
+				t.Fatalf("got %+v, %v", a, err)
+			}
+			if row.mode == "calls" && !slices.Equal(got.calls, []string{`a t__x {"n":12345678901234567890}`, "call_1_1 t__y {}"}) {
+				t.Errorf("calls = %q", got.calls)
+			}
+			a, err = h.Run(t.Context(), after(r, a), got.sink())
+			if err != nil || a.Text != row.answer {
+				t.Fatalf("got %+v, %v", a, err)
+			}
+			raw, err := os.ReadFile(starts)
+			if want := map[bool]int{true: 1, false: 2}[row.mode == "stays"]; err != nil || strings.Count(string(raw), "\n") != want {
+				t.Errorf("started %q, %v", raw, err)
+			}
+		})
+	}
+}
+
+func TestAnExecutorThatForgotBeginsAnew(t *testing.T) {
+	r, got := round(program("amnesiac")), &heard{}
+	r.Invocation.Mode, r.Invocation.ExecutorSessionId = executorv1.Mode_MODE_RESUME, "old"
+	if a, err := newHost(t).Run(t.Context(), r, got.sink()); err != nil || a.Text != "begun anew" || !slices.Equal(got.sessions, []string{"new"}) {
+		t.Errorf("got %+v, %v; sessions %v", a, err, got.sessions)
+	}
+}
+
+func TestACancelEndsTheProgram(t *testing.T) {
+	h := newHost(t, func(c *executor.Config) { c.Grace = 100 * time.Millisecond })
+	cause := errors.New("cancelled")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	got := &heard{piece: make(chan string, 1)}
+	go func() { <-got.piece; cancel(cause) }()
+	if a, err := h.Run(ctx, round(program("hangs")), got.sink()); !errors.Is(err, cause) || got.text != "so far" {
+		t.Errorf("got %v, %v", a, err)
+	}
+}
+
+func TestAProgramThatTakesTooLong(t *testing.T) {
+	h := newHost(t, func(c *executor.Config) { c.Grace = 100 * time.Millisecond })
+	x := program("hangs")
+	x.TimeoutSeconds = 1
+	if _, err := h.Run(t.Context(), round(x), (&heard{}).sink()); fault.CodeOf(err) != "executor_unavailable" || !fault.Retryable(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestProgramsThatDoNotDoTheirPart(t *testing.T) {
+	t.Setenv("WINDLASS_EXECUTOR_KEY", "very-secret-key")
+	long := strings.Repeat("x", 2<<20)
+	for name, row := range map[string]struct {
+		say, code, want string
+	}{
+		"no JSON":             {"Loading model…\n", "executor_failed", "Loading model"},
+		"no object":           {"[1]\n", "executor_failed", "one JSON object a line"},
+		"no type":             {"{}\n", "executor_failed", "without"},
+		"broken JSON":         {"{\"type\":\n", "executor_failed", "not understood"},
+		"wrong type":          {`{"type":"end","stay":"yes"}` + "\n", "executor_failed", "stay has the wrong type"},
+		"nothing":             {"", "executor_failed", "without an answer"},
+		"half a line":         {`{"type":"answer","text":"x"`, "executor_failed", "without an answer"},
+		"another schema":      {`{"type":"session","schema":"windlass.executor/v9","executor_session_id":"x"}` + "\n", "executor_failed", "windlass.executor/v9"},
+		"a long line":         {`{"type":"answer","text":"` + long + `"}` + "\n", "executor_failed", "longer than"},
+		"an id twice":         {strings.Repeat(`{"type":"tool_call","id":"a","name":"x"}`+"\n", 2), "executor_failed", "twice"},
+		"our id":              {`{"type":"tool_call","id":"call_1_1","name":"x"}` + "\n", "executor_failed", "not usable"},
+		"a call without name": {`{"type":"tool_call","id":"a"}` + "\n", "executor_failed", "no name"},
+		"arguments as a list": {`{"type":"tool_call","name":"x","arguments":[1]}` + "\n", "executor_failed", "must be an object"},
+		"a long session id":   {`{"type":"session","executor_session_id":"` + long[:513] + `"}` + "\n", "executor_failed", "512"},
+		"an odd reason":       {`{"type":"end","finish_reason":"tired"}` + "\n", "executor_failed", "tired"},
+		"an error":            {`{"type":"error","code":"quota","message":"no credit"}` + "\n", "executor_failed", "quota: no credit"},
+		"a passing error":     {`{"type":"error","code":"busy","message":"later","retryable":true}` + "\n", "executor_unavailable", "busy: later"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := program("say", "SAY", row.say)
+			if len(row.say) > 100_000 { // more than a variable holds
+				file := filepath.Join(t.TempDir(), "say")
+				if err := os.WriteFile(file, []byte(row.say), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				x.Command, x.Env = []string{"cat", file}, nil
+			}
+			a, err := newHost(t).Run(t.Context(), round(x), (&heard{}).sink())
+			if fault.CodeOf(err) != row.code || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("got %v, %v", a, err)
+			}
+		})
+	}
+	_, err := newHost(t).Run(t.Context(), round(program("crash", "KEY", "${env:WINDLASS_EXECUTOR_KEY}")), (&heard{}).sink())
+	if fault.CodeOf(err) != "executor_unavailable" || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "no such model, key is ***") {
+		t.Errorf("a crash: %v", err)
+	}
+}
+
+func TestWhatMayRun(t *testing.T) {
+	t.Setenv("OTHER", "x")
+	for name, row := range map[string]struct {
+		change func(*executor.Config)
+		env    string
+		want   string
+	}{
+		"no programs":       {change: func(c *executor.Config) { c.Process = false }, want: "do not run on this worker"},
+		"not this one":      {change: func(c *executor.Config) { c.Commands = []string{"/opt/agents/*"} }, want: "may not run"},
+		"this one":          {change: func(c *executor.Config) { c.Commands = []string{"/opt/agents/*", os.Args[0]} }},
+		"another variable":  {env: "${env:OTHER}", want: "OTHER may not be used"},
+		"a missing one":     {env: "${env:WINDLASS_EXECUTOR_NOPE}", want: "has no variable"},
+		"nothing to refuse": {env: "plain"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, func(c *executor.Config) {
+				if row.change != nil {
+					row.change(c)
+				}
+			})
+			_, err := h.Run(t.Context(), round(program("plain", "X", row.env)), (&heard{}).sink())
+			if row.want == "" && err != nil || row.want != "" && (err == nil || fault.Retryable(err) || !strings.Contains(fault.From(err).Text()+err.Error(), row.want)) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	x := program("plain")
+	x.Command = []string{"no-such-program-here"}
+	if _, err := newHost(t).Run(t.Context(), round(x), (&heard{}).sink()); fault.CodeOf(err) != "executor_failed" {
+		t.Errorf("a program that is not there: %v", err)
+	}
+}
+
+func TestThoseThatWaitMakeRoom(t *testing.T) {
+	h := newHost(t, func(c *executor.Config) { c.MaxProcesses = 1; c.Grace = 50 * time.Millisecond })
+	r := round(program("stays"))
+	first, err := h.Run(t.Context(), r, (&heard{}).sink())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := round(program("plain"))
+	other.Invocation.TurnId = "trn_2"
+	if a, err := h.Run(t.Context(), other, (&heard{}).sink()); err != nil || a.Text != "plain" {
+		t.Fatalf("got %v, %v", a, err)
+	}
+	next, err := h.Run(t.Context(), after(r, first), (&heard{}).sink()) // the one that waited is gone: a new one asks again
+	if err != nil || len(next.Calls) != 1 {
+		t.Errorf("got %+v, %v", next, err)
+	}
+	h.Forget("trn_1")
+}
+
+func TestOneThatWaitsIsEndedInTime(t *testing.T) {
+	starts := filepath.Join(t.TempDir(), "starts")
+	h := newHost(t, func(c *executor.Config) {
+		c.IdleTimeout = time.Millisecond
+		c.Grace = time.Millisecond
+		c.MaxProcesses = 1
+	})
+	r := round(program("stays", "STARTS", starts))
+	if _, err := h.Run(t.Context(), r, (&heard{}).sink()); err != nil {
+		t.Fatal(err)
+	}
+	other := round(program("plain")) // gets the only place once the other one is ended
+	other.Invocation.TurnId = "trn_2"
+	if _, err := h.Run(t.Context(), other, (&heard{}).sink()); err != nil {
+		t.Fatal(err)
+	}
+}
