@@ -42,10 +42,10 @@ func child(mode string) {
 			panic(err)
 		}
 		fmt.Println(cmd.Process.Pid)
-		select {}
+		forever()
 	case "stubborn grandchild":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
-		select {}
+		forever()
 	case "leaving": // ends and leaves a child that holds its output
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = []string{"CHILD=stubborn grandchild"}
@@ -57,10 +57,10 @@ func child(mode string) {
 		os.Exit(7)
 	case "deaf": // does not read its input
 		fmt.Println("up")
-		select {}
+		forever()
 	case "mute": // closes its output and lives on
 		os.Stdout.Close()
-		select {}
+		forever()
 	case "noisy":
 		for i := range 500 {
 			fmt.Fprintln(os.Stderr, "line", i, strings.Repeat("x", 5000))
@@ -77,7 +77,7 @@ func child(mode string) {
 			panic(line)
 		}
 		fmt.Println(p.Pid())
-		select {}
+		forever()
 	case "lines":
 		fmt.Println(`{"jsonrpc":"2.0","id":1,"result":"small"}`)
 		fmt.Println(`{"jsonrpc":"2.0","id":2,"result":"` + strings.Repeat("x", 300_000) + `"}`)
@@ -85,6 +85,15 @@ func child(mode string) {
 		fmt.Println(`{"jsonrpc":"2.0","method":"note","params":"` + strings.Repeat("x", 300_000) + `"}`)
 		fmt.Println(`{"jsonrpc":"2.0","id":4,"result":"last"}`)
 	}
+}
+
+// forever blocks in a way that the runtime does not take for a deadlock.
+func forever() {
+	r, _, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	_, _ = r.Read(make([]byte, 1)) // nobody writes
 }
 
 func config(mode string) process.Config {
