@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,11 +90,12 @@ func child(mode string) {
 
 // forever blocks in a way that the runtime does not take for a deadlock.
 func forever() {
-	r, _, err := os.Pipe()
+	r, w, err := os.Pipe()
 	if err != nil {
 		panic(err)
 	}
 	_, _ = r.Read(make([]byte, 1)) // nobody writes
+	runtime.KeepAlive(w)
 }
 
 func config(mode string) process.Config {
