@@ -64,7 +64,7 @@ func TestAnExecutorDoesATurn(t *testing.T) {
 		sink.Call(0, call)
 		return &executor.Answer{Calls: []*turnv1.ToolCall{call}, FinishReason: "tool_calls"}, nil
 	})
-	all, err := w.runner.Advance(t.Context(), in)
+	all, err := w.runner.Advance(t.Context(), in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
