@@ -39,7 +39,7 @@ func TestCancelAtEachMoment(t *testing.T) {
 var shortCancels = []string{"started", "model sent", "model half-streamed", "model done not reported", "policy asked", "tool sent"}
 
 func cancelAt(t *testing.T, h *theatre, id string, m moment) time.Duration {
-	r := h.trial(t, h.play(t, id, m.holdAt, m.toolWaits))
+	r := h.trial(t, h.play(t, id, m.holdAt, m.toolWaits), m.agent)
 	m.hold(r)
 	if r.turn == "" { // not answered yet, but it is there
 		turns, _ := r.client.Must("GET", "/v1/sessions/"+r.session+"/turns", nil)["turns"].([]any)

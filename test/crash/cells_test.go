@@ -18,6 +18,8 @@ type moment struct {
 	hold func(r *trial)
 	// letGo lets it go on.
 	letGo func(r *trial)
+	// agent whose turn it is, "a" when empty.
+	agent string
 	// nobody tells that no worker holds a step, so that all workers are killed.
 	nobody bool
 	// over tells that the turn has ended, so that it cannot be cancelled.
@@ -54,6 +56,11 @@ var moments = []moment{
 	},
 	at("model done not reported", faultpoint.ModelDone, nil),
 	at("policy asked", faultpoint.PolicyDecided, nil),
+	{
+		name: "approval waiting", holdAt: -1, agent: careful, nobody: true,
+		hold:  func(r *trial) { r.start(); r.watcher.UntilType("approval.requested") },
+		letGo: func(r *trial) { go r.approve() },
+	},
 	{
 		name: "tool sent", holdAt: -1, toolWaits: true,
 		hold:  holdTool,

@@ -30,7 +30,7 @@ type cell struct {
 // short are the cells that `make test` runs: one for each way in which things can go on.
 var short = []string{
 	"accepted/gateway", "accepted/sessions", "started/worker", "model sent/inference", "model done not reported/worker",
-	"policy asked/policy", "policy asked/registry", "tool done not reported/mcpbridge", "idempotent tool done not reported/registry",
+	"policy asked/policy", "policy asked/registry", "approval waiting/sessions", "tool done not reported/mcpbridge", "idempotent tool done not reported/registry",
 	"journal written not published/sessions", "terminal written not acknowledged/worker", "terminal written not acknowledged/sessions",
 	"line registry.tool-closed", "line worker.call-done",
 }
@@ -90,7 +90,7 @@ func slow(d time.Duration) string {
 
 // killAt holds a turn at a moment, kills a role, lets the turn go on without it, and starts the role again.
 func killAt(t *testing.T, h *theatre, id string, m moment, victim string) (string, time.Duration) {
-	r := h.trial(t, h.play(t, id, m.holdAt, m.toolWaits))
+	r := h.trial(t, h.play(t, id, m.holdAt, m.toolWaits), m.agent)
 	m.hold(r)
 	dead := r.processes(m, victim)
 	for _, name := range dead {
@@ -127,7 +127,7 @@ func (r *trial) processes(m moment, victim string) []string {
 
 // dieAt has the process that comes by a line kill itself, and starts it again.
 func dieAt(t *testing.T, h *theatre, id string, l line) (string, time.Duration) {
-	r := h.trial(t, h.play(t, id, -1, false))
+	r := h.trial(t, h.play(t, id, -1, false), "")
 	r.Arm(l.point, "kill"+l.nth)
 	r.post()
 	role, _, _ := strings.Cut(string(l.point), ".")

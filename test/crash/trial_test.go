@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -26,8 +27,15 @@ func newTheatre(t testing.TB) *theatre {
 	h.Mesh = harness.Split(t, harness.SplitOptions{Model: h.model, Workers: 2, Faults: true})
 	h.Client.Must("POST", "/v1/sources", harness.JSON{"name": "faulty", "kind": "mcp", "url": h.serveTools(t)})
 	h.Client.Must("POST", "/v1/agents", harness.JSON{"id": "a", "tools": []string{"faulty__slow_once", "faulty__idempotent"}})
+	h.Client.Must("POST", "/v1/agents", harness.JSON{
+		"id": careful, "tools": []string{"faulty__slow_once", "faulty__idempotent"},
+		"approvals": []any{harness.JSON{"name": "ask", "tools": []string{"faulty__slow_once"}, "allow_requester": true}},
+	})
 	return h
 }
+
+// careful is the agent whose ONCE call waits for a person's leave.
+const careful = "careful"
 
 // trial is one turn to which something happens.
 type trial struct {
@@ -38,32 +46,24 @@ type trial struct {
 	posting chan string
 }
 
-func (h *theatre) trial(t testing.TB, p *play) *trial {
+func (h *theatre) trial(t testing.TB, p *play, agent string) *trial {
 	t.Helper()
 	client := harness.NewClient(t, h.Client.Base)
-	return &trial{h: h, play: p, scene: &scene{t: t, Mesh: h.Mesh, prop: h.prop, client: client, session: client.Session("a")}}
+	return &trial{h: h, play: p, scene: &scene{t: t, Mesh: h.Mesh, prop: h.prop, client: client, session: client.Session(cmp.Or(agent, "a"))}}
 }
 
 // post sends the input as a careful client does: with a key, again and again until it is answered.
 func (r *trial) post() {
 	r.posting = make(chan string, 1)
-	go func() {
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			status, turn, err := r.client.Do(r.t.Context(), "POST", "/v1/sessions/"+r.session+"/turns",
-				harness.JSON{"input": r.play.id}, "Idempotency-Key", r.play.id)
-			if err == nil && status == http.StatusAccepted {
-				r.posting <- turn.Str("id")
-				return
-			}
-			select {
-			case <-tick.C:
-			case <-r.t.Context().Done():
-				return
-			}
+	go r.insist(func() bool {
+		status, turn, err := r.client.Do(r.t.Context(), "POST", "/v1/sessions/"+r.session+"/turns",
+			harness.JSON{"input": r.play.id}, "Idempotency-Key", r.play.id)
+		if err != nil || status != http.StatusAccepted {
+			return false
 		}
-	}()
+		r.posting <- turn.Str("id")
+		return true
+	})
 }
 
 // watch waits for the answer to the post, and watches the turn from then on.
@@ -79,6 +79,33 @@ func (r *trial) watch() {
 
 // start has the turn accepted and watched.
 func (r *trial) start() { r.t.Helper(); r.post(); r.watch() }
+
+// approve gives leave as a patient person does: again and again until it is taken.
+func (r *trial) approve() {
+	r.insist(func() bool {
+		status, list, err := r.client.Do(r.t.Context(), "GET", "/v1/approvals?turn_id="+r.turn, nil)
+		all, _ := list["approvals"].([]any)
+		if err != nil || status != http.StatusOK || len(all) == 0 {
+			return false
+		}
+		id := harness.JSON(all[0].(map[string]any)).Str("id") //nolint:forcetypeassert // a list of objects
+		status, _, err = r.client.Do(r.t.Context(), "POST", "/v1/approvals/"+id+":decide", harness.JSON{"decision": "approve"})
+		return err == nil && status == http.StatusOK
+	})
+}
+
+// insist tries until it succeeds or the test is over.
+func (r *trial) insist(try func() bool) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !try() {
+		select {
+		case <-tick.C:
+		case <-r.t.Context().Done():
+			return
+		}
+	}
+}
 
 // stalled waits until a process waits at a point.
 func (r *trial) stalled(p faultpoint.Point) {

@@ -29,6 +29,8 @@ type Answer struct {
 	// Stop, when set, is called before the first word, then after each word with the number sent so far; it may block until the test
 	// goes on or the client is gone (done is closed then).
 	Stop func(sent int, done <-chan struct{})
+	// Raw, when set, answers instead: a server that refuses, hangs, breaks off or talks nonsense.
+	Raw http.HandlerFunc
 	// Sent, when set, is called when the answer's end is about to be written to a client that is still there.
 	Sent func()
 }
@@ -79,6 +81,10 @@ func (m *Model) serve(w http.ResponseWriter, r *http.Request) {
 	call := m.calls
 	m.mu.Unlock()
 	answer := m.script(call, body.Messages)
+	if answer.Raw != nil {
+		answer.Raw(w, r)
+		return
+	}
 
 	w.Header().Set("Content-Type", "text/event-stream")
 	flusher, _ := w.(http.Flusher)
