@@ -21,6 +21,9 @@ type call struct {
 	arguments json.RawMessage // a JSON object
 	meta      map[string]string
 	progress  func(progress) error // an error ends the call
+	canAsk    bool                 // the tool may ask the user
+	answer    userAnswer           // what he said, when an earlier attempt asked
+	state     askState             // what that question carried
 }
 
 // run waits for a place, connects where needed and runs the call. The result is what the server answered, its refusals included.
@@ -111,15 +114,25 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 	coming := c.progress.add(token)
 	defer c.progress.remove(token)
 
+	params := map[string]any{"name": in.tool, "arguments": in.arguments, "_meta": callMeta(ctx, in.meta, token)}
+	ask := newAsking(in)
+	if c.modern() {
+		in.declare(params)
+	} else {
+		if err := c.questions.begin(ctx, ask, c.spec.kind == overStdio); err != nil {
+			return nil, err
+		}
+		defer c.questions.end(ask)
+		ctx = context.WithValue(ctx, askingKey{}, ask)
+	}
+
 	type outcome struct {
 		a   *answer
 		err error
 	}
 	ended := make(chan outcome, 1)
 	go func() {
-		a, err := c.request(ctx, id, mcp.MethodToolsCall, map[string]any{
-			"name": in.tool, "arguments": in.arguments, "_meta": callMeta(ctx, in.meta, token),
-		})
+		a, err := c.request(ctx, id, mcp.MethodToolsCall, params)
 		ended <- outcome{a, err}
 	}()
 	var stopped error // the caller does not take progress any more
@@ -138,9 +151,24 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 			if o.err != nil && asSendError(o.err).fate == unknownFate {
 				c.cancelRequest(id, "nobody waits for the answer any more")
 			}
+			if o.err == nil && !c.modern() {
+				o.a.asked = c.questions.end(ask)
+				o.a.given = ask.given
+			}
 			return o.a, o.err
 		}
 	}
+}
+
+// declare adds to the parameters whether the tool may ask, and the answer where it has asked.
+func (in call) declare(params map[string]any) {
+	if meta, ok := params["_meta"].(map[string]any); ok {
+		meta[mcp.MetaKeyClientCapabilities] = struct{}{}
+		if in.canAsk {
+			meta[mcp.MetaKeyClientCapabilities] = elicitation()
+		}
+	}
+	in.state.again(params, in.answer)
 }
 
 // callMeta is a call's `_meta`: what the caller gave, the trace, and our token for progress.

@@ -42,11 +42,12 @@ type connection struct {
 	drained   chan struct{} // closed when the wire may be closed
 	drainOnce sync.Once
 
-	nextID   atomic.Int64
-	tokens   string // prefix of this connection's progress tokens
-	progress routes
-	stream   standing
-	headers  headerTools
+	nextID    atomic.Int64
+	tokens    string // prefix of this connection's progress tokens
+	progress  routes
+	stream    standing
+	headers   headerTools
+	questions questions
 
 	mu      sync.Mutex
 	cause   error // why it was lost; nil while it works and when we closed it
@@ -207,7 +208,9 @@ func (c *connection) stateless(method mcp.MCPMethod, params map[string]any) (map
 		meta = own
 	}
 	meta[mcp.MetaKeyProtocolVersion] = c.version
-	meta[mcp.MetaKeyClientCapabilities] = struct{}{}
+	if meta[mcp.MetaKeyClientCapabilities] == nil {
+		meta[mcp.MetaKeyClientCapabilities] = elicitation()
+	}
 	meta[mcp.MetaKeyClientInfo] = clientInfo()
 	if params == nil {
 		params = map[string]any{}

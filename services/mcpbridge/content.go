@@ -24,16 +24,12 @@ func resultToProto(raw json.RawMessage, limit int) *mcpbridgev1.CallToolResult {
 		return tooLarge(fmt.Sprintf("the result has %d bytes, %d are allowed", len(raw), limit))
 	}
 	var d struct {
-		ResultType string            `json:"resultType"`
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
 		IsError    bool              `json:"isError"`
 	}
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return saysNo("the tool's server answered something that is no tool result: " + excerpt(raw))
-	}
-	if d.ResultType == "input_required" {
-		return saysNo("the tool asks for input, which this version does not pass on")
 	}
 	res := &mcpbridgev1.CallToolResult{IsError: d.IsError}
 	for _, part := range d.Content {

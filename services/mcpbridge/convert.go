@@ -24,6 +24,20 @@ func callFromProto(req *mcpbridgev1.CallToolRequest) (call, error) {
 			return call{}, fault.Invalid("meta["+key+"]", "this key is the protocol's own")
 		}
 	}
+	c.canAsk = req.GetCanAsk()
+	if a := req.GetAnswer(); a != nil {
+		c.answer.Action = a.GetAction()
+		if json.Unmarshal(a.GetState(), &c.state) != nil {
+			return call{}, fault.Invalid("answer.state", "this is not what the question came with")
+		}
+		if c.answer.Action == "accept" {
+			content, err := json.Marshal(a.GetContent().AsMap())
+			if err != nil {
+				return call{}, fault.Invalid("answer.content", "not representable as JSON: %v", err)
+			}
+			c.answer.Content = content
+		}
+	}
 	return c, nil
 }
 

@@ -70,6 +70,8 @@ func asSendError(err error) *sendError {
 type answer struct {
 	result  json.RawMessage
 	failure *mcp.JSONRPCErrorDetails
+	asked   *formRequest // the call was broken off because of this question
+	given   []said       // the answers to those before it
 }
 
 // judge sorts what came back for a request, or why nothing did.

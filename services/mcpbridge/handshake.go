@@ -39,7 +39,7 @@ func clientInfo() mcp.Implementation { return mcp.Implementation{Name: "windlass
 func (c *connection) handshake(ctx context.Context, known era, probe time.Duration) error {
 	c.wire.SetNotificationHandler(c.notified)
 	if t, ok := c.wire.(transport.BidirectionalInterface); ok {
-		t.SetRequestHandler(answerServer)
+		t.SetRequestHandler(c.answerServer)
 	}
 	startCtx := c.life
 	if c.spec.kind == overSSE {
@@ -155,12 +155,16 @@ func supported(e *mcp.JSONRPCErrorDetails) []string {
 	return data.Supported
 }
 
-// initialize opens a session in the old way. Neither roots nor sampling nor elicitation are declared: declared roots replace the
-// folders that a file server was given, and the others need somebody to ask.
+// initialize opens a session in the old way. Neither roots nor sampling are declared: declared roots replace the folders that a file
+// server was given. Elicitation is not either over SSE, where the library cannot answer.
 func (c *connection) initialize(ctx context.Context) error {
 	c.setVersion("")
+	able := elicitation()
+	if c.spec.kind == overSSE {
+		able = map[string]any{}
+	}
 	a, err := c.request(ctx, c.nextID.Add(1), mcp.MethodInitialize, map[string]any{
-		"protocolVersion": mcp.LATEST_LEGACY_PROTOCOL_VERSION, "clientInfo": clientInfo(), "capabilities": struct{}{},
+		"protocolVersion": mcp.LATEST_LEGACY_PROTOCOL_VERSION, "clientInfo": clientInfo(), "capabilities": able,
 	})
 	if err != nil {
 		return err
@@ -194,12 +198,4 @@ func (c *connection) setVersion(version string) {
 	if t, ok := c.wire.(transport.HTTPConnection); ok {
 		t.SetProtocolVersion(version)
 	}
-}
-
-// answerServer answers requests of the server: it may ask whether we are there, and nothing else.
-func answerServer(_ context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	if req.Method == string(mcp.MethodPing) {
-		return transport.NewJSONRPCResultResponse(req.ID, json.RawMessage("{}")), nil
-	}
-	return transport.NewJSONRPCErrorResponse(req.ID, mcp.METHOD_NOT_FOUND, "this client did not declare "+req.Method, nil), nil
 }

@@ -125,6 +125,24 @@ func (b *bridge) must(t testing.TB, s *mcpbridgev1.Server, tool, arguments strin
 	return res
 }
 
+// ask runs a tool that may ask, with the answer to its last question.
+func (b *bridge) ask(t testing.TB, s *mcpbridgev1.Server, tool, arguments string, a *mcpbridgev1.InputAnswer) (*mcpbridgev1.CallToolResult, *mcpbridgev1.InputRequired) {
+	t.Helper()
+	stream, err := b.CallTool(t.Context(), &mcpbridgev1.CallToolRequest{Server: s, Tool: tool, ArgumentsJson: []byte(arguments), CanAsk: true, Answer: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		msg, err := stream.Recv()
+		if err != nil {
+			t.Fatalf("call %s: %v", tool, err)
+		}
+		if msg.GetResult() != nil || msg.GetInputRequired() != nil {
+			return msg.GetResult(), msg.GetInputRequired()
+		}
+	}
+}
+
 // watch follows the bridge's events until the test ends.
 func (b *bridge) watch(t testing.TB) func() *mcpbridgev1.WatchResponse {
 	t.Helper()

@@ -44,6 +44,7 @@ func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func(
 	c.nextID.Store(rand.Int64N(1<<30) + 1<<20)
 	c.progress.init()
 	c.stream.init()
+	c.questions.init()
 	var err error
 	switch sp.kind {
 	case overStdio:

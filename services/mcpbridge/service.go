@@ -101,10 +101,13 @@ func (s *Service) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerS
 		attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("windlass.server_id", sp.id),
 		attribute.String("network.transport", map[bool]string{true: "pipe", false: "tcp"}[sp.kind == overStdio])))
 	defer span.End()
-	res, err := s.callTool(ctx, sp, in)
+	res, asked, err := s.callTool(ctx, sp, in)
 	if err != nil {
 		span.SetStatus(otelcodes.Error, fault.CodeOf(err))
 		return err
+	}
+	if asked != nil {
+		return stream.Send(&mcpbridgev1.CallToolResponse{Event: &mcpbridgev1.CallToolResponse_InputRequired{InputRequired: asked}})
 	}
 	if res.GetIsError() {
 		span.SetAttributes(attribute.String("error.type", "tool_error"))
@@ -112,17 +115,26 @@ func (s *Service) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.ServerS
 	return stream.Send(&mcpbridgev1.CallToolResponse{Event: &mcpbridgev1.CallToolResponse_Result{Result: res}})
 }
 
-// callTool runs a call and reads its answer.
-func (s *Service) callTool(ctx context.Context, sp *spec, in call) (*mcpbridgev1.CallToolResult, error) {
+// callTool runs a call and reads its answer: a result or a question.
+func (s *Service) callTool(ctx context.Context, sp *spec, in call) (*mcpbridgev1.CallToolResult, *mcpbridgev1.InputRequired, error) {
 	a, err := s.run(ctx, sp, in)
 	faultpoint.Hit(faultpoint.BridgeToolDone)
-	if err == nil {
-		return sp.clean(answerToProto(a, s.cfg.MaxResultBytes)), nil
-	}
 	if e, ok := errors.AsType[*sendError](err); ok && e.tooLarge {
-		return tooLarge(e.Error()), nil
+		return tooLarge(e.Error()), nil, nil
 	}
-	return nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	asked, why := sp.questionOf(a)
+	switch {
+	case why != "":
+		return sp.clean(saysNo(why)), nil, nil
+	case asked != nil && !in.canAsk:
+		return saysNo("the tool asks the user something, and this call cannot wait for the answer; have an agent call it in a turn"), nil, nil
+	case asked != nil:
+		return nil, asked, nil
+	}
+	return sp.clean(answerToProto(a, s.cfg.MaxResultBytes)), nil, nil
 }
 
 // Watch implements BridgeService.

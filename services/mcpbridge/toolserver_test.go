@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ type toolServer struct {
 	*server.MCPServer
 	started, cancelled chan struct{} // of the tool "wait"
 	quit               chan struct{} // ends it, where the transport forgets to
+	interviews         atomic.Int32  // attempts of the tool "interview"
 }
 
 func newToolServer() *toolServer {
@@ -67,12 +69,42 @@ func newToolServer() *toolServer {
 	s.AddTool(mcp.NewTool("ask"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Result: mcp.Result{ResultType: mcp.ResultTypeInputRequired}, MultiRoundTripResult: mcp.MultiRoundTripResult{RequestState: "s"}}, nil
 	})
+	s.AddTool(mcp.NewTool("interview", mcp.WithString("also")), s.interview)
 	s.AddTool(mcp.NewTool("crash"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		fmt.Fprintln(os.Stderr, "last words")
 		os.Exit(3)
 		return nil, nil
 	})
 	return s
+}
+
+// interview asks for a name and then, in the old era over the same attempt, for a colour. With the argument "also" it asks both at once; "url"
+// there has it send the user elsewhere.
+func (s *toolServer) interview(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s.interviews.Add(1)
+	form := func(id, question string) mcp.ElicitationParams {
+		return mcp.ElicitationParams{Message: question, RequestedSchema: map[string]any{
+			"type": "object", "properties": map[string]any{id: map[string]any{"type": "string"}}, "required": []string{id},
+		}}
+	}
+	name := server.ElicitationResponse(r.Params.InputResponses, "name")
+	colour := server.ElicitationResponse(r.Params.InputResponses, "colour")
+	switch also := r.GetString("also", ""); {
+	case name == nil && colour == nil && also == "url":
+		return server.NewInputRequestBuilder("s0").Elicit("name", mcp.ElicitationParams{Mode: "url", Message: "go there", URL: "https://example.com/", ElicitationID: "e"}).ToolResult(), nil
+	case name == nil && colour == nil && also != "":
+		return server.NewInputRequestBuilder("s0").Elicit("name", form("name", "Your name?")).Elicit("colour", form("colour", "Your colour?")).ToolResult(), nil
+	case colour == nil && name != nil && name.Action == mcp.ElicitationResponseActionAccept:
+		return server.NewInputRequestBuilder(fmt.Sprint(name.Content)).Elicit("colour", form("colour", "Your colour?")).ToolResult(), nil
+	case colour == nil && name == nil:
+		return server.NewInputRequestBuilder("s1").Elicit("name", form("name", "Your name?")).ToolResult(), nil
+	case colour == nil:
+		return mcp.NewToolResultError("no name: " + string(name.Action)), nil
+	case name == nil:
+		return mcp.NewToolResultText(fmt.Sprint(r.Params.RequestState, " ", colour.Content)), nil
+	default:
+		return mcp.NewToolResultText(fmt.Sprint(name.Content, " ", colour.Content)), nil
+	}
 }
 
 func echo(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {

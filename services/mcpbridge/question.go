@@ -1,0 +1,179 @@
+package mcpbridge
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+)
+
+// Bounds of what a tool may ask.
+const (
+	maxQuestion = 16 << 10  // bytes of the text
+	maxForm     = 64 << 10  // bytes of the schema
+	maxAskState = 128 << 10 // bytes of what is kept for the answer
+)
+
+// elicitation is what we declare to be able to do for tools that ask: forms, not pages of others.
+func elicitation() map[string]any {
+	return map[string]any{"elicitation": map[string]any{"form": struct{}{}}}
+}
+
+// userAnswer is what the user said.
+type userAnswer struct {
+	Action  string          `json:"action"`
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// askState is what a question carries, so that its answer finds back to it. It is kept by others while nobody knows for how long.
+type askState struct {
+	// RequestState and Keys are those of protocol 2026-07-28: the server's own state, and the names of its requests.
+	RequestState string   `json:"request_state,omitempty"`
+	Keys         []string `json:"keys,omitempty"`
+	// Asked and Said are those of the protocols before: the question, and the answers to those before it.
+	Asked string `json:"asked,omitempty"`
+	Said  []said `json:"said,omitempty"`
+}
+
+// said is an answer that a server is given when it asks the same thing again.
+type said struct {
+	Question string     `json:"question"` // its hash: questions may tell secrets
+	Answer   userAnswer `json:"answer"`
+}
+
+// formRequest is one elicitation of a server.
+type formRequest struct {
+	Mode    string          `json:"mode"`
+	Message string          `json:"message"`
+	Schema  json.RawMessage `json:"requestedSchema"`
+}
+
+// wrong says why a question cannot be passed on; empty when it can.
+func (f formRequest) wrong() string {
+	switch {
+	case f.Mode != "" && f.Mode != "form":
+		return fmt.Sprintf("the tool asks the user to do something in mode %q; only forms are passed on", f.Mode)
+	case len(f.Message) > maxQuestion || len(f.Schema) > maxForm:
+		return "the tool asks the user a question that is too large to be passed on"
+	}
+	return ""
+}
+
+// hash names the question, whatever the order of members in its schema.
+func (f formRequest) hash() string {
+	schema := []byte(f.Schema)
+	var v any
+	if json.Unmarshal(schema, &v) == nil {
+		if canonical, err := json.Marshal(v); err == nil {
+			schema = canonical
+		}
+	}
+	sum := sha256.Sum256(slices.Concat([]byte(f.Message), []byte{0}, schema))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// question makes what is passed on.
+func (s *spec) question(f formRequest, state askState) (*mcpbridgev1.InputRequired, string) {
+	kept, err := json.Marshal(state)
+	if err != nil || len(kept) > maxAskState {
+		return nil, "the tool asks the user something with more state than can be kept"
+	}
+	if len(f.Schema) == 0 {
+		f.Schema = json.RawMessage(`{"type":"object"}`)
+	}
+	clean := func(text string) string { return s.withhold(strings.ToValidUTF8(text, "\uFFFD")) }
+	return &mcpbridgev1.InputRequired{Message: clean(f.Message), SchemaJson: clean(string(f.Schema)), State: kept}, ""
+}
+
+// questionOf gives the question that a call ended with, or why it cannot be passed on; neither when the call has an answer.
+func (s *spec) questionOf(a *answer) (*mcpbridgev1.InputRequired, string) {
+	if a.asked != nil {
+		return s.question(*a.asked, askState{Asked: a.asked.hash(), Said: a.given})
+	}
+	return s.asks(a.result)
+}
+
+// asks reads a result of protocol 2026-07-28 that asks instead of answering: the question, or why it cannot be passed on; neither when the
+// result is an answer.
+func (s *spec) asks(raw json.RawMessage) (*mcpbridgev1.InputRequired, string) {
+	if !bytes.Contains(raw, []byte(`"input_required"`)) {
+		return nil, ""
+	}
+	var d struct {
+		Type     string `json:"resultType"`
+		Requests map[string]struct {
+			Method string      `json:"method"`
+			Params formRequest `json:"params"`
+		} `json:"inputRequests"`
+		State string `json:"requestState"`
+	}
+	if json.Unmarshal(raw, &d) != nil || d.Type != string(mcp.ResultTypeInputRequired) {
+		return nil, ""
+	}
+	keys := slices.Sorted(maps.Keys(d.Requests))
+	forms := make([]formRequest, len(keys))
+	for i, key := range keys {
+		forms[i] = d.Requests[key].Params
+		if method := d.Requests[key].Method; method != string(mcp.MethodElicitationCreate) {
+			return nil, fmt.Sprintf("the tool asks for %s, which is not passed on", method)
+		}
+		if why := forms[i].wrong(); why != "" {
+			return nil, why
+		}
+	}
+	switch len(forms) {
+	case 0:
+		return nil, "the tool asks for input without saying what; its server may be busy, so try again later"
+	case 1:
+		return s.question(forms[0], askState{RequestState: d.State, Keys: keys})
+	}
+	all, err := together(keys, forms)
+	if err != nil {
+		return nil, "the tool asks the user something that is no form"
+	}
+	return s.question(all, askState{RequestState: d.State, Keys: keys})
+}
+
+// together makes one form of several, with a member for each.
+func together(keys []string, forms []formRequest) (formRequest, error) {
+	members, messages := map[string]json.RawMessage{}, make([]string, len(keys))
+	for i, f := range forms {
+		if len(f.Schema) == 0 {
+			f.Schema = json.RawMessage(`{"type":"object"}`)
+		}
+		members[keys[i]], messages[i] = f.Schema, keys[i]+": "+f.Message
+	}
+	schema, err := json.Marshal(map[string]any{"type": "object", "properties": members, "required": keys})
+	return formRequest{Message: strings.Join(messages, "\n"), Schema: schema}, err
+}
+
+// again adds to a call's parameters what protocol 2026-07-28 wants with the answer.
+func (s askState) again(params map[string]any, a userAnswer) {
+	if len(s.Keys) == 0 {
+		return
+	}
+	responses := map[string]userAnswer{}
+	var parts map[string]json.RawMessage
+	if len(s.Keys) > 1 && json.Unmarshal(a.Content, &parts) != nil {
+		parts = nil
+	}
+	for _, key := range s.Keys {
+		one := a
+		if len(s.Keys) > 1 && len(a.Content) > 0 {
+			one.Content = parts[key]
+		}
+		responses[key] = one
+	}
+	params["inputResponses"] = responses
+	if s.RequestState != "" {
+		params["requestState"] = s.RequestState
+	}
+}
