@@ -137,7 +137,7 @@ func inputAnswer(wait *sessionsv1.Wait, state []byte) *registryv1.InputAnswer {
 
 // resolution is what the ledger is told of a call whose outcome was unknown. A question that nobody answered leaves it unknown.
 func resolution(wait *sessionsv1.Wait) *registryv1.Resolution {
-	r := &registryv1.Resolution{Verdict: turnv1.Verdict_VERDICT_GIVEN_UP, Result: wait.GetResult()}
+	r := &registryv1.Resolution{Id: wait.GetRef().GetId(), Verdict: turnv1.Verdict_VERDICT_GIVEN_UP, Result: wait.GetResult()}
 	switch v := wait.GetVerdict(); v {
 	case turnv1.Verdict_VERDICT_ANSWERED, turnv1.Verdict_VERDICT_NOT_DONE:
 		r.Verdict = v
