@@ -79,8 +79,10 @@ func TestTurnsGetAResolvedBlueprint(t *testing.T) {
 			instructions string // sealed for the worker
 		}{
 			{"nobody special", authn.User("bob"), "You serve red in eu, be kind. You are support at ${runner.host}. $${x} costs $$5."},
-			{"an admin", &policyv1.Principal{Tenant: "default", Subject: "ann", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER, Roles: []string{"admin"}, Claims: org},
-				"You serve red in eu, be kind. You are support at ${runner.host}. $${x} costs $$5.\n\nann is an admin of ACME."},
+			{
+				"an admin", &policyv1.Principal{Tenant: "default", Subject: "ann", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER, Roles: []string{"admin"}, Claims: org},
+				"You serve red in eu, be kind. You are support at ${runner.host}. $${x} costs $$5.\n\nann is an admin of ACME.",
+			},
 			{"by claim", &policyv1.Principal{Tenant: "default", Subject: "eve", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER, Claims: params(t, map[string]any{"plan": "free"})}, "Be short."},
 		} {
 			out := k.loadAs(row.user, map[string]any{"team": "red"})

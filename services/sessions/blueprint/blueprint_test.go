@@ -36,7 +36,7 @@ func TestPlaceholdersAreChecked(t *testing.T) {
 		{name: "env in a model", agent: &sessionsv1.Agent{Model: "a/${env.REGION}"}, wrong: "model: ${env.REGION} is not allowed here"},
 		{name: "runner in tools", agent: &sessionsv1.Agent{Tools: []string{"a", "${runner.host}__*"}}, wrong: "tools[1]: ${runner.host} is not allowed here"},
 		{name: "params without a schema", agent: &sessionsv1.Agent{Instructions: "${params.a}"}, wrong: "instructions: ${params.a} is unknown: the agent has no params_schema"},
-		{name: "params that the schema does not know", schema: customer, agent: &sessionsv1.Agent{Instructions: "${params.nmae}"}, wrong: "instructions: ${params.nmae} is unknown: the params_schema has no such property"},
+		{name: "params that the schema does not know", schema: customer, agent: &sessionsv1.Agent{Instructions: "${params.nick}"}, wrong: "instructions: ${params.nick} is unknown: the params_schema has no such property"},
 		{name: "params inside", schema: customer, agent: &sessionsv1.Agent{Instructions: "${params.address.town}"}, wrong: "instructions: ${params.address.town} is unknown"},
 		{name: "params of an open schema", schema: `{"type":"object","additionalProperties":true}`, agent: &sessionsv1.Agent{Instructions: "${params.x.y}"}},
 		{name: "params of an object without properties", schema: `{"type":"object","properties":{"x":{"type":"object"}}}`, agent: &sessionsv1.Agent{Instructions: "${params.x.y}"}},
@@ -122,10 +122,14 @@ func TestResolve(t *testing.T) {
 	}
 	open := `{"type":"object","additionalProperties":true}`
 	for _, row := range []struct{ name, instructions, model, tool, want, wrong string }{
-		{name: "values", instructions: "${params.name} ${params.level} ${params.deep} ${runtime.session_id} ${runtime.turn_id} ${runtime.agent_id} ${runtime.agent_revision}",
-			want: `Ann 3 {"x":[1,"<"]} ses_1 trn_1 a 2||`},
-		{name: "time and scope", instructions: "${runtime.time} ${runtime.date} ${scope.subject} ${runtime.tenant} ${scope.roles} ${scope.claims.org.id}",
-			want: `2026-03-04T04:06:07Z 2026-03-04 ann default ["a","b"] o1||`},
+		{
+			name: "values", instructions: "${params.name} ${params.level} ${params.deep} ${runtime.session_id} ${runtime.turn_id} ${runtime.agent_id} ${runtime.agent_revision}",
+			want: `Ann 3 {"x":[1,"<"]} ses_1 trn_1 a 2||`,
+		},
+		{
+			name: "time and scope", instructions: "${runtime.time} ${runtime.date} ${scope.subject} ${runtime.tenant} ${scope.roles} ${scope.claims.org.id}",
+			want: `2026-03-04T04:06:07Z 2026-03-04 ann default ["a","b"] o1||`,
+		},
 		{name: "the worker's stage", instructions: "${runner.host} costs $5 ${params.evil} ${env.REGION}", want: "HERE costs $5 ${runner.host} eu$1||"},
 		{name: "model and tools", model: "${params.p}/x", tool: "${params.name}__*", want: "|openai/x|Ann__*"},
 		{name: "a model that is none", model: "${params.name}", wrong: "model: ${params.name} does not come to a model"},

@@ -36,7 +36,7 @@ func TestParams(t *testing.T) {
 		{"defaults inside what is there", customer, `{"name":"Ann","level":1,"address":{}}`, `{"name":"Ann","level":1,"address":{"city":"Ulm"}}`, ""},
 		{"one is missing", customer, ``, "", "params.name: is required"},
 		{"wrong ones are named", customer, `{"name":"A","level":"x","lines":[{"sku":1},{}]}`, "", "params.level: got string, want integer; params.lines[1].sku: is required; params.name: minLength"},
-		{"unknown ones", customer, `{"name":"Ann","nmae":"x"}`, "", "params.nmae: is not known"},
+		{"unknown ones", customer, `{"name":"Ann","nick":"x"}`, "", "params.nick: is not known"},
 		{"unknown ones of an open schema", `{"type":"object"}`, `{"x":[1,null]}`, `{"x":[1,null]}`, ""},
 		{"no schema, no params", "", "", "", ""},
 		{"no schema, empty params", "", "{}", "", ""},

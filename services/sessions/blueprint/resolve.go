@@ -2,6 +2,7 @@ package blueprint
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,12 +35,7 @@ func Needed(a *sessionsv1.Agent) bool {
 	if len(a.GetInstructionRules()) > 0 || strings.Contains(a.GetInstructions(), "$") || placeholder.In(a.GetModel()) {
 		return true
 	}
-	for _, t := range a.GetTools() {
-		if placeholder.In(t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.GetTools(), placeholder.In)
 }
 
 // Resolve makes a the agent of one turn: rules are applied and gone, and placeholders replaced; instructions are sealed for the worker, see

@@ -64,6 +64,10 @@ func TestNext(t *testing.T) {
 		{name: "then the model is asked", outcomes: outcomes(begun()), want: "infer-1"},
 		{name: "a begin that failed fails the turn", outcomes: outcomes(with(begun(), failing("model_unknown"))), want: "finish failed error"},
 		{name: "an answer without calls ends the turn", outcomes: outcomes(begun(), infer(1, "stop")), want: "finish completed end"},
+		{
+			name: "a begin whose input is blocked ends the turn", want: "finish completed content_filter",
+			outcomes: outcomes(with(begun(), func(o *turnv1.StepOutcome) { o.FinishReason = "content_filter" })),
+		},
 		{name: "calls are run", outcomes: outcomes(begun(), infer(1, "tool_calls", "a", "b")), want: "tool-1.0 tool-1.1"},
 		{name: "no more at once than allowed", outcomes: outcomes(begun(), infer(1, "tool_calls", "a", "b", "c")), want: "tool-1.0 tool-1.1"},
 		{
