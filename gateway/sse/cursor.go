@@ -2,6 +2,7 @@ package sse
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -12,16 +13,7 @@ import (
 )
 
 // cursor finds where to go on: the header of a reconnecting EventSource, else ?after=. Empty means from the beginning.
-func cursor(r *http.Request) (string, error) {
-	query, err := rest.Query(r.URL)
-	if err != nil {
-		return "", err
-	}
-	for name := range query {
-		if name != "after" {
-			return "", rest.UnknownParameter(name, []string{"after"})
-		}
-	}
+func cursor(r *http.Request, query url.Values) (string, error) {
 	after := r.Header.Get("Last-Event-ID")
 	if after == "" {
 		after = query.Get("after")
@@ -34,8 +26,38 @@ func cursor(r *http.Request) (string, error) {
 	return after, nil
 }
 
-// wellFormed accepts SEQ and SEQ.N; whether the journal has such a place is for the sessions service to say.
+// parameters reads what a stream may be asked for.
+func parameters(r *http.Request) (url.Values, error) {
+	query, err := rest.Query(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	for name := range query {
+		if name != "after" && name != "include" {
+			return nil, rest.UnknownParameter(name, []string{"after", "include"})
+		}
+	}
+	if what := query.Get("include"); query.Has("include") && what != children {
+		return nil, fault.Invalid("include", "must be %q", children)
+	}
+	return query, nil
+}
+
+// children is the value of ?include= that asks for the events of sub-agents.
+const children = "children"
+
+// wellFormed accepts SEQ and SEQ.N, and behind it ~ID:SEQ for sub-agents; whether the journal has such places is for the sessions service to say.
 func wellFormed(c string) bool {
+	parts := strings.Split(c, "~")
+	for _, part := range parts[1:] {
+		if id, at, ok := strings.Cut(part, ":"); !ok || id == "" || at != "e" && !place(at) {
+			return false
+		}
+	}
+	return len(c) <= 4096 && place(parts[0])
+}
+
+func place(c string) bool {
 	seq, n, dotted := strings.Cut(c, ".")
 	return digits(seq) && (!dotted || digits(n))
 }

@@ -96,12 +96,15 @@ func (s *Streams) Drain() { s.once.Do(func() { close(s.drain) }) }
 
 // serve is one stream from the request to its end.
 func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.WatchRequest) {
-	after, err := cursor(r)
+	query, err := parameters(r)
+	if err == nil {
+		req.After, err = cursor(r, query)
+	}
 	if err != nil {
 		problem.Write(w, r, err)
 		return
 	}
-	req.After = after
+	req.IncludeChildren = query.Has("include")
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	stream, admitted, err := s.open(ctx, cancel, r, req)

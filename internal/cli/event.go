@@ -20,7 +20,11 @@ func eventLine(ev *turnv1.Event) string {
 	if ev.GetDelta() > 0 {
 		cursor += fmt.Sprintf(".%d", ev.GetDelta())
 	}
-	return strings.TrimRight(fmt.Sprintf("%-6s  %-21s  %s", cursor, ev.GetType(), output.Short(eventText(ev), eventWidth)), " ")
+	text := output.Short(eventText(ev), eventWidth)
+	if path := ev.GetAgentPath(); len(path) > 1 {
+		text = "[" + strings.Join(path[1:], "/") + "] " + text
+	}
+	return strings.TrimRight(fmt.Sprintf("%-6s  %-21s  %s", cursor, ev.GetType(), text), " ")
 }
 
 // eventText says what happened, in the words of the event's kind.
@@ -47,6 +51,11 @@ func eventText(ev *turnv1.Event) string {
 		return d.ExecutorAttached.GetKind() + ", its session " + d.ExecutorAttached.GetExecutorSessionId()
 	case *turnv1.Event_PlanUpdated:
 		return planText(d.PlanUpdated)
+	case *turnv1.Event_ChildStarted:
+		return fmt.Sprintf("agent %s works in turn %s", d.ChildStarted.GetAgentId(), d.ChildStarted.GetTurnId())
+	case *turnv1.Event_ChildCompleted:
+		return fmt.Sprintf("agent %s, turn %s: %s (%s)", d.ChildCompleted.GetAgentId(), d.ChildCompleted.GetTurnId(),
+			enum(d.ChildCompleted.GetStatus()), d.ChildCompleted.GetStopReason())
 	case *turnv1.Event_StepStarted:
 		return d.StepStarted.GetTitle()
 	case *turnv1.Event_StepFinished:

@@ -33,13 +33,14 @@ func turnCommands(a *app.App) []*cobra.Command {
 		RunE: run(a, func(c *call) error { return watchTurn(c, c.args[0], flag(c.cmd, "after"), false) }),
 	}
 	watch.Flags().String("after", "", "begin after this cursor")
+	watch.Flags().Bool("children", false, "show what the agents do that the turn calls, too")
 	for _, cmd := range []*cobra.Command{create, watch} {
 		cmd.Flags().Bool("deltas", false, "show the pieces of messages too, as they come")
 	}
 
 	cancel := &cobra.Command{Use: "cancel ID", Short: "Ask for the end of a turn", Args: cobra.ExactArgs(1), RunE: run(a, cancelTurn)}
 	cancel.Flags().String("reason", "", "why, for the journal")
-	return []*cobra.Command{create, watch, cancel, steerCommand(a), resolveCommand(a)}
+	return []*cobra.Command{create, watch, cancel, steerCommand(a), resolveCommand(a), treeCommand(a)}
 }
 
 func createTurn(c *call) error {
@@ -105,7 +106,7 @@ func watchTurn(c *call, turn, after string, known bool) error {
 	deltas := flag(c.cmd, "deltas") == "true" || c.format == output.JSON
 	var end *turnv1.TurnEnded
 	err := follow(c, turn, after, known, func(ev client.Event) error {
-		if e := ev.GetTurnEnded(); e != nil {
+		if e := ev.GetTurnEnded(); e != nil && len(ev.GetAgentPath()) < 2 { // not that of an agent that it called
 			end = e
 		}
 		if isDelta(ev.Event) && !deltas {
@@ -129,8 +130,12 @@ func watchTurn(c *call, turn, after string, known bool) error {
 
 // follow watches a turn's events; known says that the server answered a moment ago.
 func follow(c *call, turn, after string, known bool, handle func(client.Event) error) error {
+	path := "/v1/turns" + client.Path(turn, "events")
+	if flag(c.cmd, "children") == "true" {
+		path += "?include=children"
+	}
 	return c.client.Watch(c.ctx, client.Watch{
-		Path: "/v1/turns" + client.Path(turn, "events"), After: after, Known: known,
+		Path: path, After: after, Known: known,
 		Notice: func(err error) {
 			why, _, _ := strings.Cut(app.Explain(err), "\n")
 			if c.Terminal {

@@ -86,6 +86,27 @@ func (s *Service) StopCall(ctx context.Context, req *registryv1.StopCallRequest)
 	return &registryv1.StopCallResponse{Stopped: s.executor.Stop(authn.Tenant(ctx), req.GetKey())}, nil
 }
 
+// CheckCall implements ToolExecutionService.
+func (s *Service) CheckCall(ctx context.Context, req *registryv1.CheckCallRequest) (*registryv1.CheckCallResponse, error) {
+	c, def := req.GetCall(), req.GetDefinition()
+	d, out, err := s.executor.Check(ctx, execute.Call{
+		Principal: c.GetPrincipal(), Tenant: tenantOf(c.GetPrincipal()), Tool: c.GetTool(), Pinned: def.GetDefinitionHash(), InSurface: true,
+		Arguments: []byte(c.GetArgumentsJson()), TurnID: c.GetTurnId(), SessionID: c.GetSessionId(), CallID: c.GetCallId(), Key: c.GetKey(),
+		Rules: c.GetApprovalRules(), Approved: c.GetApproved(), CanWait: c.GetCanWait(),
+	}, execute.Definition{
+		Hash: def.GetDefinitionHash(), InputSchema: []byte(def.GetInputSchemaJson()), Effect: store.Effect(def.GetEffect()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	resp := &registryv1.CheckCallResponse{Decided: eventToProto(execute.Event{Decided: d}).GetDecided()}
+	if out != nil {
+		last := ended(c, *out, s.cfg.MaxTextBytes)
+		resp.Refused, resp.ApprovalRequired = last.GetCompleted(), last.GetApprovalRequired()
+	}
+	return resp, nil
+}
+
 // ResolveTools implements ToolExecutionService.
 func (s *Service) ResolveTools(ctx context.Context, req *registryv1.ResolveToolsRequest) (*registryv1.ResolveToolsResponse, error) {
 	tenant := tenantOf(req.GetPrincipal())
@@ -106,6 +127,12 @@ func (s *Service) ResolveTools(ctx context.Context, req *registryv1.ResolveTools
 		after = names[len(names)-1]
 	}
 	resp := &registryv1.ResolveToolsResponse{}
+	if len(req.GetOthers()) > 0 {
+		var err error
+		if resp.Others, err = s.allowed(ctx, req.GetPrincipal(), req.GetOthers()); err != nil {
+			return nil, err
+		}
+	}
 	for part := range slices.Chunk(fitting, namesAtOnce) {
 		names, err := s.allowed(ctx, req.GetPrincipal(), part)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 // CreateAgent implements AgentService.
 func (s *Service) CreateAgent(ctx context.Context, req *sessionsv1.CreateAgentRequest) (*sessionsv1.Agent, error) {
 	want := req.GetAgent()
-	fields, err := s.checkApprovals(ctx, "agent.", want.GetApprovals())
+	fields, err := s.checkElsewhere(ctx, "agent.", want, map[string]bool{want.GetId(): true})
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +94,17 @@ func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 	}
 	wrong = append(wrong, checkExecutor(prefix, a)...)
 	return append(wrong, s.checker.Check(prefix, a)...)
+}
+
+// checkElsewhere finds what is wrong with an agent that others know: policy, and the other agents. An agent that speaks of neither costs
+// nothing. also are ids of agents that are about to exist.
+func (s *Service) checkElsewhere(ctx context.Context, prefix string, a *sessionsv1.Agent, also map[string]bool) ([]fault.Field, error) {
+	rules, err := s.checkApprovals(ctx, prefix, a.GetApprovals())
+	if err != nil {
+		return nil, err
+	}
+	missing, err := s.checkSubAgents(ctx, prefix, a, also)
+	return append(rules, missing...), err
 }
 
 // liveAgent reads an agent that is not deleted, at its newest revision.

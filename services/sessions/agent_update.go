@@ -19,8 +19,8 @@ var fixed = map[protoreflect.Name]bool{"id": true, "revision": true, "create_tim
 // UpdateAgent implements AgentService.
 func (s *Service) UpdateAgent(ctx context.Context, req *sessionsv1.UpdateAgentRequest) (*sessionsv1.Agent, error) {
 	id, revision := req.GetAgent().GetId(), req.GetAgent().GetRevision()
-	// Rules that are there already were checked when they came.
-	if fields, err := s.checkApprovals(ctx, "agent.", req.GetAgent().GetApprovals()); err != nil || len(fields) > 0 {
+	// What is there already was checked when it came.
+	if fields, err := s.checkElsewhere(ctx, "agent.", req.GetAgent(), map[string]bool{id: true}); err != nil || len(fields) > 0 {
 		if err == nil {
 			err = fault.InvalidFields(fields)
 		}

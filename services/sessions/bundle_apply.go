@@ -63,14 +63,18 @@ func (s *Service) ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleRe
 // checkBundle checks the documents' contents, each mistake with its place.
 func (s *Service) checkBundle(ctx context.Context, docs []*bundle.Document) error {
 	var wrong []fault.Field
+	here := map[string]bool{}
+	for _, d := range docs {
+		here[d.ID()] = here[d.ID()] || d.Kind == bundle.Agent
+	}
 	for _, d := range docs {
 		found := s.violations("", d.Message())
 		if d.Kind == bundle.Agent {
-			rules, err := s.checkApprovals(ctx, "", d.Agent.GetApprovals())
+			asked, err := s.checkElsewhere(ctx, "", d.Agent, here)
 			if err != nil {
 				return err
 			}
-			found = append(append(found, s.checkAgent("", d.Agent)...), rules...)
+			found = append(append(found, s.checkAgent("", d.Agent)...), asked...)
 		} else if d.Source.GetName() == "" {
 			found = append(found, fault.Field{Path: "name", Message: "is required"})
 		}

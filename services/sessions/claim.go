@@ -144,7 +144,7 @@ func takeLease(tx *journal.Tx, t *store.Turn, step store.Step, req *sessionsv1.C
 }
 
 func stepOrigin(t store.Turn, step store.Step) journal.Origin {
-	return journal.Origin{TurnID: t.ID, AgentID: t.AgentID, Step: step.Key, Attempt: step.Attempt}
+	return journal.Origin{TurnID: t.ID, AgentPath: agentPath(t), Step: step.Key, Attempt: step.Attempt}
 }
 
 // claimEvents tells of a claim. The event that deltas hang on comes last.

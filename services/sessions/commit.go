@@ -81,6 +81,11 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *se
 			return nil, err
 		}
 	}
+	if outcome.GetWait() != nil && req.GetWait().GetChildTurnId() != "" {
+		if err := s.joinChild(tx, t, outcome.GetWait().GetId()); err != nil {
+			return nil, err
+		}
+	}
 	out := &sessionsv1.CommitStepResponse{Outcome: outcome}
 	if out.Inputs, err = inputs(tx, *t); err != nil {
 		return nil, err
@@ -188,7 +193,7 @@ func tells(e *turnv1.Event, step store.Step, m *turnv1.Message) bool {
 func applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv1.StepOutcome, req *sessionsv1.CommitStepRequest) error {
 	switch turnv1.StepKind(step.Kind) {
 	case turnv1.StepKind_STEP_KIND_BEGIN:
-		if err := pin(tx, t, outcome.GetSurface(), req.GetTools()); err != nil {
+		if err := pin(tx, t, outcome.GetSurface(), &sessionsv1.LoadTurnResponse{Tools: req.GetTools(), AgentTools: req.GetAgentTools()}); err != nil {
 			return err
 		}
 	case turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL, turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN:
@@ -217,7 +222,7 @@ func applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv
 }
 
 // pin keeps what the turn may use from now on.
-func pin(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface, tools []*sessionsv1.PinnedTool) error {
+func pin(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface, tools *sessionsv1.LoadTurnResponse) error {
 	if surface == nil { // the turn could not begin; it will be ended with an error
 		return nil
 	}
@@ -229,7 +234,7 @@ func pin(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface, tools []*sessio
 	if err != nil {
 		return fmt.Errorf("surface of turn %s: %w", t.ID, err)
 	}
-	list, err := proto.Marshal(&sessionsv1.LoadTurnResponse{Tools: tools})
+	list, err := proto.Marshal(tools)
 	if err != nil {
 		return fmt.Errorf("tools of turn %s: %w", t.ID, err)
 	}

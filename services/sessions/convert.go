@@ -78,6 +78,7 @@ func sessionToProto(s store.Session) (*sessionsv1.Session, error) {
 		Id: s.ID, AgentId: s.AgentID, Title: s.Title, Subject: s.Subject, Labels: s.Labels, LastSeq: s.LastSeq,
 		ActiveTurnId: s.ActiveTurnID, CreateTime: stamp(s.CreateUs), UpdateTime: stamp(s.UpdateUs),
 		ForkedFromSession: s.ForkedFrom, ForkedFromSeq: s.ForkedSeq, Params: params,
+		ParentSessionId: s.ParentSession, ParentTurnId: s.ParentTurn,
 	}, err
 }
 

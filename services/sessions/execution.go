@@ -42,6 +42,11 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if out.ExecutorSessionId, err = s.executorSession(ctx, t, out.GetAgent()); err != nil {
 		return nil, err
 	}
+	if out.Surface == nil {
+		if out.AgentTools, err = s.agentTools(ctx, out.GetAgent()); err != nil {
+			return nil, err
+		}
+	}
 	in, err := s.store.TurnInputs(ctx, t.Tenant, t.ID)
 	if err != nil {
 		return nil, err

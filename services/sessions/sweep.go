@@ -44,6 +44,9 @@ func (s *Service) look(ctx context.Context) {
 		if err := s.lookAtWaits(ctx); err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "what turns wait for cannot be looked at", "error", err)
 		}
+		if err := s.settleFamilies(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "families of turns cannot be looked at", "error", err)
+		}
 		if time.Since(forgotten) > forgetEvery {
 			forgotten = time.Now()
 			if err := s.store.ForgetOnce(ctx, micros()); err != nil && ctx.Err() == nil {

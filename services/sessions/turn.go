@@ -70,7 +70,18 @@ func (s *Service) withInput(ctx context.Context, t store.Turn) (*sessionsv1.Turn
 	if len(in) != 1 {
 		return nil, noTurn(t.ID) // it was deleted just now
 	}
-	return turnToProto(t, in[0].Input)
+	return s.related(ctx, t, in[0].Input)
+}
+
+// related is a turn with what it belongs to. Only a sub-agent's costs a question.
+func (s *Service) related(ctx context.Context, t store.Turn, input string) (*sessionsv1.Turn, error) {
+	out, err := turnToProto(t, input)
+	if err != nil || t.AgentPath == "" {
+		return out, err
+	}
+	c, err := s.store.Child(ctx, t.Tenant, t.ID)
+	out.ParentTurnId, out.ParentSessionId, out.RootTurnId = c.ParentTurnID, c.ParentSessionID, c.RootTurnID
+	return out, err
 }
 
 // awaitEnd returns when the turn is over or the time is, whichever is first. It answers a little before the call's own deadline.
@@ -136,7 +147,7 @@ func (s *Service) withInputs(ctx context.Context, tenant string, rows []store.Tu
 	}
 	var out []*sessionsv1.Turn
 	for _, t := range rows {
-		turn, err := turnToProto(t, texts[t.ID])
+		turn, err := s.related(ctx, t, texts[t.ID])
 		if err != nil {
 			return nil, err
 		}

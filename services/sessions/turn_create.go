@@ -33,6 +33,8 @@ type order struct {
 	copy    *copied // what the fresh session begins with, nil = nothing
 	tools   []byte  // of the client, nil = none
 	once    store.Once
+	child   *store.Child // the sub-agent's turn that it is, nil for a user's
+	path    string       // of a sub-agent's turn: all agents down to it
 }
 
 // CreateTurn implements TurnService.
@@ -235,8 +237,12 @@ func (s *Service) remember(tx *journal.Tx, once store.Once) (store.Once, bool, e
 }
 
 func (s *Service) newTurn(ctx context.Context, tx *journal.Tx, o order) store.Turn {
+	id := ids.New(ids.Turn)
+	if o.child != nil {
+		id = o.child.TurnID
+	}
 	return store.Turn{
-		Tenant: o.session.Tenant, ID: ids.New(ids.Turn), SessionID: o.session.ID, AgentID: o.session.AgentID,
+		Tenant: o.session.Tenant, ID: id, AgentPath: o.path, SessionID: o.session.ID, AgentID: o.session.AgentID,
 		Subject: authn.From(ctx).GetSubject(), Status: int32(turnv1.TurnStatus_TURN_STATUS_QUEUED), CreateUs: tx.NowUs,
 		CheckUs: tx.NowUs + s.cfg.LostAfter.Microseconds(), TraceParent: telemetry.TraceParent(ctx), Urgent: o.mode == modeInterrupt,
 	}
@@ -265,7 +271,9 @@ func addMessage(tx *journal.Tx, t store.Turn, m *turnv1.Message) error {
 	})
 }
 
-func origin(t store.Turn) journal.Origin { return journal.Origin{TurnID: t.ID, AgentID: t.AgentID} }
+func origin(t store.Turn) journal.Origin {
+	return journal.Origin{TurnID: t.ID, AgentPath: agentPath(t)}
+}
 
 // firstWords gives the beginning of a text as one line of at most limit characters.
 func firstWords(text string, limit int) string {

@@ -45,6 +45,7 @@ func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) 
 	if err := tx.OutgoingOver(ctx, t.Tenant, t.ID); err != nil {
 		return "", err
 	}
+	s.afterEnd(tx, *t)
 	if tx.Session.ActiveTurnID != t.ID {
 		return "", nil
 	}

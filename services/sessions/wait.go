@@ -52,8 +52,8 @@ func (w *wait) ref() *turnv1.WaitRef {
 }
 
 // origin is what the event of its end belongs to.
-func (w *wait) origin() journal.Origin {
-	return journal.Origin{TurnID: w.TurnID, AgentID: w.AgentID, Step: contract.WaitKey(w.StepKey), Attempt: 1}
+func (w *wait) origin(t store.Turn) journal.Origin {
+	return journal.Origin{TurnID: w.TurnID, AgentPath: agentPath(t), Step: contract.WaitKey(w.StepKey), Attempt: 1}
 }
 
 // save writes verdict, end and answer. The session must be locked.
@@ -101,7 +101,7 @@ func (s *Service) beginWait(tx *journal.Tx, t *store.Turn, step store.Step, req 
 	if in := s.expiresIn(req); in > 0 {
 		w.ExpiresUs = tx.NowUs + in.Microseconds()
 	}
-	if err := voidEarlier(tx, w); err != nil {
+	if err := voidEarlier(tx, *t, w); err != nil {
 		return nil, err
 	}
 	if err := tx.AddWait(tx.Context(), w.Wait, req.GetApproverRoles()); err != nil {
@@ -149,7 +149,7 @@ func pause(tx *journal.Tx, t *store.Turn, w *wait) error {
 }
 
 // voidEarlier marks leave as void that was given for other arguments, or another definition of the tool, than the call has now.
-func voidEarlier(tx *journal.Tx, now *wait) error {
+func voidEarlier(tx *journal.Tx, t store.Turn, now *wait) error {
 	if now.kind() != turnv1.WaitKind_WAIT_KIND_APPROVAL {
 		return nil
 	}
@@ -173,7 +173,7 @@ func voidEarlier(tx *journal.Tx, now *wait) error {
 		if err := w.save(tx); err != nil {
 			return err
 		}
-		if _, err := tx.Append(w.origin(), w.resolved("")); err != nil {
+		if _, err := tx.Append(w.origin(t), w.resolved("")); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ func closeWait(tx *journal.Tx, t *store.Turn, w *wait, verdict turnv1.Verdict, s
 		return err
 	}
 	if e := w.resolved(subject); e != nil {
-		if _, err := tx.Append(w.origin(), e); err != nil {
+		if _, err := tx.Append(w.origin(*t), e); err != nil {
 			return err
 		}
 	}

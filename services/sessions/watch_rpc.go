@@ -18,16 +18,27 @@ import (
 // Watch implements TurnService.
 func (s *Service) Watch(req *sessionsv1.WatchRequest, stream sessionsv1.TurnService_WatchServer) error {
 	ctx := stream.Context()
-	scope, at, err := s.watchFrom(ctx, req)
-	if err != nil {
-		return err
+	send := func(e *turnv1.Event, cursor string) error {
+		return stream.Send(&sessionsv1.WatchResponse{Event: e, Cursor: cursor})
+	}
+	var follow func() error
+	if req.GetIncludeChildren() {
+		family, err := s.familyFrom(ctx, req)
+		if err != nil {
+			return err
+		}
+		follow = func() error { return s.hub.StreamFamily(ctx, family, send) }
+	} else {
+		scope, at, err := s.watchFrom(ctx, req)
+		if err != nil {
+			return err
+		}
+		follow = func() error { return s.hub.Stream(ctx, scope, at, send) }
 	}
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
-	return watchFault(s.hub.Stream(ctx, scope, at, func(e *turnv1.Event, cursor string) error {
-		return stream.Send(&sessionsv1.WatchResponse{Event: e, Cursor: cursor})
-	}))
+	return watchFault(follow())
 }
 
 // watchFrom finds out what the caller may watch and where he stands.

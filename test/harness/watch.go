@@ -16,14 +16,16 @@ type Event struct {
 	// ID is the frame's id, the cursor after it.
 	ID string
 	// Seq is 0 for frames that are no event of the journal or of a message.
-	Seq     int    `json:"seq"`
-	Delta   int    `json:"delta"`
-	Type    string `json:"type"`
-	TurnID  string `json:"turn_id"`
-	Step    string `json:"step"`
-	Attempt int    `json:"attempt"`
-	TraceID string `json:"trace_id"`
-	Data    JSON   `json:"data"`
+	Seq    int    `json:"seq"`
+	Delta  int    `json:"delta"`
+	Type   string `json:"type"`
+	TurnID string `json:"turn_id"`
+	// AgentPath are the agents from the outermost to the one that speaks.
+	AgentPath []string `json:"agent_path"`
+	Step      string   `json:"step"`
+	Attempt   int      `json:"attempt"`
+	TraceID   string   `json:"trace_id"`
+	Data      JSON     `json:"data"`
 }
 
 // Durable reports whether the event is in the journal.

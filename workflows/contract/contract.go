@@ -21,6 +21,9 @@ const (
 	SignalWake = "wake"
 )
 
+// AgentToolPrefix begins the names of sub-agents as tools: "agent__billing".
+const AgentToolPrefix = "agent__"
+
 // Names of the search attributes of a turn, all of Temporal's type Keyword.
 const (
 	// AttributeAgent holds the agent's id.

@@ -5,6 +5,8 @@ package contract
 const (
 	// MarkSelect asks for a strategy, as JSON.
 	MarkSelect = "[windlass: select a strategy]"
+	// MarkRoute asks which agent fits, as JSON. The agents stand behind AgentList, each as a line ToolPrefix, name, ": ", description.
+	MarkRoute = "[windlass: choose an agent]"
 	// MarkPlan asks for a plan, as JSON.
 	MarkPlan = "[windlass: write a plan]"
 	// MarkPlanStep asks to work at one step of a plan. The last user message names its goal behind GoalPrefix.
@@ -26,6 +28,8 @@ const (
 	PlanRest = "Plan the rest."
 	// NoTools stands in the instructions of a selector or planner when there are no tools.
 	NoTools = "The agent has no tools."
+	// AgentList is a line of its own; the agents follow.
+	AgentList = "The agents are:"
 	// ToolPrefix is followed by a tool's name, ": " and its description on one line.
 	ToolPrefix = "- "
 	// SchemaPrefix is followed by a tool's input schema on one line.

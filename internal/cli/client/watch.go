@@ -64,7 +64,7 @@ func (c *Client) Watch(ctx context.Context, w Watch, handle func(Event) error) e
 	if w.Backoff == 0 {
 		w.Backoff = 250 * time.Millisecond
 	}
-	s := &watch{Watch: w, client: c, handle: handle, cursor: w.After, connected: w.Known, deltas: map[uint32]uint32{}}
+	s := &watch{Watch: w, client: c, handle: handle, cursor: w.After, connected: w.Known, places: map[string]*place{}}
 	return s.run(ctx)
 }
 
@@ -75,14 +75,20 @@ type watch struct {
 	handle func(Event) error
 
 	cursor string
+	// places are what was seen of each session.
+	places map[string]*place
+	// connected: a stream was open once; progress: this connection brought something.
+	connected, progress bool
+	over                bool
+}
+
+// place is what was seen of a session.
+type place struct {
 	// seq is the last durable event seen, deltas the last transient one by the event it hangs on.
 	seq    uint32
 	deltas map[uint32]uint32
 	// closed is the last message.completed: deltas that hang on earlier events are stale.
 	closed uint32
-	// connected: a stream was open once; progress: this connection brought something.
-	connected, progress bool
-	over                bool
 }
 
 // stopError is an error that connecting again does not mend.
@@ -207,20 +213,29 @@ func (w *watch) take(f frame) error {
 
 // fresh reports whether an event was not seen yet, and remembers it.
 func (w *watch) fresh(ev *turnv1.Event) bool {
+	p := w.places[ev.GetSessionId()]
+	if p == nil {
+		p = &place{deltas: map[uint32]uint32{}}
+		w.places[ev.GetSessionId()] = p
+	}
+	return p.fresh(ev)
+}
+
+func (p *place) fresh(ev *turnv1.Event) bool {
 	switch {
 	case ev.GetDelta() > 0:
-		if ev.GetSeq() < w.closed || ev.GetDelta() <= w.deltas[ev.GetSeq()] {
+		if ev.GetSeq() < p.closed || ev.GetDelta() <= p.deltas[ev.GetSeq()] {
 			return false
 		}
-		w.deltas[ev.GetSeq()] = ev.GetDelta()
+		p.deltas[ev.GetSeq()] = ev.GetDelta()
 	case !transient(ev):
-		if ev.GetSeq() <= w.seq {
+		if ev.GetSeq() <= p.seq {
 			return false
 		}
-		w.seq = ev.GetSeq()
+		p.seq = ev.GetSeq()
 		if ev.GetMessageCompleted() != nil {
-			w.closed = ev.GetSeq()
-			clear(w.deltas) // one message is open at a time
+			p.closed = ev.GetSeq()
+			clear(p.deltas) // one message is open at a time
 		}
 	}
 	return true

@@ -30,15 +30,11 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 		return Outcome{}, err
 	}
 	leave := leaveFor(r, t, row)
-	d, err := x.deps.Policy.DecideTool(ctx, &policyv1.DecideToolRequest{
-		Principal: r.Principal, Tool: r.Tool, Source: t.Source.Name, Effect: turnv1.EffectClass(t.Effect),
-		ArgumentsHash: r.argsHash, TurnId: r.TurnID, CallId: r.CallID,
-		Arguments: r.args.Struct(), ApprovalRules: r.Rules, ApprovalId: leave,
-	})
+	d, err := x.decide(ctx, r, t, leave)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("ask policy: %w", err)
+		return Outcome{}, err
 	}
-	f.tell(Event{Decided: &Decision{ID: d.GetId(), Allowed: d.GetAllowed(), Reason: d.GetReason()}})
+	f.tell(Event{Decided: decided(d)})
 	out, err := x.admit(ctx, r, t, d, leave, changed)
 	if err != nil {
 		return Outcome{}, err
@@ -54,6 +50,23 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 	x.flights.hold(opened.ID)
 	defer x.flights.release(opened.ID)
 	return x.send(ctx, f, r, t, opened)
+}
+
+// decide asks policy about the call.
+func (x *Executor) decide(ctx context.Context, r *request, t store.Tool, leave string) (*policyv1.Decision, error) {
+	d, err := x.deps.Policy.DecideTool(ctx, &policyv1.DecideToolRequest{
+		Principal: r.Principal, Tool: r.Tool, Source: t.Source.Name, Effect: turnv1.EffectClass(t.Effect),
+		ArgumentsHash: r.argsHash, TurnId: r.TurnID, CallId: r.CallID,
+		Arguments: r.args.Struct(), ApprovalRules: r.Rules, ApprovalId: leave,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask policy: %w", err)
+	}
+	return d, nil
+}
+
+func decided(d *policyv1.Decision) *Decision {
+	return &Decision{ID: d.GetId(), Allowed: d.GetAllowed(), Reason: d.GetReason()}
 }
 
 // admit says why the call must not leave now; nil when it may.

@@ -23,7 +23,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{"negative number", "kind: agent\nid: a\nlimits:\n  max_steps: -1", "document 1 (agent a), line 4: limits.max_steps", "want a whole number of at least 0"},
 		{"number for a text", "kind: agent\nid: 7", "document 1 (agent), line 2: id", "want text (put numbers and true or false in quotes)"},
 		{"text for a list", "kind: agent\nid: a\ntools: x", "document 1 (agent a), line 3: tools", "want a list of text (put numbers and true or false in quotes)"},
-		{"unknown strategy", "kind: agent\nid: a\nstrategy: guess", "document 1 (agent a), line 3: strategy", "want react, direct, react_text, plan or auto"},
+		{"unknown strategy", "kind: agent\nid: a\nstrategy: guess", "document 1 (agent a), line 3: strategy", "want react, direct, react_text, plan, auto or route"},
 		{"text for fields", "kind: agent\nid: a\nlimits: 3", "document 1 (agent a), line 3: limits", "wants fields"},
 		{"text for an object", "kind: agent\nid: a\nparams_schema: x", "document 1 (agent a), line 3: params_schema", "wants fields"},
 		{"fields for a list", "kind: agent\nid: a\ninstruction_rules: {roles: [a]}", "document 1 (agent a), line 3: instruction_rules", "wants a list of fields"},

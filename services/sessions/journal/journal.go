@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -101,8 +102,8 @@ func (tx *Tx) After(f func(context.Context)) { tx.after = append(tx.after, f) }
 
 // Origin says what an event belongs to.
 type Origin struct {
-	// TurnID and AgentID are those of the turn, "" for events of the whole session.
-	TurnID, AgentID string
+	// TurnID is the turn, "" for events of the whole session. AgentPath are its agents from the outermost on, separated by "/".
+	TurnID, AgentPath string
 	// Step and Attempt are set for events of a step.
 	Step    string
 	Attempt uint32
@@ -119,8 +120,8 @@ func (tx *Tx) Append(from Origin, e *turnv1.Event) (uint32, error) {
 		Seq: seq, Type: kind, Time: timestamppb.New(time.UnixMicro(tx.NowUs)), SessionId: tx.Session.ID, TurnId: from.TurnID,
 		Step: from.Step, Attempt: from.Attempt, Actor: authn.From(tx.ctx).GetSubject(), Data: e.GetData(),
 	}
-	if from.AgentID != "" {
-		full.AgentPath = []string{from.AgentID}
+	if from.AgentPath != "" {
+		full.AgentPath = strings.Split(from.AgentPath, "/")
 	}
 	if span := trace.SpanContextFromContext(tx.ctx); span.HasTraceID() {
 		full.TraceId = span.TraceID().String()

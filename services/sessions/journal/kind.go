@@ -39,6 +39,10 @@ func Type(e *turnv1.Event) string {
 		return "input.requested"
 	case *turnv1.Event_InputProvided:
 		return "input.provided"
+	case *turnv1.Event_ChildStarted:
+		return "child.started"
+	case *turnv1.Event_ChildCompleted:
+		return "child.completed"
 	case *turnv1.Event_StepStarted:
 		return "step.started"
 	case *turnv1.Event_StepFinished:

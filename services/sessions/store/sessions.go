@@ -27,17 +27,19 @@ type Session struct {
 	ForkedSeq  uint32
 	// Params are JSON, "" for none.
 	Params string
+	// ParentSession and ParentTurn are what began the session of a sub-agent, "" for that of a user.
+	ParentSession, ParentTurn string
 	// CreateUs and UpdateUs are when it was opened and when something last happened, in Unix microseconds.
 	CreateUs, UpdateUs int64
 }
 
 const sessionColumns = "tenant, id, agent_id, subject, title, labels, last_seq, open_seq, active_turn_id, create_us, update_us, " +
-	"forked_from_session, forked_from_seq, params"
+	"forked_from_session, forked_from_seq, params, parent_session_id, parent_turn_id"
 
 func scanSession(s sqldb.Scanner) (v Session, err error) {
 	var labels string
 	err = s.Scan(&v.Tenant, &v.ID, &v.AgentID, &v.Subject, &v.Title, &labels, &v.LastSeq, &v.OpenSeq, &v.ActiveTurnID, &v.CreateUs, &v.UpdateUs,
-		&v.ForkedFrom, &v.ForkedSeq, &v.Params)
+		&v.ForkedFrom, &v.ForkedSeq, &v.Params, &v.ParentSession, &v.ParentTurn)
 	if err != nil || labels == "" {
 		return v, err
 	}
@@ -100,9 +102,9 @@ func (tx *Tx) AddSession(ctx context.Context, v Session) error {
 		}
 		labels = string(text)
 	}
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO sessions ("+sessionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO sessions ("+sessionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
 		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, v.CreateUs, v.UpdateUs,
-		v.ForkedFrom, int64(v.ForkedSeq), v.Params)
+		v.ForkedFrom, int64(v.ForkedSeq), v.Params, v.ParentSession, v.ParentTurn)
 	return err
 }
 
@@ -117,6 +119,7 @@ func (tx *Tx) DeleteSession(ctx context.Context, tenant, id string) error {
 	const ofTurns = " WHERE tenant = $1 AND turn_id IN (SELECT id FROM turns WHERE tenant = $1 AND session_id = $2)"
 	for _, statement := range []string{
 		"DELETE FROM turn_steps" + ofTurns,
+		"DELETE FROM turn_children" + ofTurns,
 		"DELETE FROM turn_inputs" + ofTurns,
 		"DELETE FROM turn_wait_roles WHERE tenant = $1 AND wait_id IN (SELECT id FROM turn_waits WHERE tenant = $1 AND session_id = $2)",
 		"DELETE FROM turn_waits WHERE tenant = $1 AND session_id = $2",

@@ -46,6 +46,10 @@ type Turn struct {
 	Inputs uint32
 	// RouseUs is when its workflow is to be told of news, 0 = there are none. SetRouse changes it.
 	RouseUs int64
+	// AgentPath are, for the turn of a sub-agent, the agents from the outermost to its own, separated by "/"; else empty.
+	AgentPath string
+	// Children is how many turns of sub-agents it began.
+	Children uint32
 }
 
 // Unplaced is the place of a turn that waits, or was given up while it did: behind all others, so that none of them reads its input.
@@ -53,7 +57,7 @@ const Unplaced = ^uint32(0)
 
 const turnColumns = `tenant, id, session_id, agent_id, subject, status, cancel_requested, model, blueprint_revision, deadline_us, input_seq,
 	first_seq, last_seq, dispatched_us, check_us, restarts, create_us, start_us, end_us, usage_data, end_data, trace_parent, place, urgent,
-	open_waits, people_waits, paused_us, inputs, rouse_us`
+	open_waits, people_waits, paused_us, inputs, rouse_us, agent_path, children`
 
 const selectTurn = "SELECT " + turnColumns + " FROM turns WHERE tenant = $1 AND id = $2"
 
@@ -61,7 +65,7 @@ func scanTurn(s sqldb.Scanner) (t Turn, err error) {
 	var cancel, urgent int64
 	err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.Subject, &t.Status, &cancel, &t.Model, &t.BlueprintRevision, &t.DeadlineUs,
 		&t.InputSeq, &t.FirstSeq, &t.LastSeq, &t.DispatchedUs, &t.CheckUs, &t.Restarts, &t.CreateUs, &t.StartUs, &t.EndUs, &t.Usage, &t.End,
-		&t.TraceParent, &t.Place, &urgent, &t.OpenWaits, &t.PeopleWaits, &t.PausedUs, &t.Inputs, &t.RouseUs)
+		&t.TraceParent, &t.Place, &urgent, &t.OpenWaits, &t.PeopleWaits, &t.PausedUs, &t.Inputs, &t.RouseUs, &t.AgentPath, &t.Children)
 	t.CancelRequested, t.Urgent = cancel != 0, urgent != 0
 	return t, err
 }
@@ -106,10 +110,10 @@ func (s *Store) Turns(ctx context.Context, f TurnFilter) ([]Turn, error) {
 // AddTurn stores a new turn. The session must be locked.
 func (tx *Tx) AddTurn(ctx context.Context, t Turn) error {
 	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turns ("+turnColumns+
-		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
+		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31)",
 		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs,
 		int64(t.InputSeq), int64(t.FirstSeq), int64(t.LastSeq), t.DispatchedUs, t.CheckUs, int64(t.Restarts), t.CreateUs, t.StartUs, t.EndUs,
-		t.Usage, t.End, t.TraceParent, int64(t.Place), flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.RouseUs)
+		t.Usage, t.End, t.TraceParent, int64(t.Place), flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.RouseUs, t.AgentPath, int64(t.Children))
 	return err
 }
 

@@ -126,6 +126,8 @@ func (t record) whole() bool {
 		return true
 	case turnv1.Strategy_STRATEGY_PLAN:
 		return t.progress().answered
+	case turnv1.Strategy_STRATEGY_ROUTE:
+		return t.routed()
 	default:
 		return len(t.last().GetCalls()) == 0
 	}

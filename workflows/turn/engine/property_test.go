@@ -33,7 +33,7 @@ func TestEveryTurnEnds(t *testing.T) {
 
 var strategies = []turnv1.Strategy{
 	turnv1.Strategy_STRATEGY_REACT, turnv1.Strategy_STRATEGY_DIRECT, turnv1.Strategy_STRATEGY_REACT_TEXT, turnv1.Strategy_STRATEGY_PLAN,
-	turnv1.Strategy_STRATEGY_AUTO,
+	turnv1.Strategy_STRATEGY_ROUTE, turnv1.Strategy_STRATEGY_AUTO,
 }
 
 // world is a driver of the engine and all it can meet.
@@ -166,7 +166,7 @@ func (w *world) outcome(t *rapid.T, step *turnv1.StepRef) *turnv1.StepOutcome {
 			o.GaveUp = rapid.IntRange(0, 2).Draw(t, "gives up") == 0
 		}
 	case turnv1.StepKind_STEP_KIND_SELECT:
-		o.Strategy = rapid.SampledFrom(strategies[:4]).Draw(t, "chosen")
+		o.Strategy = rapid.SampledFrom(strategies[:5]).Draw(t, "chosen")
 	case turnv1.StepKind_STEP_KIND_PLAN:
 		o.Plan = []string{"a", "b", "c"}[:rapid.IntRange(0, 3).Draw(t, "planned")]
 	case turnv1.StepKind_STEP_KIND_TOOL:

@@ -46,6 +46,7 @@ func (t record) tools() (pending []*turnv1.StepRef, waiting []*turnv1.WaitRef) {
 // round says where a call stands: the step of its next round, or what it waits for, or neither when it has its result.
 func (t record) round(key string, call *turnv1.ToolCallRef) (*turnv1.StepRef, *turnv1.WaitRef) {
 	step := &turnv1.StepRef{Key: key, Kind: turnv1.StepKind_STEP_KIND_TOOL, Title: "tool " + call.GetTool(), Call: call}
+	step.Routed = t.handsOver()
 	for r := 1; ; r++ {
 		if r > 1 {
 			step.Key, step.Round = RoundKey(key, r), uint32(r)
@@ -78,6 +79,23 @@ func (t record) result(key string) *turnv1.StepOutcome {
 			return done
 		}
 	}
+}
+
+// handsOver tells whether the newest model step gives a routed turn to an agent, whose answer is the turn's.
+func (t record) handsOver() bool {
+	calls := t.last().GetCalls()
+	return t.strategy() == turnv1.Strategy_STRATEGY_ROUTE && len(t.infers) == 1 && len(calls) == 1 &&
+		strings.HasPrefix(calls[0].GetTool(), contract.AgentToolPrefix)
+}
+
+// routed tells whether a routed turn has its answer: the chosen agent's, or the model's own. When the agent failed the model goes on as in
+// react.
+func (t record) routed() bool {
+	if !t.handsOver() {
+		return len(t.last().GetCalls()) == 0
+	}
+	done := t.result(ToolKey(1, 0))
+	return done != nil && !done.GetIsError()
 }
 
 // resting tells whether a person is waited for, so that the turn's time does not run.

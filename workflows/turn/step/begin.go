@@ -37,24 +37,27 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 		return b.giveUp(w, why), nil
 	}
 	agent := loaded.GetAgent()
-	model, tools, err := b.resolve(ctx, loaded)
+	model, usable, err := b.resolve(ctx, loaded)
 	if err != nil {
 		return nil, err
 	}
-	client := loaded.GetClientTools()
+	client, tools, agents := loaded.GetClientTools(), usable.GetTools(), usableAgents(loaded, usable)
 	if agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
 		client = nil
 	}
-	strategy, reason := choose(agent, len(tools)+len(client))
+	strategy, reason := choose(agent, len(tools)+len(client)+len(agents))
 	surface := b.surface(agent, time.Now())
-	surface.Model, surface.Strategy, surface.Tools = model.GetName(), strategy, uint32(len(tools)+len(client))
-	surface.SurfaceHash = surfaceHash(tools)
+	surface.Model, surface.Strategy, surface.Tools = model.GetName(), strategy, uint32(len(tools)+len(client)+len(agents))
+	surface.SurfaceHash = surfaceHash(tools, agents)
 	started := &turnv1.TurnStarted{
 		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(), Model: model.GetName(), SurfaceHash: surface.GetSurfaceHash(),
 	}
 	pinned := make([]*sessionsv1.PinnedTool, len(tools))
 	for i, t := range tools {
 		pinned[i] = &sessionsv1.PinnedTool{Name: t.GetName(), DefinitionHash: t.GetDefinitionHash()}
+		started.Tools = append(started.Tools, t.GetName())
+	}
+	for _, t := range agents {
 		started.Tools = append(started.Tools, t.GetName())
 	}
 	for _, t := range client {
@@ -72,7 +75,7 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if strategy != turnv1.Strategy_STRATEGY_AUTO { // else the select step tells
 		events = append(events, strategySelected(strategy, reason))
 	}
-	return &sessionsv1.CommitStepRequest{Outcome: outcome, Events: events, Tools: pinned}, nil
+	return &sessionsv1.CommitStepRequest{Outcome: outcome, Events: events, Tools: pinned, AgentTools: agents}, nil
 }
 
 func strategySelected(strategy turnv1.Strategy, reason string) *turnv1.Event {
@@ -80,8 +83,8 @@ func strategySelected(strategy turnv1.Strategy, reason string) *turnv1.Event {
 }
 
 // resolve asks, at the same time, for the agent's model and tools.
-func (b begin) resolve(ctx context.Context, loaded *sessionsv1.LoadTurnResponse) (*inferencev1.Model, []*registryv1.Tool, error) {
-	var tools []*registryv1.Tool
+func (b begin) resolve(ctx context.Context, loaded *sessionsv1.LoadTurnResponse) (*inferencev1.Model, *registryv1.ResolveToolsResponse, error) {
+	var tools *registryv1.ResolveToolsResponse
 	var group errgroup.Group
 	group.Go(func() (err error) {
 		tools, err = b.resolveTools(ctx, loaded)
@@ -101,19 +104,19 @@ func (b begin) resolve(ctx context.Context, loaded *sessionsv1.LoadTurnResponse)
 }
 
 // resolveTools asks which tools the agent's globs stand for and its user may use. An agent that thinks directly is shown none.
-func (b begin) resolveTools(ctx context.Context, loaded *sessionsv1.LoadTurnResponse) ([]*registryv1.Tool, error) {
+func (b begin) resolveTools(ctx context.Context, loaded *sessionsv1.LoadTurnResponse) (*registryv1.ResolveToolsResponse, error) {
 	agent := loaded.GetAgent()
-	if len(agent.GetTools()) == 0 || agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
+	if len(agent.GetTools())+len(loaded.GetAgentTools()) == 0 || agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
 		return nil, nil
 	}
 	resp, err := b.deps.Tools.ResolveTools(ctx, &registryv1.ResolveToolsRequest{
-		Globs: agent.GetTools(), Principal: loaded.GetPrincipal(),
+		Globs: agent.GetTools(), Principal: loaded.GetPrincipal(), Others: agentNames(loaded),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("resolve tools: %w", err)
 	}
 	b.remember(resp.GetTools())
-	return resp.GetTools(), nil
+	return resp, nil
 }
 
 // surface holds the agent's limits, with the mesh's where the agent names none.
@@ -154,10 +157,13 @@ func choose(agent *sessionsv1.Agent, tools int) (turnv1.Strategy, string) {
 }
 
 // surfaceHash stands for names and definitions of all tools, in order.
-func surfaceHash(tools []*registryv1.Tool) string {
+func surfaceHash(tools []*registryv1.Tool, agents []*sessionsv1.AgentTool) string {
 	h := sha256.New()
 	for _, t := range tools {
 		fmt.Fprintf(h, "%s\x00%s\n", t.GetName(), t.GetDefinitionHash())
+	}
+	for _, a := range agents {
+		fmt.Fprintf(h, "%s\x00%s\n", a.GetName(), a.GetDefinitionHash())
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

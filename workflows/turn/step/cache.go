@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -80,10 +81,10 @@ func (r *Runner) tools(ctx context.Context, pinned []*sessionsv1.PinnedTool) ([]
 	return out, nil
 }
 
-// shown are all tools of a turn as the model is shown them: the pinned ones, then those of its client.
+// shown are all tools of a turn as the model is shown them: the pinned ones, its sub-agents, then those of its client.
 func (r *Runner) shown(ctx context.Context, loaded *sessionsv1.LoadTurnResponse) ([]*inferencev1.ToolDefinition, error) {
 	tools, err := r.tools(ctx, loaded.GetTools())
-	return append(tools, clientTools(loaded)...), err
+	return slices.Concat(tools, agentDefinitions(loaded), clientTools(loaded)), err
 }
 
 // fetchDefinitions reads those that are not in the cache. One that the registry does not know any more stays unknown: the model is

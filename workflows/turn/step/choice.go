@@ -20,7 +20,9 @@ Decide how an agent should deal with the user's last message. Do not answer the 
 - direct: it can be answered at once from general knowledge and the conversation, without any tool.
 - react: it needs one or a few tool calls, each chosen after the result before it.
 - plan: it has several parts that build on each other, or is complex enough that a plan should be made before anything is done.
-Answer with one JSON object and nothing else: {"strategy": "direct", "react" or "plan", "reason": "one short sentence"}`
+Answer with one JSON object and nothing else: {"strategy": the strategy's name, "reason": "one short sentence"}`
+
+const routeChoice = "- route: one of the agents below should deal with it alone."
 
 // maxReason bounds the reason that the journal keeps, in characters.
 const maxReason = 200
@@ -36,7 +38,12 @@ func (c choice) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest,
 		return c.giveUp(w, nil), nil
 	}
 	p := preparation(c)
-	req, tools, err := p.question(ctx, w, selectInstructions)
+	agents := w.loaded.GetAgentTools()
+	instructions := selectInstructions
+	if len(agents) > 0 {
+		instructions = strings.Replace(instructions, "\nAnswer with", "\n"+routeChoice+"\nAnswer with", 1) + "\n" + agentList(agents)
+	}
+	req, tools, err := p.question(ctx, w, instructions)
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +57,13 @@ func (c choice) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest,
 	})
 	switch {
 	case errors.Is(err, errUnreadable):
-		strategy, reason = fallback(text, len(tools))
+		strategy, reason = fallback(text, len(tools), agents)
 		reason = errUnreadable.Error() + "; " + reason
 	case err != nil:
 		return nil, err
-	case strategy == turnv1.Strategy_STRATEGY_REACT && len(tools) == 0:
+	case strategy == turnv1.Strategy_STRATEGY_ROUTE && len(agents) == 0:
+		strategy, reason = turnv1.Strategy_STRATEGY_REACT, "the agent has no sub-agents to choose from"
+	case strategy == turnv1.Strategy_STRATEGY_REACT && len(tools)+len(agents) == 0:
 		strategy, reason = turnv1.Strategy_STRATEGY_DIRECT, "the agent has no tools to react with"
 	}
 	return &sessionsv1.CommitStepRequest{
@@ -79,6 +88,8 @@ func readChoice(text string) (turnv1.Strategy, string, error) {
 		return turnv1.Strategy_STRATEGY_REACT, answer.Reason, nil
 	case "plan":
 		return turnv1.Strategy_STRATEGY_PLAN, answer.Reason, nil
+	case "route":
+		return turnv1.Strategy_STRATEGY_ROUTE, answer.Reason, nil
 	default:
 		return 0, "", fmt.Errorf("there is no strategy %q", answer.Strategy)
 	}
@@ -93,10 +104,13 @@ var (
 	here      = regexp.MustCompile(`(?i)\b(my|our|we|this|these|now|today|current|currently|latest|last)\b|\d`)
 )
 
-// fallback chooses by rules, when the model's answer cannot be read. In doubt it is react: that can still answer at once.
-func fallback(request string, tools int) (turnv1.Strategy, string) {
+// several marks a request that one agent alone will hardly settle: it has parts, or asks for a judgement.
+var several = regexp.MustCompile(`(?i)\b(and|or|then|if|should|whether|based on|depending|that have|which ones?|compare|why)\b`)
+
+// fallback chooses by rules, when the model's answer cannot be read. In doubt it is react: that can still answer at once, or call an agent.
+func fallback(request string, tools int, agents []*sessionsv1.AgentTool) (turnv1.Strategy, string) {
 	switch {
-	case tools == 0:
+	case tools+len(agents) == 0:
 		return turnv1.Strategy_STRATEGY_DIRECT, "the agent has no tools"
 	case inOrder.MatchString(request), len(numbered.FindAllString(request, 2)) == 2, inOneLine.MatchString(request):
 		return turnv1.Strategy_STRATEGY_PLAN, "the request names several steps"
@@ -104,6 +118,8 @@ func fallback(request string, tools int) (turnv1.Strategy, string) {
 		return turnv1.Strategy_STRATEGY_DIRECT, "the request asks for general knowledge"
 	case needsPlan.MatchString(request):
 		return turnv1.Strategy_STRATEGY_PLAN, "the request is " + article(needsPlan.FindString(request)) + " task"
+	case !several.MatchString(request) && nearestAgent(request, agents) != nil:
+		return turnv1.Strategy_STRATEGY_ROUTE, "the request is simple and fits the agent " + nearestAgent(request, agents).GetAgentId()
 	default:
 		return turnv1.Strategy_STRATEGY_REACT, "the agent has tools"
 	}

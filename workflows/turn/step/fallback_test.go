@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -33,12 +34,51 @@ func TestFallback(t *testing.T) {
 		{"If it is late then tell me", "react"},
 		{"", "react"},
 	} {
-		strategy, reason := fallback(row.request, 3)
+		strategy, reason := fallback(row.request, 3, nil)
 		if got := strings.ToLower(strings.TrimPrefix(strategy.String(), "STRATEGY_")); got != row.want || reason == "" {
 			t.Errorf("%q: %s (%s), want %s", row.request, got, reason, row.want)
 		}
-		if strategy, _ := fallback(row.request, 0); strategy != turnv1.Strategy_STRATEGY_DIRECT {
+		if strategy, _ := fallback(row.request, 0, nil); strategy != turnv1.Strategy_STRATEGY_DIRECT {
 			t.Errorf("%q without tools: %v", row.request, strategy)
+		}
+	}
+}
+
+// TestFallbackWithAgents has an operator's requests to an agent that has specialists beside its tools.
+func TestFallbackWithAgents(t *testing.T) {
+	var agents []*sessionsv1.AgentTool
+	for _, a := range [][2]string{
+		{"registration", "Register a Kubernetes cluster: name, API server, credentials."},
+		{"cluster-info", "Show all registered clusters and what is known of them."},
+		{"health", "Check the health of a cluster and its nodes."},
+		{"memory", "Remember what was done before, for example the last cluster that was registered."},
+		{"weather", "Tell the weather and the forecast of a city."},
+	} {
+		agents = append(agents, &sessionsv1.AgentTool{AgentId: a[0], Name: "agent__" + a[0], Description: a[1]})
+	}
+	for _, row := range []struct{ request, want string }{
+		{"Register a new Kubernetes cluster named production with API server https://k8s.example.com:6443", "route registration"},
+		{"Show me all the registered clusters", "route cluster-info"},
+		{"Check the health of the production cluster", "route health"},
+		{"What was the last cluster I registered?", "route memory"},
+		{"What's the weather like in London today?", "route weather"},
+		{"Check how many pods are in the production cluster and which ones are not running", "react"},
+		{"Find any pods in the staging cluster that have been restarting frequently and restart them", "react"},
+		{"Should we deploy to the outdoor edge clusters today based on the weather forecast?", "react"},
+		{"I need to migrate workloads from the staging cluster to production. Help me plan and execute this.", "plan"},
+		{"Our production cluster is running out of resources. Analyze usage patterns and suggest optimization strategies.", "plan"},
+		{"We have 5 microservices that need to be deployed across 3 clusters with specific affinity rules. Help me determine the optimal placement.", "plan"},
+		{"What is a Kubernetes pod?", "direct"},
+		{"What are the best practices for securing a Kubernetes cluster?", "direct"},
+		{"What's the difference between a Deployment and a StatefulSet?", "direct"},
+	} {
+		strategy, _ := fallback(row.request, 3, agents)
+		got := strings.ToLower(strings.TrimPrefix(strategy.String(), "STRATEGY_"))
+		if got == "route" {
+			got += " " + nearestAgent(row.request, agents).GetAgentId()
+		}
+		if got != row.want {
+			t.Errorf("%q: %s, want %s", row.request, got, row.want)
 		}
 	}
 }
@@ -51,7 +91,8 @@ func TestStrictJSON(t *testing.T) {
 		{text: `{"strategy":"plan","reason":"parts"}`, want: "STRATEGY_PLAN", ok: true},
 		{text: "```json\n{\"strategy\":\"react\",\"reason\":\"\"}\n```", want: "STRATEGY_REACT", ok: true},
 		{text: ` {"strategy":"direct"} `, want: "STRATEGY_DIRECT", ok: true},
-		{text: `{"strategy":"route","reason":"x"}`},
+		{text: `{"strategy":"route","reason":"x"}`, want: "STRATEGY_ROUTE", ok: true},
+		{text: `{"strategy":"dance","reason":"x"}`},
 		{text: `{"strategy":"plan","sure":true}`},
 		{text: `{"strategy":"plan"} I think`},
 		{text: `I think {"strategy":"plan"}`},

@@ -32,11 +32,13 @@ type round struct {
 	completed *registryv1.Completed
 	// wait is what the call waits for.
 	wait *sessionsv1.WaitRequest
+	// events tell how it came to completed or wait.
+	events []*turnv1.Event
 }
 
 // round finds out what this round does. Who runs the call decides on its first round; what was waited for decides on the later ones.
 func (t tool) round(ctx context.Context, w *work) (round, error) {
-	client := clientTool(w.loaded, w.call.GetTool())
+	client, agent := clientTool(w.loaded, w.call.GetTool()), agentTool(w.loaded, w.call.GetTool())
 	switch {
 	case w.ref.GetRound() > engine.MaxRounds:
 		text := fmt.Sprintf("The call was given up: it asked for somebody's answer %d times.", engine.MaxRounds)
@@ -46,7 +48,13 @@ func (t tool) round(ctx context.Context, w *work) (round, error) {
 		if err != nil {
 			return round{}, fmt.Errorf("read wait: %w", err)
 		}
-		return t.after(w, wait)
+		r, err := t.after(w, wait)
+		if r.ask != nil && agent != nil { // it was approved
+			return t.agent(ctx, w, agent, r.ask.GetApproved())
+		}
+		return r, err
+	case agent != nil:
+		return t.agent(ctx, w, agent, nil)
 	case client != nil:
 		return firstOfClient(w, client), nil
 	default:

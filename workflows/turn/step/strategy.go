@@ -31,10 +31,14 @@ type ask func(context.Context, *inferencev1.GenerateRequest, func(*inferencev1.G
 
 // answerer is how the step's strategy asks.
 func (i infer) answerer(w *work) ask {
-	if w.strategy() == turnv1.Strategy_STRATEGY_REACT_TEXT {
+	switch {
+	case w.strategy() == turnv1.Strategy_STRATEGY_REACT_TEXT:
 		return i.inText
+	case w.routes():
+		return i.inRoute(w)
+	default:
+		return i.stream
 	}
-	return i.stream
 }
 
 // inText asks a model that knows no native tool calls, and gives its answer as one that does would have given it.

@@ -60,9 +60,9 @@ func (t tool) doRound(ctx context.Context, w *work) (*sessionsv1.CommitStepReque
 	case err != nil:
 		return nil, err
 	case r.completed != nil:
-		return t.committed(w, r.completed, nil), nil
+		return t.handedOver(w, t.committed(w, r.completed, r.events)), nil
 	case r.wait != nil:
-		return t.waiting(r.wait, nil), nil
+		return t.waiting(r.wait, r.events), nil
 	}
 	log := t.newEventLog(ctx, w)
 	end, err := t.call(ctx, w, r.ask, log)

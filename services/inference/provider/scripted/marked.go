@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -18,8 +19,11 @@ func understand(req provider.Request) (provider.Request, speaker) {
 	usual := func(s script, here place) reply { return s.reply(here, req.Tools) }
 	switch {
 	case strings.Contains(req.Instructions, contract.MarkSelect):
-		tools := !strings.Contains(req.Instructions, contract.NoTools)
-		return req, func(s script, here place) reply { return saying(choose(s, here.text, tools)) }
+		tools, agents := !strings.Contains(req.Instructions, contract.NoTools), agentsIn(req.Instructions)
+		return req, func(s script, here place) reply { return saying(choose(s, here.text, tools, agents)) }
+	case strings.Contains(req.Instructions, contract.MarkRoute):
+		agents := agentsIn(req.Instructions)
+		return req, func(_ script, here place) reply { return saying(route(here.text, agents)) }
 	case strings.Contains(req.Instructions, contract.MarkPlan):
 		if text := lastUser(req.Messages); strings.HasSuffix(text, contract.PlanRest) {
 			req.Messages = withoutLast(req.Messages)
@@ -50,8 +54,10 @@ func saying(value any) reply {
 	return reply{text: string(text), finish: provider.Stop}
 }
 
-func choose(s script, text string, tools bool) map[string]string {
+func choose(s script, text string, tools bool, agents []*inferencev1.ToolDefinition) map[string]string {
 	switch {
+	case len(rank(text, agents)) == 1 && len(s.stages[0].calls) == 0:
+		return map[string]string{"strategy": "route", "reason": "The message fits one of the agents."}
 	case len(partsOf(text)) > 1:
 		return map[string]string{"strategy": "plan", "reason": "The message has several parts."}
 	case len(s.stages[0].calls) > 0:
@@ -61,6 +67,30 @@ func choose(s script, text string, tools bool) map[string]string {
 	default:
 		return map[string]string{"strategy": "direct", "reason": "The message needs no tool."}
 	}
+}
+
+// route chooses the agent whose name and description share most words with the message.
+func route(text string, agents []*inferencev1.ToolDefinition) map[string]string {
+	fit := rank(text, agents)
+	if len(fit) == 0 {
+		return map[string]string{"agent": "none", "reason": "The message shares no words with any agent."}
+	}
+	return map[string]string{"agent": fit[0].name, "reason": "Its name and description share most words with the message."}
+}
+
+// agentsIn reads the agents that instructions tell of, as tools without arguments.
+func agentsIn(instructions string) []*inferencev1.ToolDefinition {
+	var agents []*inferencev1.ToolDefinition
+	_, list, _ := strings.Cut(instructions, contract.AgentList+"\n")
+	for line := range strings.Lines(list) {
+		entry, ok := strings.CutPrefix(line, contract.ToolPrefix)
+		name, description, named := strings.Cut(strings.TrimSpace(entry), ": ")
+		if !ok || !named {
+			break
+		}
+		agents = append(agents, &inferencev1.ToolDefinition{Name: name, Description: description})
+	}
+	return agents
 }
 
 // Bounds of a plan.

@@ -108,6 +108,8 @@ const (
 	Reason_REASON_EXECUTOR_UNAVAILABLE Reason = 50
 	// The agent's executor cannot do its round: it says so, it breaks the protocol, or it may not run here. The detail says which.
 	Reason_REASON_EXECUTOR_FAILED Reason = 51
+	// A limit of the turn is reached: the depth or number of its sub-agents. The detail says which.
+	Reason_REASON_LIMIT_REACHED Reason = 36
 )
 
 // Enum value maps for Reason.
@@ -152,6 +154,7 @@ var (
 		40: "REASON_INVALID_BLUEPRINT",
 		50: "REASON_EXECUTOR_UNAVAILABLE",
 		51: "REASON_EXECUTOR_FAILED",
+		36: "REASON_LIMIT_REACHED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -193,6 +196,7 @@ var (
 		"REASON_INVALID_BLUEPRINT":      40,
 		"REASON_EXECUTOR_UNAVAILABLE":   50,
 		"REASON_EXECUTOR_FAILED":        51,
+		"REASON_LIMIT_REACHED":          36,
 	}
 )
 
@@ -227,7 +231,7 @@ var File_windlass_fault_v1_reason_proto protoreflect.FileDescriptor
 
 const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xbf\b\n" +
+	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xd9\b\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x1b\n" +
@@ -268,7 +272,8 @@ const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\x15REASON_INPUT_REQUIRED\x10#\x12\x1c\n" +
 	"\x18REASON_INVALID_BLUEPRINT\x10(\x12\x1f\n" +
 	"\x1bREASON_EXECUTOR_UNAVAILABLE\x102\x12\x1a\n" +
-	"\x16REASON_EXECUTOR_FAILED\x103B\xd0\x01\n" +
+	"\x16REASON_EXECUTOR_FAILED\x103\x12\x18\n" +
+	"\x14REASON_LIMIT_REACHED\x10$B\xd0\x01\n" +
 	"\x15com.windlass.fault.v1B\vReasonProtoP\x01ZDgithub.com/windlass-dev/windlass/proto/gen/windlass/fault/v1;faultv1\xa2\x02\x03WFX\xaa\x02\x11Windlass.Fault.V1\xca\x02\x11Windlass\\Fault\\V1\xe2\x02\x1dWindlass\\Fault\\V1\\GPBMetadata\xea\x02\x13Windlass::Fault::V1b\x06proto3"
 
 var (

@@ -882,7 +882,9 @@ type ResolveToolsRequest struct {
 	// Globs over namespaced names.
 	Globs []string `protobuf:"bytes,1,rep,name=globs,proto3" json:"globs,omitempty"`
 	// Who will use them.
-	Principal     *v11.Principal `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
+	Principal *v11.Principal `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Names of tools that the registry does not have (sub-agents): it answers which of them the principal may use.
+	Others        []string `protobuf:"bytes,3,rep,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -931,11 +933,20 @@ func (x *ResolveToolsRequest) GetPrincipal() *v11.Principal {
 	return nil
 }
 
+func (x *ResolveToolsRequest) GetOthers() []string {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
 // ResolveToolsResponse lists the tools.
 type ResolveToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By name.
-	Tools         []*Tool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
+	Tools []*Tool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
+	// Those of the request's `others` that the principal may use.
+	Others        []string `protobuf:"bytes,2,rep,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -973,6 +984,13 @@ func (*ResolveToolsResponse) Descriptor() ([]byte, []int) {
 func (x *ResolveToolsResponse) GetTools() []*Tool {
 	if x != nil {
 		return x.Tools
+	}
+	return nil
+}
+
+func (x *ResolveToolsResponse) GetOthers() []string {
+	if x != nil {
+		return x.Others
 	}
 	return nil
 }
@@ -1528,6 +1546,125 @@ func (x *Resolution) GetId() string {
 	return ""
 }
 
+// CheckCallRequest describes a call.
+type CheckCallRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call. Its definition_hash is that of `definition`; key, input and resolution are not read.
+	Call *CallToolRequest `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	// The tool's definition: input_schema_json, effect and definition_hash are read.
+	Definition    *Tool `protobuf:"bytes,2,opt,name=definition,proto3" json:"definition,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckCallRequest) Reset() {
+	*x = CheckCallRequest{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckCallRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckCallRequest) ProtoMessage() {}
+
+func (x *CheckCallRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckCallRequest.ProtoReflect.Descriptor instead.
+func (*CheckCallRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *CheckCallRequest) GetCall() *CallToolRequest {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *CheckCallRequest) GetDefinition() *Tool {
+	if x != nil {
+		return x.Definition
+	}
+	return nil
+}
+
+// CheckCallResponse is the answer: the call may run when neither `refused` nor `approval_required` is set.
+type CheckCallResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What policy said; unset when it was not asked.
+	Decided *Decided `protobuf:"bytes,1,opt,name=decided,proto3" json:"decided,omitempty"`
+	// Why it may not run, as a result for the model.
+	Refused *Completed `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"`
+	// Somebody has to give leave first.
+	ApprovalRequired *ApprovalRequired `protobuf:"bytes,3,opt,name=approval_required,json=approvalRequired,proto3" json:"approval_required,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *CheckCallResponse) Reset() {
+	*x = CheckCallResponse{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckCallResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckCallResponse) ProtoMessage() {}
+
+func (x *CheckCallResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckCallResponse.ProtoReflect.Descriptor instead.
+func (*CheckCallResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *CheckCallResponse) GetDecided() *Decided {
+	if x != nil {
+		return x.Decided
+	}
+	return nil
+}
+
+func (x *CheckCallResponse) GetRefused() *Completed {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
+func (x *CheckCallResponse) GetApprovalRequired() *ApprovalRequired {
+	if x != nil {
+		return x.ApprovalRequired
+	}
+	return nil
+}
+
 // CallToolResponse is one message of a call.
 type CallToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1548,7 +1685,7 @@ type CallToolResponse struct {
 
 func (x *CallToolResponse) Reset() {
 	*x = CallToolResponse{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1560,7 +1697,7 @@ func (x *CallToolResponse) String() string {
 func (*CallToolResponse) ProtoMessage() {}
 
 func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[20]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1573,7 +1710,7 @@ func (x *CallToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallToolResponse.ProtoReflect.Descriptor instead.
 func (*CallToolResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{20}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CallToolResponse) GetEvent() isCallToolResponse_Event {
@@ -1702,7 +1839,7 @@ type ApprovalRequired struct {
 
 func (x *ApprovalRequired) Reset() {
 	*x = ApprovalRequired{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1851,7 @@ func (x *ApprovalRequired) String() string {
 func (*ApprovalRequired) ProtoMessage() {}
 
 func (x *ApprovalRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[21]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1864,7 @@ func (x *ApprovalRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequired.ProtoReflect.Descriptor instead.
 func (*ApprovalRequired) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{21}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ApprovalRequired) GetRule() *v11.ApprovalRule {
@@ -1782,7 +1919,7 @@ type InputRequired struct {
 
 func (x *InputRequired) Reset() {
 	*x = InputRequired{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1794,7 +1931,7 @@ func (x *InputRequired) String() string {
 func (*InputRequired) ProtoMessage() {}
 
 func (x *InputRequired) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[22]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1807,7 +1944,7 @@ func (x *InputRequired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRequired.ProtoReflect.Descriptor instead.
 func (*InputRequired) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{22}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *InputRequired) GetMessage() string {
@@ -1853,7 +1990,7 @@ type Decided struct {
 
 func (x *Decided) Reset() {
 	*x = Decided{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1865,7 +2002,7 @@ func (x *Decided) String() string {
 func (*Decided) ProtoMessage() {}
 
 func (x *Decided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[23]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1878,7 +2015,7 @@ func (x *Decided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decided.ProtoReflect.Descriptor instead.
 func (*Decided) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{23}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Decided) GetDecisionId() string {
@@ -1913,7 +2050,7 @@ type Executing struct {
 
 func (x *Executing) Reset() {
 	*x = Executing{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1925,7 +2062,7 @@ func (x *Executing) String() string {
 func (*Executing) ProtoMessage() {}
 
 func (x *Executing) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[24]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1938,7 +2075,7 @@ func (x *Executing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Executing.ProtoReflect.Descriptor instead.
 func (*Executing) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{24}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Executing) GetExecutionId() string {
@@ -1963,7 +2100,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1975,7 +2112,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[25]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1988,7 +2125,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{25}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Progress) GetProgress() float64 {
@@ -2033,7 +2170,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +2182,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_registry_v1_tools_proto_msgTypes[26]
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +2195,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{26}
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Completed) GetResult() *v1.ToolResult {
@@ -2187,12 +2324,14 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
 	"executions\x18\x01 \x03(\v2\x1f.windlass.registry.v1.ExecutionR\n" +
 	"executions\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"{\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9e\x01\n" +
 	"\x13ResolveToolsRequest\x12\x1f\n" +
 	"\x05globs\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x05globs\x12C\n" +
-	"\tprincipal\x18\x02 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\"H\n" +
+	"\tprincipal\x18\x02 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12!\n" +
+	"\x06others\x18\x03 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\x06others\"`\n" +
 	"\x14ResolveToolsResponse\x120\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\":\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\x12\x16\n" +
+	"\x06others\x18\x02 \x03(\tR\x06others\":\n" +
 	"\x15GetDefinitionsRequest\x12!\n" +
 	"\x06hashes\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80 R\x06hashes\"J\n" +
 	"\x16GetDefinitionsResponse\x120\n" +
@@ -2237,7 +2376,16 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x18\n" +
 	"\acomment\x18\x03 \x01(\tR\acomment\x124\n" +
 	"\x06result\x18\x04 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\x12\x17\n" +
-	"\x02id\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\"\xbb\x03\n" +
+	"\x02id\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\"\x99\x01\n" +
+	"\x10CheckCallRequest\x12A\n" +
+	"\x04call\x18\x01 \x01(\v2%.windlass.registry.v1.CallToolRequestB\x06\xbaH\x03\xc8\x01\x01R\x04call\x12B\n" +
+	"\n" +
+	"definition\x18\x02 \x01(\v2\x1a.windlass.registry.v1.ToolB\x06\xbaH\x03\xc8\x01\x01R\n" +
+	"definition\"\xdc\x01\n" +
+	"\x11CheckCallResponse\x127\n" +
+	"\adecided\x18\x01 \x01(\v2\x1d.windlass.registry.v1.DecidedR\adecided\x129\n" +
+	"\arefused\x18\x02 \x01(\v2\x1f.windlass.registry.v1.CompletedR\arefused\x12S\n" +
+	"\x11approval_required\x18\x03 \x01(\v2&.windlass.registry.v1.ApprovalRequiredR\x10approvalRequired\"\xbb\x03\n" +
 	"\x10CallToolResponse\x129\n" +
 	"\adecided\x18\x01 \x01(\v2\x1d.windlass.registry.v1.DecidedH\x00R\adecided\x12?\n" +
 	"\texecuting\x18\x02 \x01(\v2\x1f.windlass.registry.v1.ExecutingH\x00R\texecuting\x12<\n" +
@@ -2285,10 +2433,11 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
 	"InvokeTool\x12'.windlass.registry.v1.InvokeToolRequest\x1a(.windlass.registry.v1.InvokeToolResponse\";\xaa\xfd\x1b\x15registry.tools.invoke\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/tools/{name}:invoke\x12\x93\x01\n" +
 	"\fRefreshTools\x12).windlass.registry.v1.RefreshToolsRequest\x1a .windlass.registry.v1.SyncResult\"6\xaa\xfd\x1b\x16registry.tools.refresh\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/tools:refresh\x12\x9f\x01\n" +
-	"\x0eListExecutions\x12+.windlass.registry.v1.ListExecutionsRequest\x1a,.windlass.registry.v1.ListExecutionsResponse\"2\xaa\xfd\x1b\x18registry.executions.list\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/executions2\x94\x04\n" +
+	"\x0eListExecutions\x12+.windlass.registry.v1.ListExecutionsRequest\x1a,.windlass.registry.v1.ListExecutionsResponse\"2\xaa\xfd\x1b\x18registry.executions.list\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/executions2\x8e\x05\n" +
 	"\x14ToolExecutionService\x12\x81\x01\n" +
 	"\fResolveTools\x12).windlass.registry.v1.ResolveToolsRequest\x1a*.windlass.registry.v1.ResolveToolsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12\x87\x01\n" +
-	"\x0eGetDefinitions\x12+.windlass.registry.v1.GetDefinitionsRequest\x1a,.windlass.registry.v1.GetDefinitionsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12w\n" +
+	"\x0eGetDefinitions\x12+.windlass.registry.v1.GetDefinitionsRequest\x1a,.windlass.registry.v1.GetDefinitionsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12x\n" +
+	"\tCheckCall\x12&.windlass.registry.v1.CheckCallRequest\x1a'.windlass.registry.v1.CheckCallResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12w\n" +
 	"\bCallTool\x12%.windlass.registry.v1.CallToolRequest\x1a&.windlass.registry.v1.CallToolResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run0\x01\x12u\n" +
 	"\bStopCall\x12%.windlass.registry.v1.StopCallRequest\x1a&.windlass.registry.v1.StopCallResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.runB\xe4\x01\n" +
 	"\x18com.windlass.registry.v1B\n" +
@@ -2306,7 +2455,7 @@ func file_windlass_registry_v1_tools_proto_rawDescGZIP() []byte {
 	return file_windlass_registry_v1_tools_proto_rawDescData
 }
 
-var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*Tool)(nil),                   // 0: windlass.registry.v1.Tool
 	(*ListToolsRequest)(nil),       // 1: windlass.registry.v1.ListToolsRequest
@@ -2328,80 +2477,89 @@ var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*Approved)(nil),               // 17: windlass.registry.v1.Approved
 	(*InputAnswer)(nil),            // 18: windlass.registry.v1.InputAnswer
 	(*Resolution)(nil),             // 19: windlass.registry.v1.Resolution
-	(*CallToolResponse)(nil),       // 20: windlass.registry.v1.CallToolResponse
-	(*ApprovalRequired)(nil),       // 21: windlass.registry.v1.ApprovalRequired
-	(*InputRequired)(nil),          // 22: windlass.registry.v1.InputRequired
-	(*Decided)(nil),                // 23: windlass.registry.v1.Decided
-	(*Executing)(nil),              // 24: windlass.registry.v1.Executing
-	(*Progress)(nil),               // 25: windlass.registry.v1.Progress
-	(*Completed)(nil),              // 26: windlass.registry.v1.Completed
-	(v1.EffectClass)(0),            // 27: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil),  // 28: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),        // 29: google.protobuf.Struct
-	(*v1.ContentPart)(nil),         // 30: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),         // 31: google.protobuf.Value
-	(*v11.Principal)(nil),          // 32: windlass.policy.v1.Principal
-	(*v11.ApprovalRule)(nil),       // 33: windlass.policy.v1.ApprovalRule
-	(v1.Verdict)(0),                // 34: windlass.turn.v1.Verdict
-	(*v1.ToolResult)(nil),          // 35: windlass.turn.v1.ToolResult
-	(*SyncResult)(nil),             // 36: windlass.registry.v1.SyncResult
+	(*CheckCallRequest)(nil),       // 20: windlass.registry.v1.CheckCallRequest
+	(*CheckCallResponse)(nil),      // 21: windlass.registry.v1.CheckCallResponse
+	(*CallToolResponse)(nil),       // 22: windlass.registry.v1.CallToolResponse
+	(*ApprovalRequired)(nil),       // 23: windlass.registry.v1.ApprovalRequired
+	(*InputRequired)(nil),          // 24: windlass.registry.v1.InputRequired
+	(*Decided)(nil),                // 25: windlass.registry.v1.Decided
+	(*Executing)(nil),              // 26: windlass.registry.v1.Executing
+	(*Progress)(nil),               // 27: windlass.registry.v1.Progress
+	(*Completed)(nil),              // 28: windlass.registry.v1.Completed
+	(v1.EffectClass)(0),            // 29: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil),  // 30: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),        // 31: google.protobuf.Struct
+	(*v1.ContentPart)(nil),         // 32: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),         // 33: google.protobuf.Value
+	(*v11.Principal)(nil),          // 34: windlass.policy.v1.Principal
+	(*v11.ApprovalRule)(nil),       // 35: windlass.policy.v1.ApprovalRule
+	(v1.Verdict)(0),                // 36: windlass.turn.v1.Verdict
+	(*v1.ToolResult)(nil),          // 37: windlass.turn.v1.ToolResult
+	(*SyncResult)(nil),             // 38: windlass.registry.v1.SyncResult
 }
 var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
-	27, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
-	28, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
-	28, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
+	29, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
+	30, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
+	30, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
 	0,  // 3: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	29, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
-	30, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
-	31, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
-	27, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
-	28, // 8: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
-	28, // 9: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
-	28, // 10: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
+	31, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
+	32, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
+	33, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
+	29, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
+	30, // 8: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
+	30, // 9: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
+	30, // 10: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
 	7,  // 11: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
-	32, // 12: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	34, // 12: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
 	0,  // 13: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
 	0,  // 14: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
-	32, // 15: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	33, // 16: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	34, // 15: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	35, // 16: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
 	17, // 17: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
 	18, // 18: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
 	19, // 19: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
-	29, // 20: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	34, // 21: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
-	35, // 22: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
-	23, // 23: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
-	24, // 24: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
-	25, // 25: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
-	26, // 26: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
-	21, // 27: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
-	22, // 28: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	33, // 29: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
-	27, // 30: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
-	35, // 31: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
-	1,  // 32: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
-	3,  // 33: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
-	4,  // 34: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
-	6,  // 35: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
-	8,  // 36: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
-	10, // 37: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
-	12, // 38: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
-	14, // 39: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
-	15, // 40: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
-	2,  // 41: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	0,  // 42: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	5,  // 43: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	36, // 44: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	9,  // 45: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	11, // 46: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	13, // 47: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	20, // 48: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	16, // 49: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
-	41, // [41:50] is the sub-list for method output_type
-	32, // [32:41] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	31, // 20: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	36, // 21: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
+	37, // 22: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
+	14, // 23: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
+	0,  // 24: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
+	25, // 25: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
+	28, // 26: windlass.registry.v1.CheckCallResponse.refused:type_name -> windlass.registry.v1.Completed
+	23, // 27: windlass.registry.v1.CheckCallResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	25, // 28: windlass.registry.v1.CallToolResponse.decided:type_name -> windlass.registry.v1.Decided
+	26, // 29: windlass.registry.v1.CallToolResponse.executing:type_name -> windlass.registry.v1.Executing
+	27, // 30: windlass.registry.v1.CallToolResponse.progress:type_name -> windlass.registry.v1.Progress
+	28, // 31: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
+	23, // 32: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
+	24, // 33: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
+	35, // 34: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
+	29, // 35: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
+	37, // 36: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	1,  // 37: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
+	3,  // 38: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
+	4,  // 39: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
+	6,  // 40: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
+	8,  // 41: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
+	10, // 42: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
+	12, // 43: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
+	20, // 44: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
+	14, // 45: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
+	15, // 46: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
+	2,  // 47: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	0,  // 48: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	5,  // 49: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	38, // 50: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	9,  // 51: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	11, // 52: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	13, // 53: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	21, // 54: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
+	22, // 55: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	16, // 56: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
+	47, // [47:57] is the sub-list for method output_type
+	37, // [37:47] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_tools_proto_init() }
@@ -2410,7 +2568,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 		return
 	}
 	file_windlass_registry_v1_sources_proto_init()
-	file_windlass_registry_v1_tools_proto_msgTypes[20].OneofWrappers = []any{
+	file_windlass_registry_v1_tools_proto_msgTypes[22].OneofWrappers = []any{
 		(*CallToolResponse_Decided)(nil),
 		(*CallToolResponse_Executing)(nil),
 		(*CallToolResponse_Progress)(nil),
@@ -2424,7 +2582,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_tools_proto_rawDesc), len(file_windlass_registry_v1_tools_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

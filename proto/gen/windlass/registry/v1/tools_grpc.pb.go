@@ -289,6 +289,7 @@ var ToolService_ServiceDesc = grpc.ServiceDesc{
 const (
 	ToolExecutionService_ResolveTools_FullMethodName   = "/windlass.registry.v1.ToolExecutionService/ResolveTools"
 	ToolExecutionService_GetDefinitions_FullMethodName = "/windlass.registry.v1.ToolExecutionService/GetDefinitions"
+	ToolExecutionService_CheckCall_FullMethodName      = "/windlass.registry.v1.ToolExecutionService/CheckCall"
 	ToolExecutionService_CallTool_FullMethodName       = "/windlass.registry.v1.ToolExecutionService/CallTool"
 	ToolExecutionService_StopCall_FullMethodName       = "/windlass.registry.v1.ToolExecutionService/StopCall"
 )
@@ -303,6 +304,9 @@ type ToolExecutionServiceClient interface {
 	ResolveTools(ctx context.Context, in *ResolveToolsRequest, opts ...grpc.CallOption) (*ResolveToolsResponse, error)
 	// GetDefinitions answers the definitions with these hashes, also ones no longer offered: a turn keeps the surface it began with.
 	GetDefinitions(ctx context.Context, in *GetDefinitionsRequest, opts ...grpc.CallOption) (*GetDefinitionsResponse, error)
+	// CheckCall asks what CallTool would ask before a call leaves (permission, leave of a person, arguments), for a tool that the mesh itself
+	// runs: a sub-agent. There is no ledger row: what is run keeps its own record.
+	CheckCall(ctx context.Context, in *CheckCallRequest, opts ...grpc.CallOption) (*CheckCallResponse, error)
 	// CallTool runs one call of a turn: permission, validation against the pinned schema, ledger row, call, result. Events come in order;
 	// `completed` is the last. What the model can be told (denied, wrong arguments, unreachable, timed out) is a completed result with
 	// is_error and a code, not an RPC error. The same key again: a finished execution's result is answered from the ledger, a READ or
@@ -337,6 +341,16 @@ func (c *toolExecutionServiceClient) GetDefinitions(ctx context.Context, in *Get
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetDefinitionsResponse)
 	err := c.cc.Invoke(ctx, ToolExecutionService_GetDefinitions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *toolExecutionServiceClient) CheckCall(ctx context.Context, in *CheckCallRequest, opts ...grpc.CallOption) (*CheckCallResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckCallResponse)
+	err := c.cc.Invoke(ctx, ToolExecutionService_CheckCall_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -382,6 +396,9 @@ type ToolExecutionServiceServer interface {
 	ResolveTools(context.Context, *ResolveToolsRequest) (*ResolveToolsResponse, error)
 	// GetDefinitions answers the definitions with these hashes, also ones no longer offered: a turn keeps the surface it began with.
 	GetDefinitions(context.Context, *GetDefinitionsRequest) (*GetDefinitionsResponse, error)
+	// CheckCall asks what CallTool would ask before a call leaves (permission, leave of a person, arguments), for a tool that the mesh itself
+	// runs: a sub-agent. There is no ledger row: what is run keeps its own record.
+	CheckCall(context.Context, *CheckCallRequest) (*CheckCallResponse, error)
 	// CallTool runs one call of a turn: permission, validation against the pinned schema, ledger row, call, result. Events come in order;
 	// `completed` is the last. What the model can be told (denied, wrong arguments, unreachable, timed out) is a completed result with
 	// is_error and a code, not an RPC error. The same key again: a finished execution's result is answered from the ledger, a READ or
@@ -407,6 +424,9 @@ func (UnimplementedToolExecutionServiceServer) ResolveTools(context.Context, *Re
 }
 func (UnimplementedToolExecutionServiceServer) GetDefinitions(context.Context, *GetDefinitionsRequest) (*GetDefinitionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetDefinitions not implemented")
+}
+func (UnimplementedToolExecutionServiceServer) CheckCall(context.Context, *CheckCallRequest) (*CheckCallResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckCall not implemented")
 }
 func (UnimplementedToolExecutionServiceServer) CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolResponse]) error {
 	return status.Error(codes.Unimplemented, "method CallTool not implemented")
@@ -471,6 +491,24 @@ func _ToolExecutionService_GetDefinitions_Handler(srv interface{}, ctx context.C
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ToolExecutionService_CheckCall_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckCallRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ToolExecutionServiceServer).CheckCall(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ToolExecutionService_CheckCall_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ToolExecutionServiceServer).CheckCall(ctx, req.(*CheckCallRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ToolExecutionService_CallTool_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(CallToolRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -514,6 +552,10 @@ var ToolExecutionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetDefinitions",
 			Handler:    _ToolExecutionService_GetDefinitions_Handler,
+		},
+		{
+			MethodName: "CheckCall",
+			Handler:    _ToolExecutionService_CheckCall_Handler,
 		},
 		{
 			MethodName: "StopCall",

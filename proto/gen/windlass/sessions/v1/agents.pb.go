@@ -78,7 +78,10 @@ type Agent struct {
 	// (policy.shields); a turn with one that there is not fails when it begins, naming it.
 	Shields []string `protobuf:"bytes,19,rep,name=shields,proto3" json:"shields,omitempty"`
 	// Who thinks in the place of a model; unset = a model does.
-	Executor      *Executor `protobuf:"bytes,21,opt,name=executor,proto3" json:"executor,omitempty"`
+	Executor *Executor `protobuf:"bytes,21,opt,name=executor,proto3" json:"executor,omitempty"`
+	// Agents that this one may call as tools ("agent__ID"), and that strategy route chooses from: ids, or globs over ids. It never stands for
+	// the agent itself. An id without a glob must exist.
+	Agents        []string `protobuf:"bytes,22,rep,name=agents,proto3" json:"agents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -253,6 +256,13 @@ func (x *Agent) GetExecutor() *Executor {
 	return nil
 }
 
+func (x *Agent) GetAgents() []string {
+	if x != nil {
+		return x.Agents
+	}
+	return nil
+}
+
 // InstructionRule gives an agent other instructions for users of some roles, or with some claim. With both conditions both must hold; a rule needs
 // at least one. It is asked again for each turn, about the user whose turn it is.
 type InstructionRule struct {
@@ -349,7 +359,11 @@ type Limits struct {
 	// Identical tool calls in a row, default 3.
 	MaxIdenticalCalls uint32 `protobuf:"varint,4,opt,name=max_identical_calls,json=maxIdenticalCalls,proto3" json:"max_identical_calls,omitempty"`
 	// Time of a turn in seconds, default 1800.
-	TurnSeconds   uint32 `protobuf:"varint,5,opt,name=turn_seconds,json=turnSeconds,proto3" json:"turn_seconds,omitempty"`
+	TurnSeconds uint32 `protobuf:"varint,5,opt,name=turn_seconds,json=turnSeconds,proto3" json:"turn_seconds,omitempty"`
+	// Turns of sub-agents that one turn may begin, those of its sub-agents included; 0 = 32.
+	MaxChildren uint32 `protobuf:"varint,8,opt,name=max_children,json=maxChildren,proto3" json:"max_children,omitempty"`
+	// How deep below the turn of a user this agent may begin turns of sub-agents; 0 = 4.
+	MaxDepth      uint32 `protobuf:"varint,9,opt,name=max_depth,json=maxDepth,proto3" json:"max_depth,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -415,6 +429,20 @@ func (x *Limits) GetMaxIdenticalCalls() uint32 {
 func (x *Limits) GetTurnSeconds() uint32 {
 	if x != nil {
 		return x.TurnSeconds
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxChildren() uint32 {
+	if x != nil {
+		return x.MaxChildren
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxDepth() uint32 {
+	if x != nil {
+		return x.MaxDepth
 	}
 	return 0
 }
@@ -1074,7 +1102,7 @@ var File_windlass_sessions_v1_agents_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xc9\t\n" +
+	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xf3\t\n" +
 	"\x05Agent\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -1098,7 +1126,9 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\rparams_schema\x18\x11 \x01(\v2\x17.google.protobuf.StructR\fparamsSchema\x12\\\n" +
 	"\x11instruction_rules\x18\x12 \x03(\v2%.windlass.sessions.v1.InstructionRuleB\b\xbaH\x05\x92\x01\x02\x10@R\x10instructionRules\x12,\n" +
 	"\ashields\x18\x13 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10@\x18\x01\"\x06r\x04\x10\x01\x18@R\ashields\x12:\n" +
-	"\bexecutor\x18\x15 \x01(\v2\x1e.windlass.sessions.v1.ExecutorR\bexecutor\x1a9\n" +
+	"\bexecutor\x18\x15 \x01(\v2\x1e.windlass.sessions.v1.ExecutorR\bexecutor\x12(\n" +
+	"\x06agents\x18\x16 \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10@\"\x06r\x04\x10\x01\x18@R\x06agents\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
@@ -1108,14 +1138,16 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\x05claim\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05claim\x12'\n" +
 	"\x06values\x18\x03 \x03(\tB\x0f\xbaH\f\x92\x01\t\x10@\"\x05r\x03\x18\x80\x02R\x06values\x12/\n" +
 	"\finstructions\x18\x04 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x10R\finstructions\x12,\n" +
-	"\x04mode\x18\x05 \x01(\tB\x18\xbaH\x15r\x13R\x00R\x06appendR\areplaceR\x04mode\"\xf6\x01\n" +
+	"\x04mode\x18\x05 \x01(\tB\x18\xbaH\x15r\x13R\x00R\x06appendR\areplaceR\x04mode\"\xc9\x02\n" +
 	"\x06Limits\x12%\n" +
 	"\tmax_steps\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bmaxSteps\x12&\n" +
 	"\n" +
 	"max_tokens\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\tmaxTokens\x126\n" +
 	"\x12max_parallel_tools\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\x80\x01R\x10maxParallelTools\x127\n" +
 	"\x13max_identical_calls\x18\x04 \x01(\rB\a\xbaH\x04*\x02\x18dR\x11maxIdenticalCalls\x12,\n" +
-	"\fturn_seconds\x18\x05 \x01(\rB\t\xbaH\x06*\x04\x18\x80\xa3\x05R\vturnSeconds\"R\n" +
+	"\fturn_seconds\x18\x05 \x01(\rB\t\xbaH\x06*\x04\x18\x80\xa3\x05R\vturnSeconds\x12+\n" +
+	"\fmax_children\x18\b \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\vmaxChildren\x12$\n" +
+	"\tmax_depth\x18\t \x01(\rB\a\xbaH\x04*\x02\x18\x10R\bmaxDepth\"R\n" +
 	"\x12CreateAgentRequest\x12<\n" +
 	"\x05agent\x18\x01 \x01(\v2\x1b.windlass.sessions.v1.AgentB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x05agent\"V\n" +
 	"\x0fGetAgentRequest\x12'\n" +

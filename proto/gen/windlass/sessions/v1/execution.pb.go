@@ -101,8 +101,10 @@ type LoadTurnResponse struct {
 	Unresolved *v11.TurnError `protobuf:"bytes,20,opt,name=unresolved,proto3" json:"unresolved,omitempty"`
 	// For an agent with an executor: the executor's own id of the session, empty when it has told none yet.
 	ExecutorSessionId string `protobuf:"bytes,11,opt,name=executor_session_id,json=executorSessionId,proto3" json:"executor_session_id,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Sub-agents that the turn may call: pinned when the turn has begun, else the newest.
+	AgentTools    []*AgentTool `protobuf:"bytes,13,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LoadTurnResponse) Reset() {
@@ -219,6 +221,95 @@ func (x *LoadTurnResponse) GetExecutorSessionId() string {
 	return ""
 }
 
+func (x *LoadTurnResponse) GetAgentTools() []*AgentTool {
+	if x != nil {
+		return x.AgentTools
+	}
+	return nil
+}
+
+// AgentTool is a sub-agent as a tool.
+type AgentTool struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tool name, "agent__ID".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The agent.
+	AgentId string `protobuf:"bytes,2,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// What it is for, for the model.
+	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	// JSON Schema of the call's arguments, as JSON text: message, background, and the agent's parameters where it has some.
+	InputSchemaJson string `protobuf:"bytes,4,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
+	// Hash of name, description and schema.
+	DefinitionHash string `protobuf:"bytes,5,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *AgentTool) Reset() {
+	*x = AgentTool{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentTool) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentTool) ProtoMessage() {}
+
+func (x *AgentTool) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentTool.ProtoReflect.Descriptor instead.
+func (*AgentTool) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *AgentTool) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AgentTool) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *AgentTool) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *AgentTool) GetInputSchemaJson() string {
+	if x != nil {
+		return x.InputSchemaJson
+	}
+	return ""
+}
+
+func (x *AgentTool) GetDefinitionHash() string {
+	if x != nil {
+		return x.DefinitionHash
+	}
+	return ""
+}
+
 // PinnedTool is one tool of a turn's surface.
 type PinnedTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -232,7 +323,7 @@ type PinnedTool struct {
 
 func (x *PinnedTool) Reset() {
 	*x = PinnedTool{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[2]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -244,7 +335,7 @@ func (x *PinnedTool) String() string {
 func (*PinnedTool) ProtoMessage() {}
 
 func (x *PinnedTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[2]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -257,7 +348,7 @@ func (x *PinnedTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedTool.ProtoReflect.Descriptor instead.
 func (*PinnedTool) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{2}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PinnedTool) GetName() string {
@@ -291,7 +382,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -303,7 +394,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -316,7 +407,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{3}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Lease) GetFence() uint32 {
@@ -368,7 +459,7 @@ type ClaimStepRequest struct {
 
 func (x *ClaimStepRequest) Reset() {
 	*x = ClaimStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -380,7 +471,7 @@ func (x *ClaimStepRequest) String() string {
 func (*ClaimStepRequest) ProtoMessage() {}
 
 func (x *ClaimStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -393,7 +484,7 @@ func (x *ClaimStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimStepRequest.ProtoReflect.Descriptor instead.
 func (*ClaimStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{4}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ClaimStepRequest) GetTurnId() string {
@@ -457,7 +548,7 @@ type ClaimStepResponse struct {
 
 func (x *ClaimStepResponse) Reset() {
 	*x = ClaimStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -469,7 +560,7 @@ func (x *ClaimStepResponse) String() string {
 func (*ClaimStepResponse) ProtoMessage() {}
 
 func (x *ClaimStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -482,7 +573,7 @@ func (x *ClaimStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimStepResponse.ProtoReflect.Descriptor instead.
 func (*ClaimStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{5}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ClaimStepResponse) GetResult() isClaimStepResponse_Result {
@@ -564,7 +655,7 @@ type Busy struct {
 
 func (x *Busy) Reset() {
 	*x = Busy{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +667,7 @@ func (x *Busy) String() string {
 func (*Busy) ProtoMessage() {}
 
 func (x *Busy) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +680,7 @@ func (x *Busy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Busy.ProtoReflect.Descriptor instead.
 func (*Busy) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{6}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Busy) GetOwner() string {
@@ -623,7 +714,7 @@ type RenewStepRequest struct {
 
 func (x *RenewStepRequest) Reset() {
 	*x = RenewStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -635,7 +726,7 @@ func (x *RenewStepRequest) String() string {
 func (*RenewStepRequest) ProtoMessage() {}
 
 func (x *RenewStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -648,7 +739,7 @@ func (x *RenewStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewStepRequest.ProtoReflect.Descriptor instead.
 func (*RenewStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{7}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RenewStepRequest) GetTurnId() string {
@@ -690,7 +781,7 @@ type RenewStepResponse struct {
 
 func (x *RenewStepResponse) Reset() {
 	*x = RenewStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -702,7 +793,7 @@ func (x *RenewStepResponse) String() string {
 func (*RenewStepResponse) ProtoMessage() {}
 
 func (x *RenewStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -715,7 +806,7 @@ func (x *RenewStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewStepResponse.ProtoReflect.Descriptor instead.
 func (*RenewStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{8}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RenewStepResponse) GetCancelRequested() bool {
@@ -740,6 +831,8 @@ type CommitStepRequest struct {
 	Messages []*v11.Message `protobuf:"bytes,5,rep,name=messages,proto3" json:"messages,omitempty"`
 	// For begin: the pinned tools.
 	Tools []*PinnedTool `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
+	// For begin: the pinned sub-agents.
+	AgentTools []*AgentTool `protobuf:"bytes,16,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
 	// Wall time of the attempt in milliseconds.
 	DurationMs int32 `protobuf:"varint,7,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
 	// For finish: the end of the turn. The service adds output, usage and tools used, and writes the terminal event.
@@ -764,7 +857,7 @@ type CommitStepRequest struct {
 
 func (x *CommitStepRequest) Reset() {
 	*x = CommitStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -776,7 +869,7 @@ func (x *CommitStepRequest) String() string {
 func (*CommitStepRequest) ProtoMessage() {}
 
 func (x *CommitStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -789,7 +882,7 @@ func (x *CommitStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitStepRequest.ProtoReflect.Descriptor instead.
 func (*CommitStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{9}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CommitStepRequest) GetTurnId() string {
@@ -830,6 +923,13 @@ func (x *CommitStepRequest) GetMessages() []*v11.Message {
 func (x *CommitStepRequest) GetTools() []*PinnedTool {
 	if x != nil {
 		return x.Tools
+	}
+	return nil
+}
+
+func (x *CommitStepRequest) GetAgentTools() []*AgentTool {
+	if x != nil {
+		return x.AgentTools
 	}
 	return nil
 }
@@ -926,7 +1026,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1038,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1051,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{10}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WaitRequest) GetKind() v11.WaitKind {
@@ -1096,7 +1196,7 @@ type Wait struct {
 
 func (x *Wait) Reset() {
 	*x = Wait{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1208,7 @@ func (x *Wait) String() string {
 func (*Wait) ProtoMessage() {}
 
 func (x *Wait) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1221,7 @@ func (x *Wait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wait.ProtoReflect.Descriptor instead.
 func (*Wait) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{11}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Wait) GetRef() *v11.WaitRef {
@@ -1173,6 +1273,170 @@ func (x *Wait) GetAction() string {
 	return ""
 }
 
+// CreateChildRequest describes a sub-agent's turn.
+type CreateChildRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The turn that begins it.
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// The tool step that begins it, held by the caller.
+	Step string `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
+	// The lease's fence.
+	Fence uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
+	// The call.
+	CallId string `protobuf:"bytes,4,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// The sub-agent.
+	AgentId string `protobuf:"bytes,5,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// What it is asked.
+	Input string `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
+	// Values of its parameters.
+	Params *structpb.Struct `protobuf:"bytes,7,opt,name=params,proto3" json:"params,omitempty"`
+	// The turn does not wait for it: when it ends, the parent's session gets a turn with its result.
+	Background    bool `protobuf:"varint,8,opt,name=background,proto3" json:"background,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateChildRequest) Reset() {
+	*x = CreateChildRequest{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateChildRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateChildRequest) ProtoMessage() {}
+
+func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateChildRequest.ProtoReflect.Descriptor instead.
+func (*CreateChildRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *CreateChildRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *CreateChildRequest) GetStep() string {
+	if x != nil {
+		return x.Step
+	}
+	return ""
+}
+
+func (x *CreateChildRequest) GetFence() uint32 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *CreateChildRequest) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *CreateChildRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *CreateChildRequest) GetInput() string {
+	if x != nil {
+		return x.Input
+	}
+	return ""
+}
+
+func (x *CreateChildRequest) GetParams() *structpb.Struct {
+	if x != nil {
+		return x.Params
+	}
+	return nil
+}
+
+func (x *CreateChildRequest) GetBackground() bool {
+	if x != nil {
+		return x.Background
+	}
+	return false
+}
+
+// CreateChildResponse names the child.
+type CreateChildResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Its turn.
+	TurnId        string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateChildResponse) Reset() {
+	*x = CreateChildResponse{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateChildResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateChildResponse) ProtoMessage() {}
+
+func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateChildResponse.ProtoReflect.Descriptor instead.
+func (*CreateChildResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *CreateChildResponse) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *CreateChildResponse) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
 // GetWaitRequest names a wait.
 type GetWaitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1186,7 +1450,7 @@ type GetWaitRequest struct {
 
 func (x *GetWaitRequest) Reset() {
 	*x = GetWaitRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1462,7 @@ func (x *GetWaitRequest) String() string {
 func (*GetWaitRequest) ProtoMessage() {}
 
 func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1475,7 @@ func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWaitRequest.ProtoReflect.Descriptor instead.
 func (*GetWaitRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{12}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetWaitRequest) GetTurnId() string {
@@ -1239,7 +1503,7 @@ type ExpireWaitsRequest struct {
 
 func (x *ExpireWaitsRequest) Reset() {
 	*x = ExpireWaitsRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1251,7 +1515,7 @@ func (x *ExpireWaitsRequest) String() string {
 func (*ExpireWaitsRequest) ProtoMessage() {}
 
 func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1264,7 +1528,7 @@ func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsRequest.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{13}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ExpireWaitsRequest) GetTurnId() string {
@@ -1283,7 +1547,7 @@ type ExpireWaitsResponse struct {
 
 func (x *ExpireWaitsResponse) Reset() {
 	*x = ExpireWaitsResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1295,7 +1559,7 @@ func (x *ExpireWaitsResponse) String() string {
 func (*ExpireWaitsResponse) ProtoMessage() {}
 
 func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1308,7 +1572,7 @@ func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsResponse.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{14}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{17}
 }
 
 // CommitStepResponse is what stands.
@@ -1336,7 +1600,7 @@ type CommitStepResponse struct {
 
 func (x *CommitStepResponse) Reset() {
 	*x = CommitStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1612,7 @@ func (x *CommitStepResponse) String() string {
 func (*CommitStepResponse) ProtoMessage() {}
 
 func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1625,7 @@ func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitStepResponse.ProtoReflect.Descriptor instead.
 func (*CommitStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{15}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CommitStepResponse) GetOutcome() *v11.StepOutcome {
@@ -1437,7 +1701,7 @@ type AppendEventsRequest struct {
 
 func (x *AppendEventsRequest) Reset() {
 	*x = AppendEventsRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1713,7 @@ func (x *AppendEventsRequest) String() string {
 func (*AppendEventsRequest) ProtoMessage() {}
 
 func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1726,7 @@ func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsRequest.ProtoReflect.Descriptor instead.
 func (*AppendEventsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{16}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AppendEventsRequest) GetTurnId() string {
@@ -1504,7 +1768,7 @@ type AppendEventsResponse struct {
 
 func (x *AppendEventsResponse) Reset() {
 	*x = AppendEventsResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1780,7 @@ func (x *AppendEventsResponse) String() string {
 func (*AppendEventsResponse) ProtoMessage() {}
 
 func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1793,7 @@ func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsResponse.ProtoReflect.Descriptor instead.
 func (*AppendEventsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{17}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AppendEventsResponse) GetLastSeq() uint32 {
@@ -1556,7 +1820,7 @@ type ReleaseStepRequest struct {
 
 func (x *ReleaseStepRequest) Reset() {
 	*x = ReleaseStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1832,7 @@ func (x *ReleaseStepRequest) String() string {
 func (*ReleaseStepRequest) ProtoMessage() {}
 
 func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1845,7 @@ func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{18}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReleaseStepRequest) GetTurnId() string {
@@ -1621,7 +1885,7 @@ type ReleaseStepResponse struct {
 
 func (x *ReleaseStepResponse) Reset() {
 	*x = ReleaseStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1897,7 @@ func (x *ReleaseStepResponse) String() string {
 func (*ReleaseStepResponse) ProtoMessage() {}
 
 func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1910,7 @@ func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{19}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{22}
 }
 
 // GetOutcomesRequest names a turn.
@@ -1660,7 +1924,7 @@ type GetOutcomesRequest struct {
 
 func (x *GetOutcomesRequest) Reset() {
 	*x = GetOutcomesRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1936,7 @@ func (x *GetOutcomesRequest) String() string {
 func (*GetOutcomesRequest) ProtoMessage() {}
 
 func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1949,7 @@ func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesRequest.ProtoReflect.Descriptor instead.
 func (*GetOutcomesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{20}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetOutcomesRequest) GetTurnId() string {
@@ -1710,7 +1974,7 @@ type GetOutcomesResponse struct {
 
 func (x *GetOutcomesResponse) Reset() {
 	*x = GetOutcomesResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1986,7 @@ func (x *GetOutcomesResponse) String() string {
 func (*GetOutcomesResponse) ProtoMessage() {}
 
 func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +1999,7 @@ func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesResponse.ProtoReflect.Descriptor instead.
 func (*GetOutcomesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{21}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetOutcomesResponse) GetOutcomes() []*v11.StepOutcome {
@@ -1772,7 +2036,7 @@ type RequestCancelRequest struct {
 
 func (x *RequestCancelRequest) Reset() {
 	*x = RequestCancelRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +2048,7 @@ func (x *RequestCancelRequest) String() string {
 func (*RequestCancelRequest) ProtoMessage() {}
 
 func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +2061,7 @@ func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelRequest.ProtoReflect.Descriptor instead.
 func (*RequestCancelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{22}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RequestCancelRequest) GetTurnId() string {
@@ -1823,7 +2087,7 @@ type RequestCancelResponse struct {
 
 func (x *RequestCancelResponse) Reset() {
 	*x = RequestCancelResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1835,7 +2099,7 @@ func (x *RequestCancelResponse) String() string {
 func (*RequestCancelResponse) ProtoMessage() {}
 
 func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1848,7 +2112,7 @@ func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelResponse.ProtoReflect.Descriptor instead.
 func (*RequestCancelResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{23}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{26}
 }
 
 // GetContextRequest asks for a turn's conversation.
@@ -1864,7 +2128,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1876,7 +2140,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1889,7 +2153,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{24}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetContextRequest) GetTurnId() string {
@@ -1921,7 +2185,7 @@ type GetContextResponse struct {
 
 func (x *GetContextResponse) Reset() {
 	*x = GetContextResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +2197,7 @@ func (x *GetContextResponse) String() string {
 func (*GetContextResponse) ProtoMessage() {}
 
 func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +2210,7 @@ func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextResponse.ProtoReflect.Descriptor instead.
 func (*GetContextResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{25}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetContextResponse) GetMessages() []*v11.Message {
@@ -1985,7 +2249,7 @@ type GetToolCallRequest struct {
 
 func (x *GetToolCallRequest) Reset() {
 	*x = GetToolCallRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1997,7 +2261,7 @@ func (x *GetToolCallRequest) String() string {
 func (*GetToolCallRequest) ProtoMessage() {}
 
 func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2274,7 @@ func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallRequest.ProtoReflect.Descriptor instead.
 func (*GetToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{26}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetToolCallRequest) GetTurnId() string {
@@ -2041,7 +2305,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"$windlass/sessions/v1/execution.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"6\n" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
-	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\x8d\x05\n" +
+	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xcf\x05\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -2057,7 +2321,15 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\n" +
 	"unresolved\x18\x14 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\n" +
 	"unresolved\x12.\n" +
-	"\x13executor_session_id\x18\v \x01(\tR\x11executorSessionId\"I\n" +
+	"\x13executor_session_id\x18\v \x01(\tR\x11executorSessionId\x12@\n" +
+	"\vagent_tools\x18\r \x03(\v2\x1f.windlass.sessions.v1.AgentToolR\n" +
+	"agentTools\"\xb1\x01\n" +
+	"\tAgentTool\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
+	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12 \n" +
+	"\vdescription\x18\x03 \x01(\tR\vdescription\x12*\n" +
+	"\x11input_schema_json\x18\x04 \x01(\tR\x0finputSchemaJson\x12'\n" +
+	"\x0fdefinition_hash\x18\x05 \x01(\tR\x0edefinitionHash\"I\n" +
 	"\n" +
 	"PinnedTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
@@ -2090,14 +2362,16 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x05fence\x18\x03 \x01(\rR\x05fence\x12\"\n" +
 	"\x06ttl_ms\x18\x04 \x01(\x05B\v\xbaH\b\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs\">\n" +
 	"\x11RenewStepResponse\x12)\n" +
-	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\"\x85\x05\n" +
+	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\"\xc7\x05\n" +
 	"\x11CommitStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\rR\x05fence\x12?\n" +
 	"\aoutcome\x18\x03 \x01(\v2\x1d.windlass.turn.v1.StepOutcomeB\x06\xbaH\x03\xc8\x01\x01R\aoutcome\x12/\n" +
 	"\x06events\x18\x04 \x03(\v2\x17.windlass.turn.v1.EventR\x06events\x125\n" +
 	"\bmessages\x18\x05 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x126\n" +
-	"\x05tools\x18\x06 \x03(\v2 .windlass.sessions.v1.PinnedToolR\x05tools\x12\x1f\n" +
+	"\x05tools\x18\x06 \x03(\v2 .windlass.sessions.v1.PinnedToolR\x05tools\x12@\n" +
+	"\vagent_tools\x18\x10 \x03(\v2\x1f.windlass.sessions.v1.AgentToolR\n" +
+	"agentTools\x12\x1f\n" +
 	"\vduration_ms\x18\a \x01(\x05R\n" +
 	"durationMs\x120\n" +
 	"\x06ending\x18\b \x01(\v2\x18.windlass.turn.v1.EndingR\x06ending\x12<\n" +
@@ -2135,7 +2409,22 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\acontent\x18\x04 \x01(\v2\x17.google.protobuf.StructR\acontent\x124\n" +
 	"\x06result\x18\x05 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\x12@\n" +
 	"\tdecisions\x18\x06 \x03(\v2\".windlass.turn.v1.ApprovalDecisionR\tdecisions\x12\x16\n" +
-	"\x06action\x18\a \x01(\tR\x06action\"T\n" +
+	"\x06action\x18\a \x01(\tR\x06action\"\x96\x02\n" +
+	"\x12CreateChildRequest\x12 \n" +
+	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
+	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
+	"\x05fence\x18\x03 \x01(\rR\x05fence\x12\x17\n" +
+	"\acall_id\x18\x04 \x01(\tR\x06callId\x12\"\n" +
+	"\bagent_id\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\aagentId\x12\x1d\n" +
+	"\x05input\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05input\x12/\n" +
+	"\x06params\x18\a \x01(\v2\x17.google.protobuf.StructR\x06params\x12\x1e\n" +
+	"\n" +
+	"background\x18\b \x01(\bR\n" +
+	"background\"M\n" +
+	"\x13CreateChildResponse\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x17\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnId\"T\n" +
 	"\x0eGetWaitRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12 \n" +
 	"\await_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06waitId\"6\n" +
@@ -2189,7 +2478,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\tmessageId\x12 \n" +
-	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId2\xdc\v\n" +
+	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId2\xdc\f\n" +
 	"\x10ExecutionService\x12u\n" +
 	"\bLoadTurn\x12%.windlass.sessions.v1.LoadTurnRequest\x1a&.windlass.sessions.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
 	"\tClaimStep\x12&.windlass.sessions.v1.ClaimStepRequest\x1a'.windlass.sessions.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
@@ -2201,7 +2490,8 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\vGetOutcomes\x12(.windlass.sessions.v1.GetOutcomesRequest\x1a).windlass.sessions.v1.GetOutcomesResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x84\x01\n" +
 	"\rRequestCancel\x12*.windlass.sessions.v1.RequestCancelRequest\x1a+.windlass.sessions.v1.RequestCancelResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12{\n" +
 	"\n" +
-	"GetContext\x12'.windlass.sessions.v1.GetContextRequest\x1a(.windlass.sessions.v1.GetContextResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12g\n" +
+	"GetContext\x12'.windlass.sessions.v1.GetContextRequest\x1a(.windlass.sessions.v1.GetContextResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12~\n" +
+	"\vCreateChild\x12(.windlass.sessions.v1.CreateChildRequest\x1a).windlass.sessions.v1.CreateChildResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12g\n" +
 	"\aGetWait\x12$.windlass.sessions.v1.GetWaitRequest\x1a\x1a.windlass.sessions.v1.Wait\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12~\n" +
 	"\vExpireWaits\x12(.windlass.sessions.v1.ExpireWaitsRequest\x1a).windlass.sessions.v1.ExpireWaitsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12o\n" +
 	"\vGetToolCall\x12(.windlass.sessions.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.runB\xe8\x01\n" +
@@ -2219,129 +2509,137 @@ func file_windlass_sessions_v1_execution_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_execution_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_windlass_sessions_v1_execution_proto_goTypes = []any{
 	(*LoadTurnRequest)(nil),       // 0: windlass.sessions.v1.LoadTurnRequest
 	(*LoadTurnResponse)(nil),      // 1: windlass.sessions.v1.LoadTurnResponse
-	(*PinnedTool)(nil),            // 2: windlass.sessions.v1.PinnedTool
-	(*Lease)(nil),                 // 3: windlass.sessions.v1.Lease
-	(*ClaimStepRequest)(nil),      // 4: windlass.sessions.v1.ClaimStepRequest
-	(*ClaimStepResponse)(nil),     // 5: windlass.sessions.v1.ClaimStepResponse
-	(*Busy)(nil),                  // 6: windlass.sessions.v1.Busy
-	(*RenewStepRequest)(nil),      // 7: windlass.sessions.v1.RenewStepRequest
-	(*RenewStepResponse)(nil),     // 8: windlass.sessions.v1.RenewStepResponse
-	(*CommitStepRequest)(nil),     // 9: windlass.sessions.v1.CommitStepRequest
-	(*WaitRequest)(nil),           // 10: windlass.sessions.v1.WaitRequest
-	(*Wait)(nil),                  // 11: windlass.sessions.v1.Wait
-	(*GetWaitRequest)(nil),        // 12: windlass.sessions.v1.GetWaitRequest
-	(*ExpireWaitsRequest)(nil),    // 13: windlass.sessions.v1.ExpireWaitsRequest
-	(*ExpireWaitsResponse)(nil),   // 14: windlass.sessions.v1.ExpireWaitsResponse
-	(*CommitStepResponse)(nil),    // 15: windlass.sessions.v1.CommitStepResponse
-	(*AppendEventsRequest)(nil),   // 16: windlass.sessions.v1.AppendEventsRequest
-	(*AppendEventsResponse)(nil),  // 17: windlass.sessions.v1.AppendEventsResponse
-	(*ReleaseStepRequest)(nil),    // 18: windlass.sessions.v1.ReleaseStepRequest
-	(*ReleaseStepResponse)(nil),   // 19: windlass.sessions.v1.ReleaseStepResponse
-	(*GetOutcomesRequest)(nil),    // 20: windlass.sessions.v1.GetOutcomesRequest
-	(*GetOutcomesResponse)(nil),   // 21: windlass.sessions.v1.GetOutcomesResponse
-	(*RequestCancelRequest)(nil),  // 22: windlass.sessions.v1.RequestCancelRequest
-	(*RequestCancelResponse)(nil), // 23: windlass.sessions.v1.RequestCancelResponse
-	(*GetContextRequest)(nil),     // 24: windlass.sessions.v1.GetContextRequest
-	(*GetContextResponse)(nil),    // 25: windlass.sessions.v1.GetContextResponse
-	(*GetToolCallRequest)(nil),    // 26: windlass.sessions.v1.GetToolCallRequest
-	nil,                           // 27: windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	(*Turn)(nil),                  // 28: windlass.sessions.v1.Turn
-	(*Agent)(nil),                 // 29: windlass.sessions.v1.Agent
-	(*v1.Principal)(nil),          // 30: windlass.policy.v1.Principal
-	(*v11.Surface)(nil),           // 31: windlass.turn.v1.Surface
-	(*v11.StepOutcome)(nil),       // 32: windlass.turn.v1.StepOutcome
-	(*ClientTool)(nil),            // 33: windlass.sessions.v1.ClientTool
-	(*structpb.Struct)(nil),       // 34: google.protobuf.Struct
-	(*v11.TurnError)(nil),         // 35: windlass.turn.v1.TurnError
-	(*v11.StepRef)(nil),           // 36: windlass.turn.v1.StepRef
-	(*v11.ToolCallStarted)(nil),   // 37: windlass.turn.v1.ToolCallStarted
-	(*v11.Event)(nil),             // 38: windlass.turn.v1.Event
-	(*v11.Message)(nil),           // 39: windlass.turn.v1.Message
-	(*v11.Ending)(nil),            // 40: windlass.turn.v1.Ending
-	(v11.WaitKind)(0),             // 41: windlass.turn.v1.WaitKind
-	(v11.EffectClass)(0),          // 42: windlass.turn.v1.EffectClass
-	(*v11.WaitRef)(nil),           // 43: windlass.turn.v1.WaitRef
-	(v11.Verdict)(0),              // 44: windlass.turn.v1.Verdict
-	(*v11.ToolResult)(nil),        // 45: windlass.turn.v1.ToolResult
-	(*v11.ApprovalDecision)(nil),  // 46: windlass.turn.v1.ApprovalDecision
-	(*v11.ToolCall)(nil),          // 47: windlass.turn.v1.ToolCall
+	(*AgentTool)(nil),             // 2: windlass.sessions.v1.AgentTool
+	(*PinnedTool)(nil),            // 3: windlass.sessions.v1.PinnedTool
+	(*Lease)(nil),                 // 4: windlass.sessions.v1.Lease
+	(*ClaimStepRequest)(nil),      // 5: windlass.sessions.v1.ClaimStepRequest
+	(*ClaimStepResponse)(nil),     // 6: windlass.sessions.v1.ClaimStepResponse
+	(*Busy)(nil),                  // 7: windlass.sessions.v1.Busy
+	(*RenewStepRequest)(nil),      // 8: windlass.sessions.v1.RenewStepRequest
+	(*RenewStepResponse)(nil),     // 9: windlass.sessions.v1.RenewStepResponse
+	(*CommitStepRequest)(nil),     // 10: windlass.sessions.v1.CommitStepRequest
+	(*WaitRequest)(nil),           // 11: windlass.sessions.v1.WaitRequest
+	(*Wait)(nil),                  // 12: windlass.sessions.v1.Wait
+	(*CreateChildRequest)(nil),    // 13: windlass.sessions.v1.CreateChildRequest
+	(*CreateChildResponse)(nil),   // 14: windlass.sessions.v1.CreateChildResponse
+	(*GetWaitRequest)(nil),        // 15: windlass.sessions.v1.GetWaitRequest
+	(*ExpireWaitsRequest)(nil),    // 16: windlass.sessions.v1.ExpireWaitsRequest
+	(*ExpireWaitsResponse)(nil),   // 17: windlass.sessions.v1.ExpireWaitsResponse
+	(*CommitStepResponse)(nil),    // 18: windlass.sessions.v1.CommitStepResponse
+	(*AppendEventsRequest)(nil),   // 19: windlass.sessions.v1.AppendEventsRequest
+	(*AppendEventsResponse)(nil),  // 20: windlass.sessions.v1.AppendEventsResponse
+	(*ReleaseStepRequest)(nil),    // 21: windlass.sessions.v1.ReleaseStepRequest
+	(*ReleaseStepResponse)(nil),   // 22: windlass.sessions.v1.ReleaseStepResponse
+	(*GetOutcomesRequest)(nil),    // 23: windlass.sessions.v1.GetOutcomesRequest
+	(*GetOutcomesResponse)(nil),   // 24: windlass.sessions.v1.GetOutcomesResponse
+	(*RequestCancelRequest)(nil),  // 25: windlass.sessions.v1.RequestCancelRequest
+	(*RequestCancelResponse)(nil), // 26: windlass.sessions.v1.RequestCancelResponse
+	(*GetContextRequest)(nil),     // 27: windlass.sessions.v1.GetContextRequest
+	(*GetContextResponse)(nil),    // 28: windlass.sessions.v1.GetContextResponse
+	(*GetToolCallRequest)(nil),    // 29: windlass.sessions.v1.GetToolCallRequest
+	nil,                           // 30: windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	(*Turn)(nil),                  // 31: windlass.sessions.v1.Turn
+	(*Agent)(nil),                 // 32: windlass.sessions.v1.Agent
+	(*v1.Principal)(nil),          // 33: windlass.policy.v1.Principal
+	(*v11.Surface)(nil),           // 34: windlass.turn.v1.Surface
+	(*v11.StepOutcome)(nil),       // 35: windlass.turn.v1.StepOutcome
+	(*ClientTool)(nil),            // 36: windlass.sessions.v1.ClientTool
+	(*structpb.Struct)(nil),       // 37: google.protobuf.Struct
+	(*v11.TurnError)(nil),         // 38: windlass.turn.v1.TurnError
+	(*v11.StepRef)(nil),           // 39: windlass.turn.v1.StepRef
+	(*v11.ToolCallStarted)(nil),   // 40: windlass.turn.v1.ToolCallStarted
+	(*v11.Event)(nil),             // 41: windlass.turn.v1.Event
+	(*v11.Message)(nil),           // 42: windlass.turn.v1.Message
+	(*v11.Ending)(nil),            // 43: windlass.turn.v1.Ending
+	(v11.WaitKind)(0),             // 44: windlass.turn.v1.WaitKind
+	(v11.EffectClass)(0),          // 45: windlass.turn.v1.EffectClass
+	(*v11.WaitRef)(nil),           // 46: windlass.turn.v1.WaitRef
+	(v11.Verdict)(0),              // 47: windlass.turn.v1.Verdict
+	(*v11.ToolResult)(nil),        // 48: windlass.turn.v1.ToolResult
+	(*v11.ApprovalDecision)(nil),  // 49: windlass.turn.v1.ApprovalDecision
+	(*v11.ToolCall)(nil),          // 50: windlass.turn.v1.ToolCall
 }
 var file_windlass_sessions_v1_execution_proto_depIdxs = []int32{
-	28, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
-	29, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
-	30, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
-	31, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
-	2,  // 4: windlass.sessions.v1.LoadTurnResponse.tools:type_name -> windlass.sessions.v1.PinnedTool
-	32, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	33, // 6: windlass.sessions.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
-	34, // 7: windlass.sessions.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
-	35, // 8: windlass.sessions.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
-	36, // 9: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	37, // 10: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	32, // 11: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
-	3,  // 12: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
-	6,  // 13: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	32, // 14: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	38, // 15: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	39, // 16: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
-	2,  // 17: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
-	40, // 18: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
-	4,  // 19: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
-	4,  // 20: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
-	9,  // 21: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
-	10, // 22: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
-	41, // 23: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	34, // 24: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
-	42, // 25: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	43, // 26: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
-	10, // 27: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
-	44, // 28: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
-	34, // 29: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
-	45, // 30: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
-	46, // 31: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	32, // 32: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	6,  // 33: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	5,  // 34: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
-	15, // 35: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
-	32, // 36: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
-	38, // 37: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	32, // 38: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	27, // 39: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	39, // 40: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	6,  // 41: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
-	0,  // 42: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
-	4,  // 43: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
-	7,  // 44: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
-	9,  // 45: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
-	16, // 46: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
-	18, // 47: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
-	20, // 48: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
-	22, // 49: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
-	24, // 50: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
-	12, // 51: windlass.sessions.v1.ExecutionService.GetWait:input_type -> windlass.sessions.v1.GetWaitRequest
-	13, // 52: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
-	26, // 53: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
-	1,  // 54: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
-	5,  // 55: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
-	8,  // 56: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
-	15, // 57: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
-	17, // 58: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
-	19, // 59: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
-	21, // 60: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
-	23, // 61: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
-	25, // 62: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
-	11, // 63: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
-	14, // 64: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
-	47, // 65: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	54, // [54:66] is the sub-list for method output_type
-	42, // [42:54] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	31, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
+	32, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
+	33, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
+	34, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
+	3,  // 4: windlass.sessions.v1.LoadTurnResponse.tools:type_name -> windlass.sessions.v1.PinnedTool
+	35, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	36, // 6: windlass.sessions.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
+	37, // 7: windlass.sessions.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
+	38, // 8: windlass.sessions.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
+	2,  // 9: windlass.sessions.v1.LoadTurnResponse.agent_tools:type_name -> windlass.sessions.v1.AgentTool
+	39, // 10: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	40, // 11: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	35, // 12: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	4,  // 13: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
+	7,  // 14: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	35, // 15: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	41, // 16: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	42, // 17: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	3,  // 18: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
+	2,  // 19: windlass.sessions.v1.CommitStepRequest.agent_tools:type_name -> windlass.sessions.v1.AgentTool
+	43, // 20: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	5,  // 21: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
+	5,  // 22: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
+	10, // 23: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
+	11, // 24: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
+	44, // 25: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	37, // 26: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	45, // 27: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	46, // 28: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	11, // 29: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
+	47, // 30: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	37, // 31: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
+	48, // 32: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	49, // 33: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	37, // 34: windlass.sessions.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
+	35, // 35: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	7,  // 36: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	6,  // 37: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
+	18, // 38: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
+	35, // 39: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	41, // 40: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	35, // 41: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	30, // 42: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	42, // 43: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	7,  // 44: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
+	0,  // 45: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
+	5,  // 46: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
+	8,  // 47: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
+	10, // 48: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
+	19, // 49: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
+	21, // 50: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
+	23, // 51: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
+	25, // 52: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
+	27, // 53: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
+	13, // 54: windlass.sessions.v1.ExecutionService.CreateChild:input_type -> windlass.sessions.v1.CreateChildRequest
+	15, // 55: windlass.sessions.v1.ExecutionService.GetWait:input_type -> windlass.sessions.v1.GetWaitRequest
+	16, // 56: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
+	29, // 57: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
+	1,  // 58: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
+	6,  // 59: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
+	9,  // 60: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
+	18, // 61: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
+	20, // 62: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
+	22, // 63: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
+	24, // 64: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
+	26, // 65: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
+	28, // 66: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
+	14, // 67: windlass.sessions.v1.ExecutionService.CreateChild:output_type -> windlass.sessions.v1.CreateChildResponse
+	12, // 68: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
+	17, // 69: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
+	50, // 70: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	58, // [58:71] is the sub-list for method output_type
+	45, // [45:58] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_execution_proto_init() }
@@ -2351,7 +2649,7 @@ func file_windlass_sessions_v1_execution_proto_init() {
 	}
 	file_windlass_sessions_v1_agents_proto_init()
 	file_windlass_sessions_v1_turns_proto_init()
-	file_windlass_sessions_v1_execution_proto_msgTypes[5].OneofWrappers = []any{
+	file_windlass_sessions_v1_execution_proto_msgTypes[6].OneofWrappers = []any{
 		(*ClaimStepResponse_Done)(nil),
 		(*ClaimStepResponse_Lease)(nil),
 		(*ClaimStepResponse_Busy)(nil),
@@ -2362,7 +2660,7 @@ func file_windlass_sessions_v1_execution_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_execution_proto_rawDesc), len(file_windlass_sessions_v1_execution_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	ExecutionService_GetOutcomes_FullMethodName   = "/windlass.sessions.v1.ExecutionService/GetOutcomes"
 	ExecutionService_RequestCancel_FullMethodName = "/windlass.sessions.v1.ExecutionService/RequestCancel"
 	ExecutionService_GetContext_FullMethodName    = "/windlass.sessions.v1.ExecutionService/GetContext"
+	ExecutionService_CreateChild_FullMethodName   = "/windlass.sessions.v1.ExecutionService/CreateChild"
 	ExecutionService_GetWait_FullMethodName       = "/windlass.sessions.v1.ExecutionService/GetWait"
 	ExecutionService_ExpireWaits_FullMethodName   = "/windlass.sessions.v1.ExecutionService/ExpireWaits"
 	ExecutionService_GetToolCall_FullMethodName   = "/windlass.sessions.v1.ExecutionService/GetToolCall"
@@ -65,6 +66,9 @@ type ExecutionServiceClient interface {
 	// GetContext gives the conversation that a model step reads: the session's messages up to and with this turn, bounded by
 	// the newest that fit `max_bytes`, never cutting between a tool call and its result.
 	GetContext(ctx context.Context, in *GetContextRequest, opts ...grpc.CallOption) (*GetContextResponse, error)
+	// CreateChild begins the turn of a sub-agent in a session of its own, on behalf of the same principal. The same step again gives the same
+	// child. FAILED_PRECONDITION/LIMIT_REACHED beyond the limits of depth and number, NOT_FOUND without such an agent: the model is told.
+	CreateChild(ctx context.Context, in *CreateChildRequest, opts ...grpc.CallOption) (*CreateChildResponse, error)
 	// GetWait reads a wait of a turn with its answer: what the next round of a tool step goes on with.
 	GetWait(ctx context.Context, in *GetWaitRequest, opts ...grpc.CallOption) (*Wait, error)
 	// ExpireWaits ends the waits of a turn whose time is up. It does nothing to the others.
@@ -171,6 +175,16 @@ func (c *executionServiceClient) GetContext(ctx context.Context, in *GetContextR
 	return out, nil
 }
 
+func (c *executionServiceClient) CreateChild(ctx context.Context, in *CreateChildRequest, opts ...grpc.CallOption) (*CreateChildResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CreateChildResponse)
+	err := c.cc.Invoke(ctx, ExecutionService_CreateChild_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *executionServiceClient) GetWait(ctx context.Context, in *GetWaitRequest, opts ...grpc.CallOption) (*Wait, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Wait)
@@ -232,6 +246,9 @@ type ExecutionServiceServer interface {
 	// GetContext gives the conversation that a model step reads: the session's messages up to and with this turn, bounded by
 	// the newest that fit `max_bytes`, never cutting between a tool call and its result.
 	GetContext(context.Context, *GetContextRequest) (*GetContextResponse, error)
+	// CreateChild begins the turn of a sub-agent in a session of its own, on behalf of the same principal. The same step again gives the same
+	// child. FAILED_PRECONDITION/LIMIT_REACHED beyond the limits of depth and number, NOT_FOUND without such an agent: the model is told.
+	CreateChild(context.Context, *CreateChildRequest) (*CreateChildResponse, error)
 	// GetWait reads a wait of a turn with its answer: what the next round of a tool step goes on with.
 	GetWait(context.Context, *GetWaitRequest) (*Wait, error)
 	// ExpireWaits ends the waits of a turn whose time is up. It does nothing to the others.
@@ -274,6 +291,9 @@ func (UnimplementedExecutionServiceServer) RequestCancel(context.Context, *Reque
 }
 func (UnimplementedExecutionServiceServer) GetContext(context.Context, *GetContextRequest) (*GetContextResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetContext not implemented")
+}
+func (UnimplementedExecutionServiceServer) CreateChild(context.Context, *CreateChildRequest) (*CreateChildResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateChild not implemented")
 }
 func (UnimplementedExecutionServiceServer) GetWait(context.Context, *GetWaitRequest) (*Wait, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetWait not implemented")
@@ -467,6 +487,24 @@ func _ExecutionService_GetContext_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ExecutionService_CreateChild_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateChildRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionServiceServer).CreateChild(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ExecutionService_CreateChild_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionServiceServer).CreateChild(ctx, req.(*CreateChildRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ExecutionService_GetWait_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetWaitRequest)
 	if err := dec(in); err != nil {
@@ -563,6 +601,10 @@ var ExecutionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetContext",
 			Handler:    _ExecutionService_GetContext_Handler,
+		},
+		{
+			MethodName: "CreateChild",
+			Handler:    _ExecutionService_CreateChild_Handler,
 		},
 		{
 			MethodName: "GetWait",

@@ -54,7 +54,11 @@ type Session struct {
 	// turn and something had to be left out.
 	ForkedFromSeq uint32 `protobuf:"varint,11,opt,name=forked_from_seq,json=forkedFromSeq,proto3" json:"forked_from_seq,omitempty"`
 	// What the agent's placeholders ${params.*} stand for, with the defaults of its params_schema.
-	Params        *structpb.Struct `protobuf:"bytes,14,opt,name=params,proto3" json:"params,omitempty"`
+	Params *structpb.Struct `protobuf:"bytes,14,opt,name=params,proto3" json:"params,omitempty"`
+	// For the session of a sub-agent: the session whose turn began it. It may be deleted by now.
+	ParentSessionId string `protobuf:"bytes,12,opt,name=parent_session_id,json=parentSessionId,proto3" json:"parent_session_id,omitempty"`
+	// For the session of a sub-agent: the turn that began it.
+	ParentTurnId  string `protobuf:"bytes,13,opt,name=parent_turn_id,json=parentTurnId,proto3" json:"parent_turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -171,6 +175,20 @@ func (x *Session) GetParams() *structpb.Struct {
 		return x.Params
 	}
 	return nil
+}
+
+func (x *Session) GetParentSessionId() string {
+	if x != nil {
+		return x.ParentSessionId
+	}
+	return ""
+}
+
+func (x *Session) GetParentTurnId() string {
+	if x != nil {
+		return x.ParentTurnId
+	}
+	return ""
 }
 
 // CreateSessionRequest describes the session.
@@ -855,7 +873,7 @@ var File_windlass_sessions_v1_sessions_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\n" +
-	"#windlass/sessions/v1/sessions.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xa6\x04\n" +
+	"#windlass/sessions/v1/sessions.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xf8\x04\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x14\n" +
@@ -871,7 +889,9 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\x13forked_from_session\x18\n" +
 	" \x01(\tR\x11forkedFromSession\x12&\n" +
 	"\x0fforked_from_seq\x18\v \x01(\rR\rforkedFromSeq\x12/\n" +
-	"\x06params\x18\x0e \x01(\v2\x17.google.protobuf.StructR\x06params\x1a9\n" +
+	"\x06params\x18\x0e \x01(\v2\x17.google.protobuf.StructR\x06params\x12*\n" +
+	"\x11parent_session_id\x18\f \x01(\tR\x0fparentSessionId\x12$\n" +
+	"\x0eparent_turn_id\x18\r \x01(\tR\fparentTurnId\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa0\x02\n" +

@@ -68,7 +68,13 @@ type Turn struct {
 	// When it ended.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// Ids of the approvals that it waits for; set by GetTurn while the status is "waiting".
-	WaitingFor    []string `protobuf:"bytes,19,rep,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
+	WaitingFor []string `protobuf:"bytes,19,rep,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
+	// For the turn of a sub-agent: the turn that began it.
+	ParentTurnId string `protobuf:"bytes,20,opt,name=parent_turn_id,json=parentTurnId,proto3" json:"parent_turn_id,omitempty"`
+	// For the turn of a sub-agent: the session of that turn.
+	ParentSessionId string `protobuf:"bytes,21,opt,name=parent_session_id,json=parentSessionId,proto3" json:"parent_session_id,omitempty"`
+	// For the turn of a sub-agent: the outermost turn above it.
+	RootTurnId    string `protobuf:"bytes,22,opt,name=root_turn_id,json=rootTurnId,proto3" json:"root_turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -236,6 +242,27 @@ func (x *Turn) GetWaitingFor() []string {
 	return nil
 }
 
+func (x *Turn) GetParentTurnId() string {
+	if x != nil {
+		return x.ParentTurnId
+	}
+	return ""
+}
+
+func (x *Turn) GetParentSessionId() string {
+	if x != nil {
+		return x.ParentSessionId
+	}
+	return ""
+}
+
+func (x *Turn) GetRootTurnId() string {
+	if x != nil {
+		return x.RootTurnId
+	}
+	return ""
+}
+
 // CreateTurnRequest holds the input.
 type CreateTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -395,6 +422,134 @@ func (x *ClientTool) GetInputSchema() *structpb.Struct {
 	return nil
 }
 
+// GetTurnTreeRequest names a turn.
+type GetTurnTreeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "trn_…".
+	TurnId        string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTurnTreeRequest) Reset() {
+	*x = GetTurnTreeRequest{}
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTurnTreeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTurnTreeRequest) ProtoMessage() {}
+
+func (x *GetTurnTreeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTurnTreeRequest.ProtoReflect.Descriptor instead.
+func (*GetTurnTreeRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *GetTurnTreeRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+// TurnTree is a turn with what it began.
+type TurnTree struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The turn.
+	Turn *Turn `protobuf:"bytes,1,opt,name=turn,proto3" json:"turn,omitempty"`
+	// The call of the parent's that began it; empty at the top.
+	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// The parent did not wait for it.
+	Background bool `protobuf:"varint,3,opt,name=background,proto3" json:"background,omitempty"`
+	// Turns of its sub-agents, in the order in which they began.
+	Children []*TurnTree `protobuf:"bytes,4,rep,name=children,proto3" json:"children,omitempty"`
+	// What it and all turns below it used.
+	TotalUsage    *v1.Usage `protobuf:"bytes,5,opt,name=total_usage,json=totalUsage,proto3" json:"total_usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnTree) Reset() {
+	*x = TurnTree{}
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnTree) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnTree) ProtoMessage() {}
+
+func (x *TurnTree) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnTree.ProtoReflect.Descriptor instead.
+func (*TurnTree) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *TurnTree) GetTurn() *Turn {
+	if x != nil {
+		return x.Turn
+	}
+	return nil
+}
+
+func (x *TurnTree) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *TurnTree) GetBackground() bool {
+	if x != nil {
+		return x.Background
+	}
+	return false
+}
+
+func (x *TurnTree) GetChildren() []*TurnTree {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+func (x *TurnTree) GetTotalUsage() *v1.Usage {
+	if x != nil {
+		return x.TotalUsage
+	}
+	return nil
+}
+
 // SteerTurnRequest is input for a running turn.
 type SteerTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -412,7 +567,7 @@ type SteerTurnRequest struct {
 
 func (x *SteerTurnRequest) Reset() {
 	*x = SteerTurnRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -424,7 +579,7 @@ func (x *SteerTurnRequest) String() string {
 func (*SteerTurnRequest) ProtoMessage() {}
 
 func (x *SteerTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -437,7 +592,7 @@ func (x *SteerTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerTurnRequest.ProtoReflect.Descriptor instead.
 func (*SteerTurnRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{3}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SteerTurnRequest) GetTurnId() string {
@@ -483,7 +638,7 @@ type SteerTurnResponse struct {
 
 func (x *SteerTurnResponse) Reset() {
 	*x = SteerTurnResponse{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -495,7 +650,7 @@ func (x *SteerTurnResponse) String() string {
 func (*SteerTurnResponse) ProtoMessage() {}
 
 func (x *SteerTurnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -508,7 +663,7 @@ func (x *SteerTurnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerTurnResponse.ProtoReflect.Descriptor instead.
 func (*SteerTurnResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{4}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SteerTurnResponse) GetTurnId() string {
@@ -551,7 +706,7 @@ type ResolveToolCallRequest struct {
 
 func (x *ResolveToolCallRequest) Reset() {
 	*x = ResolveToolCallRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -563,7 +718,7 @@ func (x *ResolveToolCallRequest) String() string {
 func (*ResolveToolCallRequest) ProtoMessage() {}
 
 func (x *ResolveToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -576,7 +731,7 @@ func (x *ResolveToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveToolCallRequest.ProtoReflect.Descriptor instead.
 func (*ResolveToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{5}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ResolveToolCallRequest) GetTurnId() string {
@@ -627,7 +782,7 @@ type GetTurnRequest struct {
 
 func (x *GetTurnRequest) Reset() {
 	*x = GetTurnRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -639,7 +794,7 @@ func (x *GetTurnRequest) String() string {
 func (*GetTurnRequest) ProtoMessage() {}
 
 func (x *GetTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -652,7 +807,7 @@ func (x *GetTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTurnRequest.ProtoReflect.Descriptor instead.
 func (*GetTurnRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{6}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetTurnRequest) GetTurnId() string {
@@ -686,7 +841,7 @@ type ListTurnsRequest struct {
 
 func (x *ListTurnsRequest) Reset() {
 	*x = ListTurnsRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +853,7 @@ func (x *ListTurnsRequest) String() string {
 func (*ListTurnsRequest) ProtoMessage() {}
 
 func (x *ListTurnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +866,7 @@ func (x *ListTurnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTurnsRequest.ProtoReflect.Descriptor instead.
 func (*ListTurnsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{7}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListTurnsRequest) GetSessionId() string {
@@ -755,7 +910,7 @@ type ListTurnsResponse struct {
 
 func (x *ListTurnsResponse) Reset() {
 	*x = ListTurnsResponse{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -767,7 +922,7 @@ func (x *ListTurnsResponse) String() string {
 func (*ListTurnsResponse) ProtoMessage() {}
 
 func (x *ListTurnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -780,7 +935,7 @@ func (x *ListTurnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTurnsResponse.ProtoReflect.Descriptor instead.
 func (*ListTurnsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{8}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListTurnsResponse) GetTurns() []*Turn {
@@ -810,7 +965,7 @@ type CancelTurnRequest struct {
 
 func (x *CancelTurnRequest) Reset() {
 	*x = CancelTurnRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +977,7 @@ func (x *CancelTurnRequest) String() string {
 func (*CancelTurnRequest) ProtoMessage() {}
 
 func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +990,7 @@ func (x *CancelTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTurnRequest.ProtoReflect.Descriptor instead.
 func (*CancelTurnRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{9}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CancelTurnRequest) GetTurnId() string {
@@ -871,7 +1026,7 @@ type ChatRequest struct {
 
 func (x *ChatRequest) Reset() {
 	*x = ChatRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -883,7 +1038,7 @@ func (x *ChatRequest) String() string {
 func (*ChatRequest) ProtoMessage() {}
 
 func (x *ChatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -896,7 +1051,7 @@ func (x *ChatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatRequest.ProtoReflect.Descriptor instead.
 func (*ChatRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{10}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ChatRequest) GetMessage() string {
@@ -961,7 +1116,7 @@ type ChatResponse struct {
 
 func (x *ChatResponse) Reset() {
 	*x = ChatResponse{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1128,7 @@ func (x *ChatResponse) String() string {
 func (*ChatResponse) ProtoMessage() {}
 
 func (x *ChatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1141,7 @@ func (x *ChatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatResponse.ProtoReflect.Descriptor instead.
 func (*ChatResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{11}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ChatResponse) GetAnswer() string {
@@ -1060,14 +1215,19 @@ type WatchRequest struct {
 	// a turn. Exactly one of the two.
 	TurnId string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// The last cursor seen: "SEQ" or "SEQ.N". Empty = from the beginning (of the turn, or of the session).
-	After         string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	After string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	// Tell also what the turns of sub-agents do, all the way down; over HTTP ?include=children. Their events have the session and the turn of
+	// their own, and agent_path names the agents from the outermost on. Events of one session are in order; those of different sessions come as
+	// they happen. The cursors then hold the place in each session and are longer: "SEQ" of the watched session, then "~I:SEQ" for the I-th
+	// sub-agent's turn that it began.
+	IncludeChildren bool `protobuf:"varint,4,opt,name=include_children,json=includeChildren,proto3" json:"include_children,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1239,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1252,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{12}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -1116,12 +1276,20 @@ func (x *WatchRequest) GetAfter() string {
 	return ""
 }
 
+func (x *WatchRequest) GetIncludeChildren() bool {
+	if x != nil {
+		return x.IncludeChildren
+	}
+	return false
+}
+
 // WatchResponse is one event with the cursor to resume after it.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The event.
 	Event *v1.Event `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
 	// Cursor that a reader who has this event resumes from: "SEQ", or "SEQ.N" while a message is open and N of its deltas were seen.
+	// With include_children more follows, see WatchRequest.
 	// Empty for an event that is not numbered (tool_call.progress): the cursor before stays good.
 	Cursor        string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1130,7 +1298,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1310,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1323,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{13}
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WatchResponse) GetEvent() *v1.Event {
@@ -1176,7 +1344,7 @@ var File_windlass_sessions_v1_turns_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a$windlass/sessions/v1/approvals.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\x9f\x05\n" +
+	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a$windlass/sessions/v1/approvals.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\x93\x06\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1203,7 +1371,11 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"start_time\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1f\n" +
 	"\vwaiting_for\x18\x13 \x03(\tR\n" +
-	"waitingFor\"\xd5\x02\n" +
+	"waitingFor\x12$\n" +
+	"\x0eparent_turn_id\x18\x14 \x01(\tR\fparentTurnId\x12*\n" +
+	"\x11parent_session_id\x18\x15 \x01(\tR\x0fparentSessionId\x12 \n" +
+	"\froot_turn_id\x18\x16 \x01(\tR\n" +
+	"rootTurnId\"\xd5\x02\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +
@@ -1216,7 +1388,18 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"ClientTool\x123\n" +
 	"\x04name\x18\x01 \x01(\tB\x1f\xe0A\x02\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,56}$R\x04name\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80@R\vdescription\x12:\n" +
-	"\finput_schema\x18\x03 \x01(\v2\x17.google.protobuf.StructR\vinputSchema\"\xc5\x01\n" +
+	"\finput_schema\x18\x03 \x01(\v2\x17.google.protobuf.StructR\vinputSchema\";\n" +
+	"\x12GetTurnTreeRequest\x12%\n" +
+	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\"\xe9\x01\n" +
+	"\bTurnTree\x12.\n" +
+	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x12\x17\n" +
+	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x1e\n" +
+	"\n" +
+	"background\x18\x03 \x01(\bR\n" +
+	"background\x12:\n" +
+	"\bchildren\x18\x04 \x03(\v2\x1e.windlass.sessions.v1.TurnTreeR\bchildren\x128\n" +
+	"\vtotal_usage\x18\x05 \x01(\v2\x17.windlass.turn.v1.UsageR\n" +
+	"totalUsage\"\xc5\x01\n" +
 	"\x10SteerTurnRequest\x12%\n" +
 	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\tR\x05input\x12A\n" +
@@ -1271,22 +1454,25 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\vstop_reason\x18\a \x01(\tR\n" +
 	"stopReason\x121\n" +
 	"\x05error\x18\b \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\x12-\n" +
-	"\x05usage\x18\t \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\"w\n" +
+	"\x05usage\x18\t \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\"\xa3\x01\n" +
 	"\fWatchRequest\x12&\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12 \n" +
-	"\aturn_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\x12\x1d\n" +
-	"\x05after\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\x05after\"V\n" +
+	"\aturn_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\x12\x1e\n" +
+	"\x05after\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x05after\x12)\n" +
+	"\x10include_children\x18\x04 \x01(\bR\x0fincludeChildren\"V\n" +
 	"\rWatchResponse\x12-\n" +
 	"\x05event\x18\x01 \x01(\v2\x17.windlass.turn.v1.EventR\x05event\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\tR\x06cursor2\x93\t\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor2\xa5\n" +
+	"\n" +
 	"\vTurnService\x12\x96\x01\n" +
 	"\n" +
 	"CreateTurn\x12'.windlass.sessions.v1.CreateTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"C\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/sessions/{session_id}/turns\x12~\n" +
 	"\aGetTurn\x12$.windlass.sessions.v1.GetTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"1\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/turns/{turn_id}\x12\xa9\x01\n" +
 	"\tListTurns\x12&.windlass.sessions.v1.ListTurnsRequest\x1a'.windlass.sessions.v1.ListTurnsResponse\"K\xaa\xfd\x1b\x13sessions.turns.list\x82\xd3\xe4\x93\x02.Z!\x12\x1f/v1/sessions/{session_id}/turns\x12\t/v1/turns\x12\x91\x01\n" +
 	"\n" +
-	"CancelTurn\x12'.windlass.sessions.v1.CancelTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\">\xaa\xfd\x1b\x15sessions.turns.cancel\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/turns/{turn_id}:cancel\x12\x9a\x01\n" +
+	"CancelTurn\x12'.windlass.sessions.v1.CancelTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\">\xaa\xfd\x1b\x15sessions.turns.cancel\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/turns/{turn_id}:cancel\x12\x8f\x01\n" +
+	"\vGetTurnTree\x12(.windlass.sessions.v1.GetTurnTreeRequest\x1a\x1e.windlass.sessions.v1.TurnTree\"6\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/turns/{turn_id}/tree\x12\x9a\x01\n" +
 	"\tSteerTurn\x12&.windlass.sessions.v1.SteerTurnRequest\x1a'.windlass.sessions.v1.SteerTurnResponse\"<\xaa\xfd\x1b\x14sessions.turns.steer\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/turns/{turn_id}:steer\x12\xa1\x01\n" +
 	"\x0fResolveToolCall\x12,.windlass.sessions.v1.ResolveToolCallRequest\x1a\x1e.windlass.sessions.v1.Approval\"@\xaa\xfd\x1b\x16sessions.turns.resolve\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/turns/{turn_id}:resolve\x12{\n" +
 	"\x04Chat\x12!.windlass.sessions.v1.ChatRequest\x1a\".windlass.sessions.v1.ChatResponse\",\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/chat\x12m\n" +
@@ -1306,68 +1492,75 @@ func file_windlass_sessions_v1_turns_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_turns_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_turns_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_windlass_sessions_v1_turns_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_windlass_sessions_v1_turns_proto_goTypes = []any{
 	(*Turn)(nil),                   // 0: windlass.sessions.v1.Turn
 	(*CreateTurnRequest)(nil),      // 1: windlass.sessions.v1.CreateTurnRequest
 	(*ClientTool)(nil),             // 2: windlass.sessions.v1.ClientTool
-	(*SteerTurnRequest)(nil),       // 3: windlass.sessions.v1.SteerTurnRequest
-	(*SteerTurnResponse)(nil),      // 4: windlass.sessions.v1.SteerTurnResponse
-	(*ResolveToolCallRequest)(nil), // 5: windlass.sessions.v1.ResolveToolCallRequest
-	(*GetTurnRequest)(nil),         // 6: windlass.sessions.v1.GetTurnRequest
-	(*ListTurnsRequest)(nil),       // 7: windlass.sessions.v1.ListTurnsRequest
-	(*ListTurnsResponse)(nil),      // 8: windlass.sessions.v1.ListTurnsResponse
-	(*CancelTurnRequest)(nil),      // 9: windlass.sessions.v1.CancelTurnRequest
-	(*ChatRequest)(nil),            // 10: windlass.sessions.v1.ChatRequest
-	(*ChatResponse)(nil),           // 11: windlass.sessions.v1.ChatResponse
-	(*WatchRequest)(nil),           // 12: windlass.sessions.v1.WatchRequest
-	(*WatchResponse)(nil),          // 13: windlass.sessions.v1.WatchResponse
-	(*v1.Usage)(nil),               // 14: windlass.turn.v1.Usage
-	(*v1.TurnError)(nil),           // 15: windlass.turn.v1.TurnError
-	(*timestamppb.Timestamp)(nil),  // 16: google.protobuf.Timestamp
-	(*v1.ContentPart)(nil),         // 17: windlass.turn.v1.ContentPart
-	(*structpb.Struct)(nil),        // 18: google.protobuf.Struct
-	(*durationpb.Duration)(nil),    // 19: google.protobuf.Duration
-	(*v1.Event)(nil),               // 20: windlass.turn.v1.Event
-	(*Approval)(nil),               // 21: windlass.sessions.v1.Approval
+	(*GetTurnTreeRequest)(nil),     // 3: windlass.sessions.v1.GetTurnTreeRequest
+	(*TurnTree)(nil),               // 4: windlass.sessions.v1.TurnTree
+	(*SteerTurnRequest)(nil),       // 5: windlass.sessions.v1.SteerTurnRequest
+	(*SteerTurnResponse)(nil),      // 6: windlass.sessions.v1.SteerTurnResponse
+	(*ResolveToolCallRequest)(nil), // 7: windlass.sessions.v1.ResolveToolCallRequest
+	(*GetTurnRequest)(nil),         // 8: windlass.sessions.v1.GetTurnRequest
+	(*ListTurnsRequest)(nil),       // 9: windlass.sessions.v1.ListTurnsRequest
+	(*ListTurnsResponse)(nil),      // 10: windlass.sessions.v1.ListTurnsResponse
+	(*CancelTurnRequest)(nil),      // 11: windlass.sessions.v1.CancelTurnRequest
+	(*ChatRequest)(nil),            // 12: windlass.sessions.v1.ChatRequest
+	(*ChatResponse)(nil),           // 13: windlass.sessions.v1.ChatResponse
+	(*WatchRequest)(nil),           // 14: windlass.sessions.v1.WatchRequest
+	(*WatchResponse)(nil),          // 15: windlass.sessions.v1.WatchResponse
+	(*v1.Usage)(nil),               // 16: windlass.turn.v1.Usage
+	(*v1.TurnError)(nil),           // 17: windlass.turn.v1.TurnError
+	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
+	(*v1.ContentPart)(nil),         // 19: windlass.turn.v1.ContentPart
+	(*structpb.Struct)(nil),        // 20: google.protobuf.Struct
+	(*durationpb.Duration)(nil),    // 21: google.protobuf.Duration
+	(*v1.Event)(nil),               // 22: windlass.turn.v1.Event
+	(*Approval)(nil),               // 23: windlass.sessions.v1.Approval
 }
 var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
-	14, // 0: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
-	15, // 1: windlass.sessions.v1.Turn.error:type_name -> windlass.turn.v1.TurnError
-	16, // 2: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
-	16, // 3: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
-	16, // 4: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
-	17, // 5: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	16, // 0: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
+	17, // 1: windlass.sessions.v1.Turn.error:type_name -> windlass.turn.v1.TurnError
+	18, // 2: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
+	18, // 3: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
+	18, // 4: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
+	19, // 5: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
 	2,  // 6: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
-	18, // 7: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
-	17, // 8: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	19, // 9: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
-	0,  // 10: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
-	18, // 11: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
-	15, // 12: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	14, // 13: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	20, // 14: windlass.sessions.v1.WatchResponse.event:type_name -> windlass.turn.v1.Event
-	1,  // 15: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	6,  // 16: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	7,  // 17: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	9,  // 18: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	3,  // 19: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	5,  // 20: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	10, // 21: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	12, // 22: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
-	0,  // 23: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	0,  // 24: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	8,  // 25: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	0,  // 26: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	4,  // 27: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	21, // 28: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	11, // 29: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	13, // 30: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
-	23, // [23:31] is the sub-list for method output_type
-	15, // [15:23] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	20, // 7: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
+	0,  // 8: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
+	4,  // 9: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
+	16, // 10: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
+	19, // 11: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	21, // 12: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
+	0,  // 13: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
+	20, // 14: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
+	17, // 15: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	16, // 16: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	22, // 17: windlass.sessions.v1.WatchResponse.event:type_name -> windlass.turn.v1.Event
+	1,  // 18: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	8,  // 19: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	9,  // 20: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	11, // 21: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	3,  // 22: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
+	5,  // 23: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	7,  // 24: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	12, // 25: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	14, // 26: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
+	0,  // 27: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	0,  // 28: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	10, // 29: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	0,  // 30: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	4,  // 31: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	6,  // 32: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	23, // 33: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	13, // 34: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	15, // 35: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
+	27, // [27:36] is the sub-list for method output_type
+	18, // [18:27] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }
@@ -1382,7 +1575,7 @@ func file_windlass_sessions_v1_turns_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_turns_proto_rawDesc), len(file_windlass_sessions_v1_turns_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,7 @@ const (
 	TurnService_GetTurn_FullMethodName         = "/windlass.sessions.v1.TurnService/GetTurn"
 	TurnService_ListTurns_FullMethodName       = "/windlass.sessions.v1.TurnService/ListTurns"
 	TurnService_CancelTurn_FullMethodName      = "/windlass.sessions.v1.TurnService/CancelTurn"
+	TurnService_GetTurnTree_FullMethodName     = "/windlass.sessions.v1.TurnService/GetTurnTree"
 	TurnService_SteerTurn_FullMethodName       = "/windlass.sessions.v1.TurnService/SteerTurn"
 	TurnService_ResolveToolCall_FullMethodName = "/windlass.sessions.v1.TurnService/ResolveToolCall"
 	TurnService_Chat_FullMethodName            = "/windlass.sessions.v1.TurnService/Chat"
@@ -45,6 +46,9 @@ type TurnServiceClient interface {
 	// CancelTurn asks for the end of a turn. The model call and tools in flight are cancelled; what was said stays.
 	// A turn that is over is FAILED_PRECONDITION/TURN_ENDED; a second cancel of an active one changes nothing.
 	CancelTurn(ctx context.Context, in *CancelTurnRequest, opts ...grpc.CallOption) (*Turn, error)
+	// GetTurnTree reads a turn with the turns of the sub-agents that it began, and theirs. Cancelling a turn cancels all of them that do not
+	// run in the background.
+	GetTurnTree(ctx context.Context, in *GetTurnTreeRequest, opts ...grpc.CallOption) (*TurnTree, error)
 	// SteerTurn gives a running turn more input: the model reads it at its next step, behind the results of the tools that run now. It is
 	// accepted or refused at once; what was accepted is in the journal (input.accepted), and the turn does not end before the model has read it,
 	// unless it is cancelled, fails or reaches a limit: then the session's next turn shows it to the model.
@@ -105,6 +109,16 @@ func (c *turnServiceClient) CancelTurn(ctx context.Context, in *CancelTurnReques
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Turn)
 	err := c.cc.Invoke(ctx, TurnService_CancelTurn_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *turnServiceClient) GetTurnTree(ctx context.Context, in *GetTurnTreeRequest, opts ...grpc.CallOption) (*TurnTree, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TurnTree)
+	err := c.cc.Invoke(ctx, TurnService_GetTurnTree_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -176,6 +190,9 @@ type TurnServiceServer interface {
 	// CancelTurn asks for the end of a turn. The model call and tools in flight are cancelled; what was said stays.
 	// A turn that is over is FAILED_PRECONDITION/TURN_ENDED; a second cancel of an active one changes nothing.
 	CancelTurn(context.Context, *CancelTurnRequest) (*Turn, error)
+	// GetTurnTree reads a turn with the turns of the sub-agents that it began, and theirs. Cancelling a turn cancels all of them that do not
+	// run in the background.
+	GetTurnTree(context.Context, *GetTurnTreeRequest) (*TurnTree, error)
 	// SteerTurn gives a running turn more input: the model reads it at its next step, behind the results of the tools that run now. It is
 	// accepted or refused at once; what was accepted is in the journal (input.accepted), and the turn does not end before the model has read it,
 	// unless it is cancelled, fails or reaches a limit: then the session's next turn shows it to the model.
@@ -213,6 +230,9 @@ func (UnimplementedTurnServiceServer) ListTurns(context.Context, *ListTurnsReque
 }
 func (UnimplementedTurnServiceServer) CancelTurn(context.Context, *CancelTurnRequest) (*Turn, error) {
 	return nil, status.Error(codes.Unimplemented, "method CancelTurn not implemented")
+}
+func (UnimplementedTurnServiceServer) GetTurnTree(context.Context, *GetTurnTreeRequest) (*TurnTree, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetTurnTree not implemented")
 }
 func (UnimplementedTurnServiceServer) SteerTurn(context.Context, *SteerTurnRequest) (*SteerTurnResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SteerTurn not implemented")
@@ -319,6 +339,24 @@ func _TurnService_CancelTurn_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _TurnService_GetTurnTree_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetTurnTreeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TurnServiceServer).GetTurnTree(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TurnService_GetTurnTree_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TurnServiceServer).GetTurnTree(ctx, req.(*GetTurnTreeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _TurnService_SteerTurn_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SteerTurnRequest)
 	if err := dec(in); err != nil {
@@ -406,6 +444,10 @@ var TurnService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CancelTurn",
 			Handler:    _TurnService_CancelTurn_Handler,
+		},
+		{
+			MethodName: "GetTurnTree",
+			Handler:    _TurnService_GetTurnTree_Handler,
 		},
 		{
 			MethodName: "SteerTurn",

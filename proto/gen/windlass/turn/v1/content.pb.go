@@ -98,8 +98,10 @@ const (
 	Strategy_STRATEGY_REACT_TEXT Strategy = 3
 	// Write a plan, react step by step, plan again once when a step fails, then answer over all results.
 	Strategy_STRATEGY_PLAN Strategy = 4
-	// The model is asked once which of direct, react and plan fits the request.
+	// The model is asked once which of direct, react, plan and, for an agent with sub-agents, route fits the request.
 	Strategy_STRATEGY_AUTO Strategy = 5
+	// The model is asked once which of the agent's sub-agents fits the request; that one's answer is the answer.
+	Strategy_STRATEGY_ROUTE Strategy = 6
 )
 
 // Enum value maps for Strategy.
@@ -111,6 +113,7 @@ var (
 		3: "STRATEGY_REACT_TEXT",
 		4: "STRATEGY_PLAN",
 		5: "STRATEGY_AUTO",
+		6: "STRATEGY_ROUTE",
 	}
 	Strategy_value = map[string]int32{
 		"STRATEGY_UNSPECIFIED": 0,
@@ -119,6 +122,7 @@ var (
 		"STRATEGY_REACT_TEXT":  3,
 		"STRATEGY_PLAN":        4,
 		"STRATEGY_AUTO":        5,
+		"STRATEGY_ROUTE":       6,
 	}
 )
 
@@ -1140,14 +1144,15 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
 	"\x0eROLE_ASSISTANT\x10\x02\x12\r\n" +
-	"\tROLE_TOOL\x10\x03*\x8c\x01\n" +
+	"\tROLE_TOOL\x10\x03*\xa0\x01\n" +
 	"\bStrategy\x12\x18\n" +
 	"\x14STRATEGY_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTRATEGY_REACT\x10\x01\x12\x13\n" +
 	"\x0fSTRATEGY_DIRECT\x10\x02\x12\x17\n" +
 	"\x13STRATEGY_REACT_TEXT\x10\x03\x12\x11\n" +
 	"\rSTRATEGY_PLAN\x10\x04\x12\x11\n" +
-	"\rSTRATEGY_AUTO\x10\x05*\xab\x01\n" +
+	"\rSTRATEGY_AUTO\x10\x05\x12\x12\n" +
+	"\x0eSTRATEGY_ROUTE\x10\x06*\xab\x01\n" +
 	"\x0ePlanStepStatus\x12 \n" +
 	"\x1cPLAN_STEP_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18PLAN_STEP_STATUS_PENDING\x10\x01\x12\x1c\n" +

@@ -85,6 +85,8 @@ type Event struct {
 	//	*Event_InputProvided
 	//	*Event_ShieldTriggered
 	//	*Event_ExecutorAttached
+	//	*Event_ChildStarted
+	//	*Event_ChildCompleted
 	//	*Event_MessageDelta
 	//	*Event_ReasoningDelta
 	//	*Event_ToolCallArgumentsDelta
@@ -469,6 +471,24 @@ func (x *Event) GetExecutorAttached() *ExecutorAttached {
 	return nil
 }
 
+func (x *Event) GetChildStarted() *ChildStarted {
+	if x != nil {
+		if x, ok := x.Data.(*Event_ChildStarted); ok {
+			return x.ChildStarted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetChildCompleted() *ChildCompleted {
+	if x != nil {
+		if x, ok := x.Data.(*Event_ChildCompleted); ok {
+			return x.ChildCompleted
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetMessageDelta() *MessageDelta {
 	if x != nil {
 		if x, ok := x.Data.(*Event_MessageDelta); ok {
@@ -654,6 +674,16 @@ type Event_ExecutorAttached struct {
 	ExecutorAttached *ExecutorAttached `protobuf:"bytes,58,opt,name=executor_attached,json=executorAttached,proto3,oneof"`
 }
 
+type Event_ChildStarted struct {
+	// child.started: a tool call has begun the turn of another agent.
+	ChildStarted *ChildStarted `protobuf:"bytes,47,opt,name=child_started,json=childStarted,proto3,oneof"`
+}
+
+type Event_ChildCompleted struct {
+	// child.completed: that turn is over.
+	ChildCompleted *ChildCompleted `protobuf:"bytes,48,opt,name=child_completed,json=childCompleted,proto3,oneof"`
+}
+
 type Event_MessageDelta struct {
 	// message.delta (transient)
 	MessageDelta *MessageDelta `protobuf:"bytes,50,opt,name=message_delta,json=messageDelta,proto3,oneof"`
@@ -731,6 +761,10 @@ func (*Event_InputProvided) isEvent_Data() {}
 func (*Event_ShieldTriggered) isEvent_Data() {}
 
 func (*Event_ExecutorAttached) isEvent_Data() {}
+
+func (*Event_ChildStarted) isEvent_Data() {}
+
+func (*Event_ChildCompleted) isEvent_Data() {}
 
 func (*Event_MessageDelta) isEvent_Data() {}
 
@@ -2576,6 +2610,188 @@ func (x *InputProvided) GetSubject() string {
 	return ""
 }
 
+// ChildStarted: another agent works in a session of its own.
+type ChildStarted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call.
+	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// The other agent.
+	AgentId string `protobuf:"bytes,2,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Its session.
+	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Its turn.
+	TurnId string `protobuf:"bytes,4,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// The turn does not wait for it; its result comes as a turn of its own.
+	Background    bool `protobuf:"varint,5,opt,name=background,proto3" json:"background,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildStarted) Reset() {
+	*x = ChildStarted{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildStarted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildStarted) ProtoMessage() {}
+
+func (x *ChildStarted) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
+func (*ChildStarted) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ChildStarted) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *ChildStarted) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *ChildStarted) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ChildStarted) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *ChildStarted) GetBackground() bool {
+	if x != nil {
+		return x.Background
+	}
+	return false
+}
+
+// ChildCompleted: the other agent's turn is over.
+type ChildCompleted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call.
+	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// The other agent.
+	AgentId string `protobuf:"bytes,2,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Its session.
+	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Its turn.
+	TurnId string `protobuf:"bytes,4,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// completed, failed or cancelled.
+	Status TurnStatus `protobuf:"varint,5,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
+	// Why it stopped.
+	StopReason string `protobuf:"bytes,6,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
+	// What it used, its own children included.
+	Usage         *Usage `protobuf:"bytes,7,opt,name=usage,proto3" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChildCompleted) Reset() {
+	*x = ChildCompleted{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChildCompleted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChildCompleted) ProtoMessage() {}
+
+func (x *ChildCompleted) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChildCompleted.ProtoReflect.Descriptor instead.
+func (*ChildCompleted) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ChildCompleted) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *ChildCompleted) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *ChildCompleted) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ChildCompleted) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *ChildCompleted) GetStatus() TurnStatus {
+	if x != nil {
+		return x.Status
+	}
+	return TurnStatus_TURN_STATUS_UNSPECIFIED
+}
+
+func (x *ChildCompleted) GetStopReason() string {
+	if x != nil {
+		return x.StopReason
+	}
+	return ""
+}
+
+func (x *ChildCompleted) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
 // PolicyDecided: policy was asked about a tool call.
 type PolicyDecided struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2595,7 +2811,7 @@ type PolicyDecided struct {
 
 func (x *PolicyDecided) Reset() {
 	*x = PolicyDecided{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2607,7 +2823,7 @@ func (x *PolicyDecided) String() string {
 func (*PolicyDecided) ProtoMessage() {}
 
 func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2620,7 +2836,7 @@ func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyDecided.ProtoReflect.Descriptor instead.
 func (*PolicyDecided) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PolicyDecided) GetDecisionId() string {
@@ -2677,7 +2893,7 @@ type ShieldTriggered struct {
 
 func (x *ShieldTriggered) Reset() {
 	*x = ShieldTriggered{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2689,7 +2905,7 @@ func (x *ShieldTriggered) String() string {
 func (*ShieldTriggered) ProtoMessage() {}
 
 func (x *ShieldTriggered) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2702,7 +2918,7 @@ func (x *ShieldTriggered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShieldTriggered.ProtoReflect.Descriptor instead.
 func (*ShieldTriggered) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ShieldTriggered) GetShield() string {
@@ -2751,7 +2967,7 @@ type UsageUpdated struct {
 
 func (x *UsageUpdated) Reset() {
 	*x = UsageUpdated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2763,7 +2979,7 @@ func (x *UsageUpdated) String() string {
 func (*UsageUpdated) ProtoMessage() {}
 
 func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2776,7 +2992,7 @@ func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageUpdated.ProtoReflect.Descriptor instead.
 func (*UsageUpdated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *UsageUpdated) GetUsage() *Usage {
@@ -2799,7 +3015,7 @@ type MessageDelta struct {
 
 func (x *MessageDelta) Reset() {
 	*x = MessageDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2811,7 +3027,7 @@ func (x *MessageDelta) String() string {
 func (*MessageDelta) ProtoMessage() {}
 
 func (x *MessageDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2824,7 +3040,7 @@ func (x *MessageDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageDelta.ProtoReflect.Descriptor instead.
 func (*MessageDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MessageDelta) GetMessageId() string {
@@ -2854,7 +3070,7 @@ type ReasoningDelta struct {
 
 func (x *ReasoningDelta) Reset() {
 	*x = ReasoningDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +3082,7 @@ func (x *ReasoningDelta) String() string {
 func (*ReasoningDelta) ProtoMessage() {}
 
 func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +3095,7 @@ func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasoningDelta.ProtoReflect.Descriptor instead.
 func (*ReasoningDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReasoningDelta) GetMessageId() string {
@@ -2913,7 +3129,7 @@ type ToolCallArgumentsDelta struct {
 
 func (x *ToolCallArgumentsDelta) Reset() {
 	*x = ToolCallArgumentsDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2925,7 +3141,7 @@ func (x *ToolCallArgumentsDelta) String() string {
 func (*ToolCallArgumentsDelta) ProtoMessage() {}
 
 func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2938,7 +3154,7 @@ func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ToolCallArgumentsDelta) GetMessageId() string {
@@ -2986,7 +3202,7 @@ type ToolCallProgress struct {
 
 func (x *ToolCallProgress) Reset() {
 	*x = ToolCallProgress{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2998,7 +3214,7 @@ func (x *ToolCallProgress) String() string {
 func (*ToolCallProgress) ProtoMessage() {}
 
 func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3011,7 +3227,7 @@ func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallProgress.ProtoReflect.Descriptor instead.
 func (*ToolCallProgress) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ToolCallProgress) GetCallId() string {
@@ -3057,7 +3273,7 @@ type ExecutorAttached struct {
 
 func (x *ExecutorAttached) Reset() {
 	*x = ExecutorAttached{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3069,7 +3285,7 @@ func (x *ExecutorAttached) String() string {
 func (*ExecutorAttached) ProtoMessage() {}
 
 func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3082,7 +3298,7 @@ func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorAttached.ProtoReflect.Descriptor instead.
 func (*ExecutorAttached) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExecutorAttached) GetKind() string {
@@ -3110,7 +3326,7 @@ var File_windlass_turn_v1_event_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xad\x16\n" +
+	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xc1\x17\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\rR\x03seq\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x12\n" +
@@ -3158,6 +3374,8 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x0einput_provided\x18. \x01(\v2\x1f.windlass.turn.v1.InputProvidedH\x00R\rinputProvided\x12N\n" +
 	"\x10shield_triggered\x189 \x01(\v2!.windlass.turn.v1.ShieldTriggeredH\x00R\x0fshieldTriggered\x12Q\n" +
 	"\x11executor_attached\x18: \x01(\v2\".windlass.turn.v1.ExecutorAttachedH\x00R\x10executorAttached\x12E\n" +
+	"\rchild_started\x18/ \x01(\v2\x1e.windlass.turn.v1.ChildStartedH\x00R\fchildStarted\x12K\n" +
+	"\x0fchild_completed\x180 \x01(\v2 .windlass.turn.v1.ChildCompletedH\x00R\x0echildCompleted\x12E\n" +
 	"\rmessage_delta\x182 \x01(\v2\x1e.windlass.turn.v1.MessageDeltaH\x00R\fmessageDelta\x12K\n" +
 	"\x0freasoning_delta\x183 \x01(\v2 .windlass.turn.v1.ReasoningDeltaH\x00R\x0ereasoningDelta\x12e\n" +
 	"\x19tool_call_arguments_delta\x184 \x01(\v2(.windlass.turn.v1.ToolCallArgumentsDeltaH\x00R\x16toolCallArgumentsDelta\x12R\n" +
@@ -3307,7 +3525,26 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"approvalId\x12\x17\n" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x123\n" +
 	"\averdict\x18\x03 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x12\x18\n" +
-	"\asubject\x18\x04 \x01(\tR\asubject\"\x8f\x01\n" +
+	"\asubject\x18\x04 \x01(\tR\asubject\"\x9a\x01\n" +
+	"\fChildStarted\x12\x17\n" +
+	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x19\n" +
+	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x17\n" +
+	"\aturn_id\x18\x04 \x01(\tR\x06turnId\x12\x1e\n" +
+	"\n" +
+	"background\x18\x05 \x01(\bR\n" +
+	"background\"\x82\x02\n" +
+	"\x0eChildCompleted\x12\x17\n" +
+	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x19\n" +
+	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x17\n" +
+	"\aturn_id\x18\x04 \x01(\tR\x06turnId\x124\n" +
+	"\x06status\x18\x05 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
+	"\vstop_reason\x18\x06 \x01(\tR\n" +
+	"stopReason\x12-\n" +
+	"\x05usage\x18\a \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\"\x8f\x01\n" +
 	"\rPolicyDecided\x12\x1f\n" +
 	"\vdecision_id\x18\x01 \x01(\tR\n" +
 	"decisionId\x12\x17\n" +
@@ -3363,7 +3600,7 @@ func file_windlass_turn_v1_event_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_event_proto_rawDescData
 }
 
-var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                  // 0: windlass.turn.v1.Event
 	(*TurnQueued)(nil),             // 1: windlass.turn.v1.TurnQueued
@@ -3392,30 +3629,32 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*ApprovalResolved)(nil),       // 24: windlass.turn.v1.ApprovalResolved
 	(*InputRequested)(nil),         // 25: windlass.turn.v1.InputRequested
 	(*InputProvided)(nil),          // 26: windlass.turn.v1.InputProvided
-	(*PolicyDecided)(nil),          // 27: windlass.turn.v1.PolicyDecided
-	(*ShieldTriggered)(nil),        // 28: windlass.turn.v1.ShieldTriggered
-	(*UsageUpdated)(nil),           // 29: windlass.turn.v1.UsageUpdated
-	(*MessageDelta)(nil),           // 30: windlass.turn.v1.MessageDelta
-	(*ReasoningDelta)(nil),         // 31: windlass.turn.v1.ReasoningDelta
-	(*ToolCallArgumentsDelta)(nil), // 32: windlass.turn.v1.ToolCallArgumentsDelta
-	(*ToolCallProgress)(nil),       // 33: windlass.turn.v1.ToolCallProgress
-	(*ExecutorAttached)(nil),       // 34: windlass.turn.v1.ExecutorAttached
-	(*timestamppb.Timestamp)(nil),  // 35: google.protobuf.Timestamp
-	(*ContentPart)(nil),            // 36: windlass.turn.v1.ContentPart
-	(TurnStatus)(0),                // 37: windlass.turn.v1.TurnStatus
-	(*Usage)(nil),                  // 38: windlass.turn.v1.Usage
-	(*TurnError)(nil),              // 39: windlass.turn.v1.TurnError
-	(Strategy)(0),                  // 40: windlass.turn.v1.Strategy
-	(*PlanStep)(nil),               // 41: windlass.turn.v1.PlanStep
-	(*Message)(nil),                // 42: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 43: google.protobuf.Struct
-	(EffectClass)(0),               // 44: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 45: windlass.turn.v1.ToolResult
-	(Verdict)(0),                   // 46: windlass.turn.v1.Verdict
-	(WaitKind)(0),                  // 47: windlass.turn.v1.WaitKind
+	(*ChildStarted)(nil),           // 27: windlass.turn.v1.ChildStarted
+	(*ChildCompleted)(nil),         // 28: windlass.turn.v1.ChildCompleted
+	(*PolicyDecided)(nil),          // 29: windlass.turn.v1.PolicyDecided
+	(*ShieldTriggered)(nil),        // 30: windlass.turn.v1.ShieldTriggered
+	(*UsageUpdated)(nil),           // 31: windlass.turn.v1.UsageUpdated
+	(*MessageDelta)(nil),           // 32: windlass.turn.v1.MessageDelta
+	(*ReasoningDelta)(nil),         // 33: windlass.turn.v1.ReasoningDelta
+	(*ToolCallArgumentsDelta)(nil), // 34: windlass.turn.v1.ToolCallArgumentsDelta
+	(*ToolCallProgress)(nil),       // 35: windlass.turn.v1.ToolCallProgress
+	(*ExecutorAttached)(nil),       // 36: windlass.turn.v1.ExecutorAttached
+	(*timestamppb.Timestamp)(nil),  // 37: google.protobuf.Timestamp
+	(*ContentPart)(nil),            // 38: windlass.turn.v1.ContentPart
+	(TurnStatus)(0),                // 39: windlass.turn.v1.TurnStatus
+	(*Usage)(nil),                  // 40: windlass.turn.v1.Usage
+	(*TurnError)(nil),              // 41: windlass.turn.v1.TurnError
+	(Strategy)(0),                  // 42: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),               // 43: windlass.turn.v1.PlanStep
+	(*Message)(nil),                // 44: windlass.turn.v1.Message
+	(*structpb.Struct)(nil),        // 45: google.protobuf.Struct
+	(EffectClass)(0),               // 46: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 47: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 48: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 49: windlass.turn.v1.WaitKind
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
-	35, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
+	37, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
 	1,  // 1: windlass.turn.v1.Event.turn_queued:type_name -> windlass.turn.v1.TurnQueued
 	2,  // 2: windlass.turn.v1.Event.turn_started:type_name -> windlass.turn.v1.TurnStarted
 	3,  // 3: windlass.turn.v1.Event.turn_ended:type_name -> windlass.turn.v1.TurnEnded
@@ -3430,8 +3669,8 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	15, // 12: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
 	16, // 13: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
 	17, // 14: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
-	27, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
-	29, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
+	29, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
+	31, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
 	5,  // 17: windlass.turn.v1.Event.turn_cancel_requested:type_name -> windlass.turn.v1.TurnCancelRequested
 	6,  // 18: windlass.turn.v1.Event.session_forked:type_name -> windlass.turn.v1.SessionForked
 	8,  // 19: windlass.turn.v1.Event.plan_updated:type_name -> windlass.turn.v1.PlanUpdated
@@ -3443,44 +3682,48 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	24, // 25: windlass.turn.v1.Event.approval_resolved:type_name -> windlass.turn.v1.ApprovalResolved
 	25, // 26: windlass.turn.v1.Event.input_requested:type_name -> windlass.turn.v1.InputRequested
 	26, // 27: windlass.turn.v1.Event.input_provided:type_name -> windlass.turn.v1.InputProvided
-	28, // 28: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
-	34, // 29: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
-	30, // 30: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
-	31, // 31: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
-	32, // 32: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
-	33, // 33: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
-	36, // 34: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
-	37, // 35: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
-	38, // 36: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
-	39, // 37: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	40, // 38: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	41, // 39: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
-	39, // 40: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	42, // 41: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	38, // 42: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	43, // 43: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	44, // 44: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	45, // 45: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	46, // 46: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	47, // 47: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	36, // 48: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	43, // 49: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	44, // 50: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	35, // 51: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	35, // 52: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	46, // 53: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	23, // 54: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	47, // 55: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	43, // 56: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	43, // 57: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	35, // 58: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	46, // 59: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	38, // 60: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	61, // [61:61] is the sub-list for method output_type
-	61, // [61:61] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	30, // 28: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
+	36, // 29: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
+	27, // 30: windlass.turn.v1.Event.child_started:type_name -> windlass.turn.v1.ChildStarted
+	28, // 31: windlass.turn.v1.Event.child_completed:type_name -> windlass.turn.v1.ChildCompleted
+	32, // 32: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
+	33, // 33: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
+	34, // 34: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
+	35, // 35: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
+	38, // 36: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
+	39, // 37: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
+	40, // 38: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
+	41, // 39: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
+	42, // 40: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	43, // 41: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	41, // 42: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	44, // 43: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	40, // 44: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	45, // 45: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	46, // 46: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	47, // 47: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	48, // 48: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	49, // 49: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	38, // 50: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	45, // 51: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	46, // 52: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	37, // 53: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	37, // 54: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	48, // 55: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	23, // 56: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	49, // 57: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	45, // 58: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	45, // 59: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	37, // 60: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	48, // 61: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	39, // 62: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
+	40, // 63: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
+	40, // 64: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	65, // [65:65] is the sub-list for method output_type
+	65, // [65:65] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
@@ -3520,6 +3763,8 @@ func file_windlass_turn_v1_event_proto_init() {
 		(*Event_InputProvided)(nil),
 		(*Event_ShieldTriggered)(nil),
 		(*Event_ExecutorAttached)(nil),
+		(*Event_ChildStarted)(nil),
+		(*Event_ChildCompleted)(nil),
 		(*Event_MessageDelta)(nil),
 		(*Event_ReasoningDelta)(nil),
 		(*Event_ToolCallArgumentsDelta)(nil),
@@ -3531,7 +3776,7 @@ func file_windlass_turn_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_event_proto_rawDesc), len(file_windlass_turn_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

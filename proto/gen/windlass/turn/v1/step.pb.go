@@ -125,8 +125,10 @@ type StepRef struct {
 	Inputs uint32 `protobuf:"varint,10,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	// When the turn must end, Unix microseconds, where a wait has moved the surface's deadline; 0 = as the surface says.
 	DeadlineMicros int64 `protobuf:"varint,11,opt,name=deadline_micros,json=deadlineMicros,proto3" json:"deadline_micros,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// For a tool step: the call hands a routed turn over; its result is the turn's answer.
+	Routed        bool `protobuf:"varint,13,opt,name=routed,proto3" json:"routed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StepRef) Reset() {
@@ -234,6 +236,13 @@ func (x *StepRef) GetDeadlineMicros() int64 {
 		return x.DeadlineMicros
 	}
 	return 0
+}
+
+func (x *StepRef) GetRouted() bool {
+	if x != nil {
+		return x.Routed
+	}
+	return false
 }
 
 // PlanRef tells a step which part of a plan it works at.
@@ -822,7 +831,7 @@ var File_windlass_turn_v1_step_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x1bwindlass/turn/v1/step.proto\x12\x10windlass.turn.v1\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xb3\x03\n" +
+	"\x1bwindlass/turn/v1/step.proto\x12\x10windlass.turn.v1\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xcb\x03\n" +
 	"\aStepRef\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.StepKindR\x04kind\x12\x14\n" +
@@ -835,7 +844,8 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x04wait\x18\t \x01(\v2\x19.windlass.turn.v1.WaitRefR\x04wait\x12\x16\n" +
 	"\x06inputs\x18\n" +
 	" \x01(\rR\x06inputs\x12'\n" +
-	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros\"t\n" +
+	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros\x12\x16\n" +
+	"\x06routed\x18\r \x01(\bR\x06routed\"t\n" +
 	"\aPlanRef\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x120\n" +

@@ -1,0 +1,171 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// Limits of sub-agents where the agent names none.
+const (
+	defaultMaxDepth    = 4
+	defaultMaxChildren = 32
+)
+
+// agentPath are the agents of a turn from the outermost on, separated by "/".
+func agentPath(t store.Turn) string {
+	if t.AgentPath != "" {
+		return t.AgentPath
+	}
+	return t.AgentID
+}
+
+// CreateChild implements ExecutionService. The link is written first, under the parent's lock; then the child, in a session of its own. A crash in
+// between leaves a link that the same step finds again.
+func (s *Service) CreateChild(ctx context.Context, req *sessionsv1.CreateChildRequest) (*sessionsv1.CreateChildResponse, error) {
+	content, err := s.checkText("input", req.GetInput())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.liveAgent(ctx, req.GetAgentId()); err != nil {
+		return nil, err
+	}
+	parent, _, err := s.turn(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	limits, err := s.familyLimits(ctx, parent)
+	if err != nil {
+		return nil, err
+	}
+	var c store.Child
+	err = s.journal.Write(ctx, func(tx *journal.Tx) error {
+		var err error
+		if parent, err = tx.LockTurn(parent.Tenant, parent.ID); err != nil {
+			return err
+		}
+		step, err := heldStep(tx, parent, req.GetStep(), req.GetFence())
+		if err != nil {
+			return err
+		}
+		c, err = tx.ChildOfStep(ctx, parent.Tenant, parent.ID, step.Key)
+		if errors.Is(err, store.ErrNotFound) {
+			c, err = link(tx, &parent, step, req, limits)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, turnFault(err, req.GetTurnId())
+	}
+	return &sessionsv1.CreateChildResponse{SessionId: c.SessionID, TurnId: c.TurnID}, s.startChild(ctx, parent, c, content, req.GetParams())
+}
+
+func (s *Service) familyLimits(ctx context.Context, t store.Turn) (*sessionsv1.Limits, error) {
+	a, err := s.blueprint(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	l := &sessionsv1.Limits{MaxDepth: a.GetLimits().GetMaxDepth(), MaxChildren: a.GetLimits().GetMaxChildren()}
+	or(&l.MaxDepth, defaultMaxDepth)
+	or(&l.MaxChildren, defaultMaxChildren)
+	return l, nil
+}
+
+// link writes down that a step begins a child, unless a limit forbids it.
+func link(tx *journal.Tx, parent *store.Turn, step store.Step, req *sessionsv1.CreateChildRequest, limits *sessionsv1.Limits) (store.Child, error) {
+	ctx := tx.Context()
+	c := store.Child{
+		Tenant: parent.Tenant, TurnID: ids.New(ids.Turn), SessionID: ids.New(ids.Session), AgentID: req.GetAgentId(),
+		ParentTurnID: parent.ID, ParentSessionID: parent.SessionID, RootTurnID: parent.ID, StepKey: step.Key, CallID: req.GetCallId(),
+		Depth: uint32(1 + strings.Count(agentPath(*parent), "/")), Background: req.GetBackground(), CreateUs: tx.NowUs,
+	}
+	if parent.AgentPath != "" {
+		above, err := tx.Child(ctx, parent.Tenant, parent.ID)
+		if err != nil {
+			return c, err
+		}
+		c.RootTurnID = above.RootTurnID
+	}
+	n, err := tx.CountChildren(ctx, c.Tenant, c.RootTurnID)
+	switch {
+	case err != nil:
+		return c, err
+	case c.Depth > limits.GetMaxDepth():
+		return c, limitReached("sub-agents may be %d deep at most (limits.max_depth)", limits.GetMaxDepth())
+	case n >= int(limits.GetMaxChildren()):
+		return c, limitReached("a turn may begin %d turns of sub-agents at most, theirs included (limits.max_children)", limits.GetMaxChildren())
+	}
+	if err := tx.AddChild(ctx, c); err != nil {
+		return c, err
+	}
+	parent.Children++
+	if err := tx.SetChildren(ctx, *parent); err != nil {
+		return c, err
+	}
+	_, err = tx.Append(stepOrigin(*parent, step), &turnv1.Event{Data: &turnv1.Event_ChildStarted{ChildStarted: &turnv1.ChildStarted{
+		CallId: c.CallID, AgentId: c.AgentID, SessionId: c.SessionID, TurnId: c.TurnID, Background: c.Background,
+	}}})
+	return c, err
+}
+
+func limitReached(format string, args ...any) error {
+	return fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_LIMIT_REACHED, format, args...).
+		Hint("Do without, or raise the agent's limit.")
+}
+
+// startChild makes the child's session and turn on behalf of whoever began the parent, unless they are there.
+func (s *Service) startChild(
+	ctx context.Context, parent store.Turn, c store.Child, content []*turnv1.ContentPart, params *structpb.Struct,
+) error {
+	if _, err := s.store.Turn(ctx, c.Tenant, c.TurnID); err == nil || !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	ctx, err := s.asOwner(ctx, parent)
+	if err != nil {
+		return err
+	}
+	ses, err := s.newSession(ctx, c.AgentID, "", nil, params)
+	if err != nil {
+		return err
+	}
+	ses.ID, ses.ParentSession, ses.ParentTurn = c.SessionID, parent.SessionID, parent.ID
+	_, err = s.accept(ctx, order{
+		session: ses, fresh: true, content: content, child: &c, path: agentPath(parent) + "/" + c.AgentID,
+	})
+	if sqldb.IsUnique(err) { // another attempt of the step was faster
+		return nil
+	}
+	return err
+}
+
+// asOwner gives a context that acts for whoever began a turn.
+func (s *Service) asOwner(ctx context.Context, t store.Turn) (context.Context, error) {
+	in, err := s.store.TurnInputs(ctx, t.Tenant, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(in) != 1 {
+		return nil, noTurn(t.ID)
+	}
+	p := &policyv1.Principal{}
+	if err := proto.Unmarshal(in[0].Principal, p); err != nil {
+		return nil, fmt.Errorf("principal of turn %s: %w", t.ID, err)
+	}
+	return authn.With(ctx, p), nil
+}

@@ -1,0 +1,219 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+const (
+	// familyBatch is how many turns of sub-agents one look settles.
+	familyBatch = 50
+	// orphanReason stands in the journal of a sub-agent's turn whose parent ended first.
+	orphanReason = "the turn that waited for it has ended"
+)
+
+// afterEnd has the family of a turn that ends told, once its end stands: its parent goes on, and its children have nobody to work for.
+// What is lost here is found by settleFamilies.
+func (s *Service) afterEnd(tx *journal.Tx, t store.Turn) {
+	if t.AgentPath != "" {
+		tx.After(func(ctx context.Context) { s.settleFamily(ctx, t.Tenant, t.ID, s.tellParent) })
+	}
+	if t.Children > 0 {
+		tx.After(func(ctx context.Context) { s.settleFamily(ctx, t.Tenant, t.ID, s.stopChildren) })
+	}
+}
+
+// settleFamily does what a caller need not wait for, and what is found again if it fails.
+func (s *Service) settleFamily(ctx context.Context, tenant, turn string, do func(context.Context, string) error) {
+	p := authn.Service("sessions")
+	p.Tenant = tenant
+	if err := do(authn.With(context.WithoutCancel(ctx), p), turn); err != nil {
+		s.log.WarnContext(ctx, "family of a turn is not settled yet", "turn_id", turn, "error", err)
+	}
+}
+
+// settleFamilies finds what was lost between the end of a turn and its family's being told.
+func (s *Service) settleFamilies(ctx context.Context) error {
+	untold, err := s.store.Untold(ctx, familyBatch)
+	if err != nil {
+		return err
+	}
+	for _, c := range untold {
+		s.settleFamily(ctx, c.Tenant, c.TurnID, s.tellParent)
+	}
+	orphans, err := s.store.Orphans(ctx, familyBatch)
+	if err != nil {
+		return err
+	}
+	for _, c := range orphans {
+		s.settleFamily(ctx, c.Tenant, c.TurnID, s.stopChild)
+	}
+	return nil
+}
+
+// tellParent answers the call that waits for an ended child, or gives its result to the parent's session as a turn. A call that does not wait
+// yet finds the end itself when it begins to.
+func (s *Service) tellParent(ctx context.Context, turn string) error {
+	tenant := authn.Tenant(ctx)
+	c, err := s.store.Child(ctx, tenant, turn)
+	if err != nil || c.Told {
+		return err
+	}
+	end, err := s.childEnd(ctx, c)
+	if err != nil || end == nil {
+		return err
+	}
+	if c.Background {
+		return s.callBack(ctx, c, end)
+	}
+	err = s.journal.Write(ctx, func(tx *journal.Tx) error {
+		p, err := tx.LockTurn(tenant, c.ParentTurnID)
+		if err != nil {
+			return err
+		}
+		if ended(p) {
+			return tx.SetTold(ctx, tenant, turn)
+		}
+		open, err := openWaits(tx, p)
+		if err != nil {
+			return err
+		}
+		for _, w := range open {
+			if w.request.GetChildTurnId() == turn {
+				return s.answerChild(tx, &p, w, end, true)
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, store.ErrNotFound) { // the parent was deleted
+		return s.store.Write(ctx, func(tx *store.Tx) error { return tx.SetTold(ctx, tenant, turn) })
+	}
+	return err
+}
+
+// childEnd is what a parent is told of a child.
+type childEnd struct {
+	link   store.Child
+	turn   store.Turn
+	result *turnv1.ToolResult
+	event  *turnv1.ChildCompleted
+}
+
+// childEnd reads how a child stands; nil while it is not over.
+func (s *Service) childEnd(ctx context.Context, c store.Child) (*childEnd, error) {
+	t, err := s.store.Turn(ctx, c.Tenant, c.TurnID)
+	if err != nil || !ended(t) {
+		return nil, err
+	}
+	below, err := s.below(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := s.tree(ctx, t.Tenant, t.ID, below)
+	if err != nil {
+		return nil, err
+	}
+	end := &turnv1.TurnEnded{}
+	if err := proto.Unmarshal(t.End, end); err != nil {
+		return nil, fmt.Errorf("end of turn %s: %w", t.ID, err)
+	}
+	return &childEnd{link: c, turn: t, result: childResult(c, end), event: &turnv1.ChildCompleted{
+		CallId: c.CallID, AgentId: c.AgentID, SessionId: c.SessionID, TurnId: c.TurnID, Status: end.GetStatus(),
+		StopReason: end.GetStopReason(), Usage: tree.GetTotalUsage(),
+	}}, nil
+}
+
+// childResult is what the parent's model reads.
+func childResult(c store.Child, end *turnv1.TurnEnded) *turnv1.ToolResult {
+	text := end.GetOutput()
+	whole := end.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED && end.GetStopReason() == "end"
+	switch {
+	case whole && text == "":
+		text = "(the agent gave no answer)"
+	case whole:
+	case end.GetError() != nil:
+		text = fmt.Sprintf("The agent %q failed: %s (%s).", c.AgentID, end.GetError().GetMessage(), end.GetError().GetCode())
+	case text != "":
+		text = fmt.Sprintf("The agent %q was stopped (%s). What it said so far: %s", c.AgentID, end.GetStopReason(), text)
+	default:
+		text = fmt.Sprintf("The agent %q was stopped before it answered (%s).", c.AgentID, end.GetStopReason())
+	}
+	return &turnv1.ToolResult{
+		CallId: c.CallID, IsError: !whole, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}},
+	}
+}
+
+// answerChild ends the wait for a child. With rouse the parent is not worked on right now and is called.
+func (s *Service) answerChild(tx *journal.Tx, p *store.Turn, w *wait, end *childEnd, rouse bool) error {
+	w.answer.Result = end.result
+	if _, err := tx.Append(w.origin(*p), &turnv1.Event{Data: &turnv1.Event_ChildCompleted{ChildCompleted: end.event}}); err != nil {
+		return err
+	}
+	if err := s.endWait(tx, p, w, turnv1.Verdict_VERDICT_ANSWERED, ""); err != nil {
+		return err
+	}
+	if err := tx.SetTold(tx.Context(), end.link.Tenant, end.link.TurnID); err != nil || !rouse {
+		return err
+	}
+	return s.rouse(tx, *p)
+}
+
+// joinChild answers a wait for a child that has begun just now, if the child is over already: nobody else will.
+func (s *Service) joinChild(tx *journal.Tx, p *store.Turn, id string) error {
+	row, err := tx.Wait(tx.Context(), p.Tenant, id)
+	if err != nil {
+		return err
+	}
+	w, err := readWait(row)
+	if err != nil {
+		return err
+	}
+	c, err := tx.Child(tx.Context(), p.Tenant, w.request.GetChildTurnId())
+	if err != nil {
+		return err
+	}
+	end, err := s.childEnd(tx.Context(), c)
+	if err != nil || end == nil {
+		return err
+	}
+	return s.answerChild(tx, p, w, end, true)
+}
+
+// stopChildren cancels the children that a turn waited for.
+func (s *Service) stopChildren(ctx context.Context, turn string) error {
+	t, err := s.store.Turn(ctx, authn.Tenant(ctx), turn)
+	if err != nil {
+		return err
+	}
+	below, err := s.below(ctx, t)
+	if err != nil {
+		return err
+	}
+	for _, c := range below[turn] {
+		if c.Background {
+			continue
+		}
+		err = errors.Join(err, s.stopChild(ctx, c.TurnID))
+	}
+	return err
+}
+
+// stopChild cancels the turn of a sub-agent, unless it is over.
+func (s *Service) stopChild(ctx context.Context, turn string) error {
+	t, err := s.store.Turn(ctx, authn.Tenant(ctx), turn)
+	if errors.Is(err, store.ErrNotFound) || err == nil && ended(t) {
+		return nil // it was never made, or it came to its end by itself
+	}
+	if err != nil {
+		return err
+	}
+	return s.cancel(ctx, t, orphanReason)
+}

@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Child links the turn of a sub-agent to the turn that began it.
+type Child struct {
+	// Tenant and TurnID name the sub-agent's turn; SessionID and AgentID its session and agent.
+	Tenant, TurnID, SessionID, AgentID string
+	// ParentTurnID, ParentSessionID, StepKey and CallID say what began it.
+	ParentTurnID, ParentSessionID, StepKey, CallID string
+	// RootTurnID is the outermost turn above it.
+	RootTurnID string
+	// Depth is 1 for a child of a user's turn.
+	Depth uint32
+	// Background: the parent does not wait for it.
+	Background bool
+	// Told: the parent has been told of its end, or there is nobody to tell.
+	Told bool
+	// CreateUs is when it was wanted, in Unix microseconds.
+	CreateUs int64
+}
+
+const childColumns = `turn_children.tenant, turn_children.turn_id, turn_children.session_id, turn_children.agent_id, parent_turn_id,
+	turn_children.parent_session_id, root_turn_id, step_key, call_id, depth, background, told, turn_children.create_us`
+
+func scanChild(s sqldb.Scanner) (c Child, err error) {
+	var background, told int64
+	err = s.Scan(&c.Tenant, &c.TurnID, &c.SessionID, &c.AgentID, &c.ParentTurnID, &c.ParentSessionID, &c.RootTurnID, &c.StepKey, &c.CallID,
+		&c.Depth, &background, &told, &c.CreateUs)
+	c.Background, c.Told = background != 0, told != 0
+	return c, err
+}
+
+// AddChild stores a link. The parent's session must be locked; a step has one child at most.
+func (tx *Tx) AddChild(ctx context.Context, c Child) error {
+	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_children (tenant, turn_id, session_id, agent_id, parent_turn_id, parent_session_id, root_turn_id,
+		step_key, call_id, depth, background, told, create_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		c.Tenant, c.TurnID, c.SessionID, c.AgentID, c.ParentTurnID, c.ParentSessionID, c.RootTurnID, c.StepKey, c.CallID, int64(c.Depth),
+		flag(c.Background), flag(c.Told), c.CreateUs)
+	return err
+}
+
+// ChildOfStep reads the child that a step began. ErrNotFound when it began none.
+func (tx *Tx) ChildOfStep(ctx context.Context, tenant, parentTurn, step string) (Child, error) {
+	return sqldb.One(ctx, tx, scanChild, "SELECT "+childColumns+
+		" FROM turn_children WHERE tenant = $1 AND parent_turn_id = $2 AND step_key = $3", tenant, parentTurn, step)
+}
+
+const selectChild = "SELECT " + childColumns + " FROM turn_children WHERE tenant = $1 AND turn_id = $2"
+
+// Child reads the link of a sub-agent's turn. ErrNotFound for any other turn.
+func (s *Store) Child(ctx context.Context, tenant, turn string) (Child, error) {
+	return one(ctx, s.db.Reader(), scanChild, selectChild, tenant, turn)
+}
+
+// Child reads the link of a sub-agent's turn. ErrNotFound for any other turn.
+func (tx *Tx) Child(ctx context.Context, tenant, turn string) (Child, error) {
+	return sqldb.One(ctx, tx, scanChild, selectChild, tenant, turn)
+}
+
+// CountChildren counts the turns below an outermost turn.
+func (tx *Tx) CountChildren(ctx context.Context, tenant, root string) (int, error) {
+	return sqldb.One(ctx, tx, scanInt, "SELECT COUNT(*) FROM turn_children WHERE tenant = $1 AND root_turn_id = $2", tenant, root)
+}
+
+func scanInt(s sqldb.Scanner) (n int, err error) {
+	err = s.Scan(&n)
+	return n, err
+}
+
+// ChildrenBelow lists the links of all turns below an outermost turn, in the order in which they were begun.
+func (s *Store) ChildrenBelow(ctx context.Context, tenant, root string) ([]Child, error) {
+	return all(ctx, s.db.Reader(), scanChild, "SELECT "+childColumns+
+		" FROM turn_children WHERE tenant = $1 AND root_turn_id = $2 ORDER BY turn_children.create_us, turn_children.turn_id", tenant, root)
+}
+
+// SetTold notes that nobody needs to be told of a child's end any more.
+func (tx *Tx) SetTold(ctx context.Context, tenant, turn string) error {
+	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET told = 1 WHERE tenant = $1 AND turn_id = $2", tenant, turn)
+	return err
+}
+
+// Untold lists ended children, of any tenant, whose parents were not told.
+func (s *Store) Untold(ctx context.Context, limit int) ([]Child, error) {
+	return all(ctx, s.db.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
+		JOIN turns ON turns.tenant = turn_children.tenant AND turns.id = turn_children.turn_id AND turns.end_us > 0
+		WHERE told = 0 ORDER BY turn_children.create_us LIMIT $1`, limit)
+}
+
+// Orphans lists children, of any tenant, that are not over though the turn that waited for them is.
+func (s *Store) Orphans(ctx context.Context, limit int) ([]Child, error) {
+	return all(ctx, s.db.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
+		JOIN turns p ON p.tenant = turn_children.tenant AND p.id = turn_children.parent_turn_id AND p.end_us > 0
+		JOIN turns c ON c.tenant = turn_children.tenant AND c.id = turn_children.turn_id AND c.end_us = 0 AND c.cancel_requested = 0
+		WHERE told = 0 AND background = 0 ORDER BY turn_children.create_us LIMIT $1`, limit)
+}
+
+// SetChildren writes how many children a turn has begun. Its session must be locked.
+func (tx *Tx) SetChildren(ctx context.Context, t Turn) error {
+	return sqldb.ExecOne(ctx, tx, "UPDATE turns SET children = $3 WHERE tenant = $1 AND id = $2", t.Tenant, t.ID, int64(t.Children))
+}

@@ -1,0 +1,135 @@
+package step
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+const routeInstructions = contract.MarkRoute + `
+Decide which one of the agents below shall deal with the user's last message. Do not answer the message itself.
+Answer with one JSON object and nothing else: {"agent": "the agent's name, or none when no agent fits", "reason": "one short sentence"}`
+
+// noAgent is what a model says when no agent fits.
+const noAgent = "none"
+
+// routes tells whether the step chooses an agent: the first model step of a routed turn does.
+func (w *work) routes() bool {
+	return w.strategy() == turnv1.Strategy_STRATEGY_ROUTE && w.ref.GetKey() == "infer-1" && len(w.loaded.GetAgentTools()) > 0
+}
+
+// inRoute asks the model which agent fits, and gives its answer as a call of that agent with the user's message. The reason becomes the
+// message's reasoning. When none fits, the model answers as in react.
+func (i infer) inRoute(w *work) ask {
+	return func(ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse)) (*inferencev1.Finished, error) {
+		agents := w.loaded.GetAgentTools()
+		question := &inferencev1.GenerateRequest{
+			Model: req.GetModel(), Instructions: routeInstructions + "\n" + agentList(agents), Messages: dialogue(req.GetMessages()),
+			Temperature: req.Temperature, TurnId: req.GetTurnId(), Step: req.GetStep(),
+		}
+		if own := req.GetInstructions(); own != "" {
+			question.Instructions += "\n\nThis is said of the task:\n" + own
+		}
+		var chosen *sessionsv1.AgentTool
+		var reason string
+		used, err := preparation(i).answerJSON(ctx, question, 1, func(text string) (err error) {
+			chosen, reason, err = readRoute(text, agents)
+			return err
+		})
+		message := query(req.GetMessages(), w.turn.TurnID)
+		switch {
+		case errors.Is(err, errUnreadable):
+			chosen, reason = nearestAgent(message, agents), errUnreadable.Error()+"; its words fit best"
+		case err != nil:
+			return nil, err
+		}
+		if chosen == nil {
+			finished, err := i.stream(ctx, req, add)
+			if err == nil {
+				addUsage(used, finished)
+				finished.Usage = used
+			}
+			return finished, err
+		}
+		arguments, err := json.Marshal(map[string]string{"message": message})
+		if err != nil {
+			return nil, fmt.Errorf("hand over to %s: %w", chosen.GetAgentId(), err)
+		}
+		return &inferencev1.Finished{
+			FinishReason: finishToolCalls, Usage: used, Model: req.GetModel(),
+			Reasoning: brief(chosen.GetAgentId()+": "+reason, maxReason),
+			ToolCalls: []*turnv1.ToolCall{{Tool: chosen.GetName(), ArgumentsJson: string(arguments)}},
+		}, nil
+	}
+}
+
+func agentList(agents []*sessionsv1.AgentTool) string {
+	lines := []string{contract.AgentList}
+	for _, a := range agents {
+		lines = append(lines, contract.ToolPrefix+a.GetAgentId()+": "+brief(a.GetDescription(), maxDescription))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// readRoute reads the model's answer, which must be exactly what it was asked for; a nil agent is none.
+func readRoute(text string, agents []*sessionsv1.AgentTool) (*sessionsv1.AgentTool, string, error) {
+	var answer struct {
+		Agent  string `json:"agent"`
+		Reason string `json:"reason"`
+	}
+	if err := strictJSON(text, &answer); err != nil {
+		return nil, "", err
+	}
+	name := strings.TrimPrefix(answer.Agent, contract.AgentToolPrefix)
+	if name == noAgent {
+		return nil, answer.Reason, nil
+	}
+	for _, a := range agents {
+		if a.GetAgentId() == name {
+			return a, answer.Reason, nil
+		}
+	}
+	return nil, "", fmt.Errorf("there is no agent %q", brief(answer.Agent, 80))
+}
+
+// nearestAgent is the agent whose name and description share most words with the request; the first of several, none without any.
+func nearestAgent(request string, agents []*sessionsv1.AgentTool) *sessionsv1.AgentTool {
+	asked := wordsOf(request)
+	var best *sessionsv1.AgentTool
+	most := 0
+	for _, a := range agents {
+		shared := 0
+		for word := range wordsOf(a.GetAgentId() + " " + a.GetDescription()) {
+			if asked[word] {
+				shared++
+			}
+		}
+		if shared > most {
+			best, most = a, shared
+		}
+	}
+	return best
+}
+
+// filling are longer words that tell nothing.
+var filling = []string{"what", "this", "that", "with", "which", "have", "from", "there", "these", "those", "about", "please", "some", "known"}
+
+// wordsOf are the words of a text that tell something, in lower case.
+func wordsOf(text string) map[string]bool {
+	words := map[string]bool{}
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if len([]rune(w)) > 3 && !slices.Contains(filling, w) {
+			words[strings.TrimSuffix(w, "s")] = true
+		}
+	}
+	return words
+}
