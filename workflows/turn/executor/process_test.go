@@ -33,8 +33,9 @@ func TestARoundOfAProgram(t *testing.T) {
 }
 
 func TestOneAnswerLineIsEnough(t *testing.T) {
-	if a, err := newHost(t).Run(t.Context(), round(program("plain")), (&heard{}).sink()); err != nil || a.Text != "plain" {
-		t.Errorf("got %v, %v", a, err)
+	got := &heard{}
+	if a, err := newHost(t).Run(t.Context(), round(program("plain")), got.sink()); err != nil || a.Text != "plain" || got.text != "plain" {
+		t.Errorf("got %v, %v; heard %q", a, err, got.text)
 	}
 }
 

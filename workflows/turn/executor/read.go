@@ -73,8 +73,7 @@ func (in *reading) take(ctx context.Context, e *executorv1.RunResponse) error {
 	case *executorv1.RunResponse_Session:
 		return in.attach(ctx, e.Session.GetExecutorSessionId())
 	case *executorv1.RunResponse_TextDelta:
-		in.text.WriteString(e.TextDelta)
-		in.sink.Text(e.TextDelta)
+		in.say(e.TextDelta)
 	case *executorv1.RunResponse_ReasoningDelta:
 		in.reasoning.WriteString(e.ReasoningDelta)
 		in.sink.Reasoning(e.ReasoningDelta)
@@ -84,10 +83,18 @@ func (in *reading) take(ctx context.Context, e *executorv1.RunResponse) error {
 		in.use(e.Usage)
 	case *executorv1.RunResponse_Answer:
 		in.answer = &e.Answer
+		if rest, ok := strings.CutPrefix(e.Answer, in.text.String()); ok && rest != "" { // watchers see all of it come
+			in.say(rest)
+		}
 	case *executorv1.RunResponse_Error:
 		return in.failed(e.Error)
 	}
 	return nil
+}
+
+func (in *reading) say(piece string) {
+	in.text.WriteString(piece)
+	in.sink.Text(piece)
 }
 
 // attach has the executor's id of the session kept before the round goes on.

@@ -124,9 +124,12 @@ func invocationJSON(in *executorv1.Invocation) (wireInvocation, error) {
 		Subject: in.GetSubject(), Truncated: in.GetConversationTruncated(), ToolResults: []wireToolResult{},
 		Agent: wireAgent{
 			ID: in.GetAgent().GetId(), Revision: in.GetAgent().GetRevision(), Instructions: in.GetAgent().GetInstructions(),
-			Model: in.GetAgent().GetModel(), Temperature: in.GetAgent().Temperature, MaxOutputTokens: in.GetAgent().GetMaxOutputTokens(),
+			Model: in.GetAgent().GetModel(), MaxOutputTokens: in.GetAgent().GetMaxOutputTokens(),
 			MaxSteps: in.GetAgent().GetMaxSteps(), Tools: []wireTool{},
 		},
+	}
+	if a := in.GetAgent(); a != nil {
+		out.Agent.Temperature = a.Temperature
 	}
 	if in.GetMode() == executorv1.Mode_MODE_RESUME {
 		out.Mode = "resume"
