@@ -1016,7 +1016,7 @@ type WaitRequest struct {
 	SchemaJson string `protobuf:"bytes,14,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
 	// For a resolution: the ledger row.
 	ExecutionId string `protobuf:"bytes,15,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	// For input: what the tool needs to go on, given back as it is.
+	// What the worker needs to go on with the call after the wait, given back as it is.
 	State []byte `protobuf:"bytes,16,opt,name=state,proto3" json:"state,omitempty"`
 	// For a child: its turn.
 	ChildTurnId   string `protobuf:"bytes,17,opt,name=child_turn_id,json=childTurnId,proto3" json:"child_turn_id,omitempty"`
