@@ -131,6 +131,7 @@ func TestCallsThatCannotWait(t *testing.T) {
 		t.Errorf("a direct call: %v", err)
 	}
 	w.policy.set(func() { w.policy.asks = nil })
+	r.meshTools()
 	_, err = r.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{Name: "mesh__ask_user", Arguments: args(t, map[string]any{"question": "why?"})})
 	if fault.CodeOf(err) != "input_required" {
 		t.Errorf("a direct question: %v", err)

@@ -95,9 +95,19 @@ func TestASourceThatMustNotAsk(t *testing.T) {
 	}
 }
 
+// meshTools waits until the mesh's own tools are there: a registry that starts looks at them in the background.
+func (r *replica) meshTools() {
+	r.w.t.Helper()
+	r.w.eventually("the mesh's tools are offered", func() bool {
+		_, err := r.tools.GetTool(r.w.t.Context(), &registryv1.GetToolRequest{Name: "mesh__ask_user"})
+		return err == nil
+	})
+}
+
 func TestAskUser(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())
+	r.meshTools()
 	for globs, offered := range map[string]bool{"*": false, "*__ask_user": false, "mesh__*": true, "mesh__ask_user": true, "mesh__a*": true} {
 		resp, err := r.calls.ResolveTools(t.Context(), &registryv1.ResolveToolsRequest{Globs: []string{globs, "nothing"}, Principal: r.request("mesh__ask_user", "x").GetPrincipal()})
 		found := false
