@@ -95,7 +95,7 @@ cover: fault-programs ## Run the tests and write bin/cover.html; prints the tota
 .PHONY: chaos
 chaos: fault-programs ## Kill every role at every point of a turn, then at random for DURATION (10m), drawn from SEED; CELLS=0 leaves the points out
 	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) WINDLASS_CHAOS_CELLS=$(CELLS) \
-		$(GO) test $(RACE) -count=1 -timeout 2h -v -run 'TestMatrix|TestKeptSeeds|TestChaos' ./test/crash
+		$(GO) test $(RACE) -count=1 -timeout 2h -v -run 'TestMatrix|TestCancelAtEachMoment|TestKeptSeeds|TestChaos' ./test/crash
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s each)
