@@ -409,3 +409,29 @@ func TestOnlyToolStepsWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantFault(t, err, "invalid_argument", row.field) })
 	}
 }
+
+func TestTwoApproversAtOnce(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		w, ref := k.waiting(approvalOf(nil))
+		errs := make(chan error, 2)
+		for name, decision := range map[string]string{"ann": "approve", "bob": "deny"} {
+			c := k.approver(authn.User(name, "admin"))
+			go func() {
+				_, err := decide(t, c, ref.GetId(), decision)
+				errs <- err
+			}()
+		}
+		first, second := <-errs, <-errs
+		if first == nil {
+			first, second = second, first
+		}
+		must(t, second)
+		wantFault(t, first, "approval_resolved")
+		a, err := k.approvals.GetApproval(t.Context(), &sessionsv1.GetApprovalRequest{ApprovalId: ref.GetId()})
+		must(t, err)
+		if o := w.outcome("wait-1.0").GetAnswer().GetVerdict(); len(a.GetDecisions()) != 1 || strings.ToLower(strings.TrimPrefix(o.String(), "VERDICT_")) != a.GetStatus() {
+			t.Errorf("approval %v, outcome %v", a, o)
+		}
+	})
+}
