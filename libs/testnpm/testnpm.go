@@ -1,4 +1,4 @@
-// Package testnpm installs MCP servers that nobody here wrote, for tests: the protocol's reference servers, from npm.
+// Package testnpm installs for tests, from npm, what nobody here wrote: the reference servers of MCP, and an agent framework.
 package testnpm
 
 import (
@@ -17,47 +17,63 @@ import (
 // version is that of both servers.
 const version = "2026.8.31"
 
+// agents is the version of the OpenAI Agents SDK.
+const agents = "0.20.0"
+
 // RequireEnv makes the lack of npm, or of its registry, a failure where it is "1"; else it skips the test.
 const RequireEnv = "WINDLASS_REQUIRE_NPM"
 
 // Program gives the command of "server-everything" or "server-filesystem", installing both once per user.
 func Program(t testing.TB, name string) []string {
 	t.Helper()
-	program, err := program(t.Context(), name)
+	const scope = "@modelcontextprotocol/"
+	node, dir, err := packages(t.Context(), version, scope+"server-everything@"+version, scope+"server-filesystem@"+version)
+	orSkip(t, err)
+	return []string{node, filepath.Join(dir, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")}
+}
+
+// OpenAIAgents gives node, and a folder with the OpenAI Agents SDK in its node_modules, installing it once per user.
+func OpenAIAgents(t testing.TB) (node, dir string) {
+	t.Helper()
+	node, dir, err := packages(t.Context(), "openai-agents-"+agents, "@openai/agents@"+agents)
+	orSkip(t, err)
+	return node, dir
+}
+
+func orSkip(t testing.TB, err error) {
+	t.Helper()
 	switch {
 	case err == nil:
-		return program
 	case os.Getenv(RequireEnv) == "1":
 		t.Fatal(err)
 	default:
 		t.Skipf("%v (%s=1 makes this a failure)", err, RequireEnv)
 	}
-	return nil
 }
 
-func program(ctx context.Context, name string) ([]string, error) {
+// packages gives node, and a folder in which the packages are installed.
+func packages(ctx context.Context, name string, specs ...string) (node, dir string, err error) {
 	if testing.Short() {
-		return nil, errors.New("the npm servers are left out of short tests")
+		return "", "", errors.New("what needs npm is left out of short tests")
 	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		return nil, errors.New("node is not installed")
+	if node, err = exec.LookPath("node"); err != nil {
+		return "", "", errors.New("node is not installed")
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, fmt.Errorf("there is no cache folder: %w", err)
+		return "", "", fmt.Errorf("there is no cache folder: %w", err)
 	}
-	dir := filepath.Join(cache, "windlass-test-npm", version)
+	dir = filepath.Join(cache, "windlass-test-npm", name)
 	if _, err := os.Stat(dir); err != nil {
-		if err := install(ctx, dir); err != nil {
-			return nil, err
+		if err := install(ctx, dir, specs); err != nil {
+			return "", "", err
 		}
 	}
-	return []string{node, filepath.Join(dir, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")}, nil
+	return node, dir, nil
 }
 
 // install fills a folder beside dir and renames it, as several tests may do so at once.
-func install(ctx context.Context, dir string) error {
+func install(ctx context.Context, dir string, specs []string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		return errors.New("npm is not installed")
@@ -72,12 +88,10 @@ func install(ctx context.Context, dir string) error {
 	defer os.RemoveAll(temp)
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	const scope = "@modelcontextprotocol/"
-	cmd := exec.CommandContext(ctx, npm, "install", "--no-audit", "--no-fund", "--prefix", temp,
-		scope+"server-everything@"+version, scope+"server-filesystem@"+version)
+	cmd := exec.CommandContext(ctx, npm, append([]string{"install", "--no-audit", "--no-fund", "--prefix", temp}, specs...)...)
 	cmd.Dir = temp
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm cannot install the reference servers: %w: %s", err, out)
+		return fmt.Errorf("npm cannot install %v: %w: %s", specs, err, out)
 	}
 	if err := os.Rename(temp, dir); err != nil {
 		if _, there := os.Stat(dir); there != nil {
