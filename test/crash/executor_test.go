@@ -59,7 +59,7 @@ func starts(t testing.TB, dir string) [][]string {
 		t.Fatal(err)
 	}
 	var all [][]string
-	for _, line := range strings.Split(strings.TrimSpace(string(raw)), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(string(raw)), "\n") {
 		all = append(all, strings.Fields(line))
 	}
 	return all

@@ -38,9 +38,7 @@ func (h *Host) openGRPC(ctx context.Context, s *spec, in *executorv1.Invocation)
 	}
 	live, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a link may be kept for the next round
 	l := &grpcLink{spec: s, conn: conn, cancel: cancel}
-	for name, value := range s.headers {
-		live = metadata.AppendToOutgoingContext(live, strings.ToLower(name), value)
-	}
+	live = metadata.NewOutgoingContext(live, metadata.New(s.headers))
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
 	if l.stream, err = executorv1.NewExecutorServiceClient(conn).Run(live); err == nil {

@@ -92,10 +92,7 @@ type Answer struct {
 	FinishReason string
 }
 
-var (
-	errRoundTime = errors.New("the executor's time for the round is up")
-	errClosed    = errors.New("the worker stops")
-)
+var errRoundTime = errors.New("the executor's time for the round is up")
 
 // Run does a round. When ctx ends it ends the executor (SIGTERM, then SIGKILL; remote ones are hung up on), and returns once that is done.
 // Errors are faults: EXECUTOR_UNAVAILABLE may pass, all others are final. An error of Sink.Attached is returned as it is.

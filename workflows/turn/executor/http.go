@@ -49,7 +49,7 @@ func (h *Host) openHTTP(ctx context.Context, s *spec, in *executorv1.Invocation)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream, application/x-ndjson")
 	req.Header.Set("Idempotency-Key", in.GetInvocationId())
-	res, err := h.client.Do(req)
+	res, err := h.client.Do(req) //nolint:bodyclose // cut closes it
 	if err != nil {
 		cancel()
 		return nil, unreached(s, err)

@@ -68,11 +68,17 @@ func TestAnswersOverHTTPThatAreNone(t *testing.T) {
 		want   string
 		rest   time.Duration
 	}{
-		"too many":  {answer: func(w http.ResponseWriter) { w.Header().Set("Retry-After", "7"); http.Error(w, "slow down", 429) }, code: "executor_unavailable", want: "429: slow down", rest: 7 * time.Second},
-		"broken":    {answer: func(w http.ResponseWriter) { http.Error(w, "oops", 500) }, code: "executor_unavailable", want: "500: oops"},
-		"refused":   {answer: func(w http.ResponseWriter) { http.Error(w, "not you: the-token", 403) }, code: "executor_failed", want: "403: not you: Bearer"},
-		"a page":    {answer: func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") }, code: "executor_failed", want: "media type"},
-		"elsewhere": {answer: func(w http.ResponseWriter) { w.Header().Set("Location", "http://127.0.0.1:1/"); w.WriteHeader(302) }, code: "executor_failed", want: "redirect"},
+		"too many": {answer: func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "7")
+			http.Error(w, "slow down", http.StatusTooManyRequests)
+		}, code: "executor_unavailable", want: "429: slow down", rest: 7 * time.Second},
+		"broken":  {answer: func(w http.ResponseWriter) { http.Error(w, "oops", http.StatusInternalServerError) }, code: "executor_unavailable", want: "500: oops"},
+		"refused": {answer: func(w http.ResponseWriter) { http.Error(w, "not you: the-token", http.StatusForbidden) }, code: "executor_failed", want: "403: not you: Bearer"},
+		"a page":  {answer: func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") }, code: "executor_failed", want: "media type"},
+		"elsewhere": {answer: func(w http.ResponseWriter) {
+			w.Header().Set("Location", "http://127.0.0.1:1/")
+			w.WriteHeader(http.StatusFound)
+		}, code: "executor_failed", want: "redirect"},
 		"cut off": {answer: func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "data: {\"type\":\"text.delta\",\"text\":\"hi\"}\n\n")

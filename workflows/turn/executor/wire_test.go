@@ -47,7 +47,8 @@ func TestRequestsAreAsDescribed(t *testing.T) {
 				{Name: "t__x", InputSchemaJson: "{\n  \"type\": \"object\"\n}"}, {Name: "t__y"},
 			}},
 			Conversation: []*turnv1.Message{
-				said, {Role: turnv1.Role_ROLE_ASSISTANT, ToolCalls: []*turnv1.ToolCall{{CallId: "a", Tool: "t__x", ArgumentsJson: `{"n":1`}}},
+				said,
+				{Role: turnv1.Role_ROLE_ASSISTANT, ToolCalls: []*turnv1.ToolCall{{CallId: "a", Tool: "t__x", ArgumentsJson: `{"n":1`}}},
 				{Role: turnv1.Role_ROLE_TOOL, ToolResult: result},
 			}, ConversationTruncated: true,
 		}}},
