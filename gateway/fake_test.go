@@ -24,6 +24,7 @@ type upstream struct {
 	sessionsv1.UnimplementedAgentServiceServer
 	sessionsv1.UnimplementedSessionServiceServer
 	sessionsv1.UnimplementedTurnServiceServer
+	sessionsv1.UnimplementedArtifactServiceServer
 	registryv1.UnimplementedSourceServiceServer
 	registryv1.UnimplementedToolServiceServer
 	policyv1.UnimplementedPolicyServiceServer
@@ -43,6 +44,7 @@ func (u *upstream) register(s grpc.ServiceRegistrar) {
 	sessionsv1.RegisterAgentServiceServer(s, u)
 	sessionsv1.RegisterSessionServiceServer(s, u)
 	sessionsv1.RegisterTurnServiceServer(s, u)
+	sessionsv1.RegisterArtifactServiceServer(s, u)
 	registryv1.RegisterSourceServiceServer(s, u)
 	registryv1.RegisterToolServiceServer(s, u)
 	policyv1.RegisterPolicyServiceServer(s, u)

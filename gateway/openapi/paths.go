@@ -82,6 +82,9 @@ func (b *builder) responses(op object) object {
 	if op["operationId"] == "SessionService_ExportSession" {
 		answer["content"].(object)["text/markdown"] = object{"schema": object{"type": "string"}}
 	}
+	if op["operationId"] == "ArtifactService_ReadArtifact" {
+		answer["content"] = object{"*/*": object{"schema": object{"type": "string", "format": "binary"}}}
+	}
 	if op["operationId"] == "TurnService_CreateTurn" {
 		answer["description"] = "Accepted: the work goes on without the caller."
 		answer["headers"] = object{"Location": object{"description": "Path of the turn.", "schema": object{"type": "string"}}}

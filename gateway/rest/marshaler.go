@@ -21,6 +21,9 @@ func (marshaler) ContentType(v any) string {
 	if isTranscript(v) {
 		return markdownType
 	}
+	if x, ok := v.(*sessionsv1.ReadArtifactResponse); ok {
+		return artifactType(x)
+	}
 	return "application/json"
 }
 
@@ -28,6 +31,9 @@ func (marshaler) ContentType(v any) string {
 func (marshaler) Marshal(v any) ([]byte, error) {
 	if x, ok := v.(*sessionsv1.ExportSessionResponse); ok {
 		return exported(x)
+	}
+	if x, ok := v.(*sessionsv1.ReadArtifactResponse); ok {
+		return x.GetData(), nil
 	}
 	m, ok := v.(proto.Message)
 	if !ok {

@@ -66,6 +66,7 @@ func New(deps Deps) (*API, error) {
 		runtime.WithErrorHandler(a.onError),
 		runtime.WithRoutingErrorHandler(a.onRoutingError),
 		runtime.WithForwardResponseOption(accepted),
+		runtime.WithForwardResponseOption(saved),
 		runtime.WithIncomingHeaderMatcher(incoming),
 		runtime.WithOutgoingHeaderMatcher(nothing),
 		runtime.WithOutgoingTrailerMatcher(nothing),
@@ -81,6 +82,7 @@ func (a *API) register() error {
 	err := errors.Join(
 		sessionsgw.RegisterAgentServiceHandlerClient(ctx, a.mux, sessionsv1.NewAgentServiceClient(sessions)),
 		sessionsgw.RegisterSessionServiceHandlerClient(ctx, a.mux, sessionsv1.NewSessionServiceClient(sessions)),
+		sessionsgw.RegisterArtifactServiceHandlerClient(ctx, a.mux, sessionsv1.NewArtifactServiceClient(sessions)),
 		sessionsgw.RegisterTurnServiceHandlerClient(ctx, a.mux, sessionsv1.NewTurnServiceClient(sessions)),
 		sessionsgw.RegisterApprovalServiceHandlerClient(ctx, a.mux, sessionsv1.NewApprovalServiceClient(sessions)),
 		registrygw.RegisterSourceServiceHandlerClient(ctx, a.mux, registryv1.NewSourceServiceClient(registry)),

@@ -86,8 +86,14 @@ func (p *Process) buildRegistry() error {
 	if err != nil {
 		return err
 	}
+	// An artifact is read on behalf of whoever's turn asks for it.
+	sessionsConn, err := p.dial(Sessions, nil)
+	if err != nil {
+		return err
+	}
 	svc, err := registry.New(p.cfg.Registry, registry.Deps{
-		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Bridge: mcpbridgev1.NewBridgeServiceClient(bridgeConn), Log: p.log,
+		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Bridge: mcpbridgev1.NewBridgeServiceClient(bridgeConn),
+		Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn), Log: p.log,
 	})
 	if err != nil {
 		return err

@@ -88,6 +88,12 @@ func planText(plan *turnv1.PlanUpdated) string {
 // eventDetail is eventText for messages and tool calls.
 func eventDetail(ev *turnv1.Event) string {
 	switch d := ev.GetData().(type) {
+	case *turnv1.Event_ContextCompacted:
+		c := d.ContextCompacted
+		return fmt.Sprintf("%d messages, %d → %d tokens: %s", c.GetMessages(), c.GetTokensBefore(), c.GetTokensAfter(), c.GetSummary())
+	case *turnv1.Event_ArtifactCreated:
+		a := d.ArtifactCreated
+		return fmt.Sprintf("%s %s, %d bytes of %s", a.GetArtifactId(), a.GetName(), a.GetSize(), a.GetMediaType())
 	case *turnv1.Event_MessageStarted:
 		return "asking " + d.MessageStarted.GetModel()
 	case *turnv1.Event_MessageReset:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/tokens"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -99,10 +100,19 @@ func (a *answer) finish(end provider.Finished, req *inferencev1.GenerateRequest)
 	}
 	usage := end.Usage
 	if usage == nil {
-		usage, f.UsageEstimated = estimate(req, a.size), true
+		usage, f.UsageEstimated = estimate(req, a.tokens()), true
 	}
 	f.Usage = usageToProto(usage)
 	return f
+}
+
+// tokens estimates what was written.
+func (a *answer) tokens() int {
+	sum := tokens.Text(a.text.String()) + tokens.Text(a.reasoning.String())
+	for _, c := range a.calls {
+		sum += tokens.Text(c.arguments.String())
+	}
+	return sum
 }
 
 // clean makes text that every store and every client can take.

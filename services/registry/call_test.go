@@ -342,9 +342,23 @@ func TestLargeResults(t *testing.T) {
 	}
 	reply(strings.Repeat("a", 60), strings.Repeat("é", 40), "never shown")
 	s := r.call(t.Context(), r.request("notes__read", "cut"))
-	parts := s.completed.GetResult().GetContent()
-	if !s.completed.GetResult().GetTruncated() || len(parts) != 3 || parts[1].GetText() != strings.Repeat("é", 20) || parts[2].GetText() != "[cut: 100 of 151 bytes shown]" {
-		t.Errorf("cut: %v", parts)
+	result, wholes := s.completed.GetResult(), s.completed.GetWholes()
+	if !result.GetTruncated() || len(result.GetContent()) != 1 || len(wholes) != 1 || len(result.GetArtifactIds()) != 1 {
+		t.Fatalf("cut: %v, %v", result, wholes)
+	}
+	if want := strings.Repeat("a", 60) + "\n" + strings.Repeat("é", 40) + "\nnever shown"; string(wholes[0].GetData()) != want {
+		t.Errorf("the whole is %q", wholes[0].GetData())
+	}
+	id := wholes[0].GetArtifactId()
+	if id != "art_"+strings.TrimPrefix(s.completed.GetExecutionId(), "exe_") || wholes[0].GetName() != "notes__read.txt" || result.GetArtifactIds()[0] != id {
+		t.Errorf("artifact %s %s of execution %s", id, wholes[0].GetName(), s.completed.GetExecutionId())
+	}
+	if text := result.GetContent()[0].GetText(); text != strings.Repeat("a", 25)+
+		"\n[cut: of 153 bytes the first 25 and the last 11 are shown. The whole is artifact "+id+"; read parts of it with mesh__read_artifact.]\nnever shown" {
+		t.Errorf("preview %q", text)
+	}
+	if again := r.call(t.Context(), r.request("notes__read", "cut")); again.completed.GetWholes()[0].GetArtifactId() != id || !again.completed.GetCached() {
+		t.Errorf("asked again: %v", again.completed)
 	}
 	direct, err := r.tools.InvokeTool(t.Context(), &registryv1.InvokeToolRequest{Name: "notes__read", Arguments: args(t, map[string]any{"text": "x"})})
 	if err != nil || len(direct.GetContent()) != 3 || len(direct.GetContent()[1].GetText()) != 80 {
@@ -353,7 +367,7 @@ func TestLargeResults(t *testing.T) {
 	reply(strings.Repeat("a", 6000))
 	for range 2 { // the second comes from the ledger
 		s = r.call(t.Context(), r.request("notes__read", "huge"))
-		if s.completed.GetCode() != "too_large" || !s.completed.GetResult().GetIsError() || !strings.Contains(s.text(), "too large") {
+		if s.completed.GetCode() != "too_large" || !s.completed.GetResult().GetIsError() || !strings.Contains(string(s.completed.GetWholes()[0].GetData()), "too large") {
 			t.Errorf("huge: %+v", s)
 		}
 	}

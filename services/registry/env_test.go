@@ -34,6 +34,7 @@ type world struct {
 
 	bridgeClient mcpbridgev1.BridgeServiceClient
 	policyClient policyv1.PolicyServiceClient
+	artifacts    *artifacts
 }
 
 func newWorld(t testing.TB) *world {
@@ -57,6 +58,7 @@ func newWorldOn(t testing.TB, url string) *world {
 	w.bridgeClient = mcpbridgev1.NewBridgeServiceClient(rpctest.ServeAs(t, "mcpbridge", func(r grpc.ServiceRegistrar) {
 		mcpbridgev1.RegisterBridgeServiceServer(r, w.bridge)
 	}, as))
+	w.artifacts = &artifacts{}
 	w.policyClient = policyv1.NewPolicyServiceClient(rpctest.ServeAs(t, "policy", func(r grpc.ServiceRegistrar) {
 		policyv1.RegisterPolicyServiceServer(r, w.policy)
 	}, as))
@@ -106,7 +108,7 @@ func (w *world) start(cfg registry.Config) *replica {
 // asleep makes a registry that answers but does not run: it gives no sign of life, as if it had been killed.
 func (w *world) asleep(cfg registry.Config) *replica {
 	w.t.Helper()
-	s, err := registry.New(cfg, registry.Deps{DB: w.db, Policy: w.policyClient, Bridge: w.bridgeClient, Log: slog.New(slog.DiscardHandler)})
+	s, err := registry.New(cfg, registry.Deps{DB: w.db, Policy: w.policyClient, Bridge: w.bridgeClient, Artifacts: w.artifacts, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.t.Fatal(err)
 	}

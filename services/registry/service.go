@@ -37,6 +37,8 @@ type Deps struct {
 	Policy policyv1.PolicyServiceClient
 	// Bridge speaks MCP.
 	Bridge mcpbridgev1.BridgeServiceClient
+	// Artifacts are read by one of the mesh's own tools, on behalf of the principal in the call's context.
+	Artifacts builtin.Artifacts
 	// Log gets what went wrong on our side.
 	Log *slog.Logger
 }
@@ -59,8 +61,8 @@ type Service struct {
 // New checks configuration and dependencies, brings the tables up to date and makes the service. It answers calls at once;
 // Run does its background work.
 func New(cfg Config, deps Deps) (*Service, error) {
-	if deps.DB == nil || deps.Policy == nil || deps.Bridge == nil || deps.Log == nil {
-		return nil, errors.New("registry needs DB, Policy, Bridge and Log")
+	if deps.DB == nil || deps.Policy == nil || deps.Bridge == nil || deps.Artifacts == nil || deps.Log == nil {
+		return nil, errors.New("registry needs DB, Policy, Bridge, Artifacts and Log")
 	}
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -78,7 +80,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
 	s := &Service{cfg: cfg, store: store.New(deps.DB), policy: deps.Policy, log: deps.Log}
-	s.upstream = upstream.New(upstream.Config{DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout}, deps.Bridge, builtin.New(time.Now))
+	s.upstream = upstream.New(upstream.Config{DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout}, deps.Bridge,
+		builtin.New(time.Now, deps.Artifacts))
 	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available, deps.Log)
 	s.executor = execute.New(execute.Config{
 		LeaseTTL: cfg.LeaseTTL, MaxResultBytes: cfg.MaxResultBytes, DrainTimeout: cfg.DrainTimeout, RetryPause: cfg.CallRetry,

@@ -26,6 +26,8 @@ var kindNames = map[turnv1.StepKind]string{
 	turnv1.StepKind_STEP_KIND_INFER:  "infer",
 	turnv1.StepKind_STEP_KIND_TOOL:   "tool",
 	turnv1.StepKind_STEP_KIND_FINISH: "finish",
+
+	turnv1.StepKind_STEP_KIND_COMPACT: "compact",
 }
 
 // maxStepKey bounds a step's key in bytes.

@@ -131,6 +131,9 @@ func writeContent(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1
 			outcome.MessageId = m.GetId()
 		}
 	}
+	if err := writeArtifacts(tx, t, step, req.GetArtifacts()); err != nil {
+		return err
+	}
 	for _, e := range req.GetEvents() {
 		var err error
 		if pending, err = writeEvent(tx, t, step, e, pending); err != nil {
@@ -173,6 +176,12 @@ func writeEvent(tx *journal.Tx, t store.Turn, step store.Step, e *turnv1.Event, 
 		pending = append(pending[:i:i], pending[i+1:]...)
 		break
 	}
+	if c := e.GetContextCompacted(); c != nil {
+		return pending, writeCompaction(tx, t, step, c)
+	}
+	if e.GetArtifactCreated() != nil {
+		return nil, fault.Invalid("events", "artifact.created is written for the artifacts of a commit, and only for them")
+	}
 	_, err := tx.Append(stepOrigin(t, step), e)
 	return pending, err
 }
@@ -196,7 +205,8 @@ func applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv
 		if err := pin(tx, t, outcome.GetSurface(), &sessionsv1.LoadTurnResponse{Tools: req.GetTools(), AgentTools: req.GetAgentTools()}); err != nil {
 			return err
 		}
-	case turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL, turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN:
+	case turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL, turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN,
+		turnv1.StepKind_STEP_KIND_COMPACT:
 		total := &turnv1.Usage{}
 		if req.GetWait() == nil { // a call that waits is counted when it has run
 			var err error

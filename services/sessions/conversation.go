@@ -27,7 +27,7 @@ type block struct {
 // GetContext implements ExecutionService. The conversation is in the order of turns, then of events: the input of a turn that waited stands after the answers
 // before it. Each tool call has a result; one that was never executed gets a result that says so. The turn's own input is always there.
 func (s *Service) GetContext(ctx context.Context, req *sessionsv1.GetContextRequest) (*sessionsv1.GetContextResponse, error) {
-	t, _, err := s.turn(ctx, req.GetTurnId())
+	t, ses, err := s.turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,11 @@ func (s *Service) GetContext(ctx context.Context, req *sessionsv1.GetContextRequ
 	if limit == 0 {
 		limit = contextBytes
 	}
-	messages, more, err := s.tail(ctx, t, limit)
+	head, err := s.compacted(ctx, t, ses)
+	if err != nil {
+		return nil, err
+	}
+	messages, more, err := s.tail(ctx, t, limit, head)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +50,9 @@ func (s *Service) GetContext(ctx context.Context, req *sessionsv1.GetContextRequ
 		}
 	}
 	chosen, cut := fit(blocks(messages), t, limit, input)
-	return &sessionsv1.GetContextResponse{Messages: chosen, Truncated: more || cut, Inputs: steered(messages, t)}, nil
+	cut = more || cut || head != nil && head.inTurn
+	shown := head.before(chosen)
+	return &sessionsv1.GetContextResponse{Messages: shown, Truncated: cut, Inputs: steered(head.before(messages), t)}, nil
 }
 
 // steered counts the input that came while the turn runs, as far as this read of its messages has seen it. Input that had to be left out because
@@ -61,8 +67,9 @@ func steered(messages []*turnv1.Message, t store.Turn) uint32 {
 	return max(n, t.Inputs)
 }
 
-// tail reads the conversation up to the turn from its end back until limit bytes are read. It tells whether there is more.
-func (s *Service) tail(ctx context.Context, t store.Turn, limit int) ([]*turnv1.Message, bool, error) {
+// tail reads the conversation up to the turn from its end back until limit bytes are read, or to what a summary stands for. It tells whether
+// there is more.
+func (s *Service) tail(ctx context.Context, t store.Turn, limit int, head *head) ([]*turnv1.Message, bool, error) {
 	var out []*turnv1.Message
 	point := store.EndOf(t.Place)
 	for size := 0; ; {
@@ -71,6 +78,10 @@ func (s *Service) tail(ctx context.Context, t store.Turn, limit int) ([]*turnv1.
 			return nil, false, err
 		}
 		for _, row := range rows {
+			if head.covers(row) {
+				slices.Reverse(out)
+				return out, false, nil
+			}
 			m, err := messageToProto(row)
 			if err != nil {
 				return nil, false, err

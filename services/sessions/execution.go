@@ -66,7 +66,7 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if err := s.resolveBlueprint(out, t, ses); err != nil {
 		return nil, err
 	}
-	out.CreateMicros, out.CancelRequested = t.CreateUs, t.CancelRequested
+	out.CreateMicros, out.CancelRequested, out.ContextBytes = t.CreateUs, t.CancelRequested, ses.ContextBytes
 	if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {
 		return nil, err
 	}

@@ -81,6 +81,9 @@ func (s *Service) forkedBefore(ctx context.Context, once store.Once) (*sessionsv
 type copied struct {
 	session  store.Session
 	messages []store.Message
+	// artifacts are those that the messages speak of; compaction is what models were shown instead of older messages, nil for none.
+	artifacts  []store.Artifact
+	compaction *store.Compaction
 }
 
 // fork reads what a new session takes over. Nothing is written.
@@ -116,13 +119,22 @@ func (s *Service) fork(ctx context.Context, from store.Session, req *sessionsv1.
 		return nil, err
 	}
 	c.session.ForkedSeq = p.upTo
+	if err := s.takeContext(ctx, c, from, p); err != nil {
+		return nil, err
+	}
+	before := make([]string, len(p.messages)) // ids
 	for i, m := range p.messages {
+		before[i] = m.GetId()
 		row, err := copyOf(m, c.session)
 		if err != nil {
 			return nil, err
 		}
 		row.Seq = int64(i - len(p.messages))
+		c.session.ContextBytes += int64(len(row.Data))
 		c.messages = append(c.messages, row)
+	}
+	if err := c.rename(before); err != nil {
+		return nil, err
 	}
 	_, err = s.session(ctx, from.ID) // it was not deleted meanwhile, so all of it was read
 	return c, err
@@ -139,5 +151,8 @@ func (c *copied) write(tx *journal.Tx) error {
 	}}}); err != nil {
 		return err
 	}
-	return tx.AddMessages(tx.Context(), c.messages...)
+	if err := tx.AddMessages(tx.Context(), c.messages...); err != nil {
+		return err
+	}
+	return c.writeContext(tx)
 }

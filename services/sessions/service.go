@@ -39,13 +39,14 @@ type Deps struct {
 	Log *slog.Logger
 }
 
-// Service implements AgentService, SessionService, TurnService, ApprovalService and ExecutionService.
+// Service implements AgentService, SessionService, TurnService, ApprovalService, ArtifactService and ExecutionService.
 type Service struct {
 	sessionsv1.UnimplementedAgentServiceServer
 	sessionsv1.UnimplementedSessionServiceServer
 	sessionsv1.UnimplementedTurnServiceServer
 	sessionsv1.UnimplementedExecutionServiceServer
 	sessionsv1.UnimplementedApprovalServiceServer
+	sessionsv1.UnimplementedArtifactServiceServer
 
 	cfg       Config
 	store     *store.Store
@@ -96,13 +97,14 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	return s, nil
 }
 
-// Register adds the five services to a server.
+// Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterAgentServiceServer(r, s)
 	sessionsv1.RegisterSessionServiceServer(r, s)
 	sessionsv1.RegisterTurnServiceServer(r, s)
 	sessionsv1.RegisterExecutionServiceServer(r, s)
 	sessionsv1.RegisterApprovalServiceServer(r, s)
+	sessionsv1.RegisterArtifactServiceServer(r, s)
 }
 
 // Run sends what the outbox holds, looks after lost turns and keeps the bus's delta stream there until ctx ends; then watchers are

@@ -36,6 +36,8 @@ func ref(key string) *turnv1.StepRef {
 		kind = turnv1.StepKind_STEP_KIND_BEGIN
 	case key == "finish":
 		kind = turnv1.StepKind_STEP_KIND_FINISH
+	case key[0] == 'c':
+		kind = turnv1.StepKind_STEP_KIND_COMPACT
 	case key[0] == 'i':
 		kind = turnv1.StepKind_STEP_KIND_INFER
 	}

@@ -69,9 +69,11 @@ func (s *toolServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "tools/list":
 		answer["result"] = harness.JSON{"tools": s.list()}
 	case "tools/call":
-		if answer["result"] = s.call(w, r, req.Params.Name); answer["result"] == nil {
+		result := s.call(w, r, req.Params.Name)
+		if result == nil {
 			return
 		}
+		answer["result"] = result
 	default:
 		answer["error"] = harness.JSON{"code": -32601, "message": "no such method"}
 	}

@@ -34,4 +34,6 @@ const (
 	ToolPrefix = "- "
 	// SchemaPrefix is followed by a tool's input schema on one line.
 	SchemaPrefix = "  input schema: "
+	// SummaryPrefix is the first line of a user's message that is a summary of what was said before.
+	SummaryPrefix = "Summary of the conversation so far (older messages were left out to save room):"
 )

@@ -20,7 +20,7 @@ type Tool struct {
 	// Raw is its definition in the form of MCP, InputSchema the schema in it.
 	Raw, InputSchema []byte
 
-	run func(args map[string]any, now time.Time) (string, error)
+	run func(ctx context.Context, args map[string]any, by Caller) (string, error)
 }
 
 // definition is what Raw holds.
@@ -36,27 +36,38 @@ type annotations struct {
 	ReadOnlyHint bool `json:"readOnlyHint"`
 }
 
-// Tools are the built-in tools; now is the clock they tell, time.Now outside tests.
-type Tools struct{ now func() time.Time }
+// Tools are the built-in tools.
+type Tools struct {
+	now       func() time.Time
+	artifacts Artifacts
+}
 
-// New makes the tools.
-func New(now func() time.Time) Tools { return Tools{now} }
+// New makes the tools; now is the clock they tell, time.Now outside tests.
+func New(now func() time.Time, artifacts Artifacts) Tools { return Tools{now, artifacts} }
 
 // List gives the tools by name.
-func (Tools) List() ([]Tool, error) {
+func (ts Tools) List() ([]Tool, error) {
 	all := []Tool{
 		askUser(),
 		{
 			Name: "current_time", Title: "Current time",
 			Description: "Tells the current date and time, in UTC or in a time zone.",
 			InputSchema: []byte(`{"type":"object","properties":{"time_zone":{"type":"string","description":"IANA time zone, for example Europe/Oslo; UTC when left out"}},"additionalProperties":false}`),
-			run:         currentTime,
+			run: func(_ context.Context, args map[string]any, _ Caller) (string, error) {
+				return currentTime(args, ts.now())
+			},
+		},
+		{
+			Name: "read_artifact", Title: "Read an artifact",
+			Description: "Reads a part of an artifact: the whole of a result that was too long to be shown.",
+			InputSchema: []byte(readArtifactSchema),
+			run:         ts.readArtifact,
 		},
 		{
 			Name: "uuid", Title: "New UUID",
 			Description: "Makes a fresh random UUID (version 4).",
 			InputSchema: []byte(`{"type":"object","properties":{},"additionalProperties":false}`),
-			run:         func(map[string]any, time.Time) (string, error) { return uuid.NewString(), nil },
+			run:         func(context.Context, map[string]any, Caller) (string, error) { return uuid.NewString(), nil },
 		},
 	}
 	for i, t := range all {
@@ -69,15 +80,15 @@ func (Tools) List() ([]Tool, error) {
 	return all, nil
 }
 
-// Call runs a tool. An error is the tool's answer for the model, as text; false means that there is no such tool.
-func (ts Tools) Call(_ context.Context, name string, args map[string]any) (text string, found bool, err error) {
+// Call runs a tool. An error is the tool's answer for the model, as text, unless Away says otherwise; false means that there is no such tool.
+func (ts Tools) Call(ctx context.Context, name string, args map[string]any, by Caller) (text string, found bool, err error) {
 	all, err := ts.List()
 	if err != nil {
 		return "", false, err
 	}
 	for _, t := range all {
 		if t.Name == name && t.run != nil {
-			text, err := t.run(args, ts.now())
+			text, err := t.run(ctx, args, by)
 			return text, true, err
 		}
 	}

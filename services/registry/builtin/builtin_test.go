@@ -7,7 +7,7 @@ import (
 )
 
 func TestTools(t *testing.T) {
-	tools := New(func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) })
+	tools := New(func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }, nil)
 	for _, row := range []struct {
 		name, zone, want, err string
 	}{
@@ -22,17 +22,17 @@ func TestTools(t *testing.T) {
 		if row.zone != "" {
 			args["time_zone"] = row.zone
 		}
-		got, found, err := tools.Call(t.Context(), "current_time", args)
+		got, found, err := tools.Call(t.Context(), "current_time", args, Caller{})
 		if !found || got != row.want || (err == nil) != (row.err == "") || (err != nil && err.Error() != row.err) {
 			t.Errorf("%s: %q, %t, %v", row.name, got, found, err)
 		}
 	}
-	a, _, _ := tools.Call(t.Context(), "uuid", nil)
-	b, _, _ := tools.Call(t.Context(), "uuid", nil)
+	a, _, _ := tools.Call(t.Context(), "uuid", nil, Caller{})
+	b, _, _ := tools.Call(t.Context(), "uuid", nil, Caller{})
 	if len(a) != 36 || a == b {
 		t.Errorf("uuid: %q, %q", a, b)
 	}
-	if _, found, err := tools.Call(t.Context(), "none", nil); found || err != nil {
+	if _, found, err := tools.Call(t.Context(), "none", nil, Caller{}); found || err != nil {
 		t.Errorf("an unknown tool: %t, %v", found, err)
 	}
 	all, err := tools.List()

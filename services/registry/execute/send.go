@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
@@ -54,7 +55,8 @@ func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool
 // exchange sends the call until there is an answer or no sense in trying on, at the latest until its time is up. The error
 // is that of the ledger.
 func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, row *store.Execution, until time.Time) (upstream.Reply, *upstream.Error, error) {
-	req := upstream.Request{Source: t.Source, Tool: t.OriginalName, Arguments: r.args, CanAsk: r.CanWait, Answer: r.Input, Meta: map[string]string{
+	by := builtin.Caller{Principal: r.Principal, SessionID: r.SessionID}
+	req := upstream.Request{Source: t.Source, Tool: t.OriginalName, Arguments: r.args, By: by, CanAsk: r.CanWait, Answer: r.Input, Meta: map[string]string{
 		"windlass/idempotency_key": r.Key, "windlass/turn_id": r.TurnID, "windlass/session_id": r.SessionID, "windlass/call_id": r.CallID,
 	}}
 	for k, v := range req.Meta {

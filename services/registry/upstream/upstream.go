@@ -167,6 +167,8 @@ type Request struct {
 	Tool   string
 	// Arguments fit the tool's schema.
 	Arguments canon.Object
+	// By is on whose behalf.
+	By builtin.Caller
 	// Meta goes into the call's _meta.
 	Meta map[string]string
 	// CanAsk lets the tool ask the user something.
@@ -203,9 +205,12 @@ func (u *Upstream) callMesh(ctx context.Context, r Request) (Reply, error) {
 	if r.Tool == builtin.AskUser {
 		return askUser(r)
 	}
-	text, ok, err := u.builtin.Call(ctx, r.Tool, r.Arguments)
+	text, ok, err := u.builtin.Call(ctx, r.Tool, r.Arguments, r.By)
 	if !ok {
 		return Reply{}, &Error{Kind: NotSent, Fault: fault.NotFound("the mesh has no tool %q", r.Tool).Cause(err)}
+	}
+	if builtin.Away(err) {
+		return Reply{}, &Error{Kind: InDoubt, Fault: fault.From(err)} // all of them only read: they may be asked again
 	}
 	if err != nil {
 		return Reply{Result: textResult(err.Error(), true)}, nil

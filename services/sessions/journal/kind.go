@@ -67,6 +67,10 @@ func Type(e *turnv1.Event) string {
 		return "shield.triggered"
 	case *turnv1.Event_ExecutorAttached:
 		return "executor.attached"
+	case *turnv1.Event_ContextCompacted:
+		return "context.compacted"
+	case *turnv1.Event_ArtifactCreated:
+		return "artifact.created"
 	case *turnv1.Event_UsageUpdated:
 		return "usage.updated"
 	}

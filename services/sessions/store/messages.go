@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -58,6 +59,11 @@ type Point struct {
 
 // Point is where the message stands.
 func (m Message) Point() Point { return Point{TurnSeq: m.TurnSeq, Place: m.Place, Seq: m.Seq} }
+
+// After tells whether a point is behind another.
+func (p Point) After(q Point) bool {
+	return cmp.Or(cmp.Compare(p.TurnSeq, q.TurnSeq), cmp.Compare(p.Place, q.Place), cmp.Compare(p.Seq, q.Seq)) > 0
+}
 
 // EndOf is the point behind all messages of turns up to a place.
 func EndOf(turnSeq uint32) Point { return Point{TurnSeq: turnSeq, Place: AfterAll, Seq: AfterAll} }

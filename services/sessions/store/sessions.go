@@ -29,17 +29,21 @@ type Session struct {
 	Params string
 	// ParentSession and ParentTurn are what began the session of a sub-agent, "" for that of a user.
 	ParentSession, ParentTurn string
+	// ContextBytes is about how large the conversation is as models are shown it; CompactedSeq the event that last compacted it, 0 = none.
+	ContextBytes int64
+	CompactedSeq uint32
 	// CreateUs and UpdateUs are when it was opened and when something last happened, in Unix microseconds.
 	CreateUs, UpdateUs int64
 }
 
 const sessionColumns = "tenant, id, agent_id, subject, title, labels, last_seq, open_seq, active_turn_id, create_us, update_us, " +
-	"forked_from_session, forked_from_seq, params, parent_session_id, parent_turn_id"
+	"forked_from_session, forked_from_seq, params, parent_session_id, parent_turn_id, " +
+	"context_bytes, compacted_seq"
 
 func scanSession(s sqldb.Scanner) (v Session, err error) {
 	var labels string
 	err = s.Scan(&v.Tenant, &v.ID, &v.AgentID, &v.Subject, &v.Title, &labels, &v.LastSeq, &v.OpenSeq, &v.ActiveTurnID, &v.CreateUs, &v.UpdateUs,
-		&v.ForkedFrom, &v.ForkedSeq, &v.Params, &v.ParentSession, &v.ParentTurn)
+		&v.ForkedFrom, &v.ForkedSeq, &v.Params, &v.ParentSession, &v.ParentTurn, &v.ContextBytes, &v.CompactedSeq)
 	if err != nil || labels == "" {
 		return v, err
 	}
@@ -102,20 +106,24 @@ func (tx *Tx) AddSession(ctx context.Context, v Session) error {
 		}
 		labels = string(text)
 	}
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO sessions ("+sessionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO sessions ("+sessionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
 		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, v.CreateUs, v.UpdateUs,
-		v.ForkedFrom, int64(v.ForkedSeq), v.Params, v.ParentSession, v.ParentTurn)
+		v.ForkedFrom, int64(v.ForkedSeq), v.Params, v.ParentSession, v.ParentTurn, v.ContextBytes, int64(v.CompactedSeq))
 	return err
 }
 
-// SaveSession writes what changes in a locked session: sequence numbers, active turn, title, time.
+// SaveSession writes what changes in a locked session: sequence numbers, active turn, title, what its context has come to, time.
 func (tx *Tx) SaveSession(ctx context.Context, v Session) error {
-	return sqldb.ExecOne(ctx, tx, `UPDATE sessions SET last_seq = $3, open_seq = $4, active_turn_id = $5, title = $6, update_us = $7
-		WHERE tenant = $1 AND id = $2`, v.Tenant, v.ID, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, v.Title, v.UpdateUs)
+	return sqldb.ExecOne(ctx, tx, `UPDATE sessions SET last_seq = $3, open_seq = $4, active_turn_id = $5, title = $6, update_us = $7,
+		context_bytes = $8, compacted_seq = $9 WHERE tenant = $1 AND id = $2`, v.Tenant, v.ID, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID,
+		v.Title, v.UpdateUs, v.ContextBytes, int64(v.CompactedSeq))
 }
 
 // DeleteSession removes a locked session with all that belongs to it.
 func (tx *Tx) DeleteSession(ctx context.Context, tenant, id string) error {
+	if err := tx.dropArtifacts(ctx, tenant, id); err != nil {
+		return err
+	}
 	const ofTurns = " WHERE tenant = $1 AND turn_id IN (SELECT id FROM turns WHERE tenant = $1 AND session_id = $2)"
 	for _, statement := range []string{
 		"DELETE FROM turn_steps" + ofTurns,
@@ -128,6 +136,7 @@ func (tx *Tx) DeleteSession(ctx context.Context, tenant, id string) error {
 		"DELETE FROM turn_idempotency WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM turn_outbox WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM turn_journal WHERE tenant = $1 AND session_id = $2",
+		"DELETE FROM compactions WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM messages WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM session_executors WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM turns WHERE tenant = $1 AND session_id = $2",

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/windlass-dev/windlass/libs/glob"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -41,7 +42,8 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if err != nil {
 		return nil, err
 	}
-	client, tools, agents := loaded.GetClientTools(), usable.GetTools(), usableAgents(loaded, usable)
+	tools, reader := aside(agent, usable.GetTools())
+	client, agents := loaded.GetClientTools(), usableAgents(loaded, usable)
 	if agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
 		client = nil
 	}
@@ -62,6 +64,9 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	}
 	for _, t := range client {
 		started.Tools = append(started.Tools, clientPrefix+t.GetName())
+	}
+	if reader != nil {
+		pinned = append(pinned, reader)
 	}
 	events := []*turnv1.Event{{Data: &turnv1.Event_TurnStarted{TurnStarted: started}}}
 	blocked, shields, err := b.shieldBegin(ctx, loaded)
@@ -106,11 +111,15 @@ func (b begin) resolve(ctx context.Context, loaded *sessionsv1.LoadTurnResponse)
 // resolveTools asks which tools the agent's globs stand for and its user may use. An agent that thinks directly is shown none.
 func (b begin) resolveTools(ctx context.Context, loaded *sessionsv1.LoadTurnResponse) (*registryv1.ResolveToolsResponse, error) {
 	agent := loaded.GetAgent()
-	if len(agent.GetTools())+len(loaded.GetAgentTools()) == 0 || agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
+	globs := agent.GetTools()
+	if len(globs)+len(loaded.GetAgentTools()) == 0 || agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
 		return nil, nil
 	}
+	if len(globs) > 0 && !glob.Any(globs, contract.ReadArtifact) { // offered once there is something to read
+		globs = append(globs[:len(globs):len(globs)], contract.ReadArtifact)
+	}
 	resp, err := b.deps.Tools.ResolveTools(ctx, &registryv1.ResolveToolsRequest{
-		Globs: agent.GetTools(), Principal: loaded.GetPrincipal(), Others: agentNames(loaded),
+		Globs: globs, Principal: loaded.GetPrincipal(), Others: agentNames(loaded),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("resolve tools: %w", err)

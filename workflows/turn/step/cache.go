@@ -82,8 +82,10 @@ func (r *Runner) tools(ctx context.Context, pinned []*sessionsv1.PinnedTool) ([]
 }
 
 // shown are all tools of a turn as the model is shown them: the pinned ones, its sub-agents, then those of its client.
-func (r *Runner) shown(ctx context.Context, loaded *sessionsv1.LoadTurnResponse) ([]*inferencev1.ToolDefinition, error) {
-	tools, err := r.tools(ctx, loaded.GetTools())
+func (r *Runner) shown(
+	ctx context.Context, loaded *sessionsv1.LoadTurnResponse, conversation []*turnv1.Message,
+) ([]*inferencev1.ToolDefinition, error) {
+	tools, err := r.tools(ctx, calledFor(loaded.GetTools(), conversation))
 	return slices.Concat(tools, agentDefinitions(loaded), clientTools(loaded)), err
 }
 

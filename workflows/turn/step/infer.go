@@ -136,7 +136,7 @@ func (i infer) request(ctx context.Context, w *work) (*inferencev1.GenerateReque
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: w.turn.TurnID, Step: w.ref.GetKey(),
 	}
 	if w.showsTools() {
-		if req.Tools, err = i.shown(ctx, w.loaded); err != nil {
+		if req.Tools, err = i.shown(ctx, w.loaded, history.GetMessages()); err != nil {
 			return nil, false, err
 		}
 	}

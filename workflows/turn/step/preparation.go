@@ -40,7 +40,7 @@ func (p preparation) question(ctx context.Context, w *work, instructions string)
 	if err != nil {
 		return nil, nil, err
 	}
-	tools, err := p.shown(ctx, w.loaded)
+	tools, err := p.shown(ctx, w.loaded, history.GetMessages())
 	if err != nil {
 		return nil, nil, err
 	}

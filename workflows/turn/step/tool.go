@@ -148,7 +148,7 @@ func (t tool) committed(w *work, c *registryv1.Completed, events []*turnv1.Event
 		Outcome: &turnv1.StepOutcome{
 			IsError: result.GetIsError(), CallHash: w.callHash, MessageId: message.GetId(), Usage: &turnv1.Usage{ToolCalls: 1},
 		},
-		Events: events, Messages: []*turnv1.Message{message},
+		Events: events, Messages: []*turnv1.Message{message}, Artifacts: artifacts(w, c),
 	}
 }
 

@@ -2152,7 +2152,7 @@ func (x *Progress) GetMessage() string {
 // Completed is the end of a call.
 type Completed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the model is given.
+	// What the model is given: at most 64 KiB of text; of more it is shown both ends.
 	Result *v1.ToolResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	// Wall time in milliseconds.
 	LatencyMs int32 `protobuf:"varint,2,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
@@ -2163,7 +2163,9 @@ type Completed struct {
 	// The ledger row, empty when the call never got that far.
 	ExecutionId string `protobuf:"bytes,5,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	// A ONCE call whose outcome is unknown.
-	Unresolved    bool `protobuf:"varint,6,opt,name=unresolved,proto3" json:"unresolved,omitempty"`
+	Unresolved bool `protobuf:"varint,6,opt,name=unresolved,proto3" json:"unresolved,omitempty"`
+	// What was cut off the result, whole: the result names each by its id and shows its ends.
+	Wholes        []*Whole `protobuf:"bytes,7,rep,name=wholes,proto3" json:"wholes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2238,6 +2240,86 @@ func (x *Completed) GetUnresolved() bool {
 		return x.Unresolved
 	}
 	return false
+}
+
+func (x *Completed) GetWholes() []*Whole {
+	if x != nil {
+		return x.Wholes
+	}
+	return nil
+}
+
+// Whole is a part of a tool's result that is too large for a conversation.
+type Whole struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "art_…"; the same for the same execution, whenever it is asked for.
+	ArtifactId string `protobuf:"bytes,1,opt,name=artifact_id,json=artifactId,proto3" json:"artifact_id,omitempty"`
+	// File name for people.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// IANA media type.
+	MediaType string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	// All the bytes.
+	Data          []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Whole) Reset() {
+	*x = Whole{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Whole) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Whole) ProtoMessage() {}
+
+func (x *Whole) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Whole.ProtoReflect.Descriptor instead.
+func (*Whole) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Whole) GetArtifactId() string {
+	if x != nil {
+		return x.ArtifactId
+	}
+	return ""
+}
+
+func (x *Whole) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Whole) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *Whole) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
 }
 
 var File_windlass_registry_v1_tools_proto protoreflect.FileDescriptor
@@ -2416,7 +2498,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\bProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"\xcf\x01\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\x84\x02\n" +
 	"\tCompleted\x124\n" +
 	"\x06result\x18\x01 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\x12\x1d\n" +
 	"\n" +
@@ -2426,7 +2508,15 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\fexecution_id\x18\x05 \x01(\tR\vexecutionId\x12\x1e\n" +
 	"\n" +
 	"unresolved\x18\x06 \x01(\bR\n" +
-	"unresolved2\xea\x05\n" +
+	"unresolved\x123\n" +
+	"\x06wholes\x18\a \x03(\v2\x1b.windlass.registry.v1.WholeR\x06wholes\"o\n" +
+	"\x05Whole\x12\x1f\n" +
+	"\vartifact_id\x18\x01 \x01(\tR\n" +
+	"artifactId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"media_type\x18\x03 \x01(\tR\tmediaType\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data2\xea\x05\n" +
 	"\vToolService\x12\x86\x01\n" +
 	"\tListTools\x12&.windlass.registry.v1.ListToolsRequest\x1a'.windlass.registry.v1.ListToolsResponse\"(\xaa\xfd\x1b\x13registry.tools.list\x82\xd3\xe4\x93\x02\v\x12\t/v1/tools\x12{\n" +
 	"\aGetTool\x12$.windlass.registry.v1.GetToolRequest\x1a\x1a.windlass.registry.v1.Tool\".\xaa\xfd\x1b\x12registry.tools.get\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/tools/{name}\x12\x9c\x01\n" +
@@ -2455,7 +2545,7 @@ func file_windlass_registry_v1_tools_proto_rawDescGZIP() []byte {
 	return file_windlass_registry_v1_tools_proto_rawDescData
 }
 
-var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*Tool)(nil),                   // 0: windlass.registry.v1.Tool
 	(*ListToolsRequest)(nil),       // 1: windlass.registry.v1.ListToolsRequest
@@ -2486,41 +2576,42 @@ var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*Executing)(nil),              // 26: windlass.registry.v1.Executing
 	(*Progress)(nil),               // 27: windlass.registry.v1.Progress
 	(*Completed)(nil),              // 28: windlass.registry.v1.Completed
-	(v1.EffectClass)(0),            // 29: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil),  // 30: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),        // 31: google.protobuf.Struct
-	(*v1.ContentPart)(nil),         // 32: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),         // 33: google.protobuf.Value
-	(*v11.Principal)(nil),          // 34: windlass.policy.v1.Principal
-	(*v11.ApprovalRule)(nil),       // 35: windlass.policy.v1.ApprovalRule
-	(v1.Verdict)(0),                // 36: windlass.turn.v1.Verdict
-	(*v1.ToolResult)(nil),          // 37: windlass.turn.v1.ToolResult
-	(*SyncResult)(nil),             // 38: windlass.registry.v1.SyncResult
+	(*Whole)(nil),                  // 29: windlass.registry.v1.Whole
+	(v1.EffectClass)(0),            // 30: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil),  // 31: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),        // 32: google.protobuf.Struct
+	(*v1.ContentPart)(nil),         // 33: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),         // 34: google.protobuf.Value
+	(*v11.Principal)(nil),          // 35: windlass.policy.v1.Principal
+	(*v11.ApprovalRule)(nil),       // 36: windlass.policy.v1.ApprovalRule
+	(v1.Verdict)(0),                // 37: windlass.turn.v1.Verdict
+	(*v1.ToolResult)(nil),          // 38: windlass.turn.v1.ToolResult
+	(*SyncResult)(nil),             // 39: windlass.registry.v1.SyncResult
 }
 var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
-	29, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
-	30, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
-	30, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
+	30, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
+	31, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
+	31, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
 	0,  // 3: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	31, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
-	32, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
-	33, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
-	29, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
-	30, // 8: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
-	30, // 9: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
-	30, // 10: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
+	32, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
+	33, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
+	34, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
+	30, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
+	31, // 8: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
+	31, // 9: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
+	31, // 10: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
 	7,  // 11: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
-	34, // 12: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	35, // 12: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
 	0,  // 13: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
 	0,  // 14: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
-	34, // 15: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	35, // 16: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	35, // 15: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	36, // 16: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
 	17, // 17: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
 	18, // 18: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
 	19, // 19: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
-	31, // 20: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	36, // 21: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
-	37, // 22: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
+	32, // 20: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	37, // 21: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
+	38, // 22: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
 	14, // 23: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
 	0,  // 24: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
 	25, // 25: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
@@ -2532,34 +2623,35 @@ var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
 	28, // 31: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
 	23, // 32: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
 	24, // 33: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	35, // 34: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
-	29, // 35: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
-	37, // 36: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
-	1,  // 37: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
-	3,  // 38: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
-	4,  // 39: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
-	6,  // 40: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
-	8,  // 41: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
-	10, // 42: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
-	12, // 43: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
-	20, // 44: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
-	14, // 45: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
-	15, // 46: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
-	2,  // 47: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	0,  // 48: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	5,  // 49: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	38, // 50: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	9,  // 51: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	11, // 52: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	13, // 53: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	21, // 54: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
-	22, // 55: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	16, // 56: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
-	47, // [47:57] is the sub-list for method output_type
-	37, // [37:47] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	36, // 34: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
+	30, // 35: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
+	38, // 36: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	29, // 37: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
+	1,  // 38: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
+	3,  // 39: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
+	4,  // 40: windlass.registry.v1.ToolService.InvokeTool:input_type -> windlass.registry.v1.InvokeToolRequest
+	6,  // 41: windlass.registry.v1.ToolService.RefreshTools:input_type -> windlass.registry.v1.RefreshToolsRequest
+	8,  // 42: windlass.registry.v1.ToolService.ListExecutions:input_type -> windlass.registry.v1.ListExecutionsRequest
+	10, // 43: windlass.registry.v1.ToolExecutionService.ResolveTools:input_type -> windlass.registry.v1.ResolveToolsRequest
+	12, // 44: windlass.registry.v1.ToolExecutionService.GetDefinitions:input_type -> windlass.registry.v1.GetDefinitionsRequest
+	20, // 45: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
+	14, // 46: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
+	15, // 47: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
+	2,  // 48: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	0,  // 49: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	5,  // 50: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	39, // 51: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	9,  // 52: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	11, // 53: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	13, // 54: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	21, // 55: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
+	22, // 56: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	16, // 57: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
+	48, // [48:58] is the sub-list for method output_type
+	38, // [38:48] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_tools_proto_init() }
@@ -2582,7 +2674,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_tools_proto_rawDesc), len(file_windlass_registry_v1_tools_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

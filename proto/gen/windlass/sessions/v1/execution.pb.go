@@ -101,6 +101,8 @@ type LoadTurnResponse struct {
 	Unresolved *v11.TurnError `protobuf:"bytes,20,opt,name=unresolved,proto3" json:"unresolved,omitempty"`
 	// For an agent with an executor: the executor's own id of the session, empty when it has told none yet.
 	ExecutorSessionId string `protobuf:"bytes,11,opt,name=executor_session_id,json=executorSessionId,proto3" json:"executor_session_id,omitempty"`
+	// Bytes that the conversation takes as it is kept, about; messages of turns that wait are counted in.
+	ContextBytes int64 `protobuf:"varint,12,opt,name=context_bytes,json=contextBytes,proto3" json:"context_bytes,omitempty"`
 	// Sub-agents that the turn may call: pinned when the turn has begun, else the newest.
 	AgentTools    []*AgentTool `protobuf:"bytes,13,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -221,6 +223,13 @@ func (x *LoadTurnResponse) GetExecutorSessionId() string {
 	return ""
 }
 
+func (x *LoadTurnResponse) GetContextBytes() int64 {
+	if x != nil {
+		return x.ContextBytes
+	}
+	return 0
+}
+
 func (x *LoadTurnResponse) GetAgentTools() []*AgentTool {
 	if x != nil {
 		return x.AgentTools
@@ -317,8 +326,10 @@ type PinnedTool struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Hash of the raw definition.
 	DefinitionHash string `protobuf:"bytes,2,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The model is shown it only when the conversation has an artifact.
+	WithArtifacts bool `protobuf:"varint,3,opt,name=with_artifacts,json=withArtifacts,proto3" json:"with_artifacts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PinnedTool) Reset() {
@@ -363,6 +374,13 @@ func (x *PinnedTool) GetDefinitionHash() string {
 		return x.DefinitionHash
 	}
 	return ""
+}
+
+func (x *PinnedTool) GetWithArtifacts() bool {
+	if x != nil {
+		return x.WithArtifacts
+	}
+	return false
 }
 
 // Lease is leave to do one step.
@@ -850,7 +868,9 @@ type CommitStepRequest struct {
 	Wait *WaitRequest `protobuf:"bytes,12,opt,name=wait,proto3" json:"wait,omitempty"`
 	// For a finish step that ends the turn with an answer: how many inputs of the running turn the decision knew of. When more were accepted
 	// meanwhile the commit is refused as stale.
-	Inputs        uint32 `protobuf:"varint,15,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	Inputs uint32 `protobuf:"varint,15,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	// Artifacts to keep with the session, 8 MiB each at most; each is told by an artifact.created event, written before `events`.
+	Artifacts     []*NewArtifact `protobuf:"bytes,13,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -983,6 +1003,95 @@ func (x *CommitStepRequest) GetInputs() uint32 {
 	return 0
 }
 
+func (x *CommitStepRequest) GetArtifacts() []*NewArtifact {
+	if x != nil {
+		return x.Artifacts
+	}
+	return nil
+}
+
+// NewArtifact is something too large for the conversation.
+type NewArtifact struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "art_…", unique in the session. The same id again with the same commit is the same artifact.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// File name for people, without a path.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// IANA media type.
+	MediaType string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	// The bytes.
+	Data []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	// The tool call it came from.
+	CallId        string `protobuf:"bytes,5,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NewArtifact) Reset() {
+	*x = NewArtifact{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NewArtifact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NewArtifact) ProtoMessage() {}
+
+func (x *NewArtifact) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NewArtifact.ProtoReflect.Descriptor instead.
+func (*NewArtifact) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *NewArtifact) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *NewArtifact) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NewArtifact) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *NewArtifact) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *NewArtifact) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
 // WaitRequest describes a wait to begin.
 type WaitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1026,7 +1135,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +1147,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +1160,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{11}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WaitRequest) GetKind() v11.WaitKind {
@@ -1196,7 +1305,7 @@ type Wait struct {
 
 func (x *Wait) Reset() {
 	*x = Wait{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1317,7 @@ func (x *Wait) String() string {
 func (*Wait) ProtoMessage() {}
 
 func (x *Wait) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1330,7 @@ func (x *Wait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wait.ProtoReflect.Descriptor instead.
 func (*Wait) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{12}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Wait) GetRef() *v11.WaitRef {
@@ -1298,7 +1407,7 @@ type CreateChildRequest struct {
 
 func (x *CreateChildRequest) Reset() {
 	*x = CreateChildRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1310,7 +1419,7 @@ func (x *CreateChildRequest) String() string {
 func (*CreateChildRequest) ProtoMessage() {}
 
 func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1323,7 +1432,7 @@ func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateChildRequest.ProtoReflect.Descriptor instead.
 func (*CreateChildRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{13}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CreateChildRequest) GetTurnId() string {
@@ -1395,7 +1504,7 @@ type CreateChildResponse struct {
 
 func (x *CreateChildResponse) Reset() {
 	*x = CreateChildResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1516,7 @@ func (x *CreateChildResponse) String() string {
 func (*CreateChildResponse) ProtoMessage() {}
 
 func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1529,7 @@ func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateChildResponse.ProtoReflect.Descriptor instead.
 func (*CreateChildResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{14}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CreateChildResponse) GetSessionId() string {
@@ -1450,7 +1559,7 @@ type GetWaitRequest struct {
 
 func (x *GetWaitRequest) Reset() {
 	*x = GetWaitRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1462,7 +1571,7 @@ func (x *GetWaitRequest) String() string {
 func (*GetWaitRequest) ProtoMessage() {}
 
 func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1475,7 +1584,7 @@ func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWaitRequest.ProtoReflect.Descriptor instead.
 func (*GetWaitRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{15}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetWaitRequest) GetTurnId() string {
@@ -1503,7 +1612,7 @@ type ExpireWaitsRequest struct {
 
 func (x *ExpireWaitsRequest) Reset() {
 	*x = ExpireWaitsRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1624,7 @@ func (x *ExpireWaitsRequest) String() string {
 func (*ExpireWaitsRequest) ProtoMessage() {}
 
 func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1637,7 @@ func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsRequest.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{16}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ExpireWaitsRequest) GetTurnId() string {
@@ -1547,7 +1656,7 @@ type ExpireWaitsResponse struct {
 
 func (x *ExpireWaitsResponse) Reset() {
 	*x = ExpireWaitsResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1559,7 +1668,7 @@ func (x *ExpireWaitsResponse) String() string {
 func (*ExpireWaitsResponse) ProtoMessage() {}
 
 func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1572,7 +1681,7 @@ func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsResponse.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{17}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{18}
 }
 
 // CommitStepResponse is what stands.
@@ -1600,7 +1709,7 @@ type CommitStepResponse struct {
 
 func (x *CommitStepResponse) Reset() {
 	*x = CommitStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1721,7 @@ func (x *CommitStepResponse) String() string {
 func (*CommitStepResponse) ProtoMessage() {}
 
 func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1734,7 @@ func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitStepResponse.ProtoReflect.Descriptor instead.
 func (*CommitStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{18}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CommitStepResponse) GetOutcome() *v11.StepOutcome {
@@ -1701,7 +1810,7 @@ type AppendEventsRequest struct {
 
 func (x *AppendEventsRequest) Reset() {
 	*x = AppendEventsRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +1822,7 @@ func (x *AppendEventsRequest) String() string {
 func (*AppendEventsRequest) ProtoMessage() {}
 
 func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +1835,7 @@ func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsRequest.ProtoReflect.Descriptor instead.
 func (*AppendEventsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{19}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AppendEventsRequest) GetTurnId() string {
@@ -1768,7 +1877,7 @@ type AppendEventsResponse struct {
 
 func (x *AppendEventsResponse) Reset() {
 	*x = AppendEventsResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1780,7 +1889,7 @@ func (x *AppendEventsResponse) String() string {
 func (*AppendEventsResponse) ProtoMessage() {}
 
 func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1793,7 +1902,7 @@ func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsResponse.ProtoReflect.Descriptor instead.
 func (*AppendEventsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{20}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AppendEventsResponse) GetLastSeq() uint32 {
@@ -1820,7 +1929,7 @@ type ReleaseStepRequest struct {
 
 func (x *ReleaseStepRequest) Reset() {
 	*x = ReleaseStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +1941,7 @@ func (x *ReleaseStepRequest) String() string {
 func (*ReleaseStepRequest) ProtoMessage() {}
 
 func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +1954,7 @@ func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{21}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReleaseStepRequest) GetTurnId() string {
@@ -1885,7 +1994,7 @@ type ReleaseStepResponse struct {
 
 func (x *ReleaseStepResponse) Reset() {
 	*x = ReleaseStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +2006,7 @@ func (x *ReleaseStepResponse) String() string {
 func (*ReleaseStepResponse) ProtoMessage() {}
 
 func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +2019,7 @@ func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{22}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{23}
 }
 
 // GetOutcomesRequest names a turn.
@@ -1924,7 +2033,7 @@ type GetOutcomesRequest struct {
 
 func (x *GetOutcomesRequest) Reset() {
 	*x = GetOutcomesRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1936,7 +2045,7 @@ func (x *GetOutcomesRequest) String() string {
 func (*GetOutcomesRequest) ProtoMessage() {}
 
 func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1949,7 +2058,7 @@ func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesRequest.ProtoReflect.Descriptor instead.
 func (*GetOutcomesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{23}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetOutcomesRequest) GetTurnId() string {
@@ -1974,7 +2083,7 @@ type GetOutcomesResponse struct {
 
 func (x *GetOutcomesResponse) Reset() {
 	*x = GetOutcomesResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +2095,7 @@ func (x *GetOutcomesResponse) String() string {
 func (*GetOutcomesResponse) ProtoMessage() {}
 
 func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +2108,7 @@ func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesResponse.ProtoReflect.Descriptor instead.
 func (*GetOutcomesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{24}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetOutcomesResponse) GetOutcomes() []*v11.StepOutcome {
@@ -2036,7 +2145,7 @@ type RequestCancelRequest struct {
 
 func (x *RequestCancelRequest) Reset() {
 	*x = RequestCancelRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2157,7 @@ func (x *RequestCancelRequest) String() string {
 func (*RequestCancelRequest) ProtoMessage() {}
 
 func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2170,7 @@ func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelRequest.ProtoReflect.Descriptor instead.
 func (*RequestCancelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{25}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RequestCancelRequest) GetTurnId() string {
@@ -2087,7 +2196,7 @@ type RequestCancelResponse struct {
 
 func (x *RequestCancelResponse) Reset() {
 	*x = RequestCancelResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2099,7 +2208,7 @@ func (x *RequestCancelResponse) String() string {
 func (*RequestCancelResponse) ProtoMessage() {}
 
 func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2112,7 +2221,7 @@ func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelResponse.ProtoReflect.Descriptor instead.
 func (*RequestCancelResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{26}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{27}
 }
 
 // GetContextRequest asks for a turn's conversation.
@@ -2128,7 +2237,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[27]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +2249,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[27]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,7 +2262,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{27}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetContextRequest) GetTurnId() string {
@@ -2175,7 +2284,7 @@ type GetContextResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Oldest first.
 	Messages []*v11.Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
-	// Older messages were left out.
+	// Older messages were left out, or messages of this very turn are behind a summary.
 	Truncated bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	// How many inputs that came while the turn runs are among the messages.
 	Inputs        uint32 `protobuf:"varint,3,opt,name=inputs,proto3" json:"inputs,omitempty"`
@@ -2185,7 +2294,7 @@ type GetContextResponse struct {
 
 func (x *GetContextResponse) Reset() {
 	*x = GetContextResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[28]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2306,7 @@ func (x *GetContextResponse) String() string {
 func (*GetContextResponse) ProtoMessage() {}
 
 func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[28]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2319,7 @@ func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextResponse.ProtoReflect.Descriptor instead.
 func (*GetContextResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{28}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetContextResponse) GetMessages() []*v11.Message {
@@ -2249,7 +2358,7 @@ type GetToolCallRequest struct {
 
 func (x *GetToolCallRequest) Reset() {
 	*x = GetToolCallRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[29]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2370,7 @@ func (x *GetToolCallRequest) String() string {
 func (*GetToolCallRequest) ProtoMessage() {}
 
 func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[29]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2383,7 @@ func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallRequest.ProtoReflect.Descriptor instead.
 func (*GetToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{29}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetToolCallRequest) GetTurnId() string {
@@ -2305,7 +2414,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"$windlass/sessions/v1/execution.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"6\n" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
-	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xcf\x05\n" +
+	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xf4\x05\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -2321,7 +2430,8 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\n" +
 	"unresolved\x18\x14 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\n" +
 	"unresolved\x12.\n" +
-	"\x13executor_session_id\x18\v \x01(\tR\x11executorSessionId\x12@\n" +
+	"\x13executor_session_id\x18\v \x01(\tR\x11executorSessionId\x12#\n" +
+	"\rcontext_bytes\x18\f \x01(\x03R\fcontextBytes\x12@\n" +
 	"\vagent_tools\x18\r \x03(\v2\x1f.windlass.sessions.v1.AgentToolR\n" +
 	"agentTools\"\xb1\x01\n" +
 	"\tAgentTool\x12\x12\n" +
@@ -2329,11 +2439,12 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12*\n" +
 	"\x11input_schema_json\x18\x04 \x01(\tR\x0finputSchemaJson\x12'\n" +
-	"\x0fdefinition_hash\x18\x05 \x01(\tR\x0edefinitionHash\"I\n" +
+	"\x0fdefinition_hash\x18\x05 \x01(\tR\x0edefinitionHash\"p\n" +
 	"\n" +
 	"PinnedTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
-	"\x0fdefinition_hash\x18\x02 \x01(\tR\x0edefinitionHash\"q\n" +
+	"\x0fdefinition_hash\x18\x02 \x01(\tR\x0edefinitionHash\x12%\n" +
+	"\x0ewith_artifacts\x18\x03 \x01(\bR\rwithArtifacts\"q\n" +
 	"\x05Lease\x12\x14\n" +
 	"\x05fence\x18\x01 \x01(\rR\x05fence\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x19\n" +
@@ -2362,7 +2473,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x05fence\x18\x03 \x01(\rR\x05fence\x12\"\n" +
 	"\x06ttl_ms\x18\x04 \x01(\x05B\v\xbaH\b\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs\">\n" +
 	"\x11RenewStepResponse\x12)\n" +
-	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\"\xc7\x05\n" +
+	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\"\x92\x06\n" +
 	"\x11CommitStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\rR\x05fence\x12?\n" +
@@ -2380,7 +2491,18 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	" \x03(\v2&.windlass.sessions.v1.ClaimStepRequestR\x04next\x12;\n" +
 	"\x04then\x18\v \x01(\v2'.windlass.sessions.v1.CommitStepRequestR\x04then\x125\n" +
 	"\x04wait\x18\f \x01(\v2!.windlass.sessions.v1.WaitRequestR\x04wait\x12\x16\n" +
-	"\x06inputs\x18\x0f \x01(\rR\x06inputs\"\xec\x04\n" +
+	"\x06inputs\x18\x0f \x01(\rR\x06inputs\x12I\n" +
+	"\tartifacts\x18\r \x03(\v2!.windlass.sessions.v1.NewArtifactB\b\xbaH\x05\x92\x01\x02\x10@R\tartifacts\"\xb6\x01\n" +
+	"\vNewArtifact\x12\x19\n" +
+	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x05\x18@R\x02id\x12\x1e\n" +
+	"\x04name\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\x04name\x12)\n" +
+	"\n" +
+	"media_type\x18\x03 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\tmediaType\x12\x1e\n" +
+	"\x04data\x18\x04 \x01(\fB\n" +
+	"\xbaH\az\x05\x18\x80\x80\x80\x04R\x04data\x12!\n" +
+	"\acall_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\"\xec\x04\n" +
 	"\vWaitRequest\x12:\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.WaitKindB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x17\n" +
@@ -2509,7 +2631,7 @@ func file_windlass_sessions_v1_execution_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_execution_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_windlass_sessions_v1_execution_proto_goTypes = []any{
 	(*LoadTurnRequest)(nil),       // 0: windlass.sessions.v1.LoadTurnRequest
 	(*LoadTurnResponse)(nil),      // 1: windlass.sessions.v1.LoadTurnResponse
@@ -2522,124 +2644,126 @@ var file_windlass_sessions_v1_execution_proto_goTypes = []any{
 	(*RenewStepRequest)(nil),      // 8: windlass.sessions.v1.RenewStepRequest
 	(*RenewStepResponse)(nil),     // 9: windlass.sessions.v1.RenewStepResponse
 	(*CommitStepRequest)(nil),     // 10: windlass.sessions.v1.CommitStepRequest
-	(*WaitRequest)(nil),           // 11: windlass.sessions.v1.WaitRequest
-	(*Wait)(nil),                  // 12: windlass.sessions.v1.Wait
-	(*CreateChildRequest)(nil),    // 13: windlass.sessions.v1.CreateChildRequest
-	(*CreateChildResponse)(nil),   // 14: windlass.sessions.v1.CreateChildResponse
-	(*GetWaitRequest)(nil),        // 15: windlass.sessions.v1.GetWaitRequest
-	(*ExpireWaitsRequest)(nil),    // 16: windlass.sessions.v1.ExpireWaitsRequest
-	(*ExpireWaitsResponse)(nil),   // 17: windlass.sessions.v1.ExpireWaitsResponse
-	(*CommitStepResponse)(nil),    // 18: windlass.sessions.v1.CommitStepResponse
-	(*AppendEventsRequest)(nil),   // 19: windlass.sessions.v1.AppendEventsRequest
-	(*AppendEventsResponse)(nil),  // 20: windlass.sessions.v1.AppendEventsResponse
-	(*ReleaseStepRequest)(nil),    // 21: windlass.sessions.v1.ReleaseStepRequest
-	(*ReleaseStepResponse)(nil),   // 22: windlass.sessions.v1.ReleaseStepResponse
-	(*GetOutcomesRequest)(nil),    // 23: windlass.sessions.v1.GetOutcomesRequest
-	(*GetOutcomesResponse)(nil),   // 24: windlass.sessions.v1.GetOutcomesResponse
-	(*RequestCancelRequest)(nil),  // 25: windlass.sessions.v1.RequestCancelRequest
-	(*RequestCancelResponse)(nil), // 26: windlass.sessions.v1.RequestCancelResponse
-	(*GetContextRequest)(nil),     // 27: windlass.sessions.v1.GetContextRequest
-	(*GetContextResponse)(nil),    // 28: windlass.sessions.v1.GetContextResponse
-	(*GetToolCallRequest)(nil),    // 29: windlass.sessions.v1.GetToolCallRequest
-	nil,                           // 30: windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	(*Turn)(nil),                  // 31: windlass.sessions.v1.Turn
-	(*Agent)(nil),                 // 32: windlass.sessions.v1.Agent
-	(*v1.Principal)(nil),          // 33: windlass.policy.v1.Principal
-	(*v11.Surface)(nil),           // 34: windlass.turn.v1.Surface
-	(*v11.StepOutcome)(nil),       // 35: windlass.turn.v1.StepOutcome
-	(*ClientTool)(nil),            // 36: windlass.sessions.v1.ClientTool
-	(*structpb.Struct)(nil),       // 37: google.protobuf.Struct
-	(*v11.TurnError)(nil),         // 38: windlass.turn.v1.TurnError
-	(*v11.StepRef)(nil),           // 39: windlass.turn.v1.StepRef
-	(*v11.ToolCallStarted)(nil),   // 40: windlass.turn.v1.ToolCallStarted
-	(*v11.Event)(nil),             // 41: windlass.turn.v1.Event
-	(*v11.Message)(nil),           // 42: windlass.turn.v1.Message
-	(*v11.Ending)(nil),            // 43: windlass.turn.v1.Ending
-	(v11.WaitKind)(0),             // 44: windlass.turn.v1.WaitKind
-	(v11.EffectClass)(0),          // 45: windlass.turn.v1.EffectClass
-	(*v11.WaitRef)(nil),           // 46: windlass.turn.v1.WaitRef
-	(v11.Verdict)(0),              // 47: windlass.turn.v1.Verdict
-	(*v11.ToolResult)(nil),        // 48: windlass.turn.v1.ToolResult
-	(*v11.ApprovalDecision)(nil),  // 49: windlass.turn.v1.ApprovalDecision
-	(*v11.ToolCall)(nil),          // 50: windlass.turn.v1.ToolCall
+	(*NewArtifact)(nil),           // 11: windlass.sessions.v1.NewArtifact
+	(*WaitRequest)(nil),           // 12: windlass.sessions.v1.WaitRequest
+	(*Wait)(nil),                  // 13: windlass.sessions.v1.Wait
+	(*CreateChildRequest)(nil),    // 14: windlass.sessions.v1.CreateChildRequest
+	(*CreateChildResponse)(nil),   // 15: windlass.sessions.v1.CreateChildResponse
+	(*GetWaitRequest)(nil),        // 16: windlass.sessions.v1.GetWaitRequest
+	(*ExpireWaitsRequest)(nil),    // 17: windlass.sessions.v1.ExpireWaitsRequest
+	(*ExpireWaitsResponse)(nil),   // 18: windlass.sessions.v1.ExpireWaitsResponse
+	(*CommitStepResponse)(nil),    // 19: windlass.sessions.v1.CommitStepResponse
+	(*AppendEventsRequest)(nil),   // 20: windlass.sessions.v1.AppendEventsRequest
+	(*AppendEventsResponse)(nil),  // 21: windlass.sessions.v1.AppendEventsResponse
+	(*ReleaseStepRequest)(nil),    // 22: windlass.sessions.v1.ReleaseStepRequest
+	(*ReleaseStepResponse)(nil),   // 23: windlass.sessions.v1.ReleaseStepResponse
+	(*GetOutcomesRequest)(nil),    // 24: windlass.sessions.v1.GetOutcomesRequest
+	(*GetOutcomesResponse)(nil),   // 25: windlass.sessions.v1.GetOutcomesResponse
+	(*RequestCancelRequest)(nil),  // 26: windlass.sessions.v1.RequestCancelRequest
+	(*RequestCancelResponse)(nil), // 27: windlass.sessions.v1.RequestCancelResponse
+	(*GetContextRequest)(nil),     // 28: windlass.sessions.v1.GetContextRequest
+	(*GetContextResponse)(nil),    // 29: windlass.sessions.v1.GetContextResponse
+	(*GetToolCallRequest)(nil),    // 30: windlass.sessions.v1.GetToolCallRequest
+	nil,                           // 31: windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	(*Turn)(nil),                  // 32: windlass.sessions.v1.Turn
+	(*Agent)(nil),                 // 33: windlass.sessions.v1.Agent
+	(*v1.Principal)(nil),          // 34: windlass.policy.v1.Principal
+	(*v11.Surface)(nil),           // 35: windlass.turn.v1.Surface
+	(*v11.StepOutcome)(nil),       // 36: windlass.turn.v1.StepOutcome
+	(*ClientTool)(nil),            // 37: windlass.sessions.v1.ClientTool
+	(*structpb.Struct)(nil),       // 38: google.protobuf.Struct
+	(*v11.TurnError)(nil),         // 39: windlass.turn.v1.TurnError
+	(*v11.StepRef)(nil),           // 40: windlass.turn.v1.StepRef
+	(*v11.ToolCallStarted)(nil),   // 41: windlass.turn.v1.ToolCallStarted
+	(*v11.Event)(nil),             // 42: windlass.turn.v1.Event
+	(*v11.Message)(nil),           // 43: windlass.turn.v1.Message
+	(*v11.Ending)(nil),            // 44: windlass.turn.v1.Ending
+	(v11.WaitKind)(0),             // 45: windlass.turn.v1.WaitKind
+	(v11.EffectClass)(0),          // 46: windlass.turn.v1.EffectClass
+	(*v11.WaitRef)(nil),           // 47: windlass.turn.v1.WaitRef
+	(v11.Verdict)(0),              // 48: windlass.turn.v1.Verdict
+	(*v11.ToolResult)(nil),        // 49: windlass.turn.v1.ToolResult
+	(*v11.ApprovalDecision)(nil),  // 50: windlass.turn.v1.ApprovalDecision
+	(*v11.ToolCall)(nil),          // 51: windlass.turn.v1.ToolCall
 }
 var file_windlass_sessions_v1_execution_proto_depIdxs = []int32{
-	31, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
-	32, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
-	33, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
-	34, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
+	32, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
+	33, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
+	34, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
+	35, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
 	3,  // 4: windlass.sessions.v1.LoadTurnResponse.tools:type_name -> windlass.sessions.v1.PinnedTool
-	35, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	36, // 6: windlass.sessions.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
-	37, // 7: windlass.sessions.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
-	38, // 8: windlass.sessions.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
+	36, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	37, // 6: windlass.sessions.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
+	38, // 7: windlass.sessions.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
+	39, // 8: windlass.sessions.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
 	2,  // 9: windlass.sessions.v1.LoadTurnResponse.agent_tools:type_name -> windlass.sessions.v1.AgentTool
-	39, // 10: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	40, // 11: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	35, // 12: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	40, // 10: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	41, // 11: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	36, // 12: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
 	4,  // 13: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
 	7,  // 14: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	35, // 15: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	41, // 16: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	42, // 17: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	36, // 15: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	42, // 16: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	43, // 17: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
 	3,  // 18: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
 	2,  // 19: windlass.sessions.v1.CommitStepRequest.agent_tools:type_name -> windlass.sessions.v1.AgentTool
-	43, // 20: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	44, // 20: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
 	5,  // 21: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
 	5,  // 22: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
 	10, // 23: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
-	11, // 24: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
-	44, // 25: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	37, // 26: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
-	45, // 27: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	46, // 28: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
-	11, // 29: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
-	47, // 30: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
-	37, // 31: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
-	48, // 32: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
-	49, // 33: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	37, // 34: windlass.sessions.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
-	35, // 35: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	7,  // 36: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	6,  // 37: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
-	18, // 38: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
-	35, // 39: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
-	41, // 40: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	35, // 41: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	30, // 42: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	42, // 43: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	7,  // 44: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
-	0,  // 45: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
-	5,  // 46: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
-	8,  // 47: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
-	10, // 48: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
-	19, // 49: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
-	21, // 50: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
-	23, // 51: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
-	25, // 52: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
-	27, // 53: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
-	13, // 54: windlass.sessions.v1.ExecutionService.CreateChild:input_type -> windlass.sessions.v1.CreateChildRequest
-	15, // 55: windlass.sessions.v1.ExecutionService.GetWait:input_type -> windlass.sessions.v1.GetWaitRequest
-	16, // 56: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
-	29, // 57: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
-	1,  // 58: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
-	6,  // 59: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
-	9,  // 60: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
-	18, // 61: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
-	20, // 62: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
-	22, // 63: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
-	24, // 64: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
-	26, // 65: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
-	28, // 66: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
-	14, // 67: windlass.sessions.v1.ExecutionService.CreateChild:output_type -> windlass.sessions.v1.CreateChildResponse
-	12, // 68: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
-	17, // 69: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
-	50, // 70: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	58, // [58:71] is the sub-list for method output_type
-	45, // [45:58] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	12, // 24: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
+	11, // 25: windlass.sessions.v1.CommitStepRequest.artifacts:type_name -> windlass.sessions.v1.NewArtifact
+	45, // 26: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	38, // 27: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	46, // 28: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	47, // 29: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	12, // 30: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
+	48, // 31: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	38, // 32: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
+	49, // 33: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	50, // 34: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	38, // 35: windlass.sessions.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
+	36, // 36: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	7,  // 37: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	6,  // 38: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
+	19, // 39: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
+	36, // 40: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	42, // 41: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	36, // 42: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	31, // 43: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	43, // 44: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	7,  // 45: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
+	0,  // 46: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
+	5,  // 47: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
+	8,  // 48: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
+	10, // 49: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
+	20, // 50: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
+	22, // 51: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
+	24, // 52: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
+	26, // 53: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
+	28, // 54: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
+	14, // 55: windlass.sessions.v1.ExecutionService.CreateChild:input_type -> windlass.sessions.v1.CreateChildRequest
+	16, // 56: windlass.sessions.v1.ExecutionService.GetWait:input_type -> windlass.sessions.v1.GetWaitRequest
+	17, // 57: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
+	30, // 58: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
+	1,  // 59: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
+	6,  // 60: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
+	9,  // 61: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
+	19, // 62: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
+	21, // 63: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
+	23, // 64: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
+	25, // 65: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
+	27, // 66: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
+	29, // 67: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
+	15, // 68: windlass.sessions.v1.ExecutionService.CreateChild:output_type -> windlass.sessions.v1.CreateChildResponse
+	13, // 69: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
+	18, // 70: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
+	51, // 71: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	59, // [59:72] is the sub-list for method output_type
+	46, // [46:59] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_execution_proto_init() }
@@ -2660,7 +2784,7 @@ func file_windlass_sessions_v1_execution_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_execution_proto_rawDesc), len(file_windlass_sessions_v1_execution_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -64,7 +64,8 @@ type ExecutionServiceClient interface {
 	// It does nothing when that is written already; a turn that is over is FAILED_PRECONDITION/TURN_ENDED.
 	RequestCancel(ctx context.Context, in *RequestCancelRequest, opts ...grpc.CallOption) (*RequestCancelResponse, error)
 	// GetContext gives the conversation that a model step reads: the session's messages up to and with this turn, bounded by
-	// the newest that fit `max_bytes`, never cutting between a tool call and its result.
+	// the newest that fit `max_bytes`, never cutting between a tool call and its result. Where the conversation was compacted it begins
+	// with the summary, a user's message, then the messages kept beside it.
 	GetContext(ctx context.Context, in *GetContextRequest, opts ...grpc.CallOption) (*GetContextResponse, error)
 	// CreateChild begins the turn of a sub-agent in a session of its own, on behalf of the same principal. The same step again gives the same
 	// child. FAILED_PRECONDITION/LIMIT_REACHED beyond the limits of depth and number, NOT_FOUND without such an agent: the model is told.
@@ -244,7 +245,8 @@ type ExecutionServiceServer interface {
 	// It does nothing when that is written already; a turn that is over is FAILED_PRECONDITION/TURN_ENDED.
 	RequestCancel(context.Context, *RequestCancelRequest) (*RequestCancelResponse, error)
 	// GetContext gives the conversation that a model step reads: the session's messages up to and with this turn, bounded by
-	// the newest that fit `max_bytes`, never cutting between a tool call and its result.
+	// the newest that fit `max_bytes`, never cutting between a tool call and its result. Where the conversation was compacted it begins
+	// with the summary, a user's message, then the messages kept beside it.
 	GetContext(context.Context, *GetContextRequest) (*GetContextResponse, error)
 	// CreateChild begins the turn of a sub-agent in a session of its own, on behalf of the same principal. The same step again gives the same
 	// child. FAILED_PRECONDITION/LIMIT_REACHED beyond the limits of depth and number, NOT_FOUND without such an agent: the model is told.

@@ -634,14 +634,16 @@ type ToolResult struct {
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// Namespaced tool name.
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
-	// What the model reads, at most 64 KiB of text in all; longer results are cut and `truncated` is set.
+	// What the model reads, at most 64 KiB of text in all; of a longer result it is both ends, with a note, and `truncated` is set.
 	Content []*ContentPart `protobuf:"bytes,3,rep,name=content,proto3" json:"content,omitempty"`
 	// The tool's structured result where it has one.
 	StructuredContent *structpb.Value `protobuf:"bytes,4,opt,name=structured_content,json=structuredContent,proto3" json:"structured_content,omitempty"`
 	// The tool said no, could not be reached, or its arguments were wrong. The model is told, the turn goes on.
 	IsError bool `protobuf:"varint,5,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
 	// The content was cut to the limit.
-	Truncated     bool `protobuf:"varint,6,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	Truncated bool `protobuf:"varint,6,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	// Artifacts of the session that hold what was cut off, whole. Empty when nothing was cut, or when it was too large to be kept.
+	ArtifactIds   []string `protobuf:"bytes,7,rep,name=artifact_ids,json=artifactIds,proto3" json:"artifact_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -716,6 +718,13 @@ func (x *ToolResult) GetTruncated() bool {
 		return x.Truncated
 	}
 	return false
+}
+
+func (x *ToolResult) GetArtifactIds() []string {
+	if x != nil {
+		return x.ArtifactIds
+	}
+	return nil
 }
 
 // Message is one entry of a session's conversation.
@@ -1096,7 +1105,7 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\bToolCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12%\n" +
-	"\x0earguments_json\x18\x03 \x01(\tR\rargumentsJson\"\xf2\x01\n" +
+	"\x0earguments_json\x18\x03 \x01(\tR\rargumentsJson\"\x95\x02\n" +
 	"\n" +
 	"ToolResult\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
@@ -1104,7 +1113,8 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\acontent\x18\x03 \x03(\v2\x1d.windlass.turn.v1.ContentPartR\acontent\x12E\n" +
 	"\x12structured_content\x18\x04 \x01(\v2\x16.google.protobuf.ValueR\x11structuredContent\x12\x19\n" +
 	"\bis_error\x18\x05 \x01(\bR\aisError\x12\x1c\n" +
-	"\ttruncated\x18\x06 \x01(\bR\ttruncated\"\xb3\x03\n" +
+	"\ttruncated\x18\x06 \x01(\bR\ttruncated\x12!\n" +
+	"\fartifact_ids\x18\a \x03(\tR\vartifactIds\"\xb3\x03\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +

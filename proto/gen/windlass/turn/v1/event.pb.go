@@ -87,6 +87,8 @@ type Event struct {
 	//	*Event_ExecutorAttached
 	//	*Event_ChildStarted
 	//	*Event_ChildCompleted
+	//	*Event_ContextCompacted
+	//	*Event_ArtifactCreated
 	//	*Event_MessageDelta
 	//	*Event_ReasoningDelta
 	//	*Event_ToolCallArgumentsDelta
@@ -489,6 +491,24 @@ func (x *Event) GetChildCompleted() *ChildCompleted {
 	return nil
 }
 
+func (x *Event) GetContextCompacted() *ContextCompacted {
+	if x != nil {
+		if x, ok := x.Data.(*Event_ContextCompacted); ok {
+			return x.ContextCompacted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetArtifactCreated() *ArtifactCreated {
+	if x != nil {
+		if x, ok := x.Data.(*Event_ArtifactCreated); ok {
+			return x.ArtifactCreated
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetMessageDelta() *MessageDelta {
 	if x != nil {
 		if x, ok := x.Data.(*Event_MessageDelta); ok {
@@ -684,6 +704,16 @@ type Event_ChildCompleted struct {
 	ChildCompleted *ChildCompleted `protobuf:"bytes,48,opt,name=child_completed,json=childCompleted,proto3,oneof"`
 }
 
+type Event_ContextCompacted struct {
+	// context.compacted: models are shown a summary in the place of older messages from now on.
+	ContextCompacted *ContextCompacted `protobuf:"bytes,49,opt,name=context_compacted,json=contextCompacted,proto3,oneof"`
+}
+
+type Event_ArtifactCreated struct {
+	// artifact.created: something too large for the conversation was kept whole beside it.
+	ArtifactCreated *ArtifactCreated `protobuf:"bytes,54,opt,name=artifact_created,json=artifactCreated,proto3,oneof"`
+}
+
 type Event_MessageDelta struct {
 	// message.delta (transient)
 	MessageDelta *MessageDelta `protobuf:"bytes,50,opt,name=message_delta,json=messageDelta,proto3,oneof"`
@@ -765,6 +795,10 @@ func (*Event_ExecutorAttached) isEvent_Data() {}
 func (*Event_ChildStarted) isEvent_Data() {}
 
 func (*Event_ChildCompleted) isEvent_Data() {}
+
+func (*Event_ContextCompacted) isEvent_Data() {}
+
+func (*Event_ArtifactCreated) isEvent_Data() {}
 
 func (*Event_MessageDelta) isEvent_Data() {}
 
@@ -1241,6 +1275,225 @@ func (x *StrategySelected) GetReason() string {
 	return ""
 }
 
+// ContextCompacted: older messages were summed up for the model. They stay where they are: in the session's messages, its journal, exports
+// and forks. Only model calls see the summary instead.
+type ContextCompacted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Sequence number of the first message that the summary stands for.
+	FromSeq uint32 `protobuf:"varint,1,opt,name=from_seq,json=fromSeq,proto3" json:"from_seq,omitempty"`
+	// Sequence number of the last message that it stands for. Messages in between that the turn still needs word by word are kept; see kept_message_ids.
+	ToSeq uint32 `protobuf:"varint,2,opt,name=to_seq,json=toSeq,proto3" json:"to_seq,omitempty"`
+	// Id of the summary, as a message that models read.
+	MessageId string `protobuf:"bytes,3,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// Estimated tokens of the conversation before.
+	TokensBefore int32 `protobuf:"varint,4,opt,name=tokens_before,json=tokensBefore,proto3" json:"tokens_before,omitempty"`
+	// Estimated tokens afterwards.
+	TokensAfter int32 `protobuf:"varint,5,opt,name=tokens_after,json=tokensAfter,proto3" json:"tokens_after,omitempty"`
+	// The summary.
+	Summary string `protobuf:"bytes,6,opt,name=summary,proto3" json:"summary,omitempty"`
+	// How many messages it stands for.
+	Messages uint32 `protobuf:"varint,7,opt,name=messages,proto3" json:"messages,omitempty"`
+	// No model could write a summary, so that older messages were left out with a note only.
+	Dropped bool `protobuf:"varint,8,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	// The last message that the summary stands for.
+	ToMessageId string `protobuf:"bytes,9,opt,name=to_message_id,json=toMessageId,proto3" json:"to_message_id,omitempty"`
+	// Messages up to there that models still read as they are: the request of the turn, and its plan.
+	KeptMessageIds []string `protobuf:"bytes,10,rep,name=kept_message_ids,json=keptMessageIds,proto3" json:"kept_message_ids,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ContextCompacted) Reset() {
+	*x = ContextCompacted{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ContextCompacted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ContextCompacted) ProtoMessage() {}
+
+func (x *ContextCompacted) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ContextCompacted.ProtoReflect.Descriptor instead.
+func (*ContextCompacted) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ContextCompacted) GetFromSeq() uint32 {
+	if x != nil {
+		return x.FromSeq
+	}
+	return 0
+}
+
+func (x *ContextCompacted) GetToSeq() uint32 {
+	if x != nil {
+		return x.ToSeq
+	}
+	return 0
+}
+
+func (x *ContextCompacted) GetMessageId() string {
+	if x != nil {
+		return x.MessageId
+	}
+	return ""
+}
+
+func (x *ContextCompacted) GetTokensBefore() int32 {
+	if x != nil {
+		return x.TokensBefore
+	}
+	return 0
+}
+
+func (x *ContextCompacted) GetTokensAfter() int32 {
+	if x != nil {
+		return x.TokensAfter
+	}
+	return 0
+}
+
+func (x *ContextCompacted) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
+func (x *ContextCompacted) GetMessages() uint32 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+func (x *ContextCompacted) GetDropped() bool {
+	if x != nil {
+		return x.Dropped
+	}
+	return false
+}
+
+func (x *ContextCompacted) GetToMessageId() string {
+	if x != nil {
+		return x.ToMessageId
+	}
+	return ""
+}
+
+func (x *ContextCompacted) GetKeptMessageIds() []string {
+	if x != nil {
+		return x.KeptMessageIds
+	}
+	return nil
+}
+
+// ArtifactCreated: an artifact belongs to the session now. Its bytes are at /v1/artifacts/{id}.
+type ArtifactCreated struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "art_…".
+	ArtifactId string `protobuf:"bytes,1,opt,name=artifact_id,json=artifactId,proto3" json:"artifact_id,omitempty"`
+	// File name for people.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// IANA media type.
+	MediaType string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	// Size in bytes.
+	Size int64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	// SHA-256 of the bytes, hex.
+	Sha256 string `protobuf:"bytes,5,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	// The tool call that it came from.
+	CallId        string `protobuf:"bytes,6,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArtifactCreated) Reset() {
+	*x = ArtifactCreated{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArtifactCreated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArtifactCreated) ProtoMessage() {}
+
+func (x *ArtifactCreated) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArtifactCreated.ProtoReflect.Descriptor instead.
+func (*ArtifactCreated) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ArtifactCreated) GetArtifactId() string {
+	if x != nil {
+		return x.ArtifactId
+	}
+	return ""
+}
+
+func (x *ArtifactCreated) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ArtifactCreated) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *ArtifactCreated) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *ArtifactCreated) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *ArtifactCreated) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
 // PlanUpdated: the whole plan as it stands.
 type PlanUpdated struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1254,7 +1507,7 @@ type PlanUpdated struct {
 
 func (x *PlanUpdated) Reset() {
 	*x = PlanUpdated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1519,7 @@ func (x *PlanUpdated) String() string {
 func (*PlanUpdated) ProtoMessage() {}
 
 func (x *PlanUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1532,7 @@ func (x *PlanUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanUpdated.ProtoReflect.Descriptor instead.
 func (*PlanUpdated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PlanUpdated) GetMessageId() string {
@@ -1299,7 +1552,7 @@ func (x *PlanUpdated) GetSteps() []*PlanStep {
 // StepStarted: a step's work begins.
 type StepStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "begin", "select", "plan", "infer", "tool" or "finish".
+	// "begin", "select", "plan", "infer", "tool", "compact" or "finish".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// One line for people, for example "tool calculator__evaluate".
 	Title         string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
@@ -1309,7 +1562,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1321,7 +1574,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1334,7 +1587,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StepStarted) GetKind() string {
@@ -1354,7 +1607,7 @@ func (x *StepStarted) GetTitle() string {
 // StepFinished: a step's outcome is committed.
 type StepFinished struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "begin", "select", "plan", "infer", "tool" or "finish".
+	// "begin", "select", "plan", "infer", "tool", "compact" or "finish".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Wall time of the attempt that succeeded, in milliseconds.
 	DurationMs int32 `protobuf:"varint,2,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
@@ -1366,7 +1619,7 @@ type StepFinished struct {
 
 func (x *StepFinished) Reset() {
 	*x = StepFinished{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1378,7 +1631,7 @@ func (x *StepFinished) String() string {
 func (*StepFinished) ProtoMessage() {}
 
 func (x *StepFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1391,7 +1644,7 @@ func (x *StepFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepFinished.ProtoReflect.Descriptor instead.
 func (*StepFinished) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StepFinished) GetKind() string {
@@ -1428,7 +1681,7 @@ type MessageStarted struct {
 
 func (x *MessageStarted) Reset() {
 	*x = MessageStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1693,7 @@ func (x *MessageStarted) String() string {
 func (*MessageStarted) ProtoMessage() {}
 
 func (x *MessageStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1706,7 @@ func (x *MessageStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageStarted.ProtoReflect.Descriptor instead.
 func (*MessageStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *MessageStarted) GetMessageId() string {
@@ -1483,7 +1736,7 @@ type MessageReset struct {
 
 func (x *MessageReset) Reset() {
 	*x = MessageReset{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1748,7 @@ func (x *MessageReset) String() string {
 func (*MessageReset) ProtoMessage() {}
 
 func (x *MessageReset) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1508,7 +1761,7 @@ func (x *MessageReset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageReset.ProtoReflect.Descriptor instead.
 func (*MessageReset) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *MessageReset) GetMessageId() string {
@@ -1544,7 +1797,7 @@ type MessageCompleted struct {
 
 func (x *MessageCompleted) Reset() {
 	*x = MessageCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1556,7 +1809,7 @@ func (x *MessageCompleted) String() string {
 func (*MessageCompleted) ProtoMessage() {}
 
 func (x *MessageCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1569,7 +1822,7 @@ func (x *MessageCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageCompleted.ProtoReflect.Descriptor instead.
 func (*MessageCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MessageCompleted) GetMessage() *Message {
@@ -1624,7 +1877,7 @@ type ToolCallStarted struct {
 
 func (x *ToolCallStarted) Reset() {
 	*x = ToolCallStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1889,7 @@ func (x *ToolCallStarted) String() string {
 func (*ToolCallStarted) ProtoMessage() {}
 
 func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1902,7 @@ func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallStarted.ProtoReflect.Descriptor instead.
 func (*ToolCallStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ToolCallStarted) GetCallId() string {
@@ -1693,7 +1946,7 @@ type ToolCallExecuting struct {
 
 func (x *ToolCallExecuting) Reset() {
 	*x = ToolCallExecuting{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1958,7 @@ func (x *ToolCallExecuting) String() string {
 func (*ToolCallExecuting) ProtoMessage() {}
 
 func (x *ToolCallExecuting) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +1971,7 @@ func (x *ToolCallExecuting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallExecuting.ProtoReflect.Descriptor instead.
 func (*ToolCallExecuting) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ToolCallExecuting) GetCallId() string {
@@ -1754,7 +2007,7 @@ type ToolCallCompleted struct {
 
 func (x *ToolCallCompleted) Reset() {
 	*x = ToolCallCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +2019,7 @@ func (x *ToolCallCompleted) String() string {
 func (*ToolCallCompleted) ProtoMessage() {}
 
 func (x *ToolCallCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +2032,7 @@ func (x *ToolCallCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallCompleted.ProtoReflect.Descriptor instead.
 func (*ToolCallCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ToolCallCompleted) GetResult() *ToolResult {
@@ -1834,7 +2087,7 @@ type ToolCallUnresolved struct {
 
 func (x *ToolCallUnresolved) Reset() {
 	*x = ToolCallUnresolved{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +2099,7 @@ func (x *ToolCallUnresolved) String() string {
 func (*ToolCallUnresolved) ProtoMessage() {}
 
 func (x *ToolCallUnresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +2112,7 @@ func (x *ToolCallUnresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallUnresolved.ProtoReflect.Descriptor instead.
 func (*ToolCallUnresolved) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ToolCallUnresolved) GetCallId() string {
@@ -1909,7 +2162,7 @@ type ToolCallResolved struct {
 
 func (x *ToolCallResolved) Reset() {
 	*x = ToolCallResolved{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +2174,7 @@ func (x *ToolCallResolved) String() string {
 func (*ToolCallResolved) ProtoMessage() {}
 
 func (x *ToolCallResolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2187,7 @@ func (x *ToolCallResolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallResolved.ProtoReflect.Descriptor instead.
 func (*ToolCallResolved) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ToolCallResolved) GetApprovalId() string {
@@ -1985,7 +2238,7 @@ type TurnPaused struct {
 
 func (x *TurnPaused) Reset() {
 	*x = TurnPaused{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1997,7 +2250,7 @@ func (x *TurnPaused) String() string {
 func (*TurnPaused) ProtoMessage() {}
 
 func (x *TurnPaused) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2263,7 @@ func (x *TurnPaused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnPaused.ProtoReflect.Descriptor instead.
 func (*TurnPaused) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TurnPaused) GetWaitingFor() WaitKind {
@@ -2038,7 +2291,7 @@ type TurnResumed struct {
 
 func (x *TurnResumed) Reset() {
 	*x = TurnResumed{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2303,7 @@ func (x *TurnResumed) String() string {
 func (*TurnResumed) ProtoMessage() {}
 
 func (x *TurnResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2316,7 @@ func (x *TurnResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnResumed.ProtoReflect.Descriptor instead.
 func (*TurnResumed) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TurnResumed) GetPausedMs() int64 {
@@ -2088,7 +2341,7 @@ type InputAccepted struct {
 
 func (x *InputAccepted) Reset() {
 	*x = InputAccepted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2100,7 +2353,7 @@ func (x *InputAccepted) String() string {
 func (*InputAccepted) ProtoMessage() {}
 
 func (x *InputAccepted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2113,7 +2366,7 @@ func (x *InputAccepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputAccepted.ProtoReflect.Descriptor instead.
 func (*InputAccepted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *InputAccepted) GetMessageId() string {
@@ -2170,7 +2423,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2435,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2448,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ApprovalRequested) GetApprovalId() string {
@@ -2299,7 +2552,7 @@ type ApprovalDecision struct {
 
 func (x *ApprovalDecision) Reset() {
 	*x = ApprovalDecision{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2564,7 @@ func (x *ApprovalDecision) String() string {
 func (*ApprovalDecision) ProtoMessage() {}
 
 func (x *ApprovalDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2577,7 @@ func (x *ApprovalDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecision.ProtoReflect.Descriptor instead.
 func (*ApprovalDecision) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ApprovalDecision) GetSubject() string {
@@ -2372,7 +2625,7 @@ type ApprovalResolved struct {
 
 func (x *ApprovalResolved) Reset() {
 	*x = ApprovalResolved{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2384,7 +2637,7 @@ func (x *ApprovalResolved) String() string {
 func (*ApprovalResolved) ProtoMessage() {}
 
 func (x *ApprovalResolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2397,7 +2650,7 @@ func (x *ApprovalResolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalResolved.ProtoReflect.Descriptor instead.
 func (*ApprovalResolved) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ApprovalResolved) GetApprovalId() string {
@@ -2453,7 +2706,7 @@ type InputRequested struct {
 
 func (x *InputRequested) Reset() {
 	*x = InputRequested{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2718,7 @@ func (x *InputRequested) String() string {
 func (*InputRequested) ProtoMessage() {}
 
 func (x *InputRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2731,7 @@ func (x *InputRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRequested.ProtoReflect.Descriptor instead.
 func (*InputRequested) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *InputRequested) GetApprovalId() string {
@@ -2554,7 +2807,7 @@ type InputProvided struct {
 
 func (x *InputProvided) Reset() {
 	*x = InputProvided{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +2819,7 @@ func (x *InputProvided) String() string {
 func (*InputProvided) ProtoMessage() {}
 
 func (x *InputProvided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2579,7 +2832,7 @@ func (x *InputProvided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputProvided.ProtoReflect.Descriptor instead.
 func (*InputProvided) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *InputProvided) GetApprovalId() string {
@@ -2629,7 +2882,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2641,7 +2894,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2654,7 +2907,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ChildStarted) GetCallId() string {
@@ -2715,7 +2968,7 @@ type ChildCompleted struct {
 
 func (x *ChildCompleted) Reset() {
 	*x = ChildCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2727,7 +2980,7 @@ func (x *ChildCompleted) String() string {
 func (*ChildCompleted) ProtoMessage() {}
 
 func (x *ChildCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2740,7 +2993,7 @@ func (x *ChildCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildCompleted.ProtoReflect.Descriptor instead.
 func (*ChildCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ChildCompleted) GetCallId() string {
@@ -2811,7 +3064,7 @@ type PolicyDecided struct {
 
 func (x *PolicyDecided) Reset() {
 	*x = PolicyDecided{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2823,7 +3076,7 @@ func (x *PolicyDecided) String() string {
 func (*PolicyDecided) ProtoMessage() {}
 
 func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +3089,7 @@ func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyDecided.ProtoReflect.Descriptor instead.
 func (*PolicyDecided) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PolicyDecided) GetDecisionId() string {
@@ -2893,7 +3146,7 @@ type ShieldTriggered struct {
 
 func (x *ShieldTriggered) Reset() {
 	*x = ShieldTriggered{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2905,7 +3158,7 @@ func (x *ShieldTriggered) String() string {
 func (*ShieldTriggered) ProtoMessage() {}
 
 func (x *ShieldTriggered) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2918,7 +3171,7 @@ func (x *ShieldTriggered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShieldTriggered.ProtoReflect.Descriptor instead.
 func (*ShieldTriggered) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ShieldTriggered) GetShield() string {
@@ -2967,7 +3220,7 @@ type UsageUpdated struct {
 
 func (x *UsageUpdated) Reset() {
 	*x = UsageUpdated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2979,7 +3232,7 @@ func (x *UsageUpdated) String() string {
 func (*UsageUpdated) ProtoMessage() {}
 
 func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2992,7 +3245,7 @@ func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageUpdated.ProtoReflect.Descriptor instead.
 func (*UsageUpdated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *UsageUpdated) GetUsage() *Usage {
@@ -3015,7 +3268,7 @@ type MessageDelta struct {
 
 func (x *MessageDelta) Reset() {
 	*x = MessageDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3280,7 @@ func (x *MessageDelta) String() string {
 func (*MessageDelta) ProtoMessage() {}
 
 func (x *MessageDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3293,7 @@ func (x *MessageDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageDelta.ProtoReflect.Descriptor instead.
 func (*MessageDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MessageDelta) GetMessageId() string {
@@ -3070,7 +3323,7 @@ type ReasoningDelta struct {
 
 func (x *ReasoningDelta) Reset() {
 	*x = ReasoningDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3082,7 +3335,7 @@ func (x *ReasoningDelta) String() string {
 func (*ReasoningDelta) ProtoMessage() {}
 
 func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3095,7 +3348,7 @@ func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasoningDelta.ProtoReflect.Descriptor instead.
 func (*ReasoningDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReasoningDelta) GetMessageId() string {
@@ -3129,7 +3382,7 @@ type ToolCallArgumentsDelta struct {
 
 func (x *ToolCallArgumentsDelta) Reset() {
 	*x = ToolCallArgumentsDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3394,7 @@ func (x *ToolCallArgumentsDelta) String() string {
 func (*ToolCallArgumentsDelta) ProtoMessage() {}
 
 func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3407,7 @@ func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ToolCallArgumentsDelta) GetMessageId() string {
@@ -3202,7 +3455,7 @@ type ToolCallProgress struct {
 
 func (x *ToolCallProgress) Reset() {
 	*x = ToolCallProgress{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3214,7 +3467,7 @@ func (x *ToolCallProgress) String() string {
 func (*ToolCallProgress) ProtoMessage() {}
 
 func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3227,7 +3480,7 @@ func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallProgress.ProtoReflect.Descriptor instead.
 func (*ToolCallProgress) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ToolCallProgress) GetCallId() string {
@@ -3273,7 +3526,7 @@ type ExecutorAttached struct {
 
 func (x *ExecutorAttached) Reset() {
 	*x = ExecutorAttached{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3285,7 +3538,7 @@ func (x *ExecutorAttached) String() string {
 func (*ExecutorAttached) ProtoMessage() {}
 
 func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3298,7 +3551,7 @@ func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorAttached.ProtoReflect.Descriptor instead.
 func (*ExecutorAttached) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExecutorAttached) GetKind() string {
@@ -3326,7 +3579,7 @@ var File_windlass_turn_v1_event_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xc1\x17\n" +
+	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xe4\x18\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\rR\x03seq\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x12\n" +
@@ -3375,7 +3628,9 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x10shield_triggered\x189 \x01(\v2!.windlass.turn.v1.ShieldTriggeredH\x00R\x0fshieldTriggered\x12Q\n" +
 	"\x11executor_attached\x18: \x01(\v2\".windlass.turn.v1.ExecutorAttachedH\x00R\x10executorAttached\x12E\n" +
 	"\rchild_started\x18/ \x01(\v2\x1e.windlass.turn.v1.ChildStartedH\x00R\fchildStarted\x12K\n" +
-	"\x0fchild_completed\x180 \x01(\v2 .windlass.turn.v1.ChildCompletedH\x00R\x0echildCompleted\x12E\n" +
+	"\x0fchild_completed\x180 \x01(\v2 .windlass.turn.v1.ChildCompletedH\x00R\x0echildCompleted\x12Q\n" +
+	"\x11context_compacted\x181 \x01(\v2\".windlass.turn.v1.ContextCompactedH\x00R\x10contextCompacted\x12N\n" +
+	"\x10artifact_created\x186 \x01(\v2!.windlass.turn.v1.ArtifactCreatedH\x00R\x0fartifactCreated\x12E\n" +
 	"\rmessage_delta\x182 \x01(\v2\x1e.windlass.turn.v1.MessageDeltaH\x00R\fmessageDelta\x12K\n" +
 	"\x0freasoning_delta\x183 \x01(\v2 .windlass.turn.v1.ReasoningDeltaH\x00R\x0ereasoningDelta\x12e\n" +
 	"\x19tool_call_arguments_delta\x184 \x01(\v2(.windlass.turn.v1.ToolCallArgumentsDeltaH\x00R\x16toolCallArgumentsDelta\x12R\n" +
@@ -3414,7 +3669,29 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\bmessages\x18\x03 \x01(\rR\bmessages\"b\n" +
 	"\x10StrategySelected\x126\n" +
 	"\bstrategy\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.StrategyR\bstrategy\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"^\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xc9\x02\n" +
+	"\x10ContextCompacted\x12\x19\n" +
+	"\bfrom_seq\x18\x01 \x01(\rR\afromSeq\x12\x15\n" +
+	"\x06to_seq\x18\x02 \x01(\rR\x05toSeq\x12\x1d\n" +
+	"\n" +
+	"message_id\x18\x03 \x01(\tR\tmessageId\x12#\n" +
+	"\rtokens_before\x18\x04 \x01(\x05R\ftokensBefore\x12!\n" +
+	"\ftokens_after\x18\x05 \x01(\x05R\vtokensAfter\x12\x18\n" +
+	"\asummary\x18\x06 \x01(\tR\asummary\x12\x1a\n" +
+	"\bmessages\x18\a \x01(\rR\bmessages\x12\x18\n" +
+	"\adropped\x18\b \x01(\bR\adropped\x12\"\n" +
+	"\rto_message_id\x18\t \x01(\tR\vtoMessageId\x12(\n" +
+	"\x10kept_message_ids\x18\n" +
+	" \x03(\tR\x0ekeptMessageIds\"\xaa\x01\n" +
+	"\x0fArtifactCreated\x12\x1f\n" +
+	"\vartifact_id\x18\x01 \x01(\tR\n" +
+	"artifactId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"media_type\x18\x03 \x01(\tR\tmediaType\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06sha256\x18\x05 \x01(\tR\x06sha256\x12\x17\n" +
+	"\acall_id\x18\x06 \x01(\tR\x06callId\"^\n" +
 	"\vPlanUpdated\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x120\n" +
@@ -3600,7 +3877,7 @@ func file_windlass_turn_v1_event_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_event_proto_rawDescData
 }
 
-var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                  // 0: windlass.turn.v1.Event
 	(*TurnQueued)(nil),             // 1: windlass.turn.v1.TurnQueued
@@ -3610,120 +3887,124 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*TurnCancelRequested)(nil),    // 5: windlass.turn.v1.TurnCancelRequested
 	(*SessionForked)(nil),          // 6: windlass.turn.v1.SessionForked
 	(*StrategySelected)(nil),       // 7: windlass.turn.v1.StrategySelected
-	(*PlanUpdated)(nil),            // 8: windlass.turn.v1.PlanUpdated
-	(*StepStarted)(nil),            // 9: windlass.turn.v1.StepStarted
-	(*StepFinished)(nil),           // 10: windlass.turn.v1.StepFinished
-	(*MessageStarted)(nil),         // 11: windlass.turn.v1.MessageStarted
-	(*MessageReset)(nil),           // 12: windlass.turn.v1.MessageReset
-	(*MessageCompleted)(nil),       // 13: windlass.turn.v1.MessageCompleted
-	(*ToolCallStarted)(nil),        // 14: windlass.turn.v1.ToolCallStarted
-	(*ToolCallExecuting)(nil),      // 15: windlass.turn.v1.ToolCallExecuting
-	(*ToolCallCompleted)(nil),      // 16: windlass.turn.v1.ToolCallCompleted
-	(*ToolCallUnresolved)(nil),     // 17: windlass.turn.v1.ToolCallUnresolved
-	(*ToolCallResolved)(nil),       // 18: windlass.turn.v1.ToolCallResolved
-	(*TurnPaused)(nil),             // 19: windlass.turn.v1.TurnPaused
-	(*TurnResumed)(nil),            // 20: windlass.turn.v1.TurnResumed
-	(*InputAccepted)(nil),          // 21: windlass.turn.v1.InputAccepted
-	(*ApprovalRequested)(nil),      // 22: windlass.turn.v1.ApprovalRequested
-	(*ApprovalDecision)(nil),       // 23: windlass.turn.v1.ApprovalDecision
-	(*ApprovalResolved)(nil),       // 24: windlass.turn.v1.ApprovalResolved
-	(*InputRequested)(nil),         // 25: windlass.turn.v1.InputRequested
-	(*InputProvided)(nil),          // 26: windlass.turn.v1.InputProvided
-	(*ChildStarted)(nil),           // 27: windlass.turn.v1.ChildStarted
-	(*ChildCompleted)(nil),         // 28: windlass.turn.v1.ChildCompleted
-	(*PolicyDecided)(nil),          // 29: windlass.turn.v1.PolicyDecided
-	(*ShieldTriggered)(nil),        // 30: windlass.turn.v1.ShieldTriggered
-	(*UsageUpdated)(nil),           // 31: windlass.turn.v1.UsageUpdated
-	(*MessageDelta)(nil),           // 32: windlass.turn.v1.MessageDelta
-	(*ReasoningDelta)(nil),         // 33: windlass.turn.v1.ReasoningDelta
-	(*ToolCallArgumentsDelta)(nil), // 34: windlass.turn.v1.ToolCallArgumentsDelta
-	(*ToolCallProgress)(nil),       // 35: windlass.turn.v1.ToolCallProgress
-	(*ExecutorAttached)(nil),       // 36: windlass.turn.v1.ExecutorAttached
-	(*timestamppb.Timestamp)(nil),  // 37: google.protobuf.Timestamp
-	(*ContentPart)(nil),            // 38: windlass.turn.v1.ContentPart
-	(TurnStatus)(0),                // 39: windlass.turn.v1.TurnStatus
-	(*Usage)(nil),                  // 40: windlass.turn.v1.Usage
-	(*TurnError)(nil),              // 41: windlass.turn.v1.TurnError
-	(Strategy)(0),                  // 42: windlass.turn.v1.Strategy
-	(*PlanStep)(nil),               // 43: windlass.turn.v1.PlanStep
-	(*Message)(nil),                // 44: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 45: google.protobuf.Struct
-	(EffectClass)(0),               // 46: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 47: windlass.turn.v1.ToolResult
-	(Verdict)(0),                   // 48: windlass.turn.v1.Verdict
-	(WaitKind)(0),                  // 49: windlass.turn.v1.WaitKind
+	(*ContextCompacted)(nil),       // 8: windlass.turn.v1.ContextCompacted
+	(*ArtifactCreated)(nil),        // 9: windlass.turn.v1.ArtifactCreated
+	(*PlanUpdated)(nil),            // 10: windlass.turn.v1.PlanUpdated
+	(*StepStarted)(nil),            // 11: windlass.turn.v1.StepStarted
+	(*StepFinished)(nil),           // 12: windlass.turn.v1.StepFinished
+	(*MessageStarted)(nil),         // 13: windlass.turn.v1.MessageStarted
+	(*MessageReset)(nil),           // 14: windlass.turn.v1.MessageReset
+	(*MessageCompleted)(nil),       // 15: windlass.turn.v1.MessageCompleted
+	(*ToolCallStarted)(nil),        // 16: windlass.turn.v1.ToolCallStarted
+	(*ToolCallExecuting)(nil),      // 17: windlass.turn.v1.ToolCallExecuting
+	(*ToolCallCompleted)(nil),      // 18: windlass.turn.v1.ToolCallCompleted
+	(*ToolCallUnresolved)(nil),     // 19: windlass.turn.v1.ToolCallUnresolved
+	(*ToolCallResolved)(nil),       // 20: windlass.turn.v1.ToolCallResolved
+	(*TurnPaused)(nil),             // 21: windlass.turn.v1.TurnPaused
+	(*TurnResumed)(nil),            // 22: windlass.turn.v1.TurnResumed
+	(*InputAccepted)(nil),          // 23: windlass.turn.v1.InputAccepted
+	(*ApprovalRequested)(nil),      // 24: windlass.turn.v1.ApprovalRequested
+	(*ApprovalDecision)(nil),       // 25: windlass.turn.v1.ApprovalDecision
+	(*ApprovalResolved)(nil),       // 26: windlass.turn.v1.ApprovalResolved
+	(*InputRequested)(nil),         // 27: windlass.turn.v1.InputRequested
+	(*InputProvided)(nil),          // 28: windlass.turn.v1.InputProvided
+	(*ChildStarted)(nil),           // 29: windlass.turn.v1.ChildStarted
+	(*ChildCompleted)(nil),         // 30: windlass.turn.v1.ChildCompleted
+	(*PolicyDecided)(nil),          // 31: windlass.turn.v1.PolicyDecided
+	(*ShieldTriggered)(nil),        // 32: windlass.turn.v1.ShieldTriggered
+	(*UsageUpdated)(nil),           // 33: windlass.turn.v1.UsageUpdated
+	(*MessageDelta)(nil),           // 34: windlass.turn.v1.MessageDelta
+	(*ReasoningDelta)(nil),         // 35: windlass.turn.v1.ReasoningDelta
+	(*ToolCallArgumentsDelta)(nil), // 36: windlass.turn.v1.ToolCallArgumentsDelta
+	(*ToolCallProgress)(nil),       // 37: windlass.turn.v1.ToolCallProgress
+	(*ExecutorAttached)(nil),       // 38: windlass.turn.v1.ExecutorAttached
+	(*timestamppb.Timestamp)(nil),  // 39: google.protobuf.Timestamp
+	(*ContentPart)(nil),            // 40: windlass.turn.v1.ContentPart
+	(TurnStatus)(0),                // 41: windlass.turn.v1.TurnStatus
+	(*Usage)(nil),                  // 42: windlass.turn.v1.Usage
+	(*TurnError)(nil),              // 43: windlass.turn.v1.TurnError
+	(Strategy)(0),                  // 44: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),               // 45: windlass.turn.v1.PlanStep
+	(*Message)(nil),                // 46: windlass.turn.v1.Message
+	(*structpb.Struct)(nil),        // 47: google.protobuf.Struct
+	(EffectClass)(0),               // 48: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 49: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 50: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 51: windlass.turn.v1.WaitKind
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
-	37, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
+	39, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
 	1,  // 1: windlass.turn.v1.Event.turn_queued:type_name -> windlass.turn.v1.TurnQueued
 	2,  // 2: windlass.turn.v1.Event.turn_started:type_name -> windlass.turn.v1.TurnStarted
 	3,  // 3: windlass.turn.v1.Event.turn_ended:type_name -> windlass.turn.v1.TurnEnded
 	4,  // 4: windlass.turn.v1.Event.turn_recovered:type_name -> windlass.turn.v1.TurnRecovered
 	7,  // 5: windlass.turn.v1.Event.strategy_selected:type_name -> windlass.turn.v1.StrategySelected
-	9,  // 6: windlass.turn.v1.Event.step_started:type_name -> windlass.turn.v1.StepStarted
-	10, // 7: windlass.turn.v1.Event.step_finished:type_name -> windlass.turn.v1.StepFinished
-	11, // 8: windlass.turn.v1.Event.message_started:type_name -> windlass.turn.v1.MessageStarted
-	12, // 9: windlass.turn.v1.Event.message_reset:type_name -> windlass.turn.v1.MessageReset
-	13, // 10: windlass.turn.v1.Event.message_completed:type_name -> windlass.turn.v1.MessageCompleted
-	14, // 11: windlass.turn.v1.Event.tool_call_started:type_name -> windlass.turn.v1.ToolCallStarted
-	15, // 12: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
-	16, // 13: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
-	17, // 14: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
-	29, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
-	31, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
+	11, // 6: windlass.turn.v1.Event.step_started:type_name -> windlass.turn.v1.StepStarted
+	12, // 7: windlass.turn.v1.Event.step_finished:type_name -> windlass.turn.v1.StepFinished
+	13, // 8: windlass.turn.v1.Event.message_started:type_name -> windlass.turn.v1.MessageStarted
+	14, // 9: windlass.turn.v1.Event.message_reset:type_name -> windlass.turn.v1.MessageReset
+	15, // 10: windlass.turn.v1.Event.message_completed:type_name -> windlass.turn.v1.MessageCompleted
+	16, // 11: windlass.turn.v1.Event.tool_call_started:type_name -> windlass.turn.v1.ToolCallStarted
+	17, // 12: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
+	18, // 13: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
+	19, // 14: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
+	31, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
+	33, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
 	5,  // 17: windlass.turn.v1.Event.turn_cancel_requested:type_name -> windlass.turn.v1.TurnCancelRequested
 	6,  // 18: windlass.turn.v1.Event.session_forked:type_name -> windlass.turn.v1.SessionForked
-	8,  // 19: windlass.turn.v1.Event.plan_updated:type_name -> windlass.turn.v1.PlanUpdated
-	19, // 20: windlass.turn.v1.Event.turn_paused:type_name -> windlass.turn.v1.TurnPaused
-	20, // 21: windlass.turn.v1.Event.turn_resumed:type_name -> windlass.turn.v1.TurnResumed
-	21, // 22: windlass.turn.v1.Event.input_accepted:type_name -> windlass.turn.v1.InputAccepted
-	18, // 23: windlass.turn.v1.Event.tool_call_resolved:type_name -> windlass.turn.v1.ToolCallResolved
-	22, // 24: windlass.turn.v1.Event.approval_requested:type_name -> windlass.turn.v1.ApprovalRequested
-	24, // 25: windlass.turn.v1.Event.approval_resolved:type_name -> windlass.turn.v1.ApprovalResolved
-	25, // 26: windlass.turn.v1.Event.input_requested:type_name -> windlass.turn.v1.InputRequested
-	26, // 27: windlass.turn.v1.Event.input_provided:type_name -> windlass.turn.v1.InputProvided
-	30, // 28: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
-	36, // 29: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
-	27, // 30: windlass.turn.v1.Event.child_started:type_name -> windlass.turn.v1.ChildStarted
-	28, // 31: windlass.turn.v1.Event.child_completed:type_name -> windlass.turn.v1.ChildCompleted
-	32, // 32: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
-	33, // 33: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
-	34, // 34: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
-	35, // 35: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
-	38, // 36: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
-	39, // 37: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
-	40, // 38: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
-	41, // 39: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	42, // 40: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	43, // 41: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
-	41, // 42: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	44, // 43: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	40, // 44: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	45, // 45: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	46, // 46: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	47, // 47: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	48, // 48: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	49, // 49: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	38, // 50: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	45, // 51: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	46, // 52: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	37, // 53: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	37, // 54: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	48, // 55: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	23, // 56: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	49, // 57: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	45, // 58: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	45, // 59: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	37, // 60: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	48, // 61: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	39, // 62: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
-	40, // 63: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
-	40, // 64: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	65, // [65:65] is the sub-list for method output_type
-	65, // [65:65] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	10, // 19: windlass.turn.v1.Event.plan_updated:type_name -> windlass.turn.v1.PlanUpdated
+	21, // 20: windlass.turn.v1.Event.turn_paused:type_name -> windlass.turn.v1.TurnPaused
+	22, // 21: windlass.turn.v1.Event.turn_resumed:type_name -> windlass.turn.v1.TurnResumed
+	23, // 22: windlass.turn.v1.Event.input_accepted:type_name -> windlass.turn.v1.InputAccepted
+	20, // 23: windlass.turn.v1.Event.tool_call_resolved:type_name -> windlass.turn.v1.ToolCallResolved
+	24, // 24: windlass.turn.v1.Event.approval_requested:type_name -> windlass.turn.v1.ApprovalRequested
+	26, // 25: windlass.turn.v1.Event.approval_resolved:type_name -> windlass.turn.v1.ApprovalResolved
+	27, // 26: windlass.turn.v1.Event.input_requested:type_name -> windlass.turn.v1.InputRequested
+	28, // 27: windlass.turn.v1.Event.input_provided:type_name -> windlass.turn.v1.InputProvided
+	32, // 28: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
+	38, // 29: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
+	29, // 30: windlass.turn.v1.Event.child_started:type_name -> windlass.turn.v1.ChildStarted
+	30, // 31: windlass.turn.v1.Event.child_completed:type_name -> windlass.turn.v1.ChildCompleted
+	8,  // 32: windlass.turn.v1.Event.context_compacted:type_name -> windlass.turn.v1.ContextCompacted
+	9,  // 33: windlass.turn.v1.Event.artifact_created:type_name -> windlass.turn.v1.ArtifactCreated
+	34, // 34: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
+	35, // 35: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
+	36, // 36: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
+	37, // 37: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
+	40, // 38: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
+	41, // 39: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
+	42, // 40: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
+	43, // 41: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
+	44, // 42: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	45, // 43: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	43, // 44: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	46, // 45: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	42, // 46: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	47, // 47: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	48, // 48: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	49, // 49: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	50, // 50: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	51, // 51: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	40, // 52: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	47, // 53: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	48, // 54: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	39, // 55: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	39, // 56: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	50, // 57: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	25, // 58: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	51, // 59: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	47, // 60: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	47, // 61: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	39, // 62: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	50, // 63: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	41, // 64: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
+	42, // 65: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
+	42, // 66: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	67, // [67:67] is the sub-list for method output_type
+	67, // [67:67] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
@@ -3765,6 +4046,8 @@ func file_windlass_turn_v1_event_proto_init() {
 		(*Event_ExecutorAttached)(nil),
 		(*Event_ChildStarted)(nil),
 		(*Event_ChildCompleted)(nil),
+		(*Event_ContextCompacted)(nil),
+		(*Event_ArtifactCreated)(nil),
 		(*Event_MessageDelta)(nil),
 		(*Event_ReasoningDelta)(nil),
 		(*Event_ToolCallArgumentsDelta)(nil),
@@ -3776,7 +4059,7 @@ func file_windlass_turn_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_event_proto_rawDesc), len(file_windlass_turn_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

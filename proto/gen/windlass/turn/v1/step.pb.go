@@ -43,6 +43,8 @@ const (
 	StepKind_STEP_KIND_WAIT StepKind = 8
 	// Input that was accepted while the turn runs. Nobody claims it: the sessions service records its outcome.
 	StepKind_STEP_KIND_STEER StepKind = 9
+	// Put a summary in the place of older messages, so that the conversation fits the model's window.
+	StepKind_STEP_KIND_COMPACT StepKind = 7
 )
 
 // Enum value maps for StepKind.
@@ -57,6 +59,7 @@ var (
 		6: "STEP_KIND_PLAN",
 		8: "STEP_KIND_WAIT",
 		9: "STEP_KIND_STEER",
+		7: "STEP_KIND_COMPACT",
 	}
 	StepKind_value = map[string]int32{
 		"STEP_KIND_UNSPECIFIED": 0,
@@ -68,6 +71,7 @@ var (
 		"STEP_KIND_PLAN":        6,
 		"STEP_KIND_WAIT":        8,
 		"STEP_KIND_STEER":       9,
+		"STEP_KIND_COMPACT":     7,
 	}
 )
 
@@ -103,7 +107,7 @@ type StepRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique in the turn and stable over retries: "begin", "select", "plan-N", "infer-N",
 	// "tool-N.M" (call M of infer N; "tool-N.M.R" for its round R after a wait), "wait-N.M.R" (the wait that round R ended with),
-	// "steer-N", "finish".
+	// "steer-N", "compact-N" (before infer N), "finish".
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// What it does.
 	Kind StepKind `protobuf:"varint,2,opt,name=kind,proto3,enum=windlass.turn.v1.StepKind" json:"kind,omitempty"`
@@ -898,7 +902,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x12max_parallel_tools\x18\t \x01(\rR\x10maxParallelTools\x12.\n" +
 	"\x13max_identical_calls\x18\n" +
 	" \x01(\rR\x11maxIdenticalCalls\x12'\n" +
-	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros*\xcc\x01\n" +
+	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros*\xe3\x01\n" +
 	"\bStepKind\x12\x19\n" +
 	"\x15STEP_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSTEP_KIND_BEGIN\x10\x01\x12\x13\n" +
@@ -908,7 +912,8 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x10STEP_KIND_SELECT\x10\x05\x12\x12\n" +
 	"\x0eSTEP_KIND_PLAN\x10\x06\x12\x12\n" +
 	"\x0eSTEP_KIND_WAIT\x10\b\x12\x13\n" +
-	"\x0fSTEP_KIND_STEER\x10\tB\xc7\x01\n" +
+	"\x0fSTEP_KIND_STEER\x10\t\x12\x15\n" +
+	"\x11STEP_KIND_COMPACT\x10\aB\xc7\x01\n" +
 	"\x14com.windlass.turn.v1B\tStepProtoP\x01ZBgithub.com/windlass-dev/windlass/proto/gen/windlass/turn/v1;turnv1\xa2\x02\x03WTX\xaa\x02\x10Windlass.Turn.V1\xca\x02\x10Windlass\\Turn\\V1\xe2\x02\x1cWindlass\\Turn\\V1\\GPBMetadata\xea\x02\x12Windlass::Turn::V1b\x06proto3"
 
 var (

@@ -1,0 +1,32 @@
+package rest
+
+import (
+	"context"
+	"mime"
+	"net/http"
+
+	"google.golang.org/protobuf/proto"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+)
+
+// artifactType is the media type that an artifact is served with: its own, as far as it is one.
+func artifactType(x *sessionsv1.ReadArtifactResponse) string {
+	if _, _, err := mime.ParseMediaType(x.GetArtifact().GetMediaType()); err != nil {
+		return "application/octet-stream"
+	}
+	return x.GetArtifact().GetMediaType()
+}
+
+// saved tells a browser to save an artifact and not to guess what it is, nor to run it: a tool may have written anything.
+func saved(_ context.Context, w http.ResponseWriter, m proto.Message) error {
+	x, ok := m.(*sessionsv1.ReadArtifactResponse)
+	if !ok {
+		return nil
+	}
+	h := w.Header()
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": x.GetArtifact().GetName()}))
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	return nil
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Artifact is something kept beside a conversation, without its bytes.
+type Artifact struct {
+	// Tenant, ID and SessionID name it: a fork has the artifacts of what it was forked from, under the same ids.
+	Tenant, ID, SessionID string
+	// TurnID and CallID are where it came from.
+	TurnID, CallID string
+	// Name and MediaType are for whoever reads it.
+	Name, MediaType string
+	// Size in bytes, and the bytes' SHA-256, hex.
+	Size   int64
+	SHA256 string
+	// CreateUs is when it was made, in Unix microseconds.
+	CreateUs int64
+}
+
+const artifactColumns = "tenant, id, session_id, turn_id, call_id, name, media_type, size, sha256, create_us"
+
+func scanArtifact(s sqldb.Scanner) (a Artifact, err error) {
+	err = s.Scan(&a.Tenant, &a.ID, &a.SessionID, &a.TurnID, &a.CallID, &a.Name, &a.MediaType, &a.Size, &a.SHA256, &a.CreateUs)
+	return a, err
+}
+
+// AddArtifact stores an artifact of a locked session. Bytes that are there already are not stored again.
+func (tx *Tx) AddArtifact(ctx context.Context, a Artifact, data []byte) error {
+	if _, err := sqldb.Exec(ctx, tx, `INSERT INTO artifact_blobs (tenant, sha256, refs, data) VALUES ($1, $2, 1, $3)
+		ON CONFLICT (tenant, sha256) DO UPDATE SET refs = artifact_blobs.refs + 1`, a.Tenant, a.SHA256, data); err != nil {
+		return err
+	}
+	return tx.insertArtifact(ctx, a)
+}
+
+// ShareArtifact makes an artifact of another session one of a locked session too. False means that its bytes are gone.
+func (tx *Tx) ShareArtifact(ctx context.Context, a Artifact) (bool, error) {
+	n, err := sqldb.Exec(ctx, tx, "UPDATE artifact_blobs SET refs = refs + 1 WHERE tenant = $1 AND sha256 = $2", a.Tenant, a.SHA256)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, tx.insertArtifact(ctx, a)
+}
+
+func (tx *Tx) insertArtifact(ctx context.Context, a Artifact) error {
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO artifacts ("+artifactColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+		a.Tenant, a.ID, a.SessionID, a.TurnID, a.CallID, a.Name, a.MediaType, a.Size, a.SHA256, a.CreateUs)
+	return err
+}
+
+// Artifact reads an artifact of a session, or with an empty session all that have the id: one for each session that it is in, oldest first.
+func (s *Store) Artifact(ctx context.Context, tenant, id, session string) ([]Artifact, error) {
+	return all(ctx, s.db.Reader(), scanArtifact, "SELECT "+artifactColumns+` FROM artifacts
+		WHERE tenant = $1 AND id = $2 AND ($3 = '' OR session_id = $3) ORDER BY create_us, session_id`, tenant, id, session)
+}
+
+// Artifacts lists the artifacts of a session by time, after the one made at afterUs with the id afterID.
+func (s *Store) Artifacts(ctx context.Context, tenant, session string, afterUs int64, afterID string, limit int) ([]Artifact, error) {
+	return all(ctx, s.db.Reader(), scanArtifact, "SELECT "+artifactColumns+` FROM artifacts
+		WHERE tenant = $1 AND session_id = $2 AND (create_us, id) > ($3, $4) ORDER BY create_us, id LIMIT $5`, tenant, session, afterUs, afterID, limit)
+}
+
+// ArtifactData reads up to length bytes of an artifact from offset on. ErrNotFound when they are gone.
+func (s *Store) ArtifactData(ctx context.Context, tenant, sha256 string, offset, length int64) ([]byte, error) {
+	return one(ctx, s.db.Reader(), sqldb.Column[[]byte], `SELECT substr(data, CAST($3 AS INTEGER), CAST($4 AS INTEGER)) FROM artifact_blobs
+		WHERE tenant = $1 AND sha256 = $2`, tenant, sha256, offset+1, length)
+}
+
+// dropArtifacts removes the artifacts of a locked session, and the bytes that no other session has.
+func (tx *Tx) dropArtifacts(ctx context.Context, tenant, session string) error {
+	sums, err := sqldb.All(ctx, tx, sqldb.Column[string], "SELECT sha256 FROM artifacts WHERE tenant = $1 AND session_id = $2", tenant, session)
+	if err != nil || len(sums) == 0 {
+		return err
+	}
+	slices.Sort(sums) // two sessions that go at the same time take the rows in the same order
+	for _, sum := range sums {
+		if _, err := sqldb.Exec(ctx, tx, "UPDATE artifact_blobs SET refs = refs - 1 WHERE tenant = $1 AND sha256 = $2", tenant, sum); err != nil {
+			return err
+		}
+		if _, err := sqldb.Exec(ctx, tx, "DELETE FROM artifact_blobs WHERE tenant = $1 AND sha256 = $2 AND refs <= 0", tenant, sum); err != nil {
+			return err
+		}
+	}
+	_, err = sqldb.Exec(ctx, tx, "DELETE FROM artifacts WHERE tenant = $1 AND session_id = $2", tenant, session)
+	return err
+}
