@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// lines is a text of about n bytes in which each line is told from the others.
-func lines(n int) string {
+// longText is a text of about n bytes in which each line is told from the others.
+func longText(n int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < n; i++ {
 		fmt.Fprintf(&b, "line %07d of a result that a tool wrote\n", i)
@@ -28,9 +28,9 @@ func babbler(t *testing.T) *toolServer {
 	s.call = func(w http.ResponseWriter, r *http.Request, tool string) harness.JSON {
 		switch tool {
 		case "tokens":
-			return said(lines(40<<10), false)
+			return said(longText(40<<10), false)
 		case "mb":
-			return said(lines(1<<20), false)
+			return said(longText(1<<20), false)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_, err := io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"`)
@@ -124,7 +124,7 @@ func TestResultsOfAllSizes(t *testing.T) {
 		t.Fatalf("turn %v", end)
 	}
 	got := results(c, session)
-	if r := got["big__tokens"]; text(r["content"].([]any)) != lines(40<<10) || r["truncated"] == true {
+	if r := got["big__tokens"]; text(r["content"].([]any)) != longText(40<<10) || r["truncated"] == true {
 		t.Errorf("10k tokens were not kept whole: %.200v", r)
 	}
 	for _, tool := range []string{"big__fifty", "big__endless"} {
@@ -138,7 +138,7 @@ func TestResultsOfAllSizes(t *testing.T) {
 		t.Fatalf("1 MB has artifacts %v", ids)
 	}
 	id, _ := ids[0].(string)
-	whole := lines(1 << 20)
+	whole := longText(1 << 20)
 	preview := text(got["big__mb"]["content"].([]any))
 	if len(preview) > 32<<10 || !strings.HasPrefix(preview, whole[:1000]) || !strings.HasSuffix(preview, whole[len(whole)-1000:]) ||
 		!strings.Contains(preview, id) || !strings.Contains(preview, fmt.Sprint(len(whole))) {
