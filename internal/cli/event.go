@@ -63,6 +63,8 @@ func eventText(ev *turnv1.Event) string {
 	case *turnv1.Event_UsageUpdated:
 		u := d.UsageUpdated.GetUsage()
 		return fmt.Sprintf("%d tokens in, %d out", u.GetInputTokens(), u.GetOutputTokens())
+	case *turnv1.Event_BudgetWarning, *turnv1.Event_BudgetExhausted:
+		return budgetText(ev)
 	case *turnv1.Event_PolicyDecided:
 		return fmt.Sprintf("%s allowed: %s (%s)", d.PolicyDecided.GetTool(), yesNo(d.PolicyDecided.GetAllowed()), d.PolicyDecided.GetReason())
 	case *turnv1.Event_ShieldTriggered:

@@ -24,6 +24,7 @@ func turnCommands(a *app.App) []*cobra.Command {
 	create.Flags().Bool("watch", false, "watch its events until it ends")
 	create.Flags().String("mode", "", "when the session has an active turn: enqueue (default), reject, interrupt (cancel it and run next), steer (give it to that turn) or fork (run in a new session)")
 	create.Flags().String("key", "", "idempotency key: the same key and input give the same turn")
+	turnLimitFlags(create)
 
 	watch := &cobra.Command{
 		Use: "watch ID", Short: "Follow the events of a turn until it ends",
@@ -55,6 +56,9 @@ func createTurn(c *call) error {
 	body := map[string]any{"input": input}
 	if m := flag(c.cmd, "mode"); m != "" {
 		body["mode"] = m
+	}
+	if limits := turnLimits(c); len(limits) > 0 {
+		body["limits"] = limits
 	}
 	var t sessionsv1.Turn
 	raw, err := c.client.Do(c.ctx, client.Request{

@@ -54,6 +54,8 @@ const (
 	Lease = "lse"
 	// Worker is the prefix of a worker process's id, the owner of leases.
 	Worker = "wrk"
+	// Budget is the prefix of a budget's id.
+	Budget = "bgt"
 	// Usage is the prefix of a usage record's id.
 	Usage = "usg"
 )

@@ -29,6 +29,10 @@ type Config struct {
 	Providers []ProviderConfig `yaml:"providers" doc:"Model providers. The first model of the first one is the default."`
 	// Detect looks for providers in the environment and on this machine too.
 	Detect bool `yaml:"detect" doc:"Also use OPENAI_API_KEY, ANTHROPIC_API_KEY and a local Ollama where they are found."`
+	// Prices are what models cost; the first that fits a model is its price.
+	Prices []PriceConfig `yaml:"prices" doc:"What the tokens of models cost. The first entry that fits a model is its price; a model that none fits has no price and counts as free."`
+	// Currency is what prices and costs are in.
+	Currency string `yaml:"currency" doc:"Currency of prices, costs and money budgets, three letters."`
 	// FirstTokenTimeout bounds the wait for the first piece of an answer.
 	FirstTokenTimeout time.Duration `yaml:"first_token_timeout" doc:"How long a model may take until the first piece of its answer."`
 	// IdleTimeout bounds the silence between pieces.
@@ -55,7 +59,7 @@ type ProviderConfig struct {
 
 // DefaultConfig detects providers and waits 60 s for a first token.
 func DefaultConfig() Config {
-	return Config{Detect: true, FirstTokenTimeout: time.Minute, IdleTimeout: 30 * time.Second, MaxResponse: 64 << 20}
+	return Config{Detect: true, Currency: "USD", FirstTokenTimeout: time.Minute, IdleTimeout: 30 * time.Second, MaxResponse: 64 << 20}
 }
 
 var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
@@ -75,6 +79,14 @@ func (c Config) validate() error {
 			errs = append(errs, fmt.Errorf("providers[%d]: the name %q is taken", i, p.Name))
 		}
 		names[p.Name] = true
+	}
+	for i, p := range c.Prices {
+		if err := p.validate(); err != nil {
+			errs = append(errs, fmt.Errorf("prices[%d]: %w", i, err))
+		}
+	}
+	if c.Currency != "" && !currencyName.MatchString(c.Currency) {
+		errs = append(errs, fmt.Errorf("currency %q: three capital letters, for example USD", c.Currency))
 	}
 	return errors.Join(errs...)
 }

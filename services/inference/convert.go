@@ -6,8 +6,8 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-func modelToProto(m model) *inferencev1.Model {
-	return &inferencev1.Model{Name: m.full(), Provider: m.provider.name, Default: m.isDefault, SupportsTools: true}
+func (s *Service) modelToProto(m model) *inferencev1.Model {
+	return &inferencev1.Model{Name: m.full(), Provider: m.provider.name, Default: m.isDefault, SupportsTools: true, Price: s.cfg.price(m.full())}
 }
 
 func requestFromProto(req *inferencev1.GenerateRequest, model string) provider.Request {

@@ -69,7 +69,7 @@ func (s *Service) ResolveModel(_ context.Context, req *inferencev1.ResolveModelR
 	if err != nil {
 		return nil, err
 	}
-	return modelToProto(m), nil
+	return s.modelToProto(m), nil
 }
 
 // modelCursor is the last model of a page.
@@ -95,7 +95,7 @@ func (s *Service) ListModels(ctx context.Context, req *inferencev1.ListModelsReq
 			resp.NextPageToken = page.Encode("models", modelCursor{resp.GetModels()[size-1].GetName()})
 			break
 		}
-		resp.Models = append(resp.Models, modelToProto(m))
+		resp.Models = append(resp.Models, s.modelToProto(m))
 	}
 	return resp, nil
 }

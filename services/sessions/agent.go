@@ -76,10 +76,9 @@ func putAgent(ctx context.Context, tx *store.Tx, want *sessionsv1.Agent, before 
 // checkAgent finds what validation rules of the fields cannot: limits above the mesh's, a model without provider, broken globs.
 func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 	var wrong []fault.Field
-	l := a.GetLimits()
-	asked := LimitsConfig{
-		MaxSteps: l.GetMaxSteps(), MaxTokens: l.GetMaxTokens(), MaxParallelTools: l.GetMaxParallelTools(),
-		MaxIdenticalCalls: l.GetMaxIdenticalCalls(), TurnSeconds: l.GetTurnSeconds(),
+	asked, err := limitsOf(a.GetLimits())
+	if err != nil {
+		wrong = append(wrong, fault.Field{Path: prefix + "limits.max_cost", Message: err.Error()})
 	}
 	if name, ok := asked.within(s.cfg.MaxLimits); !ok {
 		wrong = append(wrong, fault.Field{Path: prefix + "limits." + name, Message: "is higher than the mesh allows (max_limits." + name + ")"})

@@ -49,7 +49,7 @@ func (s *Service) ClaimStep(ctx context.Context, req *sessionsv1.ClaimStepReques
 		if err != nil {
 			return err
 		}
-		out, err = claim(tx, &t, req)
+		out, err = s.claim(tx, &t, req)
 		return err
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func turnFault(err error, turn string) error {
 }
 
 // claim answers a claim for a step of a turn whose session is locked.
-func claim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
+func (s *Service) claim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
 	out := &sessionsv1.ClaimStepResponse{CancelRequested: t.CancelRequested}
 	step, err := tx.Step(tx.Context(), t.Tenant, t.ID, req.GetStep().GetKey())
 	fresh := errors.Is(err, store.ErrNotFound)
@@ -98,9 +98,22 @@ func claim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest) (*se
 		out.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: busy(step, tx.NowUs)}
 		return out, nil
 	}
+	output, over, err := s.afford(tx, *t, step, req.GetStep())
+	if err != nil {
+		return nil, err
+	}
+	if over != nil {
+		outcome, err := exhaust(tx, *t, req, over)
+		out.Result = &sessionsv1.ClaimStepResponse_Done{Done: outcome}
+		return out, err
+	}
 	lease, err := takeLease(tx, t, step, req)
+	if err != nil {
+		return nil, err
+	}
+	lease.MaxOutputTokens = int32(output)
 	out.Result = &sessionsv1.ClaimStepResponse_Lease{Lease: lease}
-	return out, err
+	return out, nil
 }
 
 func busy(step store.Step, nowUs int64) *sessionsv1.Busy {
@@ -111,6 +124,9 @@ func busy(step store.Step, nowUs int64) *sessionsv1.Busy {
 // takeLease gives the step to the caller. The step is the zero value if nobody claimed it before.
 func takeLease(tx *journal.Tx, t *store.Turn, step store.Step, req *sessionsv1.ClaimStepRequest) (*sessionsv1.Lease, error) {
 	previous := step.Owner
+	if err := countLost(t, step); err != nil {
+		return nil, err
+	}
 	if step.Fence == 0 {
 		step = store.Step{
 			Tenant: t.Tenant, TurnID: t.ID, Key: req.GetStep().GetKey(), Kind: int32(req.GetStep().GetKind()), FirstSeq: tx.Session.LastSeq + 1,
@@ -136,8 +152,12 @@ func takeLease(tx *journal.Tx, t *store.Turn, step store.Step, req *sessionsv1.C
 	if err := tx.SaveStep(tx.Context(), step); err != nil {
 		return nil, err
 	}
+	changed := previous != ""
 	if turnStatus(*t) == turnv1.TurnStatus_TURN_STATUS_QUEUED {
 		t.Status, t.StartUs = int32(turnv1.TurnStatus_TURN_STATUS_RUNNING), tx.NowUs
+		changed = true
+	}
+	if changed {
 		if err := tx.SaveTurn(tx.Context(), *t); err != nil {
 			return nil, err
 		}

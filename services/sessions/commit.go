@@ -217,6 +217,9 @@ func applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv
 		if err := tx.SaveTurn(tx.Context(), *t); err != nil {
 			return err
 		}
+		if err := settle(tx, *t, step, outcome); err != nil {
+			return err
+		}
 		if step.Kind == int32(turnv1.StepKind_STEP_KIND_TOOL) {
 			break
 		}
@@ -248,6 +251,9 @@ func pin(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface, tools *sessions
 	if err != nil {
 		return fmt.Errorf("tools of turn %s: %w", t.ID, err)
 	}
+	if err := limitTurn(tx, t, surface); err != nil {
+		return err
+	}
 	return tx.AddSurface(tx.Context(), t.Tenant, t.ID, store.Surface{Surface: data, Tools: list})
 }
 
@@ -261,6 +267,7 @@ func addUsage(t *store.Turn, kind turnv1.StepKind, used *turnv1.Usage) (*turnv1.
 	total.OutputTokens += used.GetOutputTokens()
 	total.CachedInputTokens += used.GetCachedInputTokens()
 	total.ReasoningTokens += used.GetReasoningTokens()
+	total.CostMicros += used.GetCostMicros()
 	if kind != turnv1.StepKind_STEP_KIND_TOOL {
 		total.ModelCalls += max(1, used.GetModelCalls())
 	} else {

@@ -56,7 +56,7 @@ func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, req *sessionsv1.Commi
 		return out, err
 	}
 	for _, next := range req.GetNext() {
-		got, err := claim(tx, t, next)
+		got, err := s.claim(tx, t, next)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func (s *Service) claimAndCommit(
 	}
 	fence := req.GetFence()
 	if req.GetClaim() != nil {
-		claimed, err := claim(tx, t, req.GetClaim())
+		claimed, err := s.claim(tx, t, req.GetClaim())
 		switch {
 		case err != nil:
 			return nil, false, err

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/windlass-dev/windlass/libs/money"
 )
 
 // Config sizes the sessions service. Zero fields take their defaults.
@@ -14,6 +16,8 @@ type Config struct {
 	MaxLimits LimitsConfig `yaml:"max_limits" doc:"highest limits an agent may ask for"`
 	// PlaceholderEnv names the variables that ${env.*} in blueprints may read.
 	PlaceholderEnv []string `yaml:"placeholder_env" doc:"environment variables that agents may read with ${env.NAME} in their instructions (default none)"`
+	// ReserveOutputTokens is what a model call under a budget may write when its agent does not say.
+	ReserveOutputTokens int `yaml:"reserve_output_tokens" doc:"tokens that a model call under a limit may write, and that are reserved for it, when its agent sets no max_output_tokens (default 4096)"`
 	// MaxInputBytes bounds one input.
 	MaxInputBytes int `yaml:"max_input_bytes" doc:"largest input of a turn in bytes (default 1048576)"`
 	// MaxQueuedTurns bounds the turns of one session that are not over.
@@ -92,6 +96,10 @@ type LimitsConfig struct {
 	MaxIdenticalCalls uint32 `yaml:"max_identical_calls" doc:"identical tool calls in a row"`
 	// TurnSeconds is the time of a turn.
 	TurnSeconds uint32 `yaml:"turn_seconds" doc:"time of a turn in seconds"`
+	// MaxToolCalls is tool calls of the whole turn.
+	MaxToolCalls uint32 `yaml:"max_tool_calls" doc:"tool calls of a turn, 0 = no limit"`
+	// MaxCost is what the model calls of a turn may cost.
+	MaxCost money.Micros `yaml:"max_cost" doc:"what the model calls of a turn may cost, for example 0.25, 0 = no limit"`
 }
 
 // DefaultConfig is the configuration that all-zero fields stand for.
@@ -105,6 +113,7 @@ func DefaultConfig() Config {
 		LostAfter: 30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
 		DeltaAge: time.Hour, DeltaBytes: 256 << 20, ChatWait: time.Minute, WatchBuffer: 256, BusBuffer: 32,
 		PollActive: 5 * time.Second, PollIdle: 30 * time.Second, PollAway: 750 * time.Millisecond,
+		ReserveOutputTokens: 4096,
 	}
 }
 
@@ -112,6 +121,7 @@ func DefaultConfig() Config {
 func (c Config) complete() (Config, error) {
 	d := DefaultConfig()
 	c.Limits, c.MaxLimits = c.Limits.or(d.Limits), c.MaxLimits.or(d.MaxLimits)
+	or(&c.ReserveOutputTokens, d.ReserveOutputTokens)
 	or(&c.MaxInputBytes, d.MaxInputBytes)
 	or(&c.MaxQueuedTurns, d.MaxQueuedTurns)
 	or(&c.MaxTurnInputs, d.MaxTurnInputs)
@@ -146,6 +156,9 @@ func (c Config) complete() (Config, error) {
 	if c.MaxForkBytes < 0 || c.MaxExportBytes < 0 || c.MaxExportBytes > 16<<20 {
 		return c, errors.New("sessions: max_fork_bytes or max_export_bytes is out of range")
 	}
+	if c.ReserveOutputTokens < 0 || c.ReserveOutputTokens > 1<<30 {
+		return c, errors.New("sessions: reserve_output_tokens is out of range")
+	}
 	if name, ok := c.Limits.within(c.MaxLimits); !ok {
 		return c, fmt.Errorf("sessions: limits.%s is higher than max_limits.%s", name, name)
 	}
@@ -158,6 +171,8 @@ func (l LimitsConfig) or(d LimitsConfig) LimitsConfig {
 	or(&l.MaxParallelTools, d.MaxParallelTools)
 	or(&l.MaxIdenticalCalls, d.MaxIdenticalCalls)
 	or(&l.TurnSeconds, d.TurnSeconds)
+	or(&l.MaxToolCalls, d.MaxToolCalls)
+	or(&l.MaxCost, d.MaxCost)
 	return l
 }
 
@@ -172,6 +187,8 @@ func (l LimitsConfig) within(most LimitsConfig) (string, bool) {
 		{"max_parallel_tools", int64(l.MaxParallelTools), int64(most.MaxParallelTools)},
 		{"max_identical_calls", int64(l.MaxIdenticalCalls), int64(most.MaxIdenticalCalls)},
 		{"turn_seconds", int64(l.TurnSeconds), int64(most.TurnSeconds)},
+		{"max_tool_calls", int64(l.MaxToolCalls), int64(most.MaxToolCalls)},
+		{"max_cost", int64(l.MaxCost), int64(most.MaxCost)},
 	} {
 		if v.most > 0 && v.got > v.most {
 			return v.name, false

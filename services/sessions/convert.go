@@ -64,6 +64,16 @@ func turnToProto(t store.Turn, input string) (*sessionsv1.Turn, error) {
 	return out, nil
 }
 
+// turnWithInput is a turn with what its caller gave.
+func turnWithInput(t store.Turn, in store.TurnInput) (*sessionsv1.Turn, error) {
+	out, err := turnToProto(t, in.Input)
+	if err != nil {
+		return nil, err
+	}
+	out.Limits, err = storedLimits(in.Limits)
+	return out, err
+}
+
 func usageOf(t store.Turn) (*turnv1.Usage, error) {
 	usage := &turnv1.Usage{}
 	if err := proto.Unmarshal(t.Usage, usage); err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// LoadTurn implements ExecutionService. The agent's limits are complete: the mesh's defaults stand where it has none.
+// LoadTurn implements ExecutionService. The agent's limits are complete: the mesh's defaults stand where it has none, and
+// those that the turn's caller set where they are lower.
 func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest) (*sessionsv1.LoadTurnResponse, error) {
 	t, ses, err := s.turn(ctx, req.GetTurnId())
 	if err != nil {
@@ -70,7 +71,11 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {
 		return nil, err
 	}
-	out.Turn, err = turnToProto(t, in[0].Input)
+	if out.Turn, err = turnWithInput(t, in[0]); err != nil || out.GetTurn().GetLimits() == nil {
+		return out, err
+	}
+	own, err := limitsOf(out.GetTurn().GetLimits())
+	out.Agent.Limits = withFamily(s.agentLimits(out.GetAgent()).lowered(own), out.GetAgent().GetLimits())
 	return out, err
 }
 
@@ -127,15 +132,7 @@ func (s *Service) blueprint(ctx context.Context, t store.Turn) (*sessionsv1.Agen
 	if err != nil {
 		return nil, err
 	}
-	if a.Limits == nil {
-		a.Limits = &sessionsv1.Limits{}
-	}
-	l, d := a.Limits, s.cfg.Limits
-	or(&l.MaxSteps, d.MaxSteps)
-	or(&l.MaxTokens, d.MaxTokens)
-	or(&l.MaxParallelTools, d.MaxParallelTools)
-	or(&l.MaxIdenticalCalls, d.MaxIdenticalCalls)
-	or(&l.TurnSeconds, d.TurnSeconds)
+	a.Limits = withFamily(s.agentLimits(a), a.GetLimits())
 	return a, nil
 }
 

@@ -39,11 +39,13 @@ type Deps struct {
 	Log *slog.Logger
 }
 
-// Service implements AgentService, SessionService, TurnService, ApprovalService, ArtifactService and ExecutionService.
+// Service implements AgentService, SessionService, TurnService, ApprovalService, ArtifactService, BudgetService and
+// ExecutionService.
 type Service struct {
 	sessionsv1.UnimplementedAgentServiceServer
 	sessionsv1.UnimplementedSessionServiceServer
 	sessionsv1.UnimplementedTurnServiceServer
+	sessionsv1.UnimplementedBudgetServiceServer
 	sessionsv1.UnimplementedExecutionServiceServer
 	sessionsv1.UnimplementedApprovalServiceServer
 	sessionsv1.UnimplementedArtifactServiceServer
@@ -102,6 +104,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterAgentServiceServer(r, s)
 	sessionsv1.RegisterSessionServiceServer(r, s)
 	sessionsv1.RegisterTurnServiceServer(r, s)
+	sessionsv1.RegisterBudgetServiceServer(r, s)
 	sessionsv1.RegisterExecutionServiceServer(r, s)
 	sessionsv1.RegisterApprovalServiceServer(r, s)
 	sessionsv1.RegisterArtifactServiceServer(r, s)

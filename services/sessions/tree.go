@@ -76,4 +76,6 @@ func addUsageOf(sum, u *turnv1.Usage) {
 	sum.ReasoningTokens += u.GetReasoningTokens()
 	sum.ModelCalls += u.GetModelCalls()
 	sum.ToolCalls += u.GetToolCalls()
+	sum.CostMicros += u.GetCostMicros()
+	sum.LostCalls += u.GetLostCalls()
 }

@@ -70,12 +70,12 @@ func (s *Service) withInput(ctx context.Context, t store.Turn) (*sessionsv1.Turn
 	if len(in) != 1 {
 		return nil, noTurn(t.ID) // it was deleted just now
 	}
-	return s.related(ctx, t, in[0].Input)
+	return s.related(ctx, t, in[0])
 }
 
 // related is a turn with what it belongs to. Only a sub-agent's costs a question.
-func (s *Service) related(ctx context.Context, t store.Turn, input string) (*sessionsv1.Turn, error) {
-	out, err := turnToProto(t, input)
+func (s *Service) related(ctx context.Context, t store.Turn, in store.TurnInput) (*sessionsv1.Turn, error) {
+	out, err := turnWithInput(t, in)
 	if err != nil || t.AgentPath == "" {
 		return out, err
 	}
@@ -141,13 +141,13 @@ func (s *Service) withInputs(ctx context.Context, tenant string, rows []store.Tu
 	if err != nil {
 		return nil, err
 	}
-	texts := make(map[string]string, len(inputs))
+	given := make(map[string]store.TurnInput, len(inputs))
 	for _, in := range inputs {
-		texts[in.TurnID] = in.Input
+		given[in.TurnID] = in
 	}
 	var out []*sessionsv1.Turn
 	for _, t := range rows {
-		turn, err := s.related(ctx, t, texts[t.ID])
+		turn, err := s.related(ctx, t, given[t.ID])
 		if err != nil {
 			return nil, err
 		}

@@ -33,8 +33,9 @@ type order struct {
 	copy    *copied // what the fresh session begins with, nil = nothing
 	tools   []byte  // of the client, nil = none
 	once    store.Once
-	child   *store.Child // the sub-agent's turn that it is, nil for a user's
-	path    string       // of a sub-agent's turn: all agents down to it
+	child   *store.Child       // the sub-agent's turn that it is, nil for a user's
+	path    string             // of a sub-agent's turn: all agents down to it
+	limits  *sessionsv1.Limits // that the caller set
 }
 
 // CreateTurn implements TurnService.
@@ -60,7 +61,7 @@ func (s *Service) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequ
 	if err != nil {
 		return nil, err
 	}
-	o := order{session: ses, content: content, mode: req.GetMode(), tools: tools, once: once}
+	o := order{session: ses, content: content, mode: req.GetMode(), tools: tools, once: once, limits: req.GetLimits()}
 	if o.mode == modeFork {
 		if o.copy, err = s.fork(ctx, ses, &sessionsv1.ForkSessionRequest{}); err != nil {
 			return nil, err
@@ -171,6 +172,10 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 	if err := s.checkResolvable(ctx, agent, o.session); err != nil {
 		return nil, err
 	}
+	limits, err := s.checkLimits(o.limits, agent)
+	if err != nil {
+		return nil, err
+	}
 	principal, err := proto.Marshal(authn.From(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("principal: %w", err)
@@ -193,7 +198,7 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 			return err
 		}
 		cut, err = s.enqueue(tx, &t, o, store.TurnInput{
-			TurnID: t.ID, Input: text, Principal: principal, ClientTools: o.tools,
+			TurnID: t.ID, Input: text, Principal: principal, ClientTools: o.tools, Limits: limits,
 		})
 		return err
 	})
@@ -210,7 +215,7 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 		s.outbox.cancel(cut.turn.ID, interruptReason)
 	}
 	s.outbox.kick()
-	return turnToProto(t, text)
+	return turnWithInput(t, store.TurnInput{Input: text, Limits: limits})
 }
 
 // agentGone says that the agent of a session was deleted; other errors pass.

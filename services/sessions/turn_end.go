@@ -42,6 +42,9 @@ func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) 
 	if err := tx.FenceOff(ctx, t.Tenant, t.ID); err != nil {
 		return "", err
 	}
+	if err := freeHolds(tx, *t); err != nil {
+		return "", err
+	}
 	if err := tx.OutgoingOver(ctx, t.Tenant, t.ID); err != nil {
 		return "", err
 	}

@@ -73,6 +73,10 @@ func Type(e *turnv1.Event) string {
 		return "artifact.created"
 	case *turnv1.Event_UsageUpdated:
 		return "usage.updated"
+	case *turnv1.Event_BudgetWarning:
+		return "budget.warning"
+	case *turnv1.Event_BudgetExhausted:
+		return "budget.exhausted"
 	}
 	return ""
 }

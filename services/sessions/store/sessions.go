@@ -73,7 +73,7 @@ func (tx *Tx) LockTurn(ctx context.Context, tenant, turn string) (Session, Turn,
 		return Session{}, Turn{}, err
 	}
 	// A second statement, as the turn may have changed while this one waited for the lock.
-	t, err := sqldb.One(ctx, tx, scanTurn, selectTurn, tenant, turn)
+	t, err := sqldb.One(ctx, tx, scanLockedTurn, selectLockedTurn, tenant, turn)
 	return ses, t, err
 }
 
@@ -128,6 +128,8 @@ func (tx *Tx) DeleteSession(ctx context.Context, tenant, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM turn_steps" + ofTurns,
 		"DELETE FROM turn_children" + ofTurns,
+		"DELETE FROM budget_holds" + ofTurns,
+		"DELETE FROM budgets WHERE tenant = $1 AND scope = 'turn' AND target IN (SELECT id FROM turns WHERE tenant = $1 AND session_id = $2)",
 		"DELETE FROM turn_inputs" + ofTurns,
 		"DELETE FROM turn_wait_roles WHERE tenant = $1 AND wait_id IN (SELECT id FROM turn_waits WHERE tenant = $1 AND session_id = $2)",
 		"DELETE FROM turn_waits WHERE tenant = $1 AND session_id = $2",

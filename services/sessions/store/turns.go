@@ -50,6 +50,8 @@ type Turn struct {
 	AgentPath string
 	// Children is how many turns of sub-agents it began.
 	Children uint32
+	// Budgeted tells whether there is a budget, or a limit of its own, that its use counts for. Only LockTurn reads it.
+	Budgeted bool
 }
 
 // Unplaced is the place of a turn that waits, or was given up while it did: behind all others, so that none of them reads its input.
@@ -171,19 +173,21 @@ type TurnInput struct {
 	Principal []byte
 	// ClientTools is a windlass.sessions.v1.LoadTurnResponse with nothing but client tools, nil when there are none.
 	ClientTools []byte
+	// Limits is the windlass.sessions.v1.Limits that its caller set, nil when he set none.
+	Limits []byte
 }
 
 func scanTurnInput(s sqldb.Scanner) (in TurnInput, err error) {
 	var input []byte // a blob, as PostgreSQL's text holds no NUL
-	err = s.Scan(&in.TurnID, &input, &in.Principal, &in.ClientTools)
+	err = s.Scan(&in.TurnID, &input, &in.Principal, &in.ClientTools, &in.Limits)
 	in.Input = string(input)
 	return in, err
 }
 
 // AddTurnInput stores what a new turn was given.
 func (tx *Tx) AddTurnInput(ctx context.Context, tenant string, in TurnInput) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_inputs (tenant, turn_id, input, principal, client_tools) VALUES ($1, $2, $3, $4, $5)",
-		tenant, in.TurnID, []byte(in.Input), in.Principal, in.ClientTools)
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_inputs (tenant, turn_id, input, principal, client_tools, limits) VALUES ($1, $2, $3, $4, $5, $6)",
+		tenant, in.TurnID, []byte(in.Input), in.Principal, in.ClientTools, in.Limits)
 	return err
 }
 
@@ -196,13 +200,13 @@ func (s *Store) TurnInputs(ctx context.Context, tenant string, turns ...string) 
 	for _, id := range turns {
 		args = append(args, id)
 	}
-	return all(ctx, s.db.Reader(), scanTurnInput, "SELECT turn_id, input, principal, client_tools FROM turn_inputs WHERE tenant = $1 AND turn_id IN ("+
+	return all(ctx, s.db.Reader(), scanTurnInput, "SELECT turn_id, input, principal, client_tools, limits FROM turn_inputs WHERE tenant = $1 AND turn_id IN ("+
 		strings.TrimSuffix(placeholders(2, len(turns)), ", ")+")", args...)
 }
 
 // TurnInput reads what a turn was given. ErrNotFound when there is no such turn.
 func (tx *Tx) TurnInput(ctx context.Context, tenant, turn string) (TurnInput, error) {
-	return sqldb.One(ctx, tx, scanTurnInput, "SELECT turn_id, input, principal, client_tools FROM turn_inputs WHERE tenant = $1 AND turn_id = $2", tenant, turn)
+	return sqldb.One(ctx, tx, scanTurnInput, "SELECT turn_id, input, principal, client_tools, limits FROM turn_inputs WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 }
 
 // Surface is what a turn pinned at its start.

@@ -22,6 +22,9 @@ func (t record) ending(s State) *turnv1.Ending {
 	if e := t.preparationError(); e != nil {
 		return failed(e)
 	}
+	if ending := t.exhausted(); ending != nil {
+		return ending
+	}
 	if ending := t.answered(); ending != nil {
 		return ending
 	}
@@ -53,6 +56,20 @@ func (t record) answered() *turnv1.Ending {
 		return completed(StopMaxSteps)
 	case surface.GetMaxTokens() > 0 && t.tokens() >= int64(surface.GetMaxTokens()):
 		return completed(StopMaxTokens)
+	}
+	return nil
+}
+
+// exhausted ends the turn when a step met the end of a limit. The turn's own token limit has a name of its own.
+func (t record) exhausted() *turnv1.Ending {
+	for _, o := range t.all {
+		switch e := o.GetExhausted(); {
+		case e == nil:
+		case e.GetScope() == "turn" && e.GetWhat() == "tokens":
+			return completed(StopMaxTokens)
+		default:
+			return completed(StopBudget)
+		}
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ const (
 	StopDeadline      = "deadline"
 	StopContentFilter = "content_filter"
 	StopRepetition    = "repetition"
+	StopBudget        = "budget"
 	StopCancelled     = "cancelled"
 	StopError         = "error"
 )

@@ -50,7 +50,8 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	strategy, reason := choose(agent, len(tools)+len(client)+len(agents))
 	surface := b.surface(agent, time.Now())
 	surface.Model, surface.Strategy, surface.Tools = model.GetName(), strategy, uint32(len(tools)+len(client)+len(agents))
-	surface.SurfaceHash = surfaceHash(tools, agents)
+	surface.SurfaceHash, surface.Price = surfaceHash(tools, agents), model.GetPrice()
+	surface.PromptTokens, surface.MaxOutputTokens = promptTokens(agent, tools, client, agents), agent.GetMaxOutputTokens()
 	started := &turnv1.TurnStarted{
 		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(), Model: model.GetName(), SurfaceHash: surface.GetSurfaceHash(),
 	}
@@ -142,6 +143,8 @@ func (b begin) surface(agent *sessionsv1.Agent, now time.Time) *turnv1.Surface {
 		MaxParallelTools:  or(limits.GetMaxParallelTools(), defaults.MaxParallelTools),
 		MaxIdenticalCalls: or(limits.GetMaxIdenticalCalls(), defaults.MaxIdenticalCalls),
 		DeadlineMicros:    now.Add(turnTime).UnixMicro(),
+		MaxToolCalls:      limits.GetMaxToolCalls(),
+		MaxCostMicros:     maxCost(limits),
 	}
 }
 

@@ -143,6 +143,7 @@ func (i infer) request(ctx context.Context, w *work) (*inferencev1.GenerateReque
 	if plan := w.ref.GetPlan(); plan != nil {
 		planRequest(req, plan, w.turn.TurnID)
 	}
+	w.bound(req)
 	return req, history.GetTruncated(), nil
 }
 

@@ -53,10 +53,12 @@ func (p preparation) question(ctx context.Context, w *work, instructions string)
 	if theirs != "" {
 		parts = append(parts, "The agent that will do the work has these instructions:\n"+theirs)
 	}
-	return &inferencev1.GenerateRequest{
+	req := &inferencev1.GenerateRequest{
 		Model: w.loaded.GetSurface().GetModel(), Instructions: strings.Join(parts, "\n\n"), Messages: messages,
 		Temperature: agent.Temperature, TurnId: w.turn.TurnID, Step: w.ref.GetKey(),
-	}, tools, nil
+	}
+	w.bound(req)
+	return req, tools, nil
 }
 
 // maxDescription bounds what is told of one tool, in characters.

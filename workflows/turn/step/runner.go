@@ -218,6 +218,7 @@ func (r *Runner) commit(ctx context.Context, w *work, req *sessionsv1.CommitStep
 	}
 	req.Outcome.Key, req.Outcome.Kind = w.ref.GetKey(), w.ref.GetKind()
 	req.Outcome.Cancelled = req.Outcome.Cancelled || w.cancelled
+	w.priced(req.GetOutcome().GetUsage())
 	if w.advance != nil {
 		w.advance.lookAhead(ctx, w, req)
 		defer w.advance.landed(req)

@@ -54,8 +54,12 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 		return provider.Finished{}, err
 	}
 	r := speak(s, here)
-	if err := r.stream(ctx, s.slow, emit); err != nil {
+	whole, err := r.stream(ctx, s.slow, req.MaxOutputTokens, emit)
+	if err != nil {
 		return provider.Finished{}, err
+	}
+	if !whole {
+		r.finish = provider.Length
 	}
 	return provider.Finished{Reason: r.finish, Model: ModelName}, nil
 }
@@ -119,8 +123,11 @@ type reply struct {
 // argumentPiece is how many bytes of arguments go into one delta.
 const argumentPiece = 24
 
-// stream emits the answer word by word.
-func (r reply) stream(ctx context.Context, slow time.Duration, emit func(provider.Delta) error) error {
+// bytesPerToken is what one token holds, as the service counts it for models that do not tell.
+const bytesPerToken = 4
+
+// stream emits the answer word by word, as much of it as tokens may be written; 0 is all. It tells whether that was the whole answer.
+func (r reply) stream(ctx context.Context, slow time.Duration, tokens int, emit func(provider.Delta) error) (whole bool, err error) {
 	var deltas []provider.Delta
 	for _, w := range words(r.think) {
 		deltas = append(deltas, provider.Delta{Reasoning: w})
@@ -136,17 +143,29 @@ func (r reply) stream(ctx context.Context, slow time.Duration, emit func(provide
 			d = &provider.CallDelta{Index: i}
 		}
 	}
+	written := 0
 	for i, d := range deltas {
+		if written += size(d); tokens > 0 && written > tokens*bytesPerToken {
+			return false, ctx.Err()
+		}
 		if i > 0 {
 			if err := pause(ctx, slow); err != nil {
-				return err
+				return false, err
 			}
 		}
 		if err := emit(d); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return ctx.Err()
+	return true, ctx.Err()
+}
+
+func size(d provider.Delta) int {
+	n := len(d.Text) + len(d.Reasoning)
+	if d.Call != nil {
+		n += len(d.Call.Arguments)
+	}
+	return n
 }
 
 // words splits after spaces, so that the parts together are the text again.

@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"what could not be heeded stands later", movedMessages},
 		{"a deleted session leaves nothing", deleteSession},
 		{"an executor's session is kept until it is told another", executors},
+		{"budgets are found by scope, and what steps hold goes with them", budgets},
 		{"texts may hold what the other engine would not", texts},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })

@@ -40,6 +40,8 @@ type Model struct {
 	ContextWindow int32 `protobuf:"varint,4,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
 	// The model can ask for tools natively.
 	SupportsTools bool `protobuf:"varint,5,opt,name=supports_tools,json=supportsTools,proto3" json:"supports_tools,omitempty"`
+	// What its tokens cost, from the configuration (inference.prices); unset when it has no price.
+	Price         *v1.Price `protobuf:"bytes,6,opt,name=price,proto3" json:"price,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -107,6 +109,13 @@ func (x *Model) GetSupportsTools() bool {
 		return x.SupportsTools
 	}
 	return false
+}
+
+func (x *Model) GetPrice() *v1.Price {
+	if x != nil {
+		return x.Price
+	}
+	return nil
 }
 
 // ToolDefinition is a tool as the model is shown it.
@@ -736,13 +745,14 @@ var File_windlass_inference_v1_inference_proto protoreflect.FileDescriptor
 
 const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x9f\x01\n" +
+	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xce\x01\n" +
 	"\x05Model\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bprovider\x18\x02 \x01(\tR\bprovider\x12\x18\n" +
 	"\adefault\x18\x03 \x01(\bR\adefault\x12%\n" +
 	"\x0econtext_window\x18\x04 \x01(\x05R\rcontextWindow\x12%\n" +
-	"\x0esupports_tools\x18\x05 \x01(\bR\rsupportsTools\"\x90\x01\n" +
+	"\x0esupports_tools\x18\x05 \x01(\bR\rsupportsTools\x12-\n" +
+	"\x05price\x18\x06 \x01(\v2\x17.windlass.turn.v1.PriceR\x05price\"\x90\x01\n" +
 	"\x0eToolDefinition\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
@@ -819,29 +829,31 @@ var file_windlass_inference_v1_inference_proto_goTypes = []any{
 	(*ListModelsRequest)(nil),   // 6: windlass.inference.v1.ListModelsRequest
 	(*ListModelsResponse)(nil),  // 7: windlass.inference.v1.ListModelsResponse
 	(*ResolveModelRequest)(nil), // 8: windlass.inference.v1.ResolveModelRequest
-	(*v1.Message)(nil),          // 9: windlass.turn.v1.Message
-	(*v1.ToolCall)(nil),         // 10: windlass.turn.v1.ToolCall
-	(*v1.Usage)(nil),            // 11: windlass.turn.v1.Usage
+	(*v1.Price)(nil),            // 9: windlass.turn.v1.Price
+	(*v1.Message)(nil),          // 10: windlass.turn.v1.Message
+	(*v1.ToolCall)(nil),         // 11: windlass.turn.v1.ToolCall
+	(*v1.Usage)(nil),            // 12: windlass.turn.v1.Usage
 }
 var file_windlass_inference_v1_inference_proto_depIdxs = []int32{
-	9,  // 0: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
-	1,  // 1: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
-	4,  // 2: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
-	5,  // 3: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
-	10, // 4: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
-	11, // 5: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
-	0,  // 6: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
-	2,  // 7: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
-	6,  // 8: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
-	8,  // 9: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
-	3,  // 10: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
-	7,  // 11: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
-	0,  // 12: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
-	10, // [10:13] is the sub-list for method output_type
-	7,  // [7:10] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	9,  // 0: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
+	10, // 1: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
+	1,  // 2: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
+	4,  // 3: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
+	5,  // 4: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
+	11, // 5: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
+	12, // 6: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
+	0,  // 7: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
+	2,  // 8: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
+	6,  // 9: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
+	8,  // 10: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
+	3,  // 11: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
+	7,  // 12: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
+	0,  // 13: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
+	11, // [11:14] is the sub-list for method output_type
+	8,  // [8:11] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_windlass_inference_v1_inference_proto_init() }

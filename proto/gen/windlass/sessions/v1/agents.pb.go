@@ -352,7 +352,7 @@ type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Model steps, default 25.
 	MaxSteps uint32 `protobuf:"varint,1,opt,name=max_steps,json=maxSteps,proto3" json:"max_steps,omitempty"`
-	// Input and output tokens of the whole turn, 0 = no limit.
+	// Input and output tokens of the whole turn, 0 = no limit. A model call that may not fit in what is left is not begun, and an answer ends there.
 	MaxTokens int32 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
 	// Tool calls at the same time, default 16.
 	MaxParallelTools uint32 `protobuf:"varint,3,opt,name=max_parallel_tools,json=maxParallelTools,proto3" json:"max_parallel_tools,omitempty"`
@@ -363,7 +363,12 @@ type Limits struct {
 	// Turns of sub-agents that one turn may begin, those of its sub-agents included; 0 = 32.
 	MaxChildren uint32 `protobuf:"varint,8,opt,name=max_children,json=maxChildren,proto3" json:"max_children,omitempty"`
 	// How deep below the turn of a user this agent may begin turns of sub-agents; 0 = 4.
-	MaxDepth      uint32 `protobuf:"varint,9,opt,name=max_depth,json=maxDepth,proto3" json:"max_depth,omitempty"`
+	MaxDepth uint32 `protobuf:"varint,9,opt,name=max_depth,json=maxDepth,proto3" json:"max_depth,omitempty"`
+	// Tool calls of the whole turn, 0 = no limit.
+	MaxToolCalls uint32 `protobuf:"varint,6,opt,name=max_tool_calls,json=maxToolCalls,proto3" json:"max_tool_calls,omitempty"`
+	// What the turn's model calls may cost, as a decimal number in the mesh's currency with six decimals at most: "0.25". Empty = no limit. It
+	// counts models that have a price in the configuration (inference.prices); others cost nothing.
+	MaxCost       string `protobuf:"bytes,7,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -445,6 +450,20 @@ func (x *Limits) GetMaxDepth() uint32 {
 		return x.MaxDepth
 	}
 	return 0
+}
+
+func (x *Limits) GetMaxToolCalls() uint32 {
+	if x != nil {
+		return x.MaxToolCalls
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxCost() string {
+	if x != nil {
+		return x.MaxCost
+	}
+	return ""
 }
 
 // CreateAgentRequest holds the new agent.
@@ -1138,7 +1157,7 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\x05claim\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05claim\x12'\n" +
 	"\x06values\x18\x03 \x03(\tB\x0f\xbaH\f\x92\x01\t\x10@\"\x05r\x03\x18\x80\x02R\x06values\x12/\n" +
 	"\finstructions\x18\x04 \x01(\tB\v\xbaH\br\x06\x10\x01\x18\x80\x80\x10R\finstructions\x12,\n" +
-	"\x04mode\x18\x05 \x01(\tB\x18\xbaH\x15r\x13R\x00R\x06appendR\areplaceR\x04mode\"\xc9\x02\n" +
+	"\x04mode\x18\x05 \x01(\tB\x18\xbaH\x15r\x13R\x00R\x06appendR\areplaceR\x04mode\"\x9e\x03\n" +
 	"\x06Limits\x12%\n" +
 	"\tmax_steps\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bmaxSteps\x12&\n" +
 	"\n" +
@@ -1147,7 +1166,9 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\x13max_identical_calls\x18\x04 \x01(\rB\a\xbaH\x04*\x02\x18dR\x11maxIdenticalCalls\x12,\n" +
 	"\fturn_seconds\x18\x05 \x01(\rB\t\xbaH\x06*\x04\x18\x80\xa3\x05R\vturnSeconds\x12+\n" +
 	"\fmax_children\x18\b \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\vmaxChildren\x12$\n" +
-	"\tmax_depth\x18\t \x01(\rB\a\xbaH\x04*\x02\x18\x10R\bmaxDepth\"R\n" +
+	"\tmax_depth\x18\t \x01(\rB\a\xbaH\x04*\x02\x18\x10R\bmaxDepth\x12/\n" +
+	"\x0emax_tool_calls\x18\x06 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=R\fmaxToolCalls\x12\"\n" +
+	"\bmax_cost\x18\a \x01(\tB\a\xbaH\x04r\x02\x18 R\amaxCost\"R\n" +
 	"\x12CreateAgentRequest\x12<\n" +
 	"\x05agent\x18\x01 \x01(\v2\x1b.windlass.sessions.v1.AgentB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x05agent\"V\n" +
 	"\x0fGetAgentRequest\x12'\n" +

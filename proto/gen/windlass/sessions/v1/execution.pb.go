@@ -393,9 +393,11 @@ type Lease struct {
 	// Sequence number of the newest event written by the claim: deltas hang on it.
 	BaseSeq uint32 `protobuf:"varint,3,opt,name=base_seq,json=baseSeq,proto3" json:"base_seq,omitempty"`
 	// Id reserved for the message that an infer step will write; the same for each attempt.
-	MessageId     string `protobuf:"bytes,4,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MessageId string `protobuf:"bytes,4,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// Tokens that a model step under a limit may write, as reserved; 0 = as the agent says.
+	MaxOutputTokens int32 `protobuf:"varint,5,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Lease) Reset() {
@@ -454,6 +456,13 @@ func (x *Lease) GetMessageId() string {
 		return x.MessageId
 	}
 	return ""
+}
+
+func (x *Lease) GetMaxOutputTokens() int32 {
+	if x != nil {
+		return x.MaxOutputTokens
+	}
+	return 0
 }
 
 // ClaimStepRequest asks for a step.
@@ -2444,13 +2453,14 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"PinnedTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x0fdefinition_hash\x18\x02 \x01(\tR\x0edefinitionHash\x12%\n" +
-	"\x0ewith_artifacts\x18\x03 \x01(\bR\rwithArtifacts\"q\n" +
+	"\x0ewith_artifacts\x18\x03 \x01(\bR\rwithArtifacts\"\x9d\x01\n" +
 	"\x05Lease\x12\x14\n" +
 	"\x05fence\x18\x01 \x01(\rR\x05fence\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x19\n" +
 	"\bbase_seq\x18\x03 \x01(\rR\abaseSeq\x12\x1d\n" +
 	"\n" +
-	"message_id\x18\x04 \x01(\tR\tmessageId\"\x84\x02\n" +
+	"message_id\x18\x04 \x01(\tR\tmessageId\x12*\n" +
+	"\x11max_output_tokens\x18\x05 \x01(\x05R\x0fmaxOutputTokens\"\x84\x02\n" +
 	"\x10ClaimStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x125\n" +
 	"\x04step\x18\x02 \x01(\v2\x19.windlass.turn.v1.StepRefB\x06\xbaH\x03\xc8\x01\x01R\x04step\x12\x1d\n" +

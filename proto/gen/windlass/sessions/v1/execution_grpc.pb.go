@@ -46,6 +46,8 @@ type ExecutionServiceClient interface {
 	LoadTurn(ctx context.Context, in *LoadTurnRequest, opts ...grpc.CallOption) (*LoadTurnResponse, error)
 	// ClaimStep adopts a step that is done, or takes its lease and appends the given events (step.started, message.started; for a later attempt
 	// the service writes turn.recovered and message.reset by itself). A step that another worker holds is answered with `busy`.
+	// A model or tool step under a limit (of the turn, or a budget) reserves what it may use; one that does not fit is done at once, with an
+	// outcome whose `exhausted` is set. A reservation belongs to the step: a later attempt has it already.
 	// A terminal turn is FAILED_PRECONDITION/TURN_ENDED unless the step is done.
 	ClaimStep(ctx context.Context, in *ClaimStepRequest, opts ...grpc.CallOption) (*ClaimStepResponse, error)
 	// RenewStep prolongs a lease and tells whether the turn shall be cancelled. ABORTED/LEASE_LOST when the fence is stale.
@@ -227,6 +229,8 @@ type ExecutionServiceServer interface {
 	LoadTurn(context.Context, *LoadTurnRequest) (*LoadTurnResponse, error)
 	// ClaimStep adopts a step that is done, or takes its lease and appends the given events (step.started, message.started; for a later attempt
 	// the service writes turn.recovered and message.reset by itself). A step that another worker holds is answered with `busy`.
+	// A model or tool step under a limit (of the turn, or a budget) reserves what it may use; one that does not fit is done at once, with an
+	// outcome whose `exhausted` is set. A reservation belongs to the step: a later attempt has it already.
 	// A terminal turn is FAILED_PRECONDITION/TURN_ENDED unless the step is done.
 	ClaimStep(context.Context, *ClaimStepRequest) (*ClaimStepResponse, error)
 	// RenewStep prolongs a lease and tells whether the turn shall be cancelled. ABORTED/LEASE_LOST when the fence is stale.

@@ -74,7 +74,9 @@ type Turn struct {
 	// For the turn of a sub-agent: the session of that turn.
 	ParentSessionId string `protobuf:"bytes,21,opt,name=parent_session_id,json=parentSessionId,proto3" json:"parent_session_id,omitempty"`
 	// For the turn of a sub-agent: the outermost turn above it.
-	RootTurnId    string `protobuf:"bytes,22,opt,name=root_turn_id,json=rootTurnId,proto3" json:"root_turn_id,omitempty"`
+	RootTurnId string `protobuf:"bytes,22,opt,name=root_turn_id,json=rootTurnId,proto3" json:"root_turn_id,omitempty"`
+	// The limits that its caller set, unset when he set none.
+	Limits        *Limits `protobuf:"bytes,23,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -263,6 +265,13 @@ func (x *Turn) GetRootTurnId() string {
 	return ""
 }
 
+func (x *Turn) GetLimits() *Limits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
 // CreateTurnRequest holds the input.
 type CreateTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -281,7 +290,9 @@ type CreateTurnRequest struct {
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Tools that the client itself runs in this turn. A call of one waits (input.requested) until its result is sent to :answer.
 	// With mode "steer" they count only when a new turn begins: the tools of a running turn stay as they are.
-	Tools         []*ClientTool `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
+	Tools []*ClientTool `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
+	// Limits of this turn; 0 in a field = the agent's. They can only be lower than the agent's: a higher one is refused.
+	Limits        *Limits `protobuf:"bytes,7,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -354,6 +365,13 @@ func (x *CreateTurnRequest) GetIdempotencyKey() string {
 func (x *CreateTurnRequest) GetTools() []*ClientTool {
 	if x != nil {
 		return x.Tools
+	}
+	return nil
+}
+
+func (x *CreateTurnRequest) GetLimits() *Limits {
+	if x != nil {
+		return x.Limits
 	}
 	return nil
 }
@@ -1344,7 +1362,7 @@ var File_windlass_sessions_v1_turns_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a$windlass/sessions/v1/approvals.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\x93\x06\n" +
+	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xc9\x06\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1375,7 +1393,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x0eparent_turn_id\x18\x14 \x01(\tR\fparentTurnId\x12*\n" +
 	"\x11parent_session_id\x18\x15 \x01(\tR\x0fparentSessionId\x12 \n" +
 	"\froot_turn_id\x18\x16 \x01(\tR\n" +
-	"rootTurnId\"\xd5\x02\n" +
+	"rootTurnId\x124\n" +
+	"\x06limits\x18\x17 \x01(\v2\x1c.windlass.sessions.v1.LimitsR\x06limits\"\x8b\x03\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +
@@ -1383,7 +1402,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\acontent\x18\x03 \x03(\v2\x1d.windlass.turn.v1.ContentPartB\b\xbaH\x05\x92\x01\x02\x10@R\acontent\x12D\n" +
 	"\x04mode\x18\x04 \x01(\tB0\xbaH-r+R\x00R\aenqueueR\x06rejectR\tinterruptR\x04forkR\x05steerR\x04mode\x121\n" +
 	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12A\n" +
-	"\x05tools\x18\x06 \x03(\v2 .windlass.sessions.v1.ClientToolB\t\xbaH\x06\x92\x01\x03\x10\x80\x01R\x05tools\"\xa9\x01\n" +
+	"\x05tools\x18\x06 \x03(\v2 .windlass.sessions.v1.ClientToolB\t\xbaH\x06\x92\x01\x03\x10\x80\x01R\x05tools\x124\n" +
+	"\x06limits\x18\a \x01(\v2\x1c.windlass.sessions.v1.LimitsR\x06limits\"\xa9\x01\n" +
 	"\n" +
 	"ClientTool\x123\n" +
 	"\x04name\x18\x01 \x01(\tB\x1f\xe0A\x02\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,56}$R\x04name\x12*\n" +
@@ -1513,11 +1533,12 @@ var file_windlass_sessions_v1_turns_proto_goTypes = []any{
 	(*v1.Usage)(nil),               // 16: windlass.turn.v1.Usage
 	(*v1.TurnError)(nil),           // 17: windlass.turn.v1.TurnError
 	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
-	(*v1.ContentPart)(nil),         // 19: windlass.turn.v1.ContentPart
-	(*structpb.Struct)(nil),        // 20: google.protobuf.Struct
-	(*durationpb.Duration)(nil),    // 21: google.protobuf.Duration
-	(*v1.Event)(nil),               // 22: windlass.turn.v1.Event
-	(*Approval)(nil),               // 23: windlass.sessions.v1.Approval
+	(*Limits)(nil),                 // 19: windlass.sessions.v1.Limits
+	(*v1.ContentPart)(nil),         // 20: windlass.turn.v1.ContentPart
+	(*structpb.Struct)(nil),        // 21: google.protobuf.Struct
+	(*durationpb.Duration)(nil),    // 22: google.protobuf.Duration
+	(*v1.Event)(nil),               // 23: windlass.turn.v1.Event
+	(*Approval)(nil),               // 24: windlass.sessions.v1.Approval
 }
 var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	16, // 0: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
@@ -1525,42 +1546,44 @@ var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	18, // 2: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
 	18, // 3: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
 	18, // 4: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
-	19, // 5: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	2,  // 6: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
-	20, // 7: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
-	0,  // 8: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
-	4,  // 9: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
-	16, // 10: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
-	19, // 11: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	21, // 12: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
-	0,  // 13: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
-	20, // 14: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
-	17, // 15: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	16, // 16: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	22, // 17: windlass.sessions.v1.WatchResponse.event:type_name -> windlass.turn.v1.Event
-	1,  // 18: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	8,  // 19: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	9,  // 20: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	11, // 21: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	3,  // 22: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
-	5,  // 23: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	7,  // 24: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	12, // 25: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	14, // 26: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
-	0,  // 27: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	0,  // 28: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	10, // 29: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	0,  // 30: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	4,  // 31: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
-	6,  // 32: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	23, // 33: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	13, // 34: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	15, // 35: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
-	27, // [27:36] is the sub-list for method output_type
-	18, // [18:27] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	19, // 5: windlass.sessions.v1.Turn.limits:type_name -> windlass.sessions.v1.Limits
+	20, // 6: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	2,  // 7: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
+	19, // 8: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
+	21, // 9: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
+	0,  // 10: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
+	4,  // 11: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
+	16, // 12: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
+	20, // 13: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	22, // 14: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
+	0,  // 15: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
+	21, // 16: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
+	17, // 17: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	16, // 18: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	23, // 19: windlass.sessions.v1.WatchResponse.event:type_name -> windlass.turn.v1.Event
+	1,  // 20: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	8,  // 21: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	9,  // 22: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	11, // 23: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	3,  // 24: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
+	5,  // 25: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	7,  // 26: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	12, // 27: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	14, // 28: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
+	0,  // 29: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	0,  // 30: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	10, // 31: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	0,  // 32: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	4,  // 33: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	6,  // 34: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	24, // 35: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	13, // 36: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	15, // 37: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
+	29, // [29:38] is the sub-list for method output_type
+	20, // [20:29] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }
@@ -1568,6 +1591,7 @@ func file_windlass_sessions_v1_turns_proto_init() {
 	if File_windlass_sessions_v1_turns_proto != nil {
 		return
 	}
+	file_windlass_sessions_v1_agents_proto_init()
 	file_windlass_sessions_v1_approvals_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -878,7 +878,11 @@ type Usage struct {
 	// Number of model calls.
 	ModelCalls int32 `protobuf:"varint,5,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
 	// Number of tool calls.
-	ToolCalls     int32 `protobuf:"varint,6,opt,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
+	ToolCalls int32 `protobuf:"varint,6,opt,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
+	// What the tokens cost, in millionths of the mesh's currency (inference.currency); 0 when the model has no price.
+	CostMicros int64 `protobuf:"varint,7,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"`
+	// Model calls whose worker was lost in the middle. Nobody knows what they used, so nothing else here counts them; each was made again.
+	LostCalls     int32 `protobuf:"varint,8,opt,name=lost_calls,json=lostCalls,proto3" json:"lost_calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -955,6 +959,175 @@ func (x *Usage) GetToolCalls() int32 {
 	return 0
 }
 
+func (x *Usage) GetCostMicros() int64 {
+	if x != nil {
+		return x.CostMicros
+	}
+	return 0
+}
+
+func (x *Usage) GetLostCalls() int32 {
+	if x != nil {
+		return x.LostCalls
+	}
+	return 0
+}
+
+// Price is what tokens of a model cost, in millionths of the mesh's currency for a million tokens: 2.50 is 2500000.
+type Price struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tokens the model reads.
+	InputMicros int64 `protobuf:"varint,1,opt,name=input_micros,json=inputMicros,proto3" json:"input_micros,omitempty"`
+	// Tokens the model writes, reasoning included.
+	OutputMicros int64 `protobuf:"varint,2,opt,name=output_micros,json=outputMicros,proto3" json:"output_micros,omitempty"`
+	// Tokens the model reads from the provider's cache.
+	CachedInputMicros int64 `protobuf:"varint,3,opt,name=cached_input_micros,json=cachedInputMicros,proto3" json:"cached_input_micros,omitempty"`
+	// The currency, for people: "USD".
+	Currency      string `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Price) Reset() {
+	*x = Price{}
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Price) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Price) ProtoMessage() {}
+
+func (x *Price) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Price.ProtoReflect.Descriptor instead.
+func (*Price) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Price) GetInputMicros() int64 {
+	if x != nil {
+		return x.InputMicros
+	}
+	return 0
+}
+
+func (x *Price) GetOutputMicros() int64 {
+	if x != nil {
+		return x.OutputMicros
+	}
+	return 0
+}
+
+func (x *Price) GetCachedInputMicros() int64 {
+	if x != nil {
+		return x.CachedInputMicros
+	}
+	return 0
+}
+
+func (x *Price) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+// LimitUse tells how much of a limit is used: of a budget, or of a turn's own limits.
+type LimitUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the limit is for: "turn", "tenant", "subject", "session" or "agent".
+	Scope string `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
+	// The budget, "bgt_…"; the turn, "trn_…", for a turn's own limits.
+	BudgetId string `protobuf:"bytes,2,opt,name=budget_id,json=budgetId,proto3" json:"budget_id,omitempty"`
+	// What is limited: "tokens", "cost" or "tool_calls".
+	What string `protobuf:"bytes,3,opt,name=what,proto3" json:"what,omitempty"`
+	// The limit: tokens, calls, or for cost millionths of the mesh's currency.
+	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// What is used of it, in the same unit. Calls under way are not in it.
+	Used          int64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitUse) Reset() {
+	*x = LimitUse{}
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitUse) ProtoMessage() {}
+
+func (x *LimitUse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
+func (*LimitUse) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LimitUse) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
+}
+
+func (x *LimitUse) GetBudgetId() string {
+	if x != nil {
+		return x.BudgetId
+	}
+	return ""
+}
+
+func (x *LimitUse) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *LimitUse) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *LimitUse) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
 // PlanStep is one step of a plan, in short.
 type PlanStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -972,7 +1145,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +1157,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +1170,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{7}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PlanStep) GetId() uint32 {
@@ -1041,7 +1214,7 @@ type TurnError struct {
 
 func (x *TurnError) Reset() {
 	*x = TurnError{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1053,7 +1226,7 @@ func (x *TurnError) String() string {
 func (*TurnError) ProtoMessage() {}
 
 func (x *TurnError) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1066,7 +1239,7 @@ func (x *TurnError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnError.ProtoReflect.Descriptor instead.
 func (*TurnError) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{8}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TurnError) GetCode() string {
@@ -1131,7 +1304,7 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"createTime\x12\x10\n" +
 	"\x03seq\x18\n" +
 	" \x01(\rR\x03seq\x12\x14\n" +
-	"\x05model\x18\v \x01(\tR\x05model\"\xea\x01\n" +
+	"\x05model\x18\v \x01(\tR\x05model\"\xaa\x02\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x05R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x05R\foutputTokens\x12.\n" +
@@ -1140,7 +1313,22 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\vmodel_calls\x18\x05 \x01(\x05R\n" +
 	"modelCalls\x12\x1d\n" +
 	"\n" +
-	"tool_calls\x18\x06 \x01(\x05R\ttoolCalls\"\x89\x01\n" +
+	"tool_calls\x18\x06 \x01(\x05R\ttoolCalls\x12\x1f\n" +
+	"\vcost_micros\x18\a \x01(\x03R\n" +
+	"costMicros\x12\x1d\n" +
+	"\n" +
+	"lost_calls\x18\b \x01(\x05R\tlostCalls\"\x9b\x01\n" +
+	"\x05Price\x12!\n" +
+	"\finput_micros\x18\x01 \x01(\x03R\vinputMicros\x12#\n" +
+	"\routput_micros\x18\x02 \x01(\x03R\foutputMicros\x12.\n" +
+	"\x13cached_input_micros\x18\x03 \x01(\x03R\x11cachedInputMicros\x12\x1a\n" +
+	"\bcurrency\x18\x04 \x01(\tR\bcurrency\"{\n" +
+	"\bLimitUse\x12\x14\n" +
+	"\x05scope\x18\x01 \x01(\tR\x05scope\x12\x1b\n" +
+	"\tbudget_id\x18\x02 \x01(\tR\bbudgetId\x12\x12\n" +
+	"\x04what\x18\x03 \x01(\tR\x04what\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\"\x89\x01\n" +
 	"\bPlanStep\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x128\n" +
@@ -1198,7 +1386,7 @@ func file_windlass_turn_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(Role)(0),                     // 0: windlass.turn.v1.Role
 	(Strategy)(0),                 // 1: windlass.turn.v1.Strategy
@@ -1212,21 +1400,23 @@ var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(*ToolResult)(nil),            // 9: windlass.turn.v1.ToolResult
 	(*Message)(nil),               // 10: windlass.turn.v1.Message
 	(*Usage)(nil),                 // 11: windlass.turn.v1.Usage
-	(*PlanStep)(nil),              // 12: windlass.turn.v1.PlanStep
-	(*TurnError)(nil),             // 13: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),        // 14: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*Price)(nil),                 // 12: windlass.turn.v1.Price
+	(*LimitUse)(nil),              // 13: windlass.turn.v1.LimitUse
+	(*PlanStep)(nil),              // 14: windlass.turn.v1.PlanStep
+	(*TurnError)(nil),             // 15: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),        // 16: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
 }
 var file_windlass_turn_v1_content_proto_depIdxs = []int32{
 	6,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
 	7,  // 1: windlass.turn.v1.ContentPart.link:type_name -> windlass.turn.v1.ResourceLink
 	5,  // 2: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	14, // 3: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
+	16, // 3: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
 	0,  // 4: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
 	5,  // 5: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
 	8,  // 6: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
 	9,  // 7: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
-	15, // 8: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	17, // 8: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
 	2,  // 9: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
 	10, // [10:10] is the sub-list for method output_type
 	10, // [10:10] is the sub-list for method input_type
@@ -1251,7 +1441,7 @@ func file_windlass_turn_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_content_proto_rawDesc), len(file_windlass_turn_v1_content_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -89,6 +89,8 @@ type Event struct {
 	//	*Event_ChildCompleted
 	//	*Event_ContextCompacted
 	//	*Event_ArtifactCreated
+	//	*Event_BudgetWarning
+	//	*Event_BudgetExhausted
 	//	*Event_MessageDelta
 	//	*Event_ReasoningDelta
 	//	*Event_ToolCallArgumentsDelta
@@ -509,6 +511,24 @@ func (x *Event) GetArtifactCreated() *ArtifactCreated {
 	return nil
 }
 
+func (x *Event) GetBudgetWarning() *BudgetWarning {
+	if x != nil {
+		if x, ok := x.Data.(*Event_BudgetWarning); ok {
+			return x.BudgetWarning
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetBudgetExhausted() *BudgetExhausted {
+	if x != nil {
+		if x, ok := x.Data.(*Event_BudgetExhausted); ok {
+			return x.BudgetExhausted
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetMessageDelta() *MessageDelta {
 	if x != nil {
 		if x, ok := x.Data.(*Event_MessageDelta); ok {
@@ -714,6 +734,16 @@ type Event_ArtifactCreated struct {
 	ArtifactCreated *ArtifactCreated `protobuf:"bytes,54,opt,name=artifact_created,json=artifactCreated,proto3,oneof"`
 }
 
+type Event_BudgetWarning struct {
+	// budget.warning
+	BudgetWarning *BudgetWarning `protobuf:"bytes,55,opt,name=budget_warning,json=budgetWarning,proto3,oneof"`
+}
+
+type Event_BudgetExhausted struct {
+	// budget.exhausted: the next call does not fit in a limit; the turn ends.
+	BudgetExhausted *BudgetExhausted `protobuf:"bytes,56,opt,name=budget_exhausted,json=budgetExhausted,proto3,oneof"`
+}
+
 type Event_MessageDelta struct {
 	// message.delta (transient)
 	MessageDelta *MessageDelta `protobuf:"bytes,50,opt,name=message_delta,json=messageDelta,proto3,oneof"`
@@ -799,6 +829,10 @@ func (*Event_ChildCompleted) isEvent_Data() {}
 func (*Event_ContextCompacted) isEvent_Data() {}
 
 func (*Event_ArtifactCreated) isEvent_Data() {}
+
+func (*Event_BudgetWarning) isEvent_Data() {}
+
+func (*Event_BudgetExhausted) isEvent_Data() {}
 
 func (*Event_MessageDelta) isEvent_Data() {}
 
@@ -969,7 +1003,7 @@ type TurnEnded struct {
 	// completed, failed or cancelled.
 	Status TurnStatus `protobuf:"varint,1,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
 	// Why it stopped: "end", "max_steps", "max_tokens", "deadline", "content_filter", "repetition" (the same
-	// call too often in a row), "cancelled", "error".
+	// call too often in a row), "budget", "cancelled", "error".
 	StopReason string `protobuf:"bytes,2,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// The final answer's text; partial when the stop reason is not "end".
 	Output string `protobuf:"bytes,3,opt,name=output,proto3" json:"output,omitempty"`
@@ -3255,6 +3289,118 @@ func (x *UsageUpdated) GetUsage() *Usage {
 	return nil
 }
 
+// BudgetWarning: most of a limit is used. It is told once when the part that the budget names (80 % unless set otherwise) is passed, in the
+// turn that passes it; a budget with a period begins anew with each period.
+type BudgetWarning struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The limit, and what is used of it now.
+	Use *LimitUse `protobuf:"bytes,1,opt,name=use,proto3" json:"use,omitempty"`
+	// The part at which to warn, in percent.
+	WarnAt        int32 `protobuf:"varint,2,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BudgetWarning) Reset() {
+	*x = BudgetWarning{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetWarning) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetWarning) ProtoMessage() {}
+
+func (x *BudgetWarning) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetWarning.ProtoReflect.Descriptor instead.
+func (*BudgetWarning) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *BudgetWarning) GetUse() *LimitUse {
+	if x != nil {
+		return x.Use
+	}
+	return nil
+}
+
+func (x *BudgetWarning) GetWarnAt() int32 {
+	if x != nil {
+		return x.WarnAt
+	}
+	return 0
+}
+
+// BudgetExhausted: a call was not begun because it does not fit in what a limit leaves, or an answer was cut where the limit ends. The turn
+// ends with stop reason "budget" ("max_tokens" for the turn's own token limit), and what it has said stays.
+type BudgetExhausted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The limit, and what was used of it then.
+	Use *LimitUse `protobuf:"bytes,1,opt,name=use,proto3" json:"use,omitempty"`
+	// What calls under way, of this turn and of others, hold of the limit until they have ended, in the limit's unit.
+	Reserved      int64 `protobuf:"varint,2,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BudgetExhausted) Reset() {
+	*x = BudgetExhausted{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetExhausted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetExhausted) ProtoMessage() {}
+
+func (x *BudgetExhausted) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetExhausted.ProtoReflect.Descriptor instead.
+func (*BudgetExhausted) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *BudgetExhausted) GetUse() *LimitUse {
+	if x != nil {
+		return x.Use
+	}
+	return nil
+}
+
+func (x *BudgetExhausted) GetReserved() int64 {
+	if x != nil {
+		return x.Reserved
+	}
+	return 0
+}
+
 // MessageDelta: more text of the open message.
 type MessageDelta struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3268,7 +3414,7 @@ type MessageDelta struct {
 
 func (x *MessageDelta) Reset() {
 	*x = MessageDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3280,7 +3426,7 @@ func (x *MessageDelta) String() string {
 func (*MessageDelta) ProtoMessage() {}
 
 func (x *MessageDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3293,7 +3439,7 @@ func (x *MessageDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageDelta.ProtoReflect.Descriptor instead.
 func (*MessageDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *MessageDelta) GetMessageId() string {
@@ -3323,7 +3469,7 @@ type ReasoningDelta struct {
 
 func (x *ReasoningDelta) Reset() {
 	*x = ReasoningDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3335,7 +3481,7 @@ func (x *ReasoningDelta) String() string {
 func (*ReasoningDelta) ProtoMessage() {}
 
 func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3348,7 +3494,7 @@ func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasoningDelta.ProtoReflect.Descriptor instead.
 func (*ReasoningDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReasoningDelta) GetMessageId() string {
@@ -3382,7 +3528,7 @@ type ToolCallArgumentsDelta struct {
 
 func (x *ToolCallArgumentsDelta) Reset() {
 	*x = ToolCallArgumentsDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3394,7 +3540,7 @@ func (x *ToolCallArgumentsDelta) String() string {
 func (*ToolCallArgumentsDelta) ProtoMessage() {}
 
 func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3407,7 +3553,7 @@ func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ToolCallArgumentsDelta) GetMessageId() string {
@@ -3455,7 +3601,7 @@ type ToolCallProgress struct {
 
 func (x *ToolCallProgress) Reset() {
 	*x = ToolCallProgress{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3613,7 @@ func (x *ToolCallProgress) String() string {
 func (*ToolCallProgress) ProtoMessage() {}
 
 func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3626,7 @@ func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallProgress.ProtoReflect.Descriptor instead.
 func (*ToolCallProgress) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ToolCallProgress) GetCallId() string {
@@ -3526,7 +3672,7 @@ type ExecutorAttached struct {
 
 func (x *ExecutorAttached) Reset() {
 	*x = ExecutorAttached{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3538,7 +3684,7 @@ func (x *ExecutorAttached) String() string {
 func (*ExecutorAttached) ProtoMessage() {}
 
 func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3551,7 +3697,7 @@ func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorAttached.ProtoReflect.Descriptor instead.
 func (*ExecutorAttached) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ExecutorAttached) GetKind() string {
@@ -3579,7 +3725,7 @@ var File_windlass_turn_v1_event_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xe4\x18\n" +
+	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xfe\x19\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\rR\x03seq\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x12\n" +
@@ -3630,7 +3776,9 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\rchild_started\x18/ \x01(\v2\x1e.windlass.turn.v1.ChildStartedH\x00R\fchildStarted\x12K\n" +
 	"\x0fchild_completed\x180 \x01(\v2 .windlass.turn.v1.ChildCompletedH\x00R\x0echildCompleted\x12Q\n" +
 	"\x11context_compacted\x181 \x01(\v2\".windlass.turn.v1.ContextCompactedH\x00R\x10contextCompacted\x12N\n" +
-	"\x10artifact_created\x186 \x01(\v2!.windlass.turn.v1.ArtifactCreatedH\x00R\x0fartifactCreated\x12E\n" +
+	"\x10artifact_created\x186 \x01(\v2!.windlass.turn.v1.ArtifactCreatedH\x00R\x0fartifactCreated\x12H\n" +
+	"\x0ebudget_warning\x187 \x01(\v2\x1f.windlass.turn.v1.BudgetWarningH\x00R\rbudgetWarning\x12N\n" +
+	"\x10budget_exhausted\x188 \x01(\v2!.windlass.turn.v1.BudgetExhaustedH\x00R\x0fbudgetExhausted\x12E\n" +
 	"\rmessage_delta\x182 \x01(\v2\x1e.windlass.turn.v1.MessageDeltaH\x00R\fmessageDelta\x12K\n" +
 	"\x0freasoning_delta\x183 \x01(\v2 .windlass.turn.v1.ReasoningDeltaH\x00R\x0ereasoningDelta\x12e\n" +
 	"\x19tool_call_arguments_delta\x184 \x01(\v2(.windlass.turn.v1.ToolCallArgumentsDeltaH\x00R\x16toolCallArgumentsDelta\x12R\n" +
@@ -3838,7 +3986,13 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"categories\x12\x17\n" +
 	"\acall_id\x18\x05 \x01(\tR\x06callId\"=\n" +
 	"\fUsageUpdated\x12-\n" +
-	"\x05usage\x18\x01 \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\"A\n" +
+	"\x05usage\x18\x01 \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\"V\n" +
+	"\rBudgetWarning\x12,\n" +
+	"\x03use\x18\x01 \x01(\v2\x1a.windlass.turn.v1.LimitUseR\x03use\x12\x17\n" +
+	"\awarn_at\x18\x02 \x01(\x05R\x06warnAt\"[\n" +
+	"\x0fBudgetExhausted\x12,\n" +
+	"\x03use\x18\x01 \x01(\v2\x1a.windlass.turn.v1.LimitUseR\x03use\x12\x1a\n" +
+	"\breserved\x18\x02 \x01(\x03R\breserved\"A\n" +
 	"\fMessageDelta\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x12\n" +
@@ -3877,7 +4031,7 @@ func file_windlass_turn_v1_event_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_event_proto_rawDescData
 }
 
-var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                  // 0: windlass.turn.v1.Event
 	(*TurnQueued)(nil),             // 1: windlass.turn.v1.TurnQueued
@@ -3913,27 +4067,30 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*PolicyDecided)(nil),          // 31: windlass.turn.v1.PolicyDecided
 	(*ShieldTriggered)(nil),        // 32: windlass.turn.v1.ShieldTriggered
 	(*UsageUpdated)(nil),           // 33: windlass.turn.v1.UsageUpdated
-	(*MessageDelta)(nil),           // 34: windlass.turn.v1.MessageDelta
-	(*ReasoningDelta)(nil),         // 35: windlass.turn.v1.ReasoningDelta
-	(*ToolCallArgumentsDelta)(nil), // 36: windlass.turn.v1.ToolCallArgumentsDelta
-	(*ToolCallProgress)(nil),       // 37: windlass.turn.v1.ToolCallProgress
-	(*ExecutorAttached)(nil),       // 38: windlass.turn.v1.ExecutorAttached
-	(*timestamppb.Timestamp)(nil),  // 39: google.protobuf.Timestamp
-	(*ContentPart)(nil),            // 40: windlass.turn.v1.ContentPart
-	(TurnStatus)(0),                // 41: windlass.turn.v1.TurnStatus
-	(*Usage)(nil),                  // 42: windlass.turn.v1.Usage
-	(*TurnError)(nil),              // 43: windlass.turn.v1.TurnError
-	(Strategy)(0),                  // 44: windlass.turn.v1.Strategy
-	(*PlanStep)(nil),               // 45: windlass.turn.v1.PlanStep
-	(*Message)(nil),                // 46: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 47: google.protobuf.Struct
-	(EffectClass)(0),               // 48: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 49: windlass.turn.v1.ToolResult
-	(Verdict)(0),                   // 50: windlass.turn.v1.Verdict
-	(WaitKind)(0),                  // 51: windlass.turn.v1.WaitKind
+	(*BudgetWarning)(nil),          // 34: windlass.turn.v1.BudgetWarning
+	(*BudgetExhausted)(nil),        // 35: windlass.turn.v1.BudgetExhausted
+	(*MessageDelta)(nil),           // 36: windlass.turn.v1.MessageDelta
+	(*ReasoningDelta)(nil),         // 37: windlass.turn.v1.ReasoningDelta
+	(*ToolCallArgumentsDelta)(nil), // 38: windlass.turn.v1.ToolCallArgumentsDelta
+	(*ToolCallProgress)(nil),       // 39: windlass.turn.v1.ToolCallProgress
+	(*ExecutorAttached)(nil),       // 40: windlass.turn.v1.ExecutorAttached
+	(*timestamppb.Timestamp)(nil),  // 41: google.protobuf.Timestamp
+	(*ContentPart)(nil),            // 42: windlass.turn.v1.ContentPart
+	(TurnStatus)(0),                // 43: windlass.turn.v1.TurnStatus
+	(*Usage)(nil),                  // 44: windlass.turn.v1.Usage
+	(*TurnError)(nil),              // 45: windlass.turn.v1.TurnError
+	(Strategy)(0),                  // 46: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),               // 47: windlass.turn.v1.PlanStep
+	(*Message)(nil),                // 48: windlass.turn.v1.Message
+	(*structpb.Struct)(nil),        // 49: google.protobuf.Struct
+	(EffectClass)(0),               // 50: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 51: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 52: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 53: windlass.turn.v1.WaitKind
+	(*LimitUse)(nil),               // 54: windlass.turn.v1.LimitUse
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
-	39, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
+	41, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
 	1,  // 1: windlass.turn.v1.Event.turn_queued:type_name -> windlass.turn.v1.TurnQueued
 	2,  // 2: windlass.turn.v1.Event.turn_started:type_name -> windlass.turn.v1.TurnStarted
 	3,  // 3: windlass.turn.v1.Event.turn_ended:type_name -> windlass.turn.v1.TurnEnded
@@ -3962,49 +4119,53 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	27, // 26: windlass.turn.v1.Event.input_requested:type_name -> windlass.turn.v1.InputRequested
 	28, // 27: windlass.turn.v1.Event.input_provided:type_name -> windlass.turn.v1.InputProvided
 	32, // 28: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
-	38, // 29: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
+	40, // 29: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
 	29, // 30: windlass.turn.v1.Event.child_started:type_name -> windlass.turn.v1.ChildStarted
 	30, // 31: windlass.turn.v1.Event.child_completed:type_name -> windlass.turn.v1.ChildCompleted
 	8,  // 32: windlass.turn.v1.Event.context_compacted:type_name -> windlass.turn.v1.ContextCompacted
 	9,  // 33: windlass.turn.v1.Event.artifact_created:type_name -> windlass.turn.v1.ArtifactCreated
-	34, // 34: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
-	35, // 35: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
-	36, // 36: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
-	37, // 37: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
-	40, // 38: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
-	41, // 39: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
-	42, // 40: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
-	43, // 41: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	44, // 42: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	45, // 43: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
-	43, // 44: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	46, // 45: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	42, // 46: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	47, // 47: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	48, // 48: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	49, // 49: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	50, // 50: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	51, // 51: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	40, // 52: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	47, // 53: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	48, // 54: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	39, // 55: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	39, // 56: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	50, // 57: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	25, // 58: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	51, // 59: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	47, // 60: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	47, // 61: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	39, // 62: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	50, // 63: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	41, // 64: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
-	42, // 65: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
-	42, // 66: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	67, // [67:67] is the sub-list for method output_type
-	67, // [67:67] is the sub-list for method input_type
-	67, // [67:67] is the sub-list for extension type_name
-	67, // [67:67] is the sub-list for extension extendee
-	0,  // [0:67] is the sub-list for field type_name
+	34, // 34: windlass.turn.v1.Event.budget_warning:type_name -> windlass.turn.v1.BudgetWarning
+	35, // 35: windlass.turn.v1.Event.budget_exhausted:type_name -> windlass.turn.v1.BudgetExhausted
+	36, // 36: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
+	37, // 37: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
+	38, // 38: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
+	39, // 39: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
+	42, // 40: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
+	43, // 41: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
+	44, // 42: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
+	45, // 43: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
+	46, // 44: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	47, // 45: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	45, // 46: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	48, // 47: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	44, // 48: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	49, // 49: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	50, // 50: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	51, // 51: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	52, // 52: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	53, // 53: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	42, // 54: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	49, // 55: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	50, // 56: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	41, // 57: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	41, // 58: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	52, // 59: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	25, // 60: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	53, // 61: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	49, // 62: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	49, // 63: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	41, // 64: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	52, // 65: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	43, // 66: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
+	44, // 67: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
+	44, // 68: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	54, // 69: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
+	54, // 70: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
+	71, // [71:71] is the sub-list for method output_type
+	71, // [71:71] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
@@ -4048,6 +4209,8 @@ func file_windlass_turn_v1_event_proto_init() {
 		(*Event_ChildCompleted)(nil),
 		(*Event_ContextCompacted)(nil),
 		(*Event_ArtifactCreated)(nil),
+		(*Event_BudgetWarning)(nil),
+		(*Event_BudgetExhausted)(nil),
 		(*Event_MessageDelta)(nil),
 		(*Event_ReasoningDelta)(nil),
 		(*Event_ToolCallArgumentsDelta)(nil),
@@ -4059,7 +4222,7 @@ func file_windlass_turn_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_event_proto_rawDesc), len(file_windlass_turn_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -482,8 +482,10 @@ type StepOutcome struct {
 	Inputs uint32 `protobuf:"varint,18,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	// For wait: when the turn must end now, Unix microseconds, where time spent waiting for people moved it; 0 = as before.
 	DeadlineMicros int64 `protobuf:"varint,19,opt,name=deadline_micros,json=deadlineMicros,proto3" json:"deadline_micros,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// A limit in the way: the step was not begun because it did not fit in what the limit leaves, or, for infer, its answer was cut there.
+	Exhausted     *LimitUse `protobuf:"bytes,21,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StepOutcome) Reset() {
@@ -649,6 +651,13 @@ func (x *StepOutcome) GetDeadlineMicros() int64 {
 	return 0
 }
 
+func (x *StepOutcome) GetExhausted() *LimitUse {
+	if x != nil {
+		return x.Exhausted
+	}
+	return nil
+}
+
 // Progress is what the steps of a turn have come to, as a turn's workflow is told. It rests in workflow history.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -720,8 +729,18 @@ type Surface struct {
 	MaxIdenticalCalls uint32 `protobuf:"varint,10,opt,name=max_identical_calls,json=maxIdenticalCalls,proto3" json:"max_identical_calls,omitempty"`
 	// The turn must end by then, Unix microseconds.
 	DeadlineMicros int64 `protobuf:"varint,11,opt,name=deadline_micros,json=deadlineMicros,proto3" json:"deadline_micros,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Tool calls at most, 0 = no limit.
+	MaxToolCalls uint32 `protobuf:"varint,12,opt,name=max_tool_calls,json=maxToolCalls,proto3" json:"max_tool_calls,omitempty"`
+	// What the model calls may cost at most, in millionths of the mesh's currency; 0 = no limit.
+	MaxCostMicros int64 `protobuf:"varint,13,opt,name=max_cost_micros,json=maxCostMicros,proto3" json:"max_cost_micros,omitempty"`
+	// What the model's tokens cost; unset when it has no price.
+	Price *Price `protobuf:"bytes,14,opt,name=price,proto3" json:"price,omitempty"`
+	// About how many tokens instructions and tools take in each model call.
+	PromptTokens int32 `protobuf:"varint,18,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
+	// Tokens one model call may write, 0 = the provider's default.
+	MaxOutputTokens int32 `protobuf:"varint,19,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Surface) Reset() {
@@ -831,6 +850,41 @@ func (x *Surface) GetDeadlineMicros() int64 {
 	return 0
 }
 
+func (x *Surface) GetMaxToolCalls() uint32 {
+	if x != nil {
+		return x.MaxToolCalls
+	}
+	return 0
+}
+
+func (x *Surface) GetMaxCostMicros() int64 {
+	if x != nil {
+		return x.MaxCostMicros
+	}
+	return 0
+}
+
+func (x *Surface) GetPrice() *Price {
+	if x != nil {
+		return x.Price
+	}
+	return nil
+}
+
+func (x *Surface) GetPromptTokens() int32 {
+	if x != nil {
+		return x.PromptTokens
+	}
+	return 0
+}
+
+func (x *Surface) GetMaxOutputTokens() int32 {
+	if x != nil {
+		return x.MaxOutputTokens
+	}
+	return 0
+}
+
 var File_windlass_turn_v1_step_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_step_proto_rawDesc = "" +
@@ -864,7 +918,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
 	"\vstop_reason\x18\x02 \x01(\tR\n" +
 	"stopReason\x121\n" +
-	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\"\xeb\x05\n" +
+	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\"\xa5\x06\n" +
 	"\vStepOutcome\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.StepKindR\x04kind\x123\n" +
@@ -886,9 +940,10 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x04wait\x18\x10 \x01(\v2\x19.windlass.turn.v1.WaitRefR\x04wait\x124\n" +
 	"\x06answer\x18\x11 \x01(\v2\x1c.windlass.turn.v1.WaitAnswerR\x06answer\x12\x16\n" +
 	"\x06inputs\x18\x12 \x01(\rR\x06inputs\x12'\n" +
-	"\x0fdeadline_micros\x18\x13 \x01(\x03R\x0edeadlineMicros\"E\n" +
+	"\x0fdeadline_micros\x18\x13 \x01(\x03R\x0edeadlineMicros\x128\n" +
+	"\texhausted\x18\x15 \x01(\v2\x1a.windlass.turn.v1.LimitUseR\texhausted\"E\n" +
 	"\bProgress\x129\n" +
-	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"\x9d\x03\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"\xeb\x04\n" +
 	"\aSurface\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x126\n" +
@@ -902,7 +957,12 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x12max_parallel_tools\x18\t \x01(\rR\x10maxParallelTools\x12.\n" +
 	"\x13max_identical_calls\x18\n" +
 	" \x01(\rR\x11maxIdenticalCalls\x12'\n" +
-	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros*\xe3\x01\n" +
+	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros\x12$\n" +
+	"\x0emax_tool_calls\x18\f \x01(\rR\fmaxToolCalls\x12&\n" +
+	"\x0fmax_cost_micros\x18\r \x01(\x03R\rmaxCostMicros\x12-\n" +
+	"\x05price\x18\x0e \x01(\v2\x17.windlass.turn.v1.PriceR\x05price\x12#\n" +
+	"\rprompt_tokens\x18\x12 \x01(\x05R\fpromptTokens\x12*\n" +
+	"\x11max_output_tokens\x18\x13 \x01(\x05R\x0fmaxOutputTokens*\xe3\x01\n" +
 	"\bStepKind\x12\x19\n" +
 	"\x15STEP_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSTEP_KIND_BEGIN\x10\x01\x12\x13\n" +
@@ -946,6 +1006,8 @@ var file_windlass_turn_v1_step_proto_goTypes = []any{
 	(*TurnError)(nil),   // 12: windlass.turn.v1.TurnError
 	(*Usage)(nil),       // 13: windlass.turn.v1.Usage
 	(*WaitAnswer)(nil),  // 14: windlass.turn.v1.WaitAnswer
+	(*LimitUse)(nil),    // 15: windlass.turn.v1.LimitUse
+	(*Price)(nil),       // 16: windlass.turn.v1.Price
 }
 var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	0,  // 0: windlass.turn.v1.StepRef.kind:type_name -> windlass.turn.v1.StepKind
@@ -965,13 +1027,15 @@ var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	8,  // 14: windlass.turn.v1.StepOutcome.strategy:type_name -> windlass.turn.v1.Strategy
 	9,  // 15: windlass.turn.v1.StepOutcome.wait:type_name -> windlass.turn.v1.WaitRef
 	14, // 16: windlass.turn.v1.StepOutcome.answer:type_name -> windlass.turn.v1.WaitAnswer
-	5,  // 17: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	8,  // 18: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	15, // 17: windlass.turn.v1.StepOutcome.exhausted:type_name -> windlass.turn.v1.LimitUse
+	5,  // 18: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	8,  // 19: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
+	16, // 20: windlass.turn.v1.Surface.price:type_name -> windlass.turn.v1.Price
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_step_proto_init() }

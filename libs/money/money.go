@@ -1,0 +1,76 @@
+// Package money reads and writes amounts as people write them, and keeps them as whole millionths of a currency.
+package money
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Micros is an amount in millionths of a currency.
+type Micros int64
+
+// Unit is one whole unit of a currency.
+const Unit = 1_000_000
+
+// maxDigits of the whole part keep sums of many amounts far from an overflow.
+const maxDigits = 9
+
+var errForm = errors.New(`want a decimal number with six decimals at most, such as "0.25"`)
+
+// Parse reads a decimal number without a sign: "25", "0.5", "0.000001". An empty text is 0.
+func Parse(text string) (Micros, error) {
+	if text == "" {
+		return 0, nil
+	}
+	whole, part, dot := strings.Cut(text, ".")
+	if whole == "" || len(whole) > maxDigits || dot && part == "" || len(part) > 6 || !digits(whole) || !digits(part) {
+		return 0, errForm
+	}
+	n, err := strconv.ParseInt(whole+part+strings.Repeat("0", 6-len(part)), 10, 64)
+	if err != nil {
+		return 0, errForm
+	}
+	return Micros(n), nil
+}
+
+func digits(text string) bool { return strings.Trim(text, "0123456789") == "" }
+
+// String writes an amount with as few decimals as it needs: "25", "0.5". It is "0" for nothing.
+func (m Micros) String() string {
+	sign := ""
+	if m < 0 {
+		sign, m = "-", -m
+	}
+	whole, part := m/Unit, m%Unit
+	if part == 0 {
+		return fmt.Sprintf("%s%d", sign, whole)
+	}
+	return sign + strings.TrimRight(fmt.Sprintf("%d.%06d", whole, part), "0")
+}
+
+// UnmarshalText reads what Parse reads.
+func (m *Micros) UnmarshalText(text []byte) (err error) {
+	*m, err = Parse(strings.TrimSpace(string(text)))
+	return err
+}
+
+// MarshalText writes what String writes.
+func (m Micros) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// PerMillion is what so many things cost at a price for a million of them, in millionths of that amount so that nothing is rounded yet. A sum
+// that does not fit is the largest there is.
+func PerMillion(count, price int64) int64 {
+	if count <= 0 || price <= 0 {
+		return 0
+	}
+	if count > math.MaxInt64/4/price {
+		return math.MaxInt64 / 4
+	}
+	return count * price
+}
+
+// Ceil rounds a sum of PerMillion up to whole micros: what costs something is never free.
+func Ceil(sum int64) int64 { return (sum + Unit - 1) / Unit }

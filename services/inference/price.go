@@ -1,0 +1,52 @@
+package inference
+
+import (
+	"errors"
+	"regexp"
+
+	"github.com/windlass-dev/windlass/libs/glob"
+	"github.com/windlass-dev/windlass/libs/money"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// PriceConfig is what the tokens of some models cost.
+type PriceConfig struct {
+	// Model is a pattern over provider/model.
+	Model string `yaml:"model" doc:"Models that cost this, as provider/model, with * for any run of characters: openai/gpt-4o*."`
+	// Input, Output and CachedInput are prices for a million tokens.
+	Input       money.Micros  `yaml:"input" doc:"Price of a million tokens read, for example 2.50."`
+	Output      money.Micros  `yaml:"output" doc:"Price of a million tokens written, reasoning included."`
+	CachedInput *money.Micros `yaml:"cached_input" doc:"Price of a million tokens read from the provider's cache. Not set: that of input."`
+}
+
+// maxPrice keeps what one model call costs far from an overflow.
+const maxPrice = 100_000 * money.Unit
+
+var currencyName = regexp.MustCompile(`^[A-Z]{3}$`)
+
+func (p PriceConfig) validate() error {
+	switch {
+	case p.Model == "":
+		return errors.New("model is required: a name or a pattern such as openai/*")
+	case p.Input > maxPrice, p.Output > maxPrice, p.CachedInput != nil && *p.CachedInput > maxPrice:
+		return errors.New("a million tokens cost more than 100000")
+	}
+	return nil
+}
+
+// price is what a model's tokens cost, nil when it has no price.
+func (c Config) price(model string) *turnv1.Price {
+	for _, p := range c.Prices {
+		if !glob.Match(p.Model, model) {
+			continue
+		}
+		cached := p.Input
+		if p.CachedInput != nil {
+			cached = *p.CachedInput
+		}
+		return &turnv1.Price{
+			InputMicros: int64(p.Input), OutputMicros: int64(p.Output), CachedInputMicros: int64(cached), Currency: c.Currency,
+		}
+	}
+	return nil
+}

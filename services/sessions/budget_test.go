@@ -1,0 +1,274 @@
+package sessions_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/money"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions"
+)
+
+func (k *kit) budgets() sessionsv1.BudgetServiceClient {
+	return sessionsv1.NewBudgetServiceClient(k.conn)
+}
+
+func (k *kit) budget(b *sessionsv1.Budget) *sessionsv1.Budget {
+	k.t.Helper()
+	made, err := k.budgets().CreateBudget(k.t.Context(), &sessionsv1.CreateBudgetRequest{Budget: b})
+	must(k.t, err)
+	return made
+}
+
+func (k *kit) stands(id string) *sessionsv1.Budget {
+	k.t.Helper()
+	b, err := k.budgets().GetBudget(k.t.Context(), &sessionsv1.GetBudgetRequest{BudgetId: id})
+	must(k.t, err)
+	return b
+}
+
+// beginWith begins a turn with a surface.
+func (w *worker) beginWith(surface *turnv1.Surface) {
+	w.t.Helper()
+	surface.AgentId, surface.BlueprintRevision, surface.Model, surface.MaxSteps = "assistant", 1, "test/model", 25
+	w.commit("begin", w.lease("begin"), func(r *sessionsv1.CommitStepRequest) { r.Outcome.Surface = surface })
+}
+
+// used commits a model step that has used so much.
+func (w *worker) used(key string, l *sessionsv1.Lease, input, output int32, fill func(*turnv1.StepOutcome)) *turnv1.StepOutcome {
+	w.t.Helper()
+	return w.commit(key, l, func(r *sessionsv1.CommitStepRequest) {
+		r.Messages = []*turnv1.Message{{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("said")}}
+		r.Outcome.Usage = &turnv1.Usage{InputTokens: input, OutputTokens: output, ModelCalls: 1}
+		if fill != nil {
+			fill(r.Outcome)
+		}
+	}).GetOutcome()
+}
+
+func (w *worker) exhausted(key string) *turnv1.LimitUse {
+	w.t.Helper()
+	got, err := w.claim(key)
+	must(w.t, err)
+	if got.GetDone().GetExhausted() == nil {
+		w.t.Fatalf("claim of %s: %v, want it exhausted", key, got)
+	}
+	return got.GetDone().GetExhausted()
+}
+
+// events lists the types of a session's durable events.
+func (k *kit) events(session, kind string) []*turnv1.Event {
+	k.t.Helper()
+	exp, err := k.sessions.ExportSession(k.t.Context(), &sessionsv1.ExportSessionRequest{SessionId: session, IncludeEvents: true})
+	must(k.t, err)
+	var out []*turnv1.Event
+	for _, e := range exp.GetEvents() {
+		if e.GetType() == kind {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func TestAModelStepIsReservedThenSettled(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: 1000, MaxCost: "0.01", WarnAt: 10})
+		w := k.worker(k.newTurn("hello"))
+		w.beginWith(&turnv1.Surface{MaxOutputTokens: 300, PromptTokens: 100, Price: &turnv1.Price{InputMicros: 2_000_000, OutputMicros: 10_000_000}})
+		l := w.lease("infer-1")
+		if l.GetMaxOutputTokens() != 300 {
+			t.Errorf("may write %d tokens", l.GetMaxOutputTokens())
+		}
+		now := k.stands(b.GetId())
+		input := now.GetReservedTokens() - 300
+		if input < 105 || input > 300 || now.GetUsedTokens() != 0 || now.GetReservedCost() != money.Micros(2*input+3000).String() {
+			t.Errorf("reserved: %v", now)
+		}
+		w.used("infer-1", l, 90, 30, func(o *turnv1.StepOutcome) { o.Usage.CostMicros = 480 })
+		now = k.stands(b.GetId())
+		if now.GetUsedTokens() != 120 || now.GetUsedCost() != "0.00048" || now.GetReservedTokens() != 0 || now.GetReservedCost() != "" {
+			t.Errorf("settled: %v", now)
+		}
+		if warned := k.events(w.turn.GetSessionId(), "budget.warning"); len(warned) != 1 || warned[0].GetBudgetWarning().GetUse().GetUsed() != 120 {
+			t.Errorf("warned: %v", warned)
+		}
+		got, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: w.turn.GetId()})
+		must(t, err)
+		if got.GetUsage().GetCostMicros() != 480 {
+			t.Errorf("usage %v", got.GetUsage())
+		}
+	})
+}
+
+func TestAStepThatDoesNotFitIsDoneAtOnce(t *testing.T) {
+	k := newKit(t, options{})
+	b := k.budget(&sessionsv1.Budget{Scope: "agent", Target: "assistant", MaxTokens: 400})
+	w := k.worker(k.newTurn("hello"))
+	w.beginWith(&turnv1.Surface{MaxOutputTokens: 100})
+	w.used("infer-1", w.lease("infer-1"), 300, 40, nil)
+	over := w.exhausted("infer-2")
+	want := &turnv1.LimitUse{Scope: "agent", BudgetId: b.GetId(), What: "tokens", Limit: 400, Used: 340}
+	if !proto.Equal(over, want) {
+		t.Errorf("exhausted %v, want %v", over, want)
+	}
+	if again := w.exhausted("infer-2"); !proto.Equal(again, want) {
+		t.Errorf("asked again: %v", again)
+	}
+	told := k.events(w.turn.GetSessionId(), "budget.exhausted")
+	if len(told) != 1 || told[0].GetStep() != "infer-2" || !proto.Equal(told[0].GetBudgetExhausted().GetUse(), want) {
+		t.Errorf("told %v", told)
+	}
+	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "budget")
+	if _, err := k.budgets().DeleteBudget(t.Context(), &sessionsv1.DeleteBudgetRequest{BudgetId: b.GetId()}); err != nil {
+		t.Fatal(err)
+	}
+	free := k.worker(k.turn(w.turn.GetSessionId(), "again"))
+	free.beginWith(&turnv1.Surface{})
+	if l := free.lease("infer-1"); l.GetMaxOutputTokens() != 0 {
+		t.Errorf("without a budget it may write %d tokens only", l.GetMaxOutputTokens())
+	}
+}
+
+func TestAnAnswerEndsWhereTheBudgetEnds(t *testing.T) {
+	k := newKit(t, options{})
+	b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: 600})
+	w := k.worker(k.newTurn("hello"))
+	w.beginWith(&turnv1.Surface{})
+	l := w.lease("infer-1") // 4096 would not fit
+	if l.GetMaxOutputTokens() < 400 || l.GetMaxOutputTokens() > 600 {
+		t.Fatalf("may write %d tokens", l.GetMaxOutputTokens())
+	}
+	out := w.used("infer-1", l, 10, l.GetMaxOutputTokens(), func(o *turnv1.StepOutcome) { o.FinishReason = "length" })
+	if out.GetExhausted().GetBudgetId() != b.GetId() || len(k.events(w.turn.GetSessionId(), "budget.exhausted")) != 1 {
+		t.Errorf("outcome %v", out)
+	}
+}
+
+func TestAReservationIsTheSteps(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		b := k.budget(&sessionsv1.Budget{Scope: "subject", Target: "local", MaxTokens: 10_000})
+		w := k.worker(k.newTurn("hello"))
+		w.beginWith(&turnv1.Surface{MaxOutputTokens: 500})
+		first := w.lease("infer-1")
+		reserved := k.stands(b.GetId()).GetReservedTokens()
+		_, err := k.exec.RenewStep(t.Context(), &sessionsv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: first.GetFence(), TtlMs: 100})
+		must(t, err)
+		other := k.worker(w.turn)
+		other.owner = "w2"
+		second := other.leaseSoon("infer-1")
+		if second.GetMaxOutputTokens() != first.GetMaxOutputTokens() || k.stands(b.GetId()).GetReservedTokens() != reserved {
+			t.Errorf("the second attempt: %v; reserved %v, before %d", second, k.stands(b.GetId()), reserved)
+		}
+		_, err = k.exec.ReleaseStep(t.Context(), &sessionsv1.ReleaseStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: second.GetFence()})
+		must(t, err)
+		third := w.lease("infer-1")
+		other.used("infer-1", third, 20, 10, nil)
+		now := k.stands(b.GetId())
+		if now.GetUsedTokens() != 30 || now.GetReservedTokens() != 0 {
+			t.Errorf("settled: %v", now)
+		}
+		got, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: w.turn.GetId()})
+		must(t, err)
+		if u := got.GetUsage(); u.GetLostCalls() != 1 || u.GetModelCalls() != 1 || u.GetInputTokens() != 20 {
+			t.Errorf("usage %v", u)
+		}
+	})
+}
+
+// leaseSoon claims until the lease of somebody else has run out.
+func (w *worker) leaseSoon(key string) *sessionsv1.Lease {
+	w.t.Helper()
+	for {
+		got, err := w.claim(key)
+		must(w.t, err)
+		if got.GetLease() != nil {
+			return got.GetLease()
+		}
+		<-time.After(time.Duration(got.GetBusy().GetExpiresInMs()) * time.Millisecond)
+	}
+}
+
+func TestATurnsEndFreesWhatItHolds(t *testing.T) {
+	k := newKit(t, options{})
+	b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: 100_000, MaxToolCalls: 5})
+	w := k.worker(k.newTurn("hello"))
+	w.beginWith(&turnv1.Surface{MaxTokens: 50_000, MaxToolCalls: 2})
+	w.used("infer-1", w.lease("infer-1"), 10, 10, nil)
+	w.lease("tool-1.0")
+	w.lease("tool-1.1")
+	if over := w.exhausted("tool-1.2"); over.GetScope() != "turn" || over.GetWhat() != "tool_calls" || over.GetLimit() != 2 {
+		t.Errorf("exhausted %v", over)
+	}
+	if now := k.stands(b.GetId()); now.GetReservedToolCalls() != 2 {
+		t.Errorf("held: %v", now)
+	}
+	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "budget")
+	if now := k.stands(b.GetId()); now.GetReservedToolCalls() != 0 || now.GetReservedTokens() != 0 || now.GetUsedTokens() != 20 {
+		t.Errorf("after the end: %v", now)
+	}
+	list, err := k.budgets().ListBudgets(t.Context(), &sessionsv1.ListBudgetsRequest{})
+	must(t, err)
+	if len(list.GetBudgets()) != 1 {
+		t.Errorf("the turn's own limits are still there, or listed: %v", list)
+	}
+}
+
+// TestManyTurnsNeverPassABudget has many workers claim at the same time from one budget.
+func TestManyTurnsNeverPassABudget(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		const turns, tokens, calls = 12, 6000, 9
+		k := newKit(t, options{postgres: postgres, cfg: sessions.Config{ReserveOutputTokens: 700}})
+		b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: tokens, MaxToolCalls: calls})
+		k.agent("assistant")
+		var spent, made, refused atomic.Int64
+		var all sync.WaitGroup
+		for range turns {
+			w := k.worker(k.turn(k.session().GetId(), "hello"))
+			w.beginWith(&turnv1.Surface{PromptTokens: 50})
+			all.Go(func() {
+				for n := 1; n <= 3; n++ {
+					got, err := w.claim(fmt.Sprintf("infer-%d", n))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					l := got.GetLease()
+					if l == nil {
+						refused.Add(1)
+						return
+					}
+					w.used(fmt.Sprintf("infer-%d", n), l, 50, l.GetMaxOutputTokens(), nil)
+					spent.Add(50 + int64(l.GetMaxOutputTokens()))
+					key := fmt.Sprintf("tool-%d.0", n)
+					if got, err = w.claim(key); err != nil {
+						t.Error(err)
+						return
+					}
+					if got.GetLease() == nil {
+						refused.Add(1)
+						return
+					}
+					w.commit(key, got.GetLease(), func(r *sessionsv1.CommitStepRequest) { r.Outcome.Usage = &turnv1.Usage{ToolCalls: 1} })
+					made.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		now := k.stands(b.GetId())
+		t.Logf("%d tokens in %d answers and %d calls; %d steps were refused", now.GetUsedTokens(), spent.Load()/750, made.Load(), refused.Load())
+		if now.GetUsedTokens() != spent.Load() || now.GetUsedTokens() > tokens || now.GetUsedToolCalls() != made.Load() || made.Load() > calls {
+			t.Errorf("used %v; the workers say %d tokens, %d calls", now, spent.Load(), made.Load())
+		}
+		if now.GetReservedTokens() != 0 || now.GetReservedToolCalls() != 0 || refused.Load() == 0 {
+			t.Errorf("left over: %v, %d refused", now, refused.Load())
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Amount is what a step may use, or has used: tokens, money in millionths, tool calls.
+type Amount struct{ Tokens, Cost, Calls int64 }
+
+// Plus adds.
+func (a Amount) Plus(b Amount) Amount {
+	return Amount{a.Tokens + b.Tokens, a.Cost + b.Cost, a.Calls + b.Calls}
+}
+
+// Minus subtracts.
+func (a Amount) Minus(b Amount) Amount {
+	return Amount{a.Tokens - b.Tokens, a.Cost - b.Cost, a.Calls - b.Calls}
+}
+
+// ScopeTurn is the scope of a turn's own limits. The row's id is the turn's.
+const ScopeTurn = "turn"
+
+// Budget is a limit over many turns, or a turn's own limits.
+type Budget struct {
+	// Tenant and ID name it.
+	Tenant, ID string
+	// Scope and Target say whose turns it is for; Period is "none", "day" or "month".
+	Scope, Target, Period string
+	// Max are the limits, 0 = none; WarnAt the part to warn at, in percent.
+	Max    Amount
+	WarnAt int64
+	// PeriodUs is when the counted period began, 0 without a period. Used counts from then; Reserved is what steps under way hold.
+	PeriodUs       int64
+	Used, Reserved Amount
+	// CreateUs and UpdateUs are when it was made and changed, in Unix microseconds.
+	CreateUs, UpdateUs int64
+}
+
+// ScopeKey names a scope and its target as budgets are looked up by it.
+func ScopeKey(scope, target string) string { return scope + ":" + target }
+
+const budgetColumns = `tenant, id, scope, target, period, max_tokens, max_cost, max_calls, warn_at, period_us, used_tokens, used_cost, used_calls,
+	reserved_tokens, reserved_cost, reserved_calls, create_us, update_us`
+
+func scanBudget(s sqldb.Scanner) (b Budget, err error) {
+	err = s.Scan(&b.Tenant, &b.ID, &b.Scope, &b.Target, &b.Period, &b.Max.Tokens, &b.Max.Cost, &b.Max.Calls, &b.WarnAt, &b.PeriodUs,
+		&b.Used.Tokens, &b.Used.Cost, &b.Used.Calls, &b.Reserved.Tokens, &b.Reserved.Cost, &b.Reserved.Calls, &b.CreateUs, &b.UpdateUs)
+	return b, err
+}
+
+const selectBudget = "SELECT " + budgetColumns + " FROM budgets WHERE tenant = $1 AND id = $2 AND scope <> 'turn'"
+
+// Budget reads one. ErrNotFound when there is none.
+func (s *Store) Budget(ctx context.Context, tenant, id string) (Budget, error) {
+	return one(ctx, s.db.Reader(), scanBudget, selectBudget, tenant, id)
+}
+
+// Budgets lists budgets by id, after the given one. Turns' own limits are not among them.
+func (s *Store) Budgets(ctx context.Context, tenant, after string, limit int) ([]Budget, error) {
+	return all(ctx, s.db.Reader(), scanBudget, "SELECT "+budgetColumns+
+		" FROM budgets WHERE tenant = $1 AND id > $2 AND scope <> 'turn' ORDER BY id LIMIT $3", tenant, after, limit)
+}
+
+// LockBudget reads one and keeps others from changing it until the transaction ends.
+func (tx *Tx) LockBudget(ctx context.Context, tenant, id string) (Budget, error) {
+	return sqldb.One(ctx, tx, scanBudget, selectBudget+tx.db.ForUpdate(), tenant, id)
+}
+
+// LockBudgets reads the budgets of some scope keys and keeps others from changing them until the transaction ends. All who lock several do so
+// in the order of their ids, after the session.
+func (tx *Tx) LockBudgets(ctx context.Context, tenant string, keys []string) ([]Budget, error) {
+	args := []any{tenant}
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	return sqldb.All(ctx, tx, scanBudget, "SELECT "+budgetColumns+" FROM budgets WHERE tenant = $1 AND scope_key IN ("+
+		strings.TrimSuffix(placeholders(2, len(keys)), ", ")+") ORDER BY id"+tx.db.ForUpdate(), args...)
+}
+
+// AddBudget stores a new budget.
+func (tx *Tx) AddBudget(ctx context.Context, b Budget) error {
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO budgets (scope_key, "+budgetColumns+
+		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
+		ScopeKey(b.Scope, b.Target), b.Tenant, b.ID, b.Scope, b.Target, b.Period, b.Max.Tokens, b.Max.Cost, b.Max.Calls, b.WarnAt, b.PeriodUs,
+		b.Used.Tokens, b.Used.Cost, b.Used.Calls, b.Reserved.Tokens, b.Reserved.Cost, b.Reserved.Calls, b.CreateUs, b.UpdateUs)
+	return err
+}
+
+// SaveBudget writes what changes in a locked budget: limits and counters.
+func (tx *Tx) SaveBudget(ctx context.Context, b Budget) error {
+	return sqldb.ExecOne(ctx, tx, `UPDATE budgets SET max_tokens = $3, max_cost = $4, max_calls = $5, warn_at = $6, period_us = $7, used_tokens = $8,
+		used_cost = $9, used_calls = $10, reserved_tokens = $11, reserved_cost = $12, reserved_calls = $13, update_us = $14
+		WHERE tenant = $1 AND id = $2`, b.Tenant, b.ID, b.Max.Tokens, b.Max.Cost, b.Max.Calls, b.WarnAt, b.PeriodUs,
+		b.Used.Tokens, b.Used.Cost, b.Used.Calls, b.Reserved.Tokens, b.Reserved.Cost, b.Reserved.Calls, b.UpdateUs)
+}
+
+// DeleteBudget removes a budget, or a turn's own limits, with what steps hold of it. ErrNotFound when there is none.
+func (tx *Tx) DeleteBudget(ctx context.Context, tenant, id string) error {
+	if err := sqldb.ExecOne(ctx, tx, "DELETE FROM budgets WHERE tenant = $1 AND id = $2", tenant, id); err != nil {
+		return err
+	}
+	_, err := sqldb.Exec(ctx, tx, "DELETE FROM budget_holds WHERE tenant = $1 AND budget_id = $2", tenant, id)
+	return err
+}
+
+// Hold is what one step holds of one budget.
+type Hold struct {
+	// Tenant, TurnID, Step and BudgetID name it.
+	Tenant, TurnID, Step, BudgetID string
+	// Amount is held.
+	Amount
+	// MaxOutput is how many tokens a model step may write; Bound names the limit of this budget that is why it is no more, "" if it is not.
+	MaxOutput int64
+	Bound     string
+}
+
+const holdColumns = "tenant, turn_id, step_key, budget_id, tokens, cost, calls, max_output, bound"
+
+func scanHold(s sqldb.Scanner) (h Hold, err error) {
+	err = s.Scan(&h.Tenant, &h.TurnID, &h.Step, &h.BudgetID, &h.Tokens, &h.Cost, &h.Calls, &h.MaxOutput, &h.Bound)
+	return h, err
+}
+
+// Holds reads what a step of a locked session's turn holds.
+func (tx *Tx) Holds(ctx context.Context, tenant, turn, step string) ([]Hold, error) {
+	return sqldb.All(ctx, tx, scanHold, "SELECT "+holdColumns+" FROM budget_holds WHERE tenant = $1 AND turn_id = $2 AND step_key = $3 ORDER BY budget_id",
+		tenant, turn, step)
+}
+
+// TurnHolds reads what all steps of a locked session's turn hold.
+func (tx *Tx) TurnHolds(ctx context.Context, tenant, turn string) ([]Hold, error) {
+	return sqldb.All(ctx, tx, scanHold, "SELECT "+holdColumns+" FROM budget_holds WHERE tenant = $1 AND turn_id = $2 ORDER BY step_key, budget_id",
+		tenant, turn)
+}
+
+// AddHold stores what a step holds. The budget must be locked.
+func (tx *Tx) AddHold(ctx context.Context, h Hold) error {
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO budget_holds ("+holdColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+		h.Tenant, h.TurnID, h.Step, h.BudgetID, h.Tokens, h.Cost, h.Calls, h.MaxOutput, h.Bound)
+	return err
+}
+
+// DropHolds removes what a step holds; all steps of the turn when no step is named.
+func (tx *Tx) DropHolds(ctx context.Context, tenant, turn, step string) error {
+	_, err := sqldb.Exec(ctx, tx, "DELETE FROM budget_holds WHERE tenant = $1 AND turn_id = $2 AND ($3 = '' OR step_key = $3)", tenant, turn, step)
+	return err
+}
+
+// ConversationSize tells how large the messages are that a turn with this place reads: the bytes of small ones together, and large ones each
+// by itself. The session must be locked.
+func (tx *Tx) ConversationSize(ctx context.Context, tenant, session string, place uint32, large int) (small int64, rest [][]byte, err error) {
+	const these = " FROM messages WHERE tenant = $1 AND session_id = $2 AND turn_seq <= $3 AND length(data) "
+	small, err = sqldb.One(ctx, tx, sqldb.Column[int64], "SELECT CAST(coalesce(sum(length(data)), 0) AS BIGINT)"+these+"<= $4",
+		tenant, session, int64(place), large)
+	if err != nil {
+		return 0, nil, err
+	}
+	rest, err = sqldb.All(ctx, tx, sqldb.Column[[]byte], "SELECT data"+these+"> $4", tenant, session, int64(place), large)
+	return small, rest, err
+}
+
+// PinnedSurface reads what the turn of a locked session pinned. ErrNotFound before its start.
+func (tx *Tx) PinnedSurface(ctx context.Context, tenant, turn string) ([]byte, error) {
+	return sqldb.One(ctx, tx, sqldb.Column[[]byte], "SELECT surface FROM turn_surfaces WHERE tenant = $1 AND turn_id = $2", tenant, turn)
+}
