@@ -26,7 +26,8 @@ const (
 // spends tells whether steps of a kind use what budgets limit: model calls and tool calls.
 func spends(kind turnv1.StepKind) bool {
 	switch kind {
-	case turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN, turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL:
+	case turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN, turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL,
+		turnv1.StepKind_STEP_KIND_COMPACT:
 		return true
 	default:
 		return false

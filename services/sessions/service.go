@@ -39,8 +39,7 @@ type Deps struct {
 	Log *slog.Logger
 }
 
-// Service implements AgentService, SessionService, TurnService, ApprovalService, ArtifactService, BudgetService and
-// ExecutionService.
+// Service implements the services of windlass.sessions.v1.
 type Service struct {
 	sessionsv1.UnimplementedAgentServiceServer
 	sessionsv1.UnimplementedSessionServiceServer
