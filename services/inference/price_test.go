@@ -66,8 +66,8 @@ func TestScriptedKeepsToItsLimit(t *testing.T) {
 		finish, answer string
 	}{
 		{tokens: 0, finish: "stop", answer: "w1 w2 w3 w4 w5"},
-		{tokens: 4, finish: "stop", answer: "w1 w2 w3 w4 w5"},
-		{tokens: 2, finish: "length", answer: "w1 w2 "},
+		{tokens: 10, finish: "stop", answer: "w1 w2 w3 w4 w5"},
+		{tokens: 4, finish: "length", answer: "w1 w2 "},
 	} {
 		got, err := ask(t.Context(), t, client, &inferencev1.GenerateRequest{Messages: []*turnv1.Message{user("tokens:5")}, MaxOutputTokens: tt.tokens})
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	estimate "github.com/windlass-dev/windlass/libs/tokens"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
@@ -123,11 +124,8 @@ type reply struct {
 // argumentPiece is how many bytes of arguments go into one delta.
 const argumentPiece = 24
 
-// bytesPerToken is what one token holds, as the service counts it for models that do not tell.
-const bytesPerToken = 4
-
 // stream emits the answer word by word, as much of it as tokens may be written; 0 is all. It tells whether that was the whole answer.
-func (r reply) stream(ctx context.Context, slow time.Duration, tokens int, emit func(provider.Delta) error) (whole bool, err error) {
+func (r reply) stream(ctx context.Context, slow time.Duration, most int, emit func(provider.Delta) error) (whole bool, err error) {
 	var deltas []provider.Delta
 	for _, w := range words(r.think) {
 		deltas = append(deltas, provider.Delta{Reasoning: w})
@@ -145,7 +143,7 @@ func (r reply) stream(ctx context.Context, slow time.Duration, tokens int, emit 
 	}
 	written := 0
 	for i, d := range deltas {
-		if written += size(d); tokens > 0 && written > tokens*bytesPerToken {
+		if written += size(d); most > 0 && written > most {
 			return false, ctx.Err()
 		}
 		if i > 0 {
@@ -160,10 +158,11 @@ func (r reply) stream(ctx context.Context, slow time.Duration, tokens int, emit 
 	return true, ctx.Err()
 }
 
+// size is what a piece counts, as the usage that is estimated for this model does.
 func size(d provider.Delta) int {
-	n := len(d.Text) + len(d.Reasoning)
+	n := estimate.Text(d.Text) + estimate.Text(d.Reasoning)
 	if d.Call != nil {
-		n += len(d.Call.Arguments)
+		n += estimate.Text(d.Call.Arguments)
 	}
 	return n
 }
