@@ -1,44 +1,121 @@
 package sessions
 
 import (
+	"errors"
+	"fmt"
+	"strings"
+
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/tokens"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// What an estimate of a prompt assumes. English text has about 4 bytes a token, JSON and code about 3: an estimate must rather be too high.
+// What is added to an estimate: for words between the parts, and for calls that get a result that says they were not run.
 const (
-	bytesPerToken  = 3
-	tokensPerImage = 1600
-	// largeMessage is the size from which a message is looked into: an image takes fewer tokens than its bytes say.
-	largeMessage = 16 << 10
-	// maxPrompt is what a conversation is cut to before a model reads it, see GetContext.
-	maxPrompt = contextBytes / bytesPerToken
+	perPrompt = 16
+	perCall   = 16
 )
 
-// promptTokens estimates what a model step of a turn will read.
+// promptTokens estimates what a model step of a turn will read: what GetContext gives, behind instructions and tools.
 func promptTokens(tx *journal.Tx, t store.Turn, surface *turnv1.Surface) (int64, error) {
-	size, large, err := tx.ConversationSize(tx.Context(), t.Tenant, t.SessionID, t.Place, largeMessage)
+	summary, err := newestCompaction(tx, t)
 	if err != nil {
 		return 0, err
 	}
-	images := int64(0)
-	for _, data := range large {
-		m, err := messageToProto(store.Message{ID: "of " + t.SessionID, Data: data})
+	sum := int64(surface.GetPromptTokens()) + perPrompt
+	var behind *head
+	if summary != nil {
+		behind = &head{to: summary.to}
+		sum += summary.tokens
+	}
+	point := store.EndOf(t.Place)
+	for size := 0; ; {
+		rows, err := tx.ConversationBack(tx.Context(), t.Tenant, t.SessionID, point, contextPage)
 		if err != nil {
 			return 0, err
 		}
-		size += int64(len(data))
-		for _, parts := range [][]*turnv1.ContentPart{m.GetContent(), m.GetToolResult().GetContent()} {
-			for _, p := range parts {
-				if p.GetBlob() != nil {
-					size -= int64(proto.Size(p))
-					images++
-				}
+		for _, row := range rows {
+			if behind.covers(row) || size > contextBytes {
+				return sum, nil
 			}
+			m, err := messageToProto(row)
+			if err != nil {
+				return 0, err
+			}
+			sum += messageTokens(m)
+			size += len(row.Data)
+			point = row.Point()
+		}
+		if len(rows) < contextPage {
+			return sum, nil
 		}
 	}
-	return min(size/bytesPerToken, maxPrompt) + images*tokensPerImage + int64(surface.GetPromptTokens()), nil
+}
+
+// messageTokens estimates what a message takes.
+func messageTokens(m *turnv1.Message) int64 {
+	sum := tokens.PerMessage
+	for _, parts := range [][]*turnv1.ContentPart{m.GetContent(), m.GetToolResult().GetContent()} {
+		for _, p := range parts {
+			sum += partTokens(p)
+		}
+	}
+	for _, call := range m.GetToolCalls() {
+		sum += tokens.Text(call.GetTool()) + tokens.Text(call.GetArgumentsJson()) + perCall
+	}
+	return int64(sum)
+}
+
+func partTokens(p *turnv1.ContentPart) int {
+	switch b := p.GetBlob(); {
+	case b == nil:
+		return tokens.Text(p.GetText()) + tokens.Text(p.GetLink().GetName()) + tokens.Text(p.GetLink().GetUri()) + 1
+	case strings.HasPrefix(b.GetMediaType(), "text/"), b.GetMediaType() == "application/json":
+		return tokens.Text(string(b.GetData()))
+	default:
+		return tokens.PerImage
+	}
+}
+
+// replaced is what a summary takes with what was kept beside it, and where the last message stands that it is for.
+type replaced struct {
+	to     store.Point
+	tokens int64
+}
+
+// newestCompaction gives what stands before the conversation of a turn, nil when nothing was compacted.
+func newestCompaction(tx *journal.Tx, t store.Turn) (*replaced, error) {
+	if tx.Session.CompactedSeq == 0 {
+		return nil, nil
+	}
+	row, err := tx.Compaction(tx.Context(), t.Tenant, t.SessionID, tx.Session.CompactedSeq)
+	if errors.Is(err, store.ErrNotFound) || err == nil && row.To.TurnSeq > t.Place {
+		return nil, nil // as in GetContext
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &turnv1.ContextCompacted{}
+	if err := proto.Unmarshal(row.Data, c); err != nil {
+		return nil, fmt.Errorf("compaction %d of session %s: %w", row.Seq, t.SessionID, err)
+	}
+	out := &replaced{to: row.To, tokens: messageTokens(summaryMessage(c, t.SessionID))}
+	for _, id := range c.GetKeptMessageIds() {
+		kept, err := tx.MessageOf(tx.Context(), t.Tenant, t.SessionID, id)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		m, err := messageToProto(kept)
+		if err != nil {
+			return nil, err
+		}
+		out.tokens += messageTokens(m)
+	}
+	return out, nil
 }

@@ -145,7 +145,18 @@ func TestAnAnswerEndsWhereTheBudgetEnds(t *testing.T) {
 	if l.GetMaxOutputTokens() < 400 || l.GetMaxOutputTokens() > 600 {
 		t.Fatalf("may write %d tokens", l.GetMaxOutputTokens())
 	}
-	out := w.used("infer-1", l, 10, l.GetMaxOutputTokens(), func(o *turnv1.StepOutcome) { o.FinishReason = "length" })
+	got := w.commit("infer-1", l, func(r *sessionsv1.CommitStepRequest) { // with the end as the worker expects it
+		r.Outcome.Usage, r.Outcome.FinishReason = &turnv1.Usage{InputTokens: 10, OutputTokens: l.GetMaxOutputTokens(), ModelCalls: 1}, "length"
+		r.Then = &sessionsv1.CommitStepRequest{
+			TurnId: w.turn.GetId(), Outcome: &turnv1.StepOutcome{Key: "finish"},
+			Ending: &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "max_tokens"},
+			Claim:  &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref("finish"), Owner: "w1", TtlMs: 30_000},
+		}
+	})
+	if got.GetThen() != nil {
+		t.Errorf("the turn was ended for another reason than the budget: %v", got.GetThen())
+	}
+	out := got.GetOutcome()
 	if out.GetExhausted().GetBudgetId() != b.GetId() || len(k.events(w.turn.GetSessionId(), "budget.exhausted")) != 1 {
 		t.Errorf("outcome %v", out)
 	}

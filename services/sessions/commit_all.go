@@ -52,7 +52,7 @@ func (s *Service) checkClaimOf(req *sessionsv1.CommitStepRequest) error {
 // commitAll writes a step and what is asked for around it. The turn's session is locked.
 func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
 	out, written, err := s.claimAndCommit(tx, t, req)
-	if err != nil || !written || t.CancelRequested || ended(*t) {
+	if err != nil || !written || t.CancelRequested || ended(*t) || out.GetOutcome().GetExhausted() != nil { // then it ends otherwise than the caller thought
 		return out, err
 	}
 	for _, next := range req.GetNext() {

@@ -149,19 +149,6 @@ func (tx *Tx) DropHolds(ctx context.Context, tenant, turn, step string) error {
 	return err
 }
 
-// ConversationSize tells how large the messages are that a turn with this place reads: the bytes of small ones together, and large ones each
-// by itself. The session must be locked.
-func (tx *Tx) ConversationSize(ctx context.Context, tenant, session string, place uint32, large int) (small int64, rest [][]byte, err error) {
-	const these = " FROM messages WHERE tenant = $1 AND session_id = $2 AND turn_seq <= $3 AND length(data) "
-	small, err = sqldb.One(ctx, tx, sqldb.Column[int64], "SELECT CAST(coalesce(sum(length(data)), 0) AS BIGINT)"+these+"<= $4",
-		tenant, session, int64(place), large)
-	if err != nil {
-		return 0, nil, err
-	}
-	rest, err = sqldb.All(ctx, tx, sqldb.Column[[]byte], "SELECT data"+these+"> $4", tenant, session, int64(place), large)
-	return small, rest, err
-}
-
 // PinnedSurface reads what the turn of a locked session pinned. ErrNotFound before its start.
 func (tx *Tx) PinnedSurface(ctx context.Context, tenant, turn string) ([]byte, error) {
 	return sqldb.One(ctx, tx, sqldb.Column[[]byte], "SELECT surface FROM turn_surfaces WHERE tenant = $1 AND turn_id = $2", tenant, turn)

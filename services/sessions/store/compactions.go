@@ -35,9 +35,16 @@ func (tx *Tx) AddCompaction(ctx context.Context, c Compaction) error {
 
 // Compaction reads the newest one of a session whose event is not after seq. ErrNotFound when there is none.
 func (s *Store) Compaction(ctx context.Context, tenant, session string, seq uint32) (Compaction, error) {
-	return one(ctx, s.db.Reader(), scanCompaction, "SELECT "+compactionColumns+` FROM compactions
-		WHERE tenant = $1 AND session_id = $2 AND seq <= $3 ORDER BY seq DESC LIMIT 1`, tenant, session, int64(seq))
+	return one(ctx, s.db.Reader(), scanCompaction, newestCompaction, tenant, session, int64(seq))
 }
+
+// Compaction is the same for a locked session.
+func (tx *Tx) Compaction(ctx context.Context, tenant, session string, seq uint32) (Compaction, error) {
+	return sqldb.One(ctx, tx, scanCompaction, newestCompaction, tenant, session, int64(seq))
+}
+
+const newestCompaction = "SELECT " + compactionColumns + ` FROM compactions
+	WHERE tenant = $1 AND session_id = $2 AND seq <= $3 ORDER BY seq DESC LIMIT 1`
 
 // MessageOf reads a message of a locked session by its id. ErrNotFound when the session has none with it.
 func (tx *Tx) MessageOf(ctx context.Context, tenant, session, id string) (Message, error) {

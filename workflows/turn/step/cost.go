@@ -1,32 +1,33 @@
 package step
 
 import (
-	"google.golang.org/protobuf/proto"
-
 	"github.com/windlass-dev/windlass/libs/money"
+	"github.com/windlass-dev/windlass/libs/tokens"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// bytesPerToken is low on purpose: what is reserved for a prompt must rather be too much. English text has about 4 bytes a token, JSON and code
-// about 3.
-const bytesPerToken = 3
+// ownWords is what the text protocol, plans and choices add to a prompt in words of ours, in tokens.
+const ownWords = 800
 
 // promptTokens estimates what instructions and tools take in each model call of a turn.
 func promptTokens(agent *sessionsv1.Agent, tools []*registryv1.Tool, client []*sessionsv1.ClientTool, agents []*sessionsv1.AgentTool) int32 {
-	size := len(agent.GetInstructions())
+	sum := tokens.Text(agent.GetInstructions())
+	if s := agent.GetStrategy(); s != turnv1.Strategy_STRATEGY_UNSPECIFIED && s != turnv1.Strategy_STRATEGY_REACT && s != turnv1.Strategy_STRATEGY_DIRECT {
+		sum += ownWords
+	}
 	for _, t := range tools {
-		size += len(t.GetName()) + len(t.GetDescription()) + len(t.GetInputSchemaJson())
+		sum += tokens.Text(t.GetName()) + tokens.Text(t.GetDescription()) + tokens.Text(t.GetInputSchemaJson())
 	}
 	for _, t := range client {
-		size += proto.Size(t)
+		sum += tokens.Text(t.String())
 	}
 	for _, t := range agents {
-		size += proto.Size(t)
+		sum += tokens.Text(t.String())
 	}
-	return int32(min(size/bytesPerToken+1, 1<<30))
+	return int32(min(sum, 1<<30))
 }
 
 // maxCost is the agent's limit in millionths; its form was checked when it was set.

@@ -21,7 +21,7 @@
 //	fail:always        every model step fails for good.
 //	finish:REASON      the final answer ends with this finish reason: stop, length or content_filter.
 //
-// An answer that is longer than the call allows (max_output_tokens, 4 bytes a token) is cut, and its finish reason is length.
+// An answer that is longer than the call allows (max_output_tokens, estimated) is cut, and its finish reason is length.
 //
 // A number out of its range ends the call with MODEL_REJECTED; a pause longer than the service waits for any model ends it as
 // it does for any model. Which step comes next follows from the conversation alone: the

@@ -76,26 +76,4 @@ func budgets(t *testing.T, s *store.Store) {
 	if _, err := s.Budget(t.Context(), tenant, "trn_1"); err == nil {
 		t.Error("a turn's own limits are shown as a budget")
 	}
-	sizes(t, s)
-}
-
-// sizes checks how large the conversation of a turn is.
-func sizes(t *testing.T, s *store.Store) {
-	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		for i, data := range []string{"12345", "123", "1234567890"} {
-			if err := tx.AddMessages(ctx, store.Message{
-				Tenant: tenant, SessionID: "ses_1", Seq: int64(i + 1), ID: "size " + data, TurnID: "trn_1", TurnSeq: uint32(i + 1), Data: []byte(data),
-			}); err != nil {
-				return err
-			}
-		}
-		small, large, err := tx.ConversationSize(ctx, tenant, "ses_1", 2, 4)
-		if err != nil {
-			return err
-		}
-		if small != 3 || len(large) != 1 || string(large[0]) != "12345" {
-			t.Errorf("small %d, large %q", small, large)
-		}
-		return nil
-	})
 }

@@ -867,9 +867,11 @@ type CommitStepRequest struct {
 	// Claims the step first, in the same transaction; `fence` is not read then. It is for steps without effects (begin, finish): a step that is
 	// done or held by somebody is not committed, see CommitStepResponse.
 	Claim *ClaimStepRequest `protobuf:"bytes,9,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Steps of the same turn to claim afterwards, in order. None is claimed when somebody asked for the turn to be cancelled.
+	// Steps of the same turn to claim afterwards, in order. None is claimed when a limit has cut the step short (its outcome is exhausted), nor when
+	// somebody asked for the turn to be cancelled.
 	Next []*ClaimStepRequest `protobuf:"bytes,10,rep,name=next,proto3" json:"next,omitempty"`
-	// The turn's finish step with its own `claim`, when this step is the last. It is left out when somebody asked for the turn to be cancelled,
+	// The turn's finish step with its own `claim`, when this step is the last. It is left out when a limit has cut the step short,
+	// and when somebody asked for the turn to be cancelled,
 	// and when it would be refused as stale.
 	Then *CommitStepRequest `protobuf:"bytes,11,opt,name=then,proto3" json:"then,omitempty"`
 	// For tool: the round ends with this wait. The service gives it an id, writes the event that asks for it, and puts it into the outcome.
