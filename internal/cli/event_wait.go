@@ -53,14 +53,15 @@ func inputText(r *turnv1.InputRequested) string {
 
 // decisionText says how an approval ended, by whom, and what they added.
 func decisionText(r *turnv1.ApprovalResolved) string {
-	text := enum(r.GetVerdict())
+	var text strings.Builder
+	text.WriteString(enum(r.GetVerdict()))
 	for _, d := range r.GetDecisions() {
-		text += by(d.GetSubject())
+		text.WriteString(by(d.GetSubject()))
 		if d.GetComment() != "" {
-			text += " (" + d.GetComment() + ")"
+			text.WriteString(" (" + d.GetComment() + ")")
 		}
 	}
-	return text
+	return text.String()
 }
 
 func by(subject string) string {

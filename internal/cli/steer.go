@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -72,5 +71,5 @@ func resolveCall(c *call) error {
 	if err != nil {
 		return err
 	}
-	return printApproval(c, json.RawMessage(raw))
+	return printApproval(c, raw)
 }

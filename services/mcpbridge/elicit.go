@@ -140,7 +140,11 @@ func (c *connection) answerServer(ctx context.Context, req transport.JSONRPCRequ
 		return transport.NewJSONRPCResultResponse(req.ID, json.RawMessage("{}")), nil
 	case string(mcp.MethodElicitationCreate):
 		var f formRequest
-		if raw, err := json.Marshal(req.Params); err != nil || json.Unmarshal(raw, &f) != nil {
+		raw, bad := json.Marshal(req.Params)
+		if bad == nil {
+			bad = json.Unmarshal(raw, &f)
+		}
+		if bad != nil { // the server is told, nobody else
 			return transport.NewJSONRPCErrorResponse(req.ID, mcp.INVALID_PARAMS, "the parameters are none of "+req.Method, nil), nil
 		}
 		text, err := json.Marshal(c.questions.answer(ctx, f))

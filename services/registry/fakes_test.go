@@ -102,8 +102,7 @@ func (b *bridgeFake) CallTool(req *mcpbridgev1.CallToolRequest, stream grpc.Serv
 			Progress: &mcpbridgev1.Progress{Progress: done, Total: total, Message: message},
 		}}))
 	})
-	var asks *asking
-	if errors.As(err, &asks) {
+	if asks, ok := errors.AsType[*asking](err); ok {
 		return stream.Send(&mcpbridgev1.CallToolResponse{Event: &mcpbridgev1.CallToolResponse_InputRequired{InputRequired: asks.InputRequired}})
 	}
 	if err != nil || result == nil {

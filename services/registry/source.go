@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/envref"
@@ -94,13 +93,4 @@ func wrongURL(text string) string {
 		return "the URL must not have a fragment (#)"
 	}
 	return ""
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -39,7 +39,9 @@ func TestStopCall(t *testing.T) {
 			if stop("another") || !stop("k") {
 				t.Error("what runs was not found, or what does not was")
 			}
-			<-told
+			if err := <-told; err == nil {
+				t.Error("the tool was not told")
+			}
 			s := <-gone
 			leave()
 			w.eventually("the ledger says that nobody knows", func() bool { return r.row("k").GetState() == "unresolved" })

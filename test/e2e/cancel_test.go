@@ -64,7 +64,7 @@ var goroutineCount = regexp.MustCompile(`(?m)^go_goroutines(?:\{[^}]*\})? (\d+)`
 
 func goroutines(t *testing.T, c *harness.Client) int {
 	t.Helper()
-	resp, err := c.HTTP.Get(c.Base + "/metrics") //nolint:noctx // a test's own server
+	resp, err := c.HTTP.Get(c.Base + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

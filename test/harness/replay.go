@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -23,7 +22,7 @@ func (m *Mesh) Replay(t testing.TB, turns ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	c, err := temporal.Dial(ctx, temporal.Config{Address: m.addr(7233), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	c, err := temporal.Dial(ctx, temporal.Config{Address: m.addr(7233), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,14 +43,14 @@ type Artifacts interface {
 	ReadArtifact(ctx context.Context, req *sessionsv1.ReadArtifactRequest, opts ...grpc.CallOption) (*sessionsv1.ReadArtifactResponse, error)
 }
 
-// errAway is an error that may pass, apart from the tool's answers.
-type errAway struct{ error }
+// awayError is an error that may pass, apart from the tool's answers.
+type awayError struct{ error }
 
-func (e errAway) Unwrap() error { return e.error }
+func (e awayError) Unwrap() error { return e.error }
 
 // Away tells whether an error of Call is none of the tool's answers: what it needs could not be reached.
 func Away(err error) bool {
-	_, ok := errors.AsType[errAway](err)
+	_, ok := errors.AsType[awayError](err)
 	return ok
 }
 
@@ -70,7 +70,7 @@ func (ts Tools) readArtifact(ctx context.Context, args map[string]any, by Caller
 	case fault.From(err).Code == codes.NotFound || fault.From(err).Code == codes.InvalidArgument:
 		return "", fmt.Errorf("there is no artifact %q in this session", id)
 	default:
-		return "", errAway{err}
+		return "", awayError{err}
 	}
 	data := resp.GetData()
 	if find != "" {

@@ -73,15 +73,15 @@ func (t tool) agent(ctx context.Context, w *work, a *sessionsv1.AgentTool, appro
 // beginAgent begins the sub-agent's turn, and says in r what the call comes to.
 func (t tool) beginAgent(ctx context.Context, w *work, a *sessionsv1.AgentTool, r *round) error {
 	var asked askedAgent
-	if err := json.Unmarshal([]byte(w.call.GetArgumentsJson()), &asked); err != nil {
-		r.completed = refused(w, codeArguments, "The arguments are not as the tool wants them: "+err.Error())
+	if bad := json.Unmarshal([]byte(w.call.GetArgumentsJson()), &asked); bad != nil { // the model is told
+		r.completed = refused(w, codeArguments, "The arguments are not as the tool wants them: "+bad.Error())
 		return nil
 	}
 	var params *structpb.Struct
 	if asked.Params != nil {
-		var err error
-		if params, err = structpb.NewStruct(asked.Params); err != nil {
-			r.completed = refused(w, codeArguments, err.Error())
+		var bad error
+		if params, bad = structpb.NewStruct(asked.Params); bad != nil {
+			r.completed = refused(w, codeArguments, bad.Error())
 			return nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -67,7 +68,7 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 		started.Tools = append(started.Tools, clientPrefix+t.GetName())
 	}
 	if reader != nil {
-		pinned = append(pinned, reader)
+		pinned = slices.Concat(pinned, []*sessionsv1.PinnedTool{reader})
 	}
 	events := []*turnv1.Event{{Data: &turnv1.Event_TurnStarted{TurnStarted: started}}}
 	blocked, shields, err := b.shieldBegin(ctx, loaded)

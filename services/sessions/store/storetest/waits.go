@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -65,12 +66,12 @@ func waits(t *testing.T, s *store.Store) {
 		}
 		rows, err := s.Waits(t.Context(), row.filter)
 		must(t, err)
-		got := ""
+		var got strings.Builder
 		for _, w := range rows {
-			got += w.ID[len("apr_"):] + " "
+			got.WriteString(w.ID[len("apr_"):] + " ")
 		}
-		if got != row.want {
-			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		if got.String() != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got.String(), row.want)
 		}
 	}
 	if got, err := s.Wait(t.Context(), tenant, "apr_3"); err != nil || string(got.Answer) != "a" || got.EndUs != 50 || got.Requester != "bob" || got.StepKey != "tool-1.3" {
