@@ -40,6 +40,7 @@ type connection struct {
 	bg   sync.WaitGroup
 
 	drained   chan struct{} // closed when the wire may be closed
+	wired     chan struct{} // closed when it is known
 	drainOnce sync.Once
 
 	nextID    atomic.Int64
@@ -88,6 +89,7 @@ func (c *connection) finish(cause error) {
 	go func() {
 		defer c.bg.Done()
 		<-c.drained
+		<-c.wired
 		c.end()
 		if err := c.wire.Close(); err != nil {
 			c.log.DebugContext(context.Background(), "tool server was closed with an error", "server_id", c.spec.id, "error", c.describe(err))

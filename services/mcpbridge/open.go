@@ -36,7 +36,7 @@ func (o *opener) open(ctx context.Context, sp *spec, known era, changed func()) 
 
 func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func()) (*connection, error) {
 	c := &connection{
-		spec: sp, log: o.log, changed: changed, done: make(chan struct{}), drained: make(chan struct{}), used: time.Now(),
+		spec: sp, log: o.log, changed: changed, done: make(chan struct{}), drained: make(chan struct{}), wired: make(chan struct{}), used: time.Now(),
 		tokens: fmt.Sprintf("wl-%x-", rand.Uint64()),
 	}
 	c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -57,6 +57,7 @@ func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func(
 	default:
 		c.wire, err = newHTTPWire(sp, o.egress, c.standingStream)
 	}
+	close(c.wired) // a server that ends at once has told so before it was known here
 	if err != nil {
 		c.end()
 		return nil, err

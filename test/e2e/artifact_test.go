@@ -117,7 +117,7 @@ func TestResultsOfAllSizes(t *testing.T) {
 	}()
 	end := c.Wait(c.Turn(session, "call:big__mb {} then call:big__fifty {} then call:big__endless {} then say:done"))
 	close(done)
-	if grown := <-most - rss; grown > 64<<20 {
+	if grown := <-most - rss; grown > 64<<20 && !harness.Raced(t) { // the race detector multiplies memory
 		t.Errorf("the bridge grew by %d MiB", grown>>20)
 	}
 	if end.Str("output") != "done" {

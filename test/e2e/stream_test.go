@@ -16,7 +16,10 @@ func stepper(t *testing.T, n int) (*harness.Model, chan struct{}) {
 	}
 	steps := make(chan struct{})
 	return harness.NewModel(t, func(int, []any) harness.Answer {
-		return harness.Answer{Words: words, Stop: func(_ int, done <-chan struct{}) {
+		return harness.Answer{Words: words, Stop: func(sent int, done <-chan struct{}) {
+			if sent == 0 {
+				return
+			}
 			select {
 			case <-steps:
 			case <-done:

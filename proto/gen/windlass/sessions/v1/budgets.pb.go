@@ -562,9 +562,10 @@ var File_windlass_sessions_v1_budgets_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_budgets_proto_rawDesc = "" +
 	"\n" +
-	"\"windlass/sessions/v1/budgets.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\x9e\x06\n" +
-	"\x06Budget\x12\x13\n" +
-	"\x02id\x18\x01 \x01(\tB\x03\xe0A\x03R\x02id\x12A\n" +
+	"\"windlass/sessions/v1/budgets.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\xa5\x06\n" +
+	"\x06Budget\x12\x1a\n" +
+	"\x02id\x18\x01 \x01(\tB\n" +
+	"\xe0A\x03\xbaH\x04r\x02\x18@R\x02id\x12A\n" +
 	"\x05scope\x18\x02 \x01(\tB+\xe0A\x02\xbaH%r#R\x00R\x06tenantR\asubjectR\asessionR\x05agentR\x05scope\x12 \n" +
 	"\x06target\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x06target\x121\n" +
 	"\x06period\x18\x04 \x01(\tB\x19\xbaH\x16r\x14R\x00R\x04noneR\x03dayR\x05monthR\x06period\x12&\n" +
