@@ -140,11 +140,7 @@ func (c *connection) answerServer(ctx context.Context, req transport.JSONRPCRequ
 		return transport.NewJSONRPCResultResponse(req.ID, json.RawMessage("{}")), nil
 	case string(mcp.MethodElicitationCreate):
 		var f formRequest
-		raw, bad := json.Marshal(req.Params)
-		if bad == nil {
-			bad = json.Unmarshal(raw, &f)
-		}
-		if bad != nil { // the server is told, nobody else
+		if !remarshal(req.Params, &f) {
 			return transport.NewJSONRPCErrorResponse(req.ID, mcp.INVALID_PARAMS, "the parameters are none of "+req.Method, nil), nil
 		}
 		text, err := json.Marshal(c.questions.answer(ctx, f))
@@ -154,4 +150,10 @@ func (c *connection) answerServer(ctx context.Context, req transport.JSONRPCRequ
 		return transport.NewJSONRPCResultResponse(req.ID, text), nil
 	}
 	return transport.NewJSONRPCErrorResponse(req.ID, mcp.METHOD_NOT_FOUND, "this client did not declare "+req.Method, nil), nil
+}
+
+// remarshal reads parameters of a request into what they should be, and tells whether they are.
+func remarshal(params, into any) bool {
+	raw, err := json.Marshal(params)
+	return err == nil && json.Unmarshal(raw, into) == nil
 }

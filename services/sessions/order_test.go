@@ -178,7 +178,10 @@ func TestLostWorkflowsAreStartedAnewThenGivenUp(t *testing.T) {
 func TestChat(t *testing.T) {
 	k := newKit(t, options{})
 	k.agent("assistant")
+	worked := make(chan struct{})
+	defer func() { <-worked }() // the answer may be there before the worker has heard that its commit stands
 	go func() {
+		defer close(worked)
 		k.dispatcher.await(t, func(d *dispatcher) bool { return len(d.starts) == 1 })
 		var start sessions.TurnStart
 		k.dispatcher.set(func(d *dispatcher) { start = d.starts[0] })

@@ -73,8 +73,8 @@ func (t tool) agent(ctx context.Context, w *work, a *sessionsv1.AgentTool, appro
 // beginAgent begins the sub-agent's turn, and says in r what the call comes to.
 func (t tool) beginAgent(ctx context.Context, w *work, a *sessionsv1.AgentTool, r *round) error {
 	var asked askedAgent
-	if bad := json.Unmarshal([]byte(w.call.GetArgumentsJson()), &asked); bad != nil { // the model is told
-		r.completed = refused(w, codeArguments, "The arguments are not as the tool wants them: "+bad.Error())
+	if json.Unmarshal([]byte(w.call.GetArgumentsJson()), &asked) != nil {
+		r.completed = refused(w, codeArguments, "The arguments are not as the tool wants them.")
 		return nil
 	}
 	var params *structpb.Struct

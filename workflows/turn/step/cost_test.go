@@ -35,8 +35,11 @@ func TestWhatACallCosts(t *testing.T) {
 
 func TestAReservationBoundsTheAnswer(t *testing.T) {
 	for _, tt := range []struct{ asked, reserved, want int32 }{
-		{asked: 0, reserved: 0, want: 0}, {asked: 100, reserved: 0, want: 100}, {asked: 0, reserved: 70, want: 70},
-		{asked: 100, reserved: 70, want: 70}, {asked: 50, reserved: 70, want: 50},
+		{asked: 0, reserved: 0, want: 0},
+		{asked: 100, reserved: 0, want: 100},
+		{asked: 0, reserved: 70, want: 70},
+		{asked: 100, reserved: 70, want: 70},
+		{asked: 50, reserved: 70, want: 50},
 	} {
 		req := &inferencev1.GenerateRequest{MaxOutputTokens: tt.asked}
 		(&work{lease: &sessionsv1.Lease{MaxOutputTokens: tt.reserved}}).bound(req)
