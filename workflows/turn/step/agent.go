@@ -41,6 +41,17 @@ type askedAgent struct {
 	Message    string         `json:"message"`
 	Background bool           `json:"background"`
 	Params     map[string]any `json:"params"`
+	params     *structpb.Struct
+}
+
+// askedOf reads what a call asks; false when its arguments are not as the tool wants them.
+func askedOf(call *turnv1.ToolCall) (askedAgent, bool) {
+	var asked askedAgent
+	err := json.Unmarshal([]byte(call.GetArgumentsJson()), &asked)
+	if err == nil && asked.Params != nil {
+		asked.params, err = structpb.NewStruct(asked.Params)
+	}
+	return asked, err == nil
 }
 
 // agent is the round of a call that begins a sub-agent's turn. The registry is asked whether it may, as for any tool; then the sessions service
@@ -72,22 +83,14 @@ func (t tool) agent(ctx context.Context, w *work, a *sessionsv1.AgentTool, appro
 
 // beginAgent begins the sub-agent's turn, and says in r what the call comes to.
 func (t tool) beginAgent(ctx context.Context, w *work, a *sessionsv1.AgentTool, r *round) error {
-	var asked askedAgent
-	if json.Unmarshal([]byte(w.call.GetArgumentsJson()), &asked) != nil {
+	asked, ok := askedOf(w.call)
+	if !ok {
 		r.completed = refused(w, codeArguments, "The arguments are not as the tool wants them.")
 		return nil
 	}
-	var params *structpb.Struct
-	if asked.Params != nil {
-		var bad error
-		if params, bad = structpb.NewStruct(asked.Params); bad != nil {
-			r.completed = refused(w, codeArguments, bad.Error())
-			return nil
-		}
-	}
 	child, err := t.deps.Sessions.CreateChild(ctx, &sessionsv1.CreateChildRequest{
 		TurnId: w.turn.TurnID, Step: w.ref.GetKey(), Fence: w.lease.GetFence(), CallId: w.call.GetCallId(), AgentId: a.GetAgentId(),
-		Input: asked.Message, Params: params, Background: asked.Background,
+		Input: asked.Message, Params: asked.params, Background: asked.Background,
 	})
 	switch f := fault.From(err); {
 	case err == nil:
