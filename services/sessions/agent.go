@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -87,6 +88,12 @@ func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 		wrong = append(wrong, fault.Field{Path: prefix + "model", Message: `want "provider/model", for example "openai/gpt-4o"`})
 	}
 	for i, glob := range a.GetTools() {
+		if strings.HasPrefix(glob, "group:") {
+			wrong = append(wrong, fault.Field{
+				Path: fmt.Sprintf("%stools[%d]", prefix, i), Message: "there are no tool groups: name tools, or patterns such as \"notes__*\"",
+			})
+			continue
+		}
 		if _, err := path.Match(glob, ""); err != nil {
 			wrong = append(wrong, fault.Field{Path: fmt.Sprintf("%stools[%d]", prefix, i), Message: fmt.Sprintf("%q is no valid pattern", glob)})
 		}
