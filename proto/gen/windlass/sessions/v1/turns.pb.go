@@ -1236,8 +1236,8 @@ type WatchRequest struct {
 	After string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
 	// Tell also what the turns of sub-agents do, all the way down; over HTTP ?include=children. Their events have the session and the turn of
 	// their own, and agent_path names the agents from the outermost on. Events of one session are in order; those of different sessions come as
-	// they happen. The cursors then hold the place in each session and are longer: "SEQ" of the watched session, then "~I:SEQ" for the I-th
-	// sub-agent's turn that it began.
+	// they happen. The cursors then hold the place in each session and are longer: "SEQ" of the watched session, then "~ID:SEQ" for each
+	// sub-agent's turn under way, ID being the turn's id without "trn_". Sub-agents in the background are not told of.
 	IncludeChildren bool `protobuf:"varint,4,opt,name=include_children,json=includeChildren,proto3" json:"include_children,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
