@@ -112,6 +112,13 @@ func (w *world) asleep(cfg registry.Config) *replica {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.t.Cleanup(func() { // what it still runs ends before its database does
+		ended, end := context.WithCancel(context.Background())
+		end()
+		if err := s.Run(ended); err != nil {
+			w.t.Errorf("Run: %v", err)
+		}
+	})
 	conn := rpctest.Serve(w.t, "registry", func(r grpc.ServiceRegistrar) { s.Register(r) })
 	return &replica{
 		Service: s, w: w, sources: registryv1.NewSourceServiceClient(conn), tools: registryv1.NewToolServiceClient(conn),
