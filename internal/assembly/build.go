@@ -134,6 +134,9 @@ func (p *Process) buildSessions() error {
 }
 
 func (p *Process) buildWorker() error {
+	if err := p.cfg.Worker.check(p.cfg.Temporal.Eager); err != nil {
+		return err
+	}
 	as := authn.Service(Worker)
 	sessionsConn, err := p.dial(Sessions, as)
 	if err != nil {

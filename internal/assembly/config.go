@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -116,6 +117,10 @@ type WorkerConfig struct {
 	CachedWorkflows int `yaml:"cached_workflows" doc:"Turns whose workflows a worker keeps in memory; further ones are read again from Temporal when something happens to them, so that a turn that waits for days costs none."`
 	// DrainTime is for a clean stop.
 	DrainTime time.Duration `yaml:"drain_time" doc:"How long steps under way may go on when a worker stops, before other workers take them over."`
+	// Deployment is the name of the workers' deployment.
+	Deployment string `yaml:"deployment" doc:"Name under which Temporal keeps the versions of these workers; a turn stays with the version of the worker that began it. Empty: workers without versions. With build_id, never with temporal.eager."`
+	// BuildID is the version.
+	BuildID string `yaml:"build_id" doc:"Version of this worker in its deployment. New turns go to the version made current with windlassd versions promote."`
 	// LeaseTTL is how long a lost worker's step waits.
 	LeaseTTL time.Duration `yaml:"lease_ttl" doc:"How long a step belongs to its worker without a sign of life."`
 	// Coalesce collects deltas.
@@ -126,12 +131,26 @@ type WorkerConfig struct {
 	ModelAttempts uint32 `yaml:"model_attempts" doc:"Tries of a model call that fails in a way that may pass, before the turn fails."`
 }
 
+// check refuses what would leave turns without a worker.
+func (c WorkerConfig) check(eager bool) error {
+	switch {
+	case (c.Deployment == "") != (c.BuildID == ""):
+		return errors.New("worker.deployment and worker.build_id go together: set both or neither")
+	case strings.ContainsAny(c.Deployment, ".:"):
+		return fmt.Errorf("worker.deployment %q: a name without '.' and ':' is needed", c.Deployment)
+	case c.Deployment != "" && eager:
+		return errors.New("temporal.eager begins turns without regard to versions: leave it off with worker.deployment")
+	}
+	return nil
+}
+
 func (c WorkerConfig) turn() turn.Config {
 	if c.ID == "" {
 		c.ID = ids.New(ids.Worker)
 	}
 	return turn.Config{
 		ID: c.ID, MaxConcurrent: c.MaxConcurrent, MaxRunning: c.MaxRunning, CachedWorkflows: c.CachedWorkflows, DrainTime: c.DrainTime,
+		Deployment: c.Deployment, BuildID: c.BuildID,
 		Step: step.Config{LeaseTTL: c.LeaseTTL, Coalesce: c.Coalesce, InferAttempts: c.ModelAttempts},
 	}
 }

@@ -32,7 +32,9 @@ type Mesh struct {
 	ip     string
 	config string
 	env    []string
-	procs  map[string]*Process
+	// workerEnv is added for workers, by name.
+	workerEnv map[string][]string
+	procs     map[string]*Process
 	// faults is the folder in which points are armed, "" for programs without points.
 	faults string
 	// Client speaks to the gateway.
@@ -47,8 +49,9 @@ type SplitOptions struct {
 	Workers int
 	// Config is merged over the configuration, section by section.
 	Config JSON
-	// Env is added to each process's environment.
-	Env []string
+	// Env is added to each process's environment, WorkerEnv to that of one worker, by its name "worker-N".
+	Env       []string
+	WorkerEnv map[string][]string
 	// Faults runs programs whose fault points can be armed.
 	Faults bool
 }
@@ -58,7 +61,7 @@ type SplitOptions struct {
 func Split(t testing.TB, o SplitOptions) *Mesh {
 	t.Helper()
 	m := &Mesh{
-		t: t, dir: t.TempDir(), env: o.Env, procs: map[string]*Process{},
+		t: t, dir: t.TempDir(), env: o.Env, workerEnv: o.WorkerEnv, procs: map[string]*Process{},
 		ip: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250)),
 	}
 	m.write(o)
@@ -141,6 +144,7 @@ func (m *Mesh) Launch(name string) *Process {
 				m.t.Fatal(err)
 			}
 			env = append(env, "WINDLASS_MESH_LISTEN_WORKER="+m.addr(9200+number), "WINDLASS_WORKER_ID="+name)
+			env = append(env, m.workerEnv[name]...)
 		}
 		p = Launch(m.t, name, env, m.daemon(), role, "--config", m.config)
 	}
@@ -153,6 +157,9 @@ func (m *Mesh) Kill(name string) { m.t.Helper(); m.procs[name].Kill() }
 
 // Restart kills a role and starts it again.
 func (m *Mesh) Restart(name string) { m.t.Helper(); m.Kill(name); m.Start(name) }
+
+// ConfigFile is the configuration that all roles were started with.
+func (m *Mesh) ConfigFile() string { return m.config }
 
 // Process gives a role's process.
 func (m *Mesh) Process(name string) *Process { return m.procs[name] }

@@ -61,13 +61,14 @@ func newLive(t testing.TB, mesh *turntest.Mesh) *live {
 	return l
 }
 
-func server(t testing.TB) string {
+func server(t testing.TB, flags ...string) string {
 	t.Helper()
 	dir := os.Getenv(programs)
 	if dir == "" {
 		t.Skipf("%s is not set: no Temporal server to test with (make test sets it)", programs)
 	}
-	cmd := exec.Command(filepath.Join(dir, "windlass-temporal"), "--port", "0", "--headless", "--exit-with-parent", "--log-level", "error")
+	flags = append([]string{"--port", "0", "--headless", "--exit-with-parent", "--log-level", "error"}, flags...)
+	cmd := exec.Command(filepath.Join(dir, "windlass-temporal"), flags...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -111,8 +112,13 @@ func dial(t testing.TB, address string) client.Client {
 // start has one more worker poll until the test ends.
 func (l *live) start(id string, drain time.Duration) *turn.Worker {
 	l.t.Helper()
+	return l.startAs(turn.Config{ID: id, DrainTime: drain})
+}
+
+func (l *live) startAs(cfg turn.Config) *turn.Worker {
+	l.t.Helper()
 	d := l.Deps()
-	w, err := turn.NewWorker(turn.Config{ID: id, DrainTime: drain}, turn.Deps{
+	w, err := turn.NewWorker(cfg, turn.Deps{
 		Client: l.client, Sessions: d.Sessions, Tools: d.Tools, Inference: d.Inference, Shields: d.Shields, Bus: d.Bus, Log: d.Log,
 	})
 	if err != nil {

@@ -56,12 +56,17 @@ func (w *walk) glance() {
 	ctx := workflow.WithLocalActivityOptions(w.ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: shortStep, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: "glance",
 	})
+	continued := workflow.GetInfo(w.ctx).ContinuedExecutionRunID != ""
 	var out *turnv1.Progress
 	if err := workflow.ExecuteLocalActivity(ctx, act.Glance, w.in).Get(w.ctx, &out); err != nil {
 		workflow.GetLogger(w.ctx).Debug("no glance", "error", err)
 	}
 	for _, o := range out.GetOutcomes() {
+		w.walked[o.GetKey()] = w.walked[o.GetKey()] || continued
 		w.learn(o)
+	}
+	if continued {
+		w.inherited()
 	}
 	w.describe()
 }

@@ -172,17 +172,22 @@ func slowly(until <-chan struct{}, model turntest.Generate) turntest.Generate {
 // afterGlance closes the channel when the workflow walks.
 func (l *live) afterGlance(glanced chan<- struct{}) func(client.WorkflowRun, <-chan struct{}) {
 	return func(run client.WorkflowRun, _ <-chan struct{}) {
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		for range tick.C {
-			d, err := l.client.DescribeWorkflowExecution(l.t.Context(), run.GetID(), "")
-			if err != nil {
-				l.t.Error(err)
-			}
-			if err != nil || len(d.GetPendingActivities()) > 0 {
-				close(glanced)
-				return
-			}
+		l.pending(run.GetID())
+		close(glanced)
+	}
+}
+
+// pending returns when the turn's workflow has begun a step itself.
+func (l *live) pending(turnID string) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range tick.C {
+		d, err := l.client.DescribeWorkflowExecution(l.t.Context(), turnID, "")
+		if err != nil {
+			l.t.Error(err)
+		}
+		if err != nil || len(d.GetPendingActivities()) > 0 {
+			return
 		}
 	}
 }

@@ -50,6 +50,7 @@ func (w *walk) ask(summary string, activity any) {
 		StartToCloseTimeout: shortStep, Summary: summary,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: time.Minute},
 	})
+	w.busy++
 	known := make([]string, len(w.outcomes))
 	for i, o := range w.outcomes {
 		known[i] = o.GetKey()

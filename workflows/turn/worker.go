@@ -37,6 +37,9 @@ type Config struct {
 	CachedWorkflows int
 	// DrainTime is how long steps under way may go on when the worker stops, before their leases are given back; default 5 s.
 	DrainTime time.Duration
+	// Deployment and BuildID make this a worker with a version, in the sense of Temporal's worker versioning: a turn's workflow stays with the
+	// version that it began with. Both or neither. Once a version is current, workers without one get no more tasks.
+	Deployment, BuildID string
 }
 
 // Deps are what a worker works with. All but Executors are required.
@@ -72,6 +75,9 @@ type Worker struct {
 func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	if cfg.ID == "" || deps.Client == nil || deps.Log == nil {
 		return nil, errors.New("turn worker: ID, Client and Log are required")
+	}
+	if (cfg.Deployment == "") != (cfg.BuildID == "") {
+		return nil, errors.New("turn worker: Deployment and BuildID go together")
 	}
 	cfg.Step.Owner = cfg.ID
 	stepDeps := step.Deps{
@@ -122,10 +128,22 @@ func options(cfg Config, log *slog.Logger, fail func(error)) worker.Options {
 		DefaultHeartbeatThrottleInterval: beat,
 		WorkerStopTimeout:                cfg.DrainTime,
 		DisableRegistrationAliasing:      true,
+		DeploymentOptions:                deployment(cfg),
 		OnFatalError: func(err error) {
 			log.Error("turn worker failed", "error", err)
 			fail(err)
 		},
+	}
+}
+
+func deployment(cfg Config) worker.DeploymentOptions {
+	if cfg.Deployment == "" {
+		return worker.DeploymentOptions{}
+	}
+	return worker.DeploymentOptions{
+		UseVersioning:             true,
+		Version:                   worker.WorkerDeploymentVersion{DeploymentName: cfg.Deployment, BuildID: cfg.BuildID},
+		DefaultVersioningBehavior: workflow.VersioningBehaviorPinned,
 	}
 }
 

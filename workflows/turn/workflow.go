@@ -39,6 +39,7 @@ type walk struct {
 	news      int // rises whenever there is something new to decide on
 	woken     int // rises whenever somebody says that there is something new in the journal
 	looked    int // what of woken the last look has seen
+	busy      int // steps begun and questions asked in this run
 }
 
 // newWalk listens for signals and cancels before anything else can block.
@@ -83,6 +84,11 @@ func (w *walk) run() (contract.TurnResult, error) {
 			return contract.TurnResult{}, w.finishErr
 		case decision.Done && len(w.running) == 0:
 			return w.result(), w.publishStatus()
+		case w.full(decision):
+			if ready, err := w.renew(); ready || err != nil {
+				return contract.TurnResult{}, err
+			}
+			continue
 		case decision.Done: // the activities under way are about to adopt
 		case decision.IsFinish() && len(w.running) > 0:
 			// The end waits for what is under way. A cancel stops it; a limit or a failure lets it end by itself, for its effects
@@ -110,6 +116,7 @@ func (w *walk) start(step *turnv1.StepRef) {
 	if w.running[step.GetKey()] {
 		return
 	}
+	w.busy++
 	w.running[step.GetKey()], w.walked[step.GetKey()] = true, true
 	w.describe()
 	workflow.GoNamed(w.ctx, step.GetKey(), func(ctx workflow.Context) {
