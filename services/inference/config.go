@@ -34,7 +34,7 @@ type Config struct {
 	// Currency is what prices and costs are in.
 	Currency string `yaml:"currency" doc:"Currency of prices, costs and money budgets, three letters."`
 	// FirstTokenTimeout bounds the wait for the first piece of an answer.
-	FirstTokenTimeout time.Duration `yaml:"first_token_timeout" doc:"How long a model may take until the first piece of its answer."`
+	FirstTokenTimeout time.Duration `yaml:"first_token_timeout" doc:"How long a model may take until the first piece of its answer. Raise it for models that think long in silence."`
 	// IdleTimeout bounds the silence between pieces.
 	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"How long a model may be silent in the middle of an answer."`
 	// MaxResponse bounds what is read of one answer. Each token comes with a few hundred bytes around it.
@@ -59,7 +59,7 @@ type ProviderConfig struct {
 
 // DefaultConfig detects providers and waits 60 s for a first token.
 func DefaultConfig() Config {
-	return Config{Detect: true, Currency: "USD", FirstTokenTimeout: time.Minute, IdleTimeout: 30 * time.Second, MaxResponse: 64 << 20}
+	return Config{Detect: true, Currency: "USD", FirstTokenTimeout: 30 * time.Second, IdleTimeout: 20 * time.Second, MaxResponse: 64 << 20}
 }
 
 var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)

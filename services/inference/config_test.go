@@ -28,7 +28,7 @@ providers:
 		t.Fatal(err)
 	}
 	p := got.Providers[0]
-	if got.FirstTokenTimeout != 10*time.Second || got.IdleTimeout != 30*time.Second || !got.Detect || got.MaxResponse != 1<<20 ||
+	if got.FirstTokenTimeout != 10*time.Second || got.IdleTimeout != 20*time.Second || !got.Detect || got.MaxResponse != 1<<20 ||
 		p.APIKey.Reveal() != testKey || p.Headers["X-Title"].Reveal() != "Windlass" || p.Models[0] != "some/model" {
 		t.Errorf("%+v", got)
 	}

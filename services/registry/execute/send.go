@@ -22,6 +22,8 @@ const (
 	maxSends = 3
 	// maxKnocks bounds how often a bridge that is away is tried.
 	maxKnocks = 5
+	// maxReaches bounds how often a tool server that cannot be reached is tried.
+	maxReaches = 3
 	// grace is what we wait longer than the bridge, so that its word on a timeout comes first.
 	grace = 5 * time.Second
 	// closeTimeout bounds the writing of a result.
@@ -65,7 +67,7 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 		}
 	}
 	wait := x.cfg.RetryPause
-	sends, knocks := 1, 1
+	sends, knocks, reaches := 1, 1, 1
 	for {
 		reply, err := x.deps.Upstream.Call(ctx, req, func(p upstream.Progress) { f.tell(Event{Progress: &p}) })
 		if err == nil {
@@ -77,6 +79,8 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 			return upstream.Reply{}, failure, nil
 		case failure.Kind == upstream.Away && knocks < maxKnocks:
 			knocks++
+		case failure.Kind == upstream.NotSent && failure.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE && reaches < maxReaches:
+			reaches++
 		case failure.Kind == upstream.InDoubt && t.Effect.Repeatable() && sends < maxSends:
 			sends++
 			if err := x.deps.Store.Attempt(ctx, *row); err != nil {

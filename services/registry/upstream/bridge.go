@@ -21,7 +21,7 @@ type Kind int
 const (
 	// Away means that the bridge could not be reached, so nothing was sent; a moment later it may be back.
 	Away Kind = iota + 1
-	// NotSent means that nothing was sent, and that trying again at once is of no use.
+	// NotSent means that nothing was sent. Trying again is of use only where the tool server could not be reached (TOOL_UNAVAILABLE).
 	NotSent
 	// InDoubt means that the call may have run.
 	InDoubt
