@@ -45,6 +45,8 @@ func eventText(ev *turnv1.Event) string {
 		return d.TurnCancelRequested.GetReason()
 	case *turnv1.Event_SessionForked:
 		return fmt.Sprintf("from %s, seq %d: %d messages", d.SessionForked.GetFromSession(), d.SessionForked.GetFromSeq(), d.SessionForked.GetMessages())
+	case *turnv1.Event_TurnRerun:
+		return fmt.Sprintf("of %s from infer-%d, %s tools", d.TurnRerun.GetOfTurn(), d.TurnRerun.GetFromStep(), d.TurnRerun.GetTools())
 	case *turnv1.Event_StrategySelected:
 		return enum(d.StrategySelected.GetStrategy()) + " " + d.StrategySelected.GetReason()
 	case *turnv1.Event_ExecutorAttached:

@@ -70,6 +70,11 @@ func turnWithInput(t store.Turn, in store.TurnInput) (*sessionsv1.Turn, error) {
 	if err != nil {
 		return nil, err
 	}
+	rerun, err := rerunOf(in)
+	if err != nil {
+		return nil, err
+	}
+	out.RerunOf = rerun.GetOfTurn()
 	out.Limits, err = storedLimits(in.Limits)
 	return out, err
 }

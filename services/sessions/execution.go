@@ -67,6 +67,12 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if err := s.resolveBlueprint(out, t, ses); err != nil {
 		return nil, err
 	}
+	if out.Rerun, err = rerunOf(in[0]); err != nil {
+		return nil, err
+	}
+	if m := out.GetRerun().GetModel(); m != "" {
+		out.Agent.Model = m
+	}
 	out.CreateMicros, out.CancelRequested, out.ContextBytes = t.CreateUs, t.CancelRequested, ses.ContextBytes
 	if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {
 		return nil, err

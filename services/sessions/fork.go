@@ -81,6 +81,8 @@ func (s *Service) forkedBefore(ctx context.Context, once store.Once) (*sessionsv
 type copied struct {
 	session  store.Session
 	messages []store.Message
+	// turn are messages that stand behind the input of its first turn, which that turn stores.
+	turn []store.Message
 	// artifacts are those that the messages speak of; compaction is what models were shown instead of older messages, nil for none.
 	artifacts  []store.Artifact
 	compaction *store.Compaction
@@ -91,6 +93,19 @@ func (s *Service) fork(ctx context.Context, from store.Session, req *sessionsv1.
 	if req.GetSeq() > from.LastSeq {
 		return nil, fault.Invalid("seq", "is %d, but the session's last event has seq %d", req.GetSeq(), from.LastSeq)
 	}
+	ses, err := s.forkedSession(ctx, from, req)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.past(ctx, from, req.GetSeq())
+	if err != nil {
+		return nil, err
+	}
+	return s.copyPast(ctx, ses, from, p)
+}
+
+// forkedSession is the new session as it was asked for, empty.
+func (s *Service) forkedSession(ctx context.Context, from store.Session, req *sessionsv1.ForkSessionRequest) (store.Session, error) {
 	agent, title := req.GetAgentId(), req.GetTitle()
 	if agent == "" {
 		agent = from.AgentID
@@ -102,22 +117,20 @@ func (s *Service) fork(ctx context.Context, from store.Session, req *sessionsv1.
 	if params == nil {
 		var err error
 		if params, err = paramsOf(from); err != nil {
-			return nil, err
+			return store.Session{}, err
 		}
 	}
 	ses, err := s.newSession(ctx, agent, title, from.Labels, params)
 	if err != nil && req.GetAgentId() == "" {
 		err = agentGone(err, agent)
 	}
-	if err != nil {
-		return nil, err
-	}
 	ses.ForkedFrom = from.ID
+	return ses, err
+}
+
+// copyPast makes what was read of a session the beginning of a new one.
+func (s *Service) copyPast(ctx context.Context, ses, from store.Session, p past) (*copied, error) {
 	c := &copied{session: ses}
-	p, err := s.past(ctx, from, req.GetSeq())
-	if err != nil {
-		return nil, err
-	}
 	c.session.ForkedSeq = p.upTo
 	if err := s.takeContext(ctx, c, from, p); err != nil {
 		return nil, err
@@ -129,14 +142,23 @@ func (s *Service) fork(ctx context.Context, from store.Session, req *sessionsv1.
 		if err != nil {
 			return nil, err
 		}
-		row.Seq = int64(i - len(p.messages))
+		row.Seq = int64(i - len(p.messages) - len(p.turn))
 		c.session.ContextBytes += int64(len(row.Data))
 		c.messages = append(c.messages, row)
 	}
 	if err := c.rename(before); err != nil {
 		return nil, err
 	}
-	_, err = s.session(ctx, from.ID) // it was not deleted meanwhile, so all of it was read
+	for i, m := range p.turn {
+		row, err := copyOf(m, c.session)
+		if err != nil {
+			return nil, err
+		}
+		row.Seq = int64(i - len(p.turn))
+		c.session.ContextBytes += int64(len(row.Data))
+		c.turn = append(c.turn, row)
+	}
+	_, err := s.session(ctx, from.ID) // it was not deleted meanwhile, so all of it was read
 	return c, err
 }
 
@@ -147,7 +169,7 @@ func (c *copied) write(tx *journal.Tx) error {
 		return err
 	}
 	if _, err := tx.Append(journal.Origin{}, &turnv1.Event{Data: &turnv1.Event_SessionForked{SessionForked: &turnv1.SessionForked{
-		FromSession: c.session.ForkedFrom, FromSeq: c.session.ForkedSeq, Messages: uint32(len(c.messages)),
+		FromSession: c.session.ForkedFrom, FromSeq: c.session.ForkedSeq, Messages: uint32(len(c.messages) + len(c.turn)),
 	}}}); err != nil {
 		return err
 	}

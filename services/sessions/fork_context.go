@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -18,6 +19,8 @@ func (s *Service) takeContext(ctx context.Context, c *copied, from store.Session
 	place := map[string]int{}
 	for i, m := range p.messages {
 		place[m.GetId()] = i
+	}
+	for _, m := range slices.Concat(p.messages, p.turn, p.aside) {
 		for _, id := range m.GetToolResult().GetArtifactIds() {
 			found, err := s.store.Artifact(ctx, from.Tenant, id, from.ID)
 			if err != nil {

@@ -22,6 +22,9 @@ type past struct {
 	messages []*turnv1.Message
 	// upTo is the seq up to which it was taken.
 	upTo uint32
+	// turn is, for a re-run, what the turn that is run again did before the step from which it is; aside what it did, with artifacts that may be
+	// spoken of again.
+	turn, aside []*turnv1.Message
 }
 
 // past reads the conversation of a session up to a seq; 0 means that of its finished turns. Of a turn that was not over at the seq
@@ -49,6 +52,10 @@ func (s *Service) past(ctx context.Context, ses store.Session, seq uint32) (past
 	size := 0
 	err = s.conversation(ctx, ses, int64(seq), func(row store.Message) error {
 		t, ok := turns[row.TurnID]
+		if row.Seq < 0 && row.TurnSeq > 0 && !overAt(turns, row.TurnSeq, seq) {
+			left = true // it came with a turn that was not over
+			return nil
+		}
 		over := row.Seq < 0 || ok && t.LastSeq != 0 && t.LastSeq <= seq
 		if over && row.TurnSeq == store.Unplaced || !over && (!ok || finishedOnly) {
 			return nil // it never ran, or came later
@@ -76,6 +83,16 @@ func (s *Service) past(ctx context.Context, ses store.Session, seq uint32) (past
 		p.upTo = end
 	}
 	return p, err
+}
+
+// overAt tells whether the turn with a place was over at a seq.
+func overAt(turns map[string]store.Turn, place, seq uint32) bool {
+	for _, t := range turns {
+		if t.Place == place {
+			return t.LastSeq != 0 && t.LastSeq <= seq
+		}
+	}
+	return false
 }
 
 // allTurns reads the turns of a session by id.

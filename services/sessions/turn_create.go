@@ -36,6 +36,7 @@ type order struct {
 	child   *store.Child       // the sub-agent's turn that it is, nil for a user's
 	path    string             // of a sub-agent's turn: all agents down to it
 	limits  *sessionsv1.Limits // that the caller set
+	rerun   *rerun             // what it takes over from the turn that it runs again, nil for others
 }
 
 // CreateTurn implements TurnService.
@@ -176,14 +177,13 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 	if err != nil {
 		return nil, err
 	}
-	principal, err := proto.Marshal(authn.From(ctx))
+	in, err := o.input(ctx, limits)
 	if err != nil {
-		return nil, fmt.Errorf("principal: %w", err)
+		return nil, err
 	}
 	var t store.Turn
 	var earlier string
 	var cut halt
-	text := partsText(o.content)
 	err = s.journal.Write(ctx, func(tx *journal.Tx) error {
 		t, earlier, cut = s.newTurn(ctx, tx, o), "", halt{}
 		if steered, err := s.steerActive(tx, o); err != nil || steered != "" {
@@ -197,9 +197,8 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 			earlier = stands.TurnID
 			return err
 		}
-		cut, err = s.enqueue(tx, &t, o, store.TurnInput{
-			TurnID: t.ID, Input: text, Principal: principal, ClientTools: o.tools, Limits: limits,
-		})
+		in.TurnID = t.ID
+		cut, err = s.enqueue(tx, &t, o, in)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
@@ -215,7 +214,19 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 		s.outbox.cancel(cut.turn.ID, interruptReason)
 	}
 	s.outbox.kick()
-	return turnWithInput(t, store.TurnInput{Input: text, Limits: limits})
+	return turnWithInput(t, in)
+}
+
+// input is what is kept of an order with its turn, whose id is not known yet.
+func (o order) input(ctx context.Context, limits []byte) (in store.TurnInput, err error) {
+	in = store.TurnInput{Input: partsText(o.content), ClientTools: o.tools, Limits: limits}
+	if in.Principal, err = proto.Marshal(authn.From(ctx)); err != nil {
+		return in, fmt.Errorf("principal: %w", err)
+	}
+	if o.rerun != nil {
+		in.Rerun, err = proto.Marshal(o.rerun.event)
+	}
+	return in, err
 }
 
 // agentGone says that the agent of a session was deleted; other errors pass.

@@ -86,7 +86,7 @@ func lastAnswer(tx *journal.Tx, t store.Turn) (string, error) {
 			return "", err
 		}
 		for _, row := range rows {
-			if row.TurnSeq != t.Place {
+			if row.TurnSeq != t.Place || row.TurnID != t.ID { // or it was taken over from the turn that this one runs again
 				return "", nil
 			}
 			m, err := messageToProto(row)

@@ -19,6 +19,8 @@ func Type(e *turnv1.Event) string {
 		return "turn.cancel_requested"
 	case *turnv1.Event_SessionForked:
 		return "session.forked"
+	case *turnv1.Event_TurnRerun:
+		return "turn.rerun"
 	case *turnv1.Event_StrategySelected:
 		return "strategy.selected"
 	case *turnv1.Event_PlanUpdated:

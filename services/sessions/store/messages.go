@@ -18,7 +18,8 @@ type Message struct {
 	Seq               int64
 	// ID is unique in the tenant.
 	ID string
-	// TurnID is the turn that wrote it; TurnSeq that turn's place, 0 for what a forked session began with. A conversation is ordered by TurnSeq,
+	// TurnID is the turn that wrote it; TurnSeq that turn's place, 0 for what a forked session began with, and for what a re-run has taken over
+	// from the turn that it runs again the place of the re-run. A conversation is ordered by TurnSeq,
 	// then Place, then Seq: the input of a turn that waited comes after the answers of the turns before it.
 	TurnID  string
 	TurnSeq uint32
@@ -98,7 +99,7 @@ func (s *Store) Conversation(ctx context.Context, tenant, session string, p Poin
 		tenant, session, int64(p.TurnSeq), p.Place, p.Seq, upTo, limit)
 }
 
-// AddMessages stores messages of one session, at the places of their seqs. The session must be locked, or made in the same transaction.
+// AddMessages stores messages of one session, at their places, or at those of their seqs. The session must be locked, or made in the same transaction.
 func (tx *Tx) AddMessages(ctx context.Context, messages ...Message) error {
 	const columns, batch = 8, 100
 	for part := range slices.Chunk(messages, batch) {
@@ -110,7 +111,7 @@ func (tx *Tx) AddMessages(ctx context.Context, messages ...Message) error {
 				query.WriteString(", ")
 			}
 			query.WriteString("(" + strings.TrimSuffix(placeholders(i*columns+1, columns), ", ") + ")")
-			args = append(args, m.Tenant, m.SessionID, m.Seq, m.ID, m.TurnID, int64(m.TurnSeq), m.Data, m.Seq)
+			args = append(args, m.Tenant, m.SessionID, m.Seq, m.ID, m.TurnID, int64(m.TurnSeq), m.Data, cmp.Or(m.Place, m.Seq))
 		}
 		if _, err := sqldb.Exec(ctx, tx, query.String(), args...); err != nil {
 			return err

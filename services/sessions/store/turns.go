@@ -175,19 +175,23 @@ type TurnInput struct {
 	ClientTools []byte
 	// Limits is the windlass.sessions.v1.Limits that its caller set, nil when he set none.
 	Limits []byte
+	// Rerun is the windlass.turn.v1.TurnRerun of a turn that runs another one again, nil for others.
+	Rerun []byte
 }
+
+const turnInputColumns = "turn_id, input, principal, client_tools, limits, rerun"
 
 func scanTurnInput(s sqldb.Scanner) (in TurnInput, err error) {
 	var input []byte // a blob, as PostgreSQL's text holds no NUL
-	err = s.Scan(&in.TurnID, &input, &in.Principal, &in.ClientTools, &in.Limits)
+	err = s.Scan(&in.TurnID, &input, &in.Principal, &in.ClientTools, &in.Limits, &in.Rerun)
 	in.Input = string(input)
 	return in, err
 }
 
 // AddTurnInput stores what a new turn was given.
 func (tx *Tx) AddTurnInput(ctx context.Context, tenant string, in TurnInput) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_inputs (tenant, turn_id, input, principal, client_tools, limits) VALUES ($1, $2, $3, $4, $5, $6)",
-		tenant, in.TurnID, []byte(in.Input), in.Principal, in.ClientTools, in.Limits)
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_inputs (tenant, "+turnInputColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		tenant, in.TurnID, []byte(in.Input), in.Principal, in.ClientTools, in.Limits, in.Rerun)
 	return err
 }
 
@@ -200,13 +204,13 @@ func (s *Store) TurnInputs(ctx context.Context, tenant string, turns ...string) 
 	for _, id := range turns {
 		args = append(args, id)
 	}
-	return all(ctx, s.db.Reader(), scanTurnInput, "SELECT turn_id, input, principal, client_tools, limits FROM turn_inputs WHERE tenant = $1 AND turn_id IN ("+
+	return all(ctx, s.db.Reader(), scanTurnInput, "SELECT "+turnInputColumns+" FROM turn_inputs WHERE tenant = $1 AND turn_id IN ("+
 		strings.TrimSuffix(placeholders(2, len(turns)), ", ")+")", args...)
 }
 
 // TurnInput reads what a turn was given. ErrNotFound when there is no such turn.
 func (tx *Tx) TurnInput(ctx context.Context, tenant, turn string) (TurnInput, error) {
-	return sqldb.One(ctx, tx, scanTurnInput, "SELECT turn_id, input, principal, client_tools, limits FROM turn_inputs WHERE tenant = $1 AND turn_id = $2", tenant, turn)
+	return sqldb.One(ctx, tx, scanTurnInput, "SELECT "+turnInputColumns+" FROM turn_inputs WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 }
 
 // Surface is what a turn pinned at its start.

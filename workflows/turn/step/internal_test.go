@@ -141,7 +141,7 @@ func TestOpenCallsAreAnswered(t *testing.T) {
 
 func TestCallHash(t *testing.T) {
 	hash := func(tool, arguments string) string {
-		return callHash(&turnv1.ToolCall{Tool: tool, ArgumentsJson: arguments})
+		return contract.CallHash(&turnv1.ToolCall{Tool: tool, ArgumentsJson: arguments})
 	}
 	if hash("t", `{"a":1,"b":[2.50]}`) != hash("t", ` {"b":[2.50], "a":1 }`) {
 		t.Error("order and white space matter")

@@ -9,6 +9,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -34,6 +35,8 @@ type round struct {
 	wait *sessionsv1.WaitRequest
 	// events tell how it came to completed or wait.
 	events []*turnv1.Event
+	// recorded says that completed is what the same call came to in the turn that is run again.
+	recorded bool
 }
 
 // round finds out what this round does. Who runs the call decides on its first round; what was waited for decides on the later ones.
@@ -53,6 +56,11 @@ func (t tool) round(ctx context.Context, w *work) (round, error) {
 			return t.agent(ctx, w, agent, r.ask.GetApproved())
 		}
 		return r, err
+	case w.loaded.GetRerun().GetTools() == contract.ToolsRecorded:
+		if r, err := t.recorded(ctx, w); err != nil || r.completed != nil {
+			return r, err
+		}
+		return round{ask: t.request(w)}, nil
 	case agent != nil:
 		return t.agent(ctx, w, agent, nil)
 	case client != nil:

@@ -16,6 +16,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // tool runs one call. The registry asks policy, keeps the ledger and decides what may be repeated; the key makes a repeated call the
@@ -31,7 +32,7 @@ func (t tool) prepare(ctx context.Context, w *work) (err error) {
 	if w.call, err = t.toolCall(ctx, w.turn.TurnID, w.ref.GetCall()); err != nil {
 		return err
 	}
-	w.callHash = callHash(w.call)
+	w.callHash = contract.CallHash(w.call)
 	return nil
 }
 
@@ -59,6 +60,8 @@ func (t tool) doRound(ctx context.Context, w *work) (*sessionsv1.CommitStepReque
 	switch {
 	case err != nil:
 		return nil, err
+	case r.recorded:
+		return t.handedOver(w, fromRecord(t.committed(w, r.completed, r.events))), nil
 	case r.completed != nil:
 		return t.handedOver(w, t.committed(w, r.completed, r.events)), nil
 	case r.wait != nil:

@@ -1,11 +1,7 @@
 package step
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -78,21 +74,6 @@ func (w *work) pinnedHash() string {
 		}
 	}
 	return ""
-}
-
-// callHash stands for a tool and its arguments, whatever their order and white space.
-func callHash(call *turnv1.ToolCall) string {
-	arguments := []byte(call.GetArgumentsJson())
-	var value any
-	d := json.NewDecoder(bytes.NewReader(arguments))
-	d.UseNumber()
-	if d.Decode(&value) == nil && !d.More() {
-		if canonical, err := json.Marshal(value); err == nil { // keys sorted
-			arguments = canonical
-		}
-	}
-	sum := sha256.Sum256(append([]byte(call.GetTool()+"\x00"), arguments...))
-	return hex.EncodeToString(sum[:16])
 }
 
 func toolCallStarted(w *work) *turnv1.ToolCallStarted {

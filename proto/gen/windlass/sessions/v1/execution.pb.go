@@ -104,7 +104,9 @@ type LoadTurnResponse struct {
 	// Bytes that the conversation takes as it is kept, about; messages of turns that wait are counted in.
 	ContextBytes int64 `protobuf:"varint,12,opt,name=context_bytes,json=contextBytes,proto3" json:"context_bytes,omitempty"`
 	// Sub-agents that the turn may call: pinned when the turn has begun, else the newest.
-	AgentTools    []*AgentTool `protobuf:"bytes,13,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
+	AgentTools []*AgentTool `protobuf:"bytes,13,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
+	// For a turn that runs another one again: which, and how. Its model stands in `agent` already.
+	Rerun         *v11.TurnRerun `protobuf:"bytes,14,opt,name=rerun,proto3" json:"rerun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -237,6 +239,123 @@ func (x *LoadTurnResponse) GetAgentTools() []*AgentTool {
 	return nil
 }
 
+func (x *LoadTurnResponse) GetRerun() *v11.TurnRerun {
+	if x != nil {
+		return x.Rerun
+	}
+	return nil
+}
+
+// GetRecordingRequest names a call of a re-run.
+type GetRecordingRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The re-run.
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// The message that asks for the call.
+	MessageId string `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// The call.
+	CallId        string `protobuf:"bytes,3,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRecordingRequest) Reset() {
+	*x = GetRecordingRequest{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRecordingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRecordingRequest) ProtoMessage() {}
+
+func (x *GetRecordingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRecordingRequest.ProtoReflect.Descriptor instead.
+func (*GetRecordingRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *GetRecordingRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *GetRecordingRequest) GetMessageId() string {
+	if x != nil {
+		return x.MessageId
+	}
+	return ""
+}
+
+func (x *GetRecordingRequest) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+// GetRecordingResponse is what the call came to before.
+type GetRecordingResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The result, with the call id of then; unset when there is none.
+	Result        *v11.ToolResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRecordingResponse) Reset() {
+	*x = GetRecordingResponse{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRecordingResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRecordingResponse) ProtoMessage() {}
+
+func (x *GetRecordingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRecordingResponse.ProtoReflect.Descriptor instead.
+func (*GetRecordingResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *GetRecordingResponse) GetResult() *v11.ToolResult {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
 // AgentTool is a sub-agent as a tool.
 type AgentTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -256,7 +375,7 @@ type AgentTool struct {
 
 func (x *AgentTool) Reset() {
 	*x = AgentTool{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[2]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -268,7 +387,7 @@ func (x *AgentTool) String() string {
 func (*AgentTool) ProtoMessage() {}
 
 func (x *AgentTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[2]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -281,7 +400,7 @@ func (x *AgentTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentTool.ProtoReflect.Descriptor instead.
 func (*AgentTool) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{2}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AgentTool) GetName() string {
@@ -334,7 +453,7 @@ type PinnedTool struct {
 
 func (x *PinnedTool) Reset() {
 	*x = PinnedTool{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -346,7 +465,7 @@ func (x *PinnedTool) String() string {
 func (*PinnedTool) ProtoMessage() {}
 
 func (x *PinnedTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -359,7 +478,7 @@ func (x *PinnedTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedTool.ProtoReflect.Descriptor instead.
 func (*PinnedTool) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{3}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PinnedTool) GetName() string {
@@ -402,7 +521,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -414,7 +533,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -427,7 +546,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{4}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Lease) GetFence() uint32 {
@@ -486,7 +605,7 @@ type ClaimStepRequest struct {
 
 func (x *ClaimStepRequest) Reset() {
 	*x = ClaimStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -498,7 +617,7 @@ func (x *ClaimStepRequest) String() string {
 func (*ClaimStepRequest) ProtoMessage() {}
 
 func (x *ClaimStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -511,7 +630,7 @@ func (x *ClaimStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimStepRequest.ProtoReflect.Descriptor instead.
 func (*ClaimStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{5}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ClaimStepRequest) GetTurnId() string {
@@ -575,7 +694,7 @@ type ClaimStepResponse struct {
 
 func (x *ClaimStepResponse) Reset() {
 	*x = ClaimStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -587,7 +706,7 @@ func (x *ClaimStepResponse) String() string {
 func (*ClaimStepResponse) ProtoMessage() {}
 
 func (x *ClaimStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -600,7 +719,7 @@ func (x *ClaimStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimStepResponse.ProtoReflect.Descriptor instead.
 func (*ClaimStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{6}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ClaimStepResponse) GetResult() isClaimStepResponse_Result {
@@ -682,7 +801,7 @@ type Busy struct {
 
 func (x *Busy) Reset() {
 	*x = Busy{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -694,7 +813,7 @@ func (x *Busy) String() string {
 func (*Busy) ProtoMessage() {}
 
 func (x *Busy) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -707,7 +826,7 @@ func (x *Busy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Busy.ProtoReflect.Descriptor instead.
 func (*Busy) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{7}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Busy) GetOwner() string {
@@ -741,7 +860,7 @@ type RenewStepRequest struct {
 
 func (x *RenewStepRequest) Reset() {
 	*x = RenewStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -753,7 +872,7 @@ func (x *RenewStepRequest) String() string {
 func (*RenewStepRequest) ProtoMessage() {}
 
 func (x *RenewStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -766,7 +885,7 @@ func (x *RenewStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewStepRequest.ProtoReflect.Descriptor instead.
 func (*RenewStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{8}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RenewStepRequest) GetTurnId() string {
@@ -808,7 +927,7 @@ type RenewStepResponse struct {
 
 func (x *RenewStepResponse) Reset() {
 	*x = RenewStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +939,7 @@ func (x *RenewStepResponse) String() string {
 func (*RenewStepResponse) ProtoMessage() {}
 
 func (x *RenewStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +952,7 @@ func (x *RenewStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewStepResponse.ProtoReflect.Descriptor instead.
 func (*RenewStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{9}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RenewStepResponse) GetCancelRequested() bool {
@@ -888,7 +1007,7 @@ type CommitStepRequest struct {
 
 func (x *CommitStepRequest) Reset() {
 	*x = CommitStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +1019,7 @@ func (x *CommitStepRequest) String() string {
 func (*CommitStepRequest) ProtoMessage() {}
 
 func (x *CommitStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1032,7 @@ func (x *CommitStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitStepRequest.ProtoReflect.Descriptor instead.
 func (*CommitStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{10}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CommitStepRequest) GetTurnId() string {
@@ -1040,7 +1159,7 @@ type NewArtifact struct {
 
 func (x *NewArtifact) Reset() {
 	*x = NewArtifact{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +1171,7 @@ func (x *NewArtifact) String() string {
 func (*NewArtifact) ProtoMessage() {}
 
 func (x *NewArtifact) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +1184,7 @@ func (x *NewArtifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewArtifact.ProtoReflect.Descriptor instead.
 func (*NewArtifact) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{11}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NewArtifact) GetId() string {
@@ -1146,7 +1265,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1277,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1290,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{12}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WaitRequest) GetKind() v11.WaitKind {
@@ -1316,7 +1435,7 @@ type Wait struct {
 
 func (x *Wait) Reset() {
 	*x = Wait{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +1447,7 @@ func (x *Wait) String() string {
 func (*Wait) ProtoMessage() {}
 
 func (x *Wait) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1460,7 @@ func (x *Wait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wait.ProtoReflect.Descriptor instead.
 func (*Wait) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{13}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Wait) GetRef() *v11.WaitRef {
@@ -1418,7 +1537,7 @@ type CreateChildRequest struct {
 
 func (x *CreateChildRequest) Reset() {
 	*x = CreateChildRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1549,7 @@ func (x *CreateChildRequest) String() string {
 func (*CreateChildRequest) ProtoMessage() {}
 
 func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1443,7 +1562,7 @@ func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateChildRequest.ProtoReflect.Descriptor instead.
 func (*CreateChildRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{14}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CreateChildRequest) GetTurnId() string {
@@ -1515,7 +1634,7 @@ type CreateChildResponse struct {
 
 func (x *CreateChildResponse) Reset() {
 	*x = CreateChildResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1646,7 @@ func (x *CreateChildResponse) String() string {
 func (*CreateChildResponse) ProtoMessage() {}
 
 func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1659,7 @@ func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateChildResponse.ProtoReflect.Descriptor instead.
 func (*CreateChildResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{15}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CreateChildResponse) GetSessionId() string {
@@ -1570,7 +1689,7 @@ type GetWaitRequest struct {
 
 func (x *GetWaitRequest) Reset() {
 	*x = GetWaitRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1701,7 @@ func (x *GetWaitRequest) String() string {
 func (*GetWaitRequest) ProtoMessage() {}
 
 func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1714,7 @@ func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWaitRequest.ProtoReflect.Descriptor instead.
 func (*GetWaitRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{16}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetWaitRequest) GetTurnId() string {
@@ -1623,7 +1742,7 @@ type ExpireWaitsRequest struct {
 
 func (x *ExpireWaitsRequest) Reset() {
 	*x = ExpireWaitsRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1754,7 @@ func (x *ExpireWaitsRequest) String() string {
 func (*ExpireWaitsRequest) ProtoMessage() {}
 
 func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1767,7 @@ func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsRequest.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{17}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExpireWaitsRequest) GetTurnId() string {
@@ -1667,7 +1786,7 @@ type ExpireWaitsResponse struct {
 
 func (x *ExpireWaitsResponse) Reset() {
 	*x = ExpireWaitsResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1679,7 +1798,7 @@ func (x *ExpireWaitsResponse) String() string {
 func (*ExpireWaitsResponse) ProtoMessage() {}
 
 func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1692,7 +1811,7 @@ func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsResponse.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{18}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{20}
 }
 
 // CommitStepResponse is what stands.
@@ -1720,7 +1839,7 @@ type CommitStepResponse struct {
 
 func (x *CommitStepResponse) Reset() {
 	*x = CommitStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +1851,7 @@ func (x *CommitStepResponse) String() string {
 func (*CommitStepResponse) ProtoMessage() {}
 
 func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +1864,7 @@ func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitStepResponse.ProtoReflect.Descriptor instead.
 func (*CommitStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{19}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CommitStepResponse) GetOutcome() *v11.StepOutcome {
@@ -1821,7 +1940,7 @@ type AppendEventsRequest struct {
 
 func (x *AppendEventsRequest) Reset() {
 	*x = AppendEventsRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +1952,7 @@ func (x *AppendEventsRequest) String() string {
 func (*AppendEventsRequest) ProtoMessage() {}
 
 func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +1965,7 @@ func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsRequest.ProtoReflect.Descriptor instead.
 func (*AppendEventsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{20}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AppendEventsRequest) GetTurnId() string {
@@ -1888,7 +2007,7 @@ type AppendEventsResponse struct {
 
 func (x *AppendEventsResponse) Reset() {
 	*x = AppendEventsResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +2019,7 @@ func (x *AppendEventsResponse) String() string {
 func (*AppendEventsResponse) ProtoMessage() {}
 
 func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2032,7 @@ func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsResponse.ProtoReflect.Descriptor instead.
 func (*AppendEventsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{21}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AppendEventsResponse) GetLastSeq() uint32 {
@@ -1940,7 +2059,7 @@ type ReleaseStepRequest struct {
 
 func (x *ReleaseStepRequest) Reset() {
 	*x = ReleaseStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1952,7 +2071,7 @@ func (x *ReleaseStepRequest) String() string {
 func (*ReleaseStepRequest) ProtoMessage() {}
 
 func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1965,7 +2084,7 @@ func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{22}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReleaseStepRequest) GetTurnId() string {
@@ -2005,7 +2124,7 @@ type ReleaseStepResponse struct {
 
 func (x *ReleaseStepResponse) Reset() {
 	*x = ReleaseStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +2136,7 @@ func (x *ReleaseStepResponse) String() string {
 func (*ReleaseStepResponse) ProtoMessage() {}
 
 func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2149,7 @@ func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{23}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{25}
 }
 
 // GetOutcomesRequest names a turn.
@@ -2044,7 +2163,7 @@ type GetOutcomesRequest struct {
 
 func (x *GetOutcomesRequest) Reset() {
 	*x = GetOutcomesRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2056,7 +2175,7 @@ func (x *GetOutcomesRequest) String() string {
 func (*GetOutcomesRequest) ProtoMessage() {}
 
 func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2069,7 +2188,7 @@ func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesRequest.ProtoReflect.Descriptor instead.
 func (*GetOutcomesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{24}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetOutcomesRequest) GetTurnId() string {
@@ -2094,7 +2213,7 @@ type GetOutcomesResponse struct {
 
 func (x *GetOutcomesResponse) Reset() {
 	*x = GetOutcomesResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2225,7 @@ func (x *GetOutcomesResponse) String() string {
 func (*GetOutcomesResponse) ProtoMessage() {}
 
 func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2238,7 @@ func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesResponse.ProtoReflect.Descriptor instead.
 func (*GetOutcomesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{25}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetOutcomesResponse) GetOutcomes() []*v11.StepOutcome {
@@ -2156,7 +2275,7 @@ type RequestCancelRequest struct {
 
 func (x *RequestCancelRequest) Reset() {
 	*x = RequestCancelRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2168,7 +2287,7 @@ func (x *RequestCancelRequest) String() string {
 func (*RequestCancelRequest) ProtoMessage() {}
 
 func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +2300,7 @@ func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelRequest.ProtoReflect.Descriptor instead.
 func (*RequestCancelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{26}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RequestCancelRequest) GetTurnId() string {
@@ -2207,7 +2326,7 @@ type RequestCancelResponse struct {
 
 func (x *RequestCancelResponse) Reset() {
 	*x = RequestCancelResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[27]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2219,7 +2338,7 @@ func (x *RequestCancelResponse) String() string {
 func (*RequestCancelResponse) ProtoMessage() {}
 
 func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[27]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2232,7 +2351,7 @@ func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelResponse.ProtoReflect.Descriptor instead.
 func (*RequestCancelResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{27}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{29}
 }
 
 // GetContextRequest asks for a turn's conversation.
@@ -2248,7 +2367,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[28]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2379,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[28]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2392,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{28}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetContextRequest) GetTurnId() string {
@@ -2305,7 +2424,7 @@ type GetContextResponse struct {
 
 func (x *GetContextResponse) Reset() {
 	*x = GetContextResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[29]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2436,7 @@ func (x *GetContextResponse) String() string {
 func (*GetContextResponse) ProtoMessage() {}
 
 func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[29]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2449,7 @@ func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextResponse.ProtoReflect.Descriptor instead.
 func (*GetContextResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{29}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetContextResponse) GetMessages() []*v11.Message {
@@ -2369,7 +2488,7 @@ type GetToolCallRequest struct {
 
 func (x *GetToolCallRequest) Reset() {
 	*x = GetToolCallRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[30]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2381,7 +2500,7 @@ func (x *GetToolCallRequest) String() string {
 func (*GetToolCallRequest) ProtoMessage() {}
 
 func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[30]
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2394,7 +2513,7 @@ func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallRequest.ProtoReflect.Descriptor instead.
 func (*GetToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{30}
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetToolCallRequest) GetTurnId() string {
@@ -2425,7 +2544,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"$windlass/sessions/v1/execution.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"6\n" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
-	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xf4\x05\n" +
+	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xa7\x06\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -2444,7 +2563,15 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x13executor_session_id\x18\v \x01(\tR\x11executorSessionId\x12#\n" +
 	"\rcontext_bytes\x18\f \x01(\x03R\fcontextBytes\x12@\n" +
 	"\vagent_tools\x18\r \x03(\v2\x1f.windlass.sessions.v1.AgentToolR\n" +
-	"agentTools\"\xb1\x01\n" +
+	"agentTools\x121\n" +
+	"\x05rerun\x18\x0e \x01(\v2\x1b.windlass.turn.v1.TurnRerunR\x05rerun\"\x81\x01\n" +
+	"\x13GetRecordingRequest\x12 \n" +
+	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
+	"\n" +
+	"message_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\tmessageId\x12 \n" +
+	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId\"L\n" +
+	"\x14GetRecordingResponse\x124\n" +
+	"\x06result\x18\x01 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\"\xb1\x01\n" +
 	"\tAgentTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12 \n" +
@@ -2612,7 +2739,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\tmessageId\x12 \n" +
-	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId2\xdc\f\n" +
+	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId2\xe0\r\n" +
 	"\x10ExecutionService\x12u\n" +
 	"\bLoadTurn\x12%.windlass.sessions.v1.LoadTurnRequest\x1a&.windlass.sessions.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
 	"\tClaimStep\x12&.windlass.sessions.v1.ClaimStepRequest\x1a'.windlass.sessions.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
@@ -2627,7 +2754,8 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"GetContext\x12'.windlass.sessions.v1.GetContextRequest\x1a(.windlass.sessions.v1.GetContextResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12~\n" +
 	"\vCreateChild\x12(.windlass.sessions.v1.CreateChildRequest\x1a).windlass.sessions.v1.CreateChildResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12g\n" +
 	"\aGetWait\x12$.windlass.sessions.v1.GetWaitRequest\x1a\x1a.windlass.sessions.v1.Wait\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12~\n" +
-	"\vExpireWaits\x12(.windlass.sessions.v1.ExpireWaitsRequest\x1a).windlass.sessions.v1.ExpireWaitsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12o\n" +
+	"\vExpireWaits\x12(.windlass.sessions.v1.ExpireWaitsRequest\x1a).windlass.sessions.v1.ExpireWaitsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x81\x01\n" +
+	"\fGetRecording\x12).windlass.sessions.v1.GetRecordingRequest\x1a*.windlass.sessions.v1.GetRecordingResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12o\n" +
 	"\vGetToolCall\x12(.windlass.sessions.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.runB\xe8\x01\n" +
 	"\x18com.windlass.sessions.v1B\x0eExecutionProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
@@ -2643,139 +2771,146 @@ func file_windlass_sessions_v1_execution_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_execution_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_windlass_sessions_v1_execution_proto_goTypes = []any{
 	(*LoadTurnRequest)(nil),       // 0: windlass.sessions.v1.LoadTurnRequest
 	(*LoadTurnResponse)(nil),      // 1: windlass.sessions.v1.LoadTurnResponse
-	(*AgentTool)(nil),             // 2: windlass.sessions.v1.AgentTool
-	(*PinnedTool)(nil),            // 3: windlass.sessions.v1.PinnedTool
-	(*Lease)(nil),                 // 4: windlass.sessions.v1.Lease
-	(*ClaimStepRequest)(nil),      // 5: windlass.sessions.v1.ClaimStepRequest
-	(*ClaimStepResponse)(nil),     // 6: windlass.sessions.v1.ClaimStepResponse
-	(*Busy)(nil),                  // 7: windlass.sessions.v1.Busy
-	(*RenewStepRequest)(nil),      // 8: windlass.sessions.v1.RenewStepRequest
-	(*RenewStepResponse)(nil),     // 9: windlass.sessions.v1.RenewStepResponse
-	(*CommitStepRequest)(nil),     // 10: windlass.sessions.v1.CommitStepRequest
-	(*NewArtifact)(nil),           // 11: windlass.sessions.v1.NewArtifact
-	(*WaitRequest)(nil),           // 12: windlass.sessions.v1.WaitRequest
-	(*Wait)(nil),                  // 13: windlass.sessions.v1.Wait
-	(*CreateChildRequest)(nil),    // 14: windlass.sessions.v1.CreateChildRequest
-	(*CreateChildResponse)(nil),   // 15: windlass.sessions.v1.CreateChildResponse
-	(*GetWaitRequest)(nil),        // 16: windlass.sessions.v1.GetWaitRequest
-	(*ExpireWaitsRequest)(nil),    // 17: windlass.sessions.v1.ExpireWaitsRequest
-	(*ExpireWaitsResponse)(nil),   // 18: windlass.sessions.v1.ExpireWaitsResponse
-	(*CommitStepResponse)(nil),    // 19: windlass.sessions.v1.CommitStepResponse
-	(*AppendEventsRequest)(nil),   // 20: windlass.sessions.v1.AppendEventsRequest
-	(*AppendEventsResponse)(nil),  // 21: windlass.sessions.v1.AppendEventsResponse
-	(*ReleaseStepRequest)(nil),    // 22: windlass.sessions.v1.ReleaseStepRequest
-	(*ReleaseStepResponse)(nil),   // 23: windlass.sessions.v1.ReleaseStepResponse
-	(*GetOutcomesRequest)(nil),    // 24: windlass.sessions.v1.GetOutcomesRequest
-	(*GetOutcomesResponse)(nil),   // 25: windlass.sessions.v1.GetOutcomesResponse
-	(*RequestCancelRequest)(nil),  // 26: windlass.sessions.v1.RequestCancelRequest
-	(*RequestCancelResponse)(nil), // 27: windlass.sessions.v1.RequestCancelResponse
-	(*GetContextRequest)(nil),     // 28: windlass.sessions.v1.GetContextRequest
-	(*GetContextResponse)(nil),    // 29: windlass.sessions.v1.GetContextResponse
-	(*GetToolCallRequest)(nil),    // 30: windlass.sessions.v1.GetToolCallRequest
-	nil,                           // 31: windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	(*Turn)(nil),                  // 32: windlass.sessions.v1.Turn
-	(*Agent)(nil),                 // 33: windlass.sessions.v1.Agent
-	(*v1.Principal)(nil),          // 34: windlass.policy.v1.Principal
-	(*v11.Surface)(nil),           // 35: windlass.turn.v1.Surface
-	(*v11.StepOutcome)(nil),       // 36: windlass.turn.v1.StepOutcome
-	(*ClientTool)(nil),            // 37: windlass.sessions.v1.ClientTool
-	(*structpb.Struct)(nil),       // 38: google.protobuf.Struct
-	(*v11.TurnError)(nil),         // 39: windlass.turn.v1.TurnError
-	(*v11.StepRef)(nil),           // 40: windlass.turn.v1.StepRef
-	(*v11.ToolCallStarted)(nil),   // 41: windlass.turn.v1.ToolCallStarted
-	(*v11.Event)(nil),             // 42: windlass.turn.v1.Event
-	(*v11.Message)(nil),           // 43: windlass.turn.v1.Message
-	(*v11.Ending)(nil),            // 44: windlass.turn.v1.Ending
-	(v11.WaitKind)(0),             // 45: windlass.turn.v1.WaitKind
-	(v11.EffectClass)(0),          // 46: windlass.turn.v1.EffectClass
-	(*v11.WaitRef)(nil),           // 47: windlass.turn.v1.WaitRef
-	(v11.Verdict)(0),              // 48: windlass.turn.v1.Verdict
-	(*v11.ToolResult)(nil),        // 49: windlass.turn.v1.ToolResult
-	(*v11.ApprovalDecision)(nil),  // 50: windlass.turn.v1.ApprovalDecision
-	(*v11.ToolCall)(nil),          // 51: windlass.turn.v1.ToolCall
+	(*GetRecordingRequest)(nil),   // 2: windlass.sessions.v1.GetRecordingRequest
+	(*GetRecordingResponse)(nil),  // 3: windlass.sessions.v1.GetRecordingResponse
+	(*AgentTool)(nil),             // 4: windlass.sessions.v1.AgentTool
+	(*PinnedTool)(nil),            // 5: windlass.sessions.v1.PinnedTool
+	(*Lease)(nil),                 // 6: windlass.sessions.v1.Lease
+	(*ClaimStepRequest)(nil),      // 7: windlass.sessions.v1.ClaimStepRequest
+	(*ClaimStepResponse)(nil),     // 8: windlass.sessions.v1.ClaimStepResponse
+	(*Busy)(nil),                  // 9: windlass.sessions.v1.Busy
+	(*RenewStepRequest)(nil),      // 10: windlass.sessions.v1.RenewStepRequest
+	(*RenewStepResponse)(nil),     // 11: windlass.sessions.v1.RenewStepResponse
+	(*CommitStepRequest)(nil),     // 12: windlass.sessions.v1.CommitStepRequest
+	(*NewArtifact)(nil),           // 13: windlass.sessions.v1.NewArtifact
+	(*WaitRequest)(nil),           // 14: windlass.sessions.v1.WaitRequest
+	(*Wait)(nil),                  // 15: windlass.sessions.v1.Wait
+	(*CreateChildRequest)(nil),    // 16: windlass.sessions.v1.CreateChildRequest
+	(*CreateChildResponse)(nil),   // 17: windlass.sessions.v1.CreateChildResponse
+	(*GetWaitRequest)(nil),        // 18: windlass.sessions.v1.GetWaitRequest
+	(*ExpireWaitsRequest)(nil),    // 19: windlass.sessions.v1.ExpireWaitsRequest
+	(*ExpireWaitsResponse)(nil),   // 20: windlass.sessions.v1.ExpireWaitsResponse
+	(*CommitStepResponse)(nil),    // 21: windlass.sessions.v1.CommitStepResponse
+	(*AppendEventsRequest)(nil),   // 22: windlass.sessions.v1.AppendEventsRequest
+	(*AppendEventsResponse)(nil),  // 23: windlass.sessions.v1.AppendEventsResponse
+	(*ReleaseStepRequest)(nil),    // 24: windlass.sessions.v1.ReleaseStepRequest
+	(*ReleaseStepResponse)(nil),   // 25: windlass.sessions.v1.ReleaseStepResponse
+	(*GetOutcomesRequest)(nil),    // 26: windlass.sessions.v1.GetOutcomesRequest
+	(*GetOutcomesResponse)(nil),   // 27: windlass.sessions.v1.GetOutcomesResponse
+	(*RequestCancelRequest)(nil),  // 28: windlass.sessions.v1.RequestCancelRequest
+	(*RequestCancelResponse)(nil), // 29: windlass.sessions.v1.RequestCancelResponse
+	(*GetContextRequest)(nil),     // 30: windlass.sessions.v1.GetContextRequest
+	(*GetContextResponse)(nil),    // 31: windlass.sessions.v1.GetContextResponse
+	(*GetToolCallRequest)(nil),    // 32: windlass.sessions.v1.GetToolCallRequest
+	nil,                           // 33: windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	(*Turn)(nil),                  // 34: windlass.sessions.v1.Turn
+	(*Agent)(nil),                 // 35: windlass.sessions.v1.Agent
+	(*v1.Principal)(nil),          // 36: windlass.policy.v1.Principal
+	(*v11.Surface)(nil),           // 37: windlass.turn.v1.Surface
+	(*v11.StepOutcome)(nil),       // 38: windlass.turn.v1.StepOutcome
+	(*ClientTool)(nil),            // 39: windlass.sessions.v1.ClientTool
+	(*structpb.Struct)(nil),       // 40: google.protobuf.Struct
+	(*v11.TurnError)(nil),         // 41: windlass.turn.v1.TurnError
+	(*v11.TurnRerun)(nil),         // 42: windlass.turn.v1.TurnRerun
+	(*v11.ToolResult)(nil),        // 43: windlass.turn.v1.ToolResult
+	(*v11.StepRef)(nil),           // 44: windlass.turn.v1.StepRef
+	(*v11.ToolCallStarted)(nil),   // 45: windlass.turn.v1.ToolCallStarted
+	(*v11.Event)(nil),             // 46: windlass.turn.v1.Event
+	(*v11.Message)(nil),           // 47: windlass.turn.v1.Message
+	(*v11.Ending)(nil),            // 48: windlass.turn.v1.Ending
+	(v11.WaitKind)(0),             // 49: windlass.turn.v1.WaitKind
+	(v11.EffectClass)(0),          // 50: windlass.turn.v1.EffectClass
+	(*v11.WaitRef)(nil),           // 51: windlass.turn.v1.WaitRef
+	(v11.Verdict)(0),              // 52: windlass.turn.v1.Verdict
+	(*v11.ApprovalDecision)(nil),  // 53: windlass.turn.v1.ApprovalDecision
+	(*v11.ToolCall)(nil),          // 54: windlass.turn.v1.ToolCall
 }
 var file_windlass_sessions_v1_execution_proto_depIdxs = []int32{
-	32, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
-	33, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
-	34, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
-	35, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
-	3,  // 4: windlass.sessions.v1.LoadTurnResponse.tools:type_name -> windlass.sessions.v1.PinnedTool
-	36, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	37, // 6: windlass.sessions.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
-	38, // 7: windlass.sessions.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
-	39, // 8: windlass.sessions.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
-	2,  // 9: windlass.sessions.v1.LoadTurnResponse.agent_tools:type_name -> windlass.sessions.v1.AgentTool
-	40, // 10: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	41, // 11: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	36, // 12: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
-	4,  // 13: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
-	7,  // 14: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	36, // 15: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	42, // 16: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	43, // 17: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
-	3,  // 18: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
-	2,  // 19: windlass.sessions.v1.CommitStepRequest.agent_tools:type_name -> windlass.sessions.v1.AgentTool
-	44, // 20: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
-	5,  // 21: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
-	5,  // 22: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
-	10, // 23: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
-	12, // 24: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
-	11, // 25: windlass.sessions.v1.CommitStepRequest.artifacts:type_name -> windlass.sessions.v1.NewArtifact
-	45, // 26: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	38, // 27: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
-	46, // 28: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	47, // 29: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
-	12, // 30: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
-	48, // 31: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
-	38, // 32: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
-	49, // 33: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
-	50, // 34: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	38, // 35: windlass.sessions.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
-	36, // 36: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	7,  // 37: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	6,  // 38: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
-	19, // 39: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
-	36, // 40: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
-	42, // 41: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	36, // 42: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	31, // 43: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	43, // 44: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	7,  // 45: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
-	0,  // 46: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
-	5,  // 47: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
-	8,  // 48: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
-	10, // 49: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
-	20, // 50: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
-	22, // 51: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
-	24, // 52: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
-	26, // 53: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
-	28, // 54: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
-	14, // 55: windlass.sessions.v1.ExecutionService.CreateChild:input_type -> windlass.sessions.v1.CreateChildRequest
-	16, // 56: windlass.sessions.v1.ExecutionService.GetWait:input_type -> windlass.sessions.v1.GetWaitRequest
-	17, // 57: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
-	30, // 58: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
-	1,  // 59: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
-	6,  // 60: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
-	9,  // 61: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
-	19, // 62: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
-	21, // 63: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
-	23, // 64: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
-	25, // 65: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
-	27, // 66: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
-	29, // 67: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
-	15, // 68: windlass.sessions.v1.ExecutionService.CreateChild:output_type -> windlass.sessions.v1.CreateChildResponse
-	13, // 69: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
-	18, // 70: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
-	51, // 71: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	59, // [59:72] is the sub-list for method output_type
-	46, // [46:59] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	34, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
+	35, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
+	36, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
+	37, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
+	5,  // 4: windlass.sessions.v1.LoadTurnResponse.tools:type_name -> windlass.sessions.v1.PinnedTool
+	38, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	39, // 6: windlass.sessions.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
+	40, // 7: windlass.sessions.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
+	41, // 8: windlass.sessions.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
+	4,  // 9: windlass.sessions.v1.LoadTurnResponse.agent_tools:type_name -> windlass.sessions.v1.AgentTool
+	42, // 10: windlass.sessions.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
+	43, // 11: windlass.sessions.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
+	44, // 12: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	45, // 13: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	38, // 14: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	6,  // 15: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
+	9,  // 16: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	38, // 17: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	46, // 18: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	47, // 19: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	5,  // 20: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
+	4,  // 21: windlass.sessions.v1.CommitStepRequest.agent_tools:type_name -> windlass.sessions.v1.AgentTool
+	48, // 22: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	7,  // 23: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
+	7,  // 24: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
+	12, // 25: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
+	14, // 26: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
+	13, // 27: windlass.sessions.v1.CommitStepRequest.artifacts:type_name -> windlass.sessions.v1.NewArtifact
+	49, // 28: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	40, // 29: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	50, // 30: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	51, // 31: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	14, // 32: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
+	52, // 33: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	40, // 34: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
+	43, // 35: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	53, // 36: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	40, // 37: windlass.sessions.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
+	38, // 38: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	9,  // 39: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	8,  // 40: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
+	21, // 41: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
+	38, // 42: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	46, // 43: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	38, // 44: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	33, // 45: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	47, // 46: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	9,  // 47: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
+	0,  // 48: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
+	7,  // 49: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
+	10, // 50: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
+	12, // 51: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
+	22, // 52: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
+	24, // 53: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
+	26, // 54: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
+	28, // 55: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
+	30, // 56: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
+	16, // 57: windlass.sessions.v1.ExecutionService.CreateChild:input_type -> windlass.sessions.v1.CreateChildRequest
+	18, // 58: windlass.sessions.v1.ExecutionService.GetWait:input_type -> windlass.sessions.v1.GetWaitRequest
+	19, // 59: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
+	2,  // 60: windlass.sessions.v1.ExecutionService.GetRecording:input_type -> windlass.sessions.v1.GetRecordingRequest
+	32, // 61: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
+	1,  // 62: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
+	8,  // 63: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
+	11, // 64: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
+	21, // 65: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
+	23, // 66: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
+	25, // 67: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
+	27, // 68: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
+	29, // 69: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
+	31, // 70: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
+	17, // 71: windlass.sessions.v1.ExecutionService.CreateChild:output_type -> windlass.sessions.v1.CreateChildResponse
+	15, // 72: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
+	20, // 73: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
+	3,  // 74: windlass.sessions.v1.ExecutionService.GetRecording:output_type -> windlass.sessions.v1.GetRecordingResponse
+	54, // 75: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	62, // [62:76] is the sub-list for method output_type
+	48, // [48:62] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_execution_proto_init() }
@@ -2785,7 +2920,7 @@ func file_windlass_sessions_v1_execution_proto_init() {
 	}
 	file_windlass_sessions_v1_agents_proto_init()
 	file_windlass_sessions_v1_turns_proto_init()
-	file_windlass_sessions_v1_execution_proto_msgTypes[6].OneofWrappers = []any{
+	file_windlass_sessions_v1_execution_proto_msgTypes[8].OneofWrappers = []any{
 		(*ClaimStepResponse_Done)(nil),
 		(*ClaimStepResponse_Lease)(nil),
 		(*ClaimStepResponse_Busy)(nil),
@@ -2796,7 +2931,7 @@ func file_windlass_sessions_v1_execution_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_execution_proto_rawDesc), len(file_windlass_sessions_v1_execution_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

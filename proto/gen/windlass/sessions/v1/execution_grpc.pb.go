@@ -32,6 +32,7 @@ const (
 	ExecutionService_CreateChild_FullMethodName   = "/windlass.sessions.v1.ExecutionService/CreateChild"
 	ExecutionService_GetWait_FullMethodName       = "/windlass.sessions.v1.ExecutionService/GetWait"
 	ExecutionService_ExpireWaits_FullMethodName   = "/windlass.sessions.v1.ExecutionService/ExpireWaits"
+	ExecutionService_GetRecording_FullMethodName  = "/windlass.sessions.v1.ExecutionService/GetRecording"
 	ExecutionService_GetToolCall_FullMethodName   = "/windlass.sessions.v1.ExecutionService/GetToolCall"
 )
 
@@ -76,6 +77,9 @@ type ExecutionServiceClient interface {
 	GetWait(ctx context.Context, in *GetWaitRequest, opts ...grpc.CallOption) (*Wait, error)
 	// ExpireWaits ends the waits of a turn whose time is up. It does nothing to the others.
 	ExpireWaits(ctx context.Context, in *ExpireWaitsRequest, opts ...grpc.CallOption) (*ExpireWaitsResponse, error)
+	// GetRecording gives the result that a call of a re-run had in the turn that is run again: that of the n-th call with the same tool and
+	// arguments, where this is the n-th of the re-run, messages taken over counted.
+	GetRecording(ctx context.Context, in *GetRecordingRequest, opts ...grpc.CallOption) (*GetRecordingResponse, error)
 	// GetToolCall reads one tool call of a committed message of a turn.
 	GetToolCall(ctx context.Context, in *GetToolCallRequest, opts ...grpc.CallOption) (*v1.ToolCall, error)
 }
@@ -208,6 +212,16 @@ func (c *executionServiceClient) ExpireWaits(ctx context.Context, in *ExpireWait
 	return out, nil
 }
 
+func (c *executionServiceClient) GetRecording(ctx context.Context, in *GetRecordingRequest, opts ...grpc.CallOption) (*GetRecordingResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetRecordingResponse)
+	err := c.cc.Invoke(ctx, ExecutionService_GetRecording_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *executionServiceClient) GetToolCall(ctx context.Context, in *GetToolCallRequest, opts ...grpc.CallOption) (*v1.ToolCall, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(v1.ToolCall)
@@ -259,6 +273,9 @@ type ExecutionServiceServer interface {
 	GetWait(context.Context, *GetWaitRequest) (*Wait, error)
 	// ExpireWaits ends the waits of a turn whose time is up. It does nothing to the others.
 	ExpireWaits(context.Context, *ExpireWaitsRequest) (*ExpireWaitsResponse, error)
+	// GetRecording gives the result that a call of a re-run had in the turn that is run again: that of the n-th call with the same tool and
+	// arguments, where this is the n-th of the re-run, messages taken over counted.
+	GetRecording(context.Context, *GetRecordingRequest) (*GetRecordingResponse, error)
 	// GetToolCall reads one tool call of a committed message of a turn.
 	GetToolCall(context.Context, *GetToolCallRequest) (*v1.ToolCall, error)
 	mustEmbedUnimplementedExecutionServiceServer()
@@ -306,6 +323,9 @@ func (UnimplementedExecutionServiceServer) GetWait(context.Context, *GetWaitRequ
 }
 func (UnimplementedExecutionServiceServer) ExpireWaits(context.Context, *ExpireWaitsRequest) (*ExpireWaitsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ExpireWaits not implemented")
+}
+func (UnimplementedExecutionServiceServer) GetRecording(context.Context, *GetRecordingRequest) (*GetRecordingResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetRecording not implemented")
 }
 func (UnimplementedExecutionServiceServer) GetToolCall(context.Context, *GetToolCallRequest) (*v1.ToolCall, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetToolCall not implemented")
@@ -547,6 +567,24 @@ func _ExecutionService_ExpireWaits_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ExecutionService_GetRecording_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetRecordingRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionServiceServer).GetRecording(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ExecutionService_GetRecording_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionServiceServer).GetRecording(ctx, req.(*GetRecordingRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ExecutionService_GetToolCall_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetToolCallRequest)
 	if err := dec(in); err != nil {
@@ -619,6 +657,10 @@ var ExecutionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ExpireWaits",
 			Handler:    _ExecutionService_ExpireWaits_Handler,
+		},
+		{
+			MethodName: "GetRecording",
+			Handler:    _ExecutionService_GetRecording_Handler,
 		},
 		{
 			MethodName: "GetToolCall",

@@ -76,7 +76,9 @@ type Turn struct {
 	// For the turn of a sub-agent: the outermost turn above it.
 	RootTurnId string `protobuf:"bytes,22,opt,name=root_turn_id,json=rootTurnId,proto3" json:"root_turn_id,omitempty"`
 	// The limits that its caller set, unset when he set none.
-	Limits        *Limits `protobuf:"bytes,23,opt,name=limits,proto3" json:"limits,omitempty"`
+	Limits *Limits `protobuf:"bytes,23,opt,name=limits,proto3" json:"limits,omitempty"`
+	// The turn that this one runs again, empty for others.
+	RerunOf       string `protobuf:"bytes,24,opt,name=rerun_of,json=rerunOf,proto3" json:"rerun_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -270,6 +272,13 @@ func (x *Turn) GetLimits() *Limits {
 		return x.Limits
 	}
 	return nil
+}
+
+func (x *Turn) GetRerunOf() string {
+	if x != nil {
+		return x.RerunOf
+	}
+	return ""
 }
 
 // CreateTurnRequest holds the input.
@@ -1362,7 +1371,7 @@ var File_windlass_sessions_v1_turns_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xc9\x06\n" +
+	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xe4\x06\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1394,7 +1403,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x11parent_session_id\x18\x15 \x01(\tR\x0fparentSessionId\x12 \n" +
 	"\froot_turn_id\x18\x16 \x01(\tR\n" +
 	"rootTurnId\x124\n" +
-	"\x06limits\x18\x17 \x01(\v2\x1c.windlass.sessions.v1.LimitsR\x06limits\"\x8b\x03\n" +
+	"\x06limits\x18\x17 \x01(\v2\x1c.windlass.sessions.v1.LimitsR\x06limits\x12\x19\n" +
+	"\brerun_of\x18\x18 \x01(\tR\arerunOf\"\x8b\x03\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +
@@ -1483,8 +1493,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x10include_children\x18\x04 \x01(\bR\x0fincludeChildren\"V\n" +
 	"\rWatchResponse\x12-\n" +
 	"\x05event\x18\x01 \x01(\v2\x17.windlass.turn.v1.EventR\x05event\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\tR\x06cursor2\xa5\n" +
-	"\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor2\xd3\f\n" +
 	"\vTurnService\x12\x96\x01\n" +
 	"\n" +
 	"CreateTurn\x12'.windlass.sessions.v1.CreateTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"C\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/sessions/{session_id}/turns\x12~\n" +
@@ -1492,7 +1501,9 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\tListTurns\x12&.windlass.sessions.v1.ListTurnsRequest\x1a'.windlass.sessions.v1.ListTurnsResponse\"K\xaa\xfd\x1b\x13sessions.turns.list\x82\xd3\xe4\x93\x02.Z!\x12\x1f/v1/sessions/{session_id}/turns\x12\t/v1/turns\x12\x91\x01\n" +
 	"\n" +
 	"CancelTurn\x12'.windlass.sessions.v1.CancelTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\">\xaa\xfd\x1b\x15sessions.turns.cancel\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/turns/{turn_id}:cancel\x12\x8f\x01\n" +
-	"\vGetTurnTree\x12(.windlass.sessions.v1.GetTurnTreeRequest\x1a\x1e.windlass.sessions.v1.TurnTree\"6\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/turns/{turn_id}/tree\x12\x9a\x01\n" +
+	"\vGetTurnTree\x12(.windlass.sessions.v1.GetTurnTreeRequest\x1a\x1e.windlass.sessions.v1.TurnTree\"6\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/turns/{turn_id}/tree\x12\x8e\x01\n" +
+	"\tRerunTurn\x12&.windlass.sessions.v1.RerunTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"=\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/turns/{turn_id}:rerun\x12\x9a\x01\n" +
+	"\fCompareTurns\x12).windlass.sessions.v1.CompareTurnsRequest\x1a$.windlass.sessions.v1.TurnComparison\"9\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/turns/{turn_id}:compare\x12\x9a\x01\n" +
 	"\tSteerTurn\x12&.windlass.sessions.v1.SteerTurnRequest\x1a'.windlass.sessions.v1.SteerTurnResponse\"<\xaa\xfd\x1b\x14sessions.turns.steer\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/turns/{turn_id}:steer\x12\xa1\x01\n" +
 	"\x0fResolveToolCall\x12,.windlass.sessions.v1.ResolveToolCallRequest\x1a\x1e.windlass.sessions.v1.Approval\"@\xaa\xfd\x1b\x16sessions.turns.resolve\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/turns/{turn_id}:resolve\x12{\n" +
 	"\x04Chat\x12!.windlass.sessions.v1.ChatRequest\x1a\".windlass.sessions.v1.ChatResponse\",\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/chat\x12m\n" +
@@ -1538,7 +1549,10 @@ var file_windlass_sessions_v1_turns_proto_goTypes = []any{
 	(*structpb.Struct)(nil),        // 21: google.protobuf.Struct
 	(*durationpb.Duration)(nil),    // 22: google.protobuf.Duration
 	(*v1.Event)(nil),               // 23: windlass.turn.v1.Event
-	(*Approval)(nil),               // 24: windlass.sessions.v1.Approval
+	(*RerunTurnRequest)(nil),       // 24: windlass.sessions.v1.RerunTurnRequest
+	(*CompareTurnsRequest)(nil),    // 25: windlass.sessions.v1.CompareTurnsRequest
+	(*TurnComparison)(nil),         // 26: windlass.sessions.v1.TurnComparison
+	(*Approval)(nil),               // 27: windlass.sessions.v1.Approval
 }
 var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	16, // 0: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
@@ -1566,21 +1580,25 @@ var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	9,  // 22: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
 	11, // 23: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
 	3,  // 24: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
-	5,  // 25: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	7,  // 26: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	12, // 27: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	14, // 28: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
-	0,  // 29: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	0,  // 30: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	10, // 31: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	0,  // 32: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	4,  // 33: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
-	6,  // 34: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	24, // 35: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	13, // 36: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	15, // 37: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
-	29, // [29:38] is the sub-list for method output_type
-	20, // [20:29] is the sub-list for method input_type
+	24, // 25: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
+	25, // 26: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
+	5,  // 27: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	7,  // 28: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	12, // 29: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	14, // 30: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
+	0,  // 31: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	0,  // 32: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	10, // 33: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	0,  // 34: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	4,  // 35: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	0,  // 36: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
+	26, // 37: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
+	6,  // 38: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	27, // 39: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	13, // 40: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	15, // 41: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
+	31, // [31:42] is the sub-list for method output_type
+	20, // [20:31] is the sub-list for method input_type
 	20, // [20:20] is the sub-list for extension type_name
 	20, // [20:20] is the sub-list for extension extendee
 	0,  // [0:20] is the sub-list for field type_name
@@ -1593,6 +1611,7 @@ func file_windlass_sessions_v1_turns_proto_init() {
 	}
 	file_windlass_sessions_v1_agents_proto_init()
 	file_windlass_sessions_v1_approvals_proto_init()
+	file_windlass_sessions_v1_rerun_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

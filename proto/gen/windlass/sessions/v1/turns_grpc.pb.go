@@ -24,6 +24,8 @@ const (
 	TurnService_ListTurns_FullMethodName       = "/windlass.sessions.v1.TurnService/ListTurns"
 	TurnService_CancelTurn_FullMethodName      = "/windlass.sessions.v1.TurnService/CancelTurn"
 	TurnService_GetTurnTree_FullMethodName     = "/windlass.sessions.v1.TurnService/GetTurnTree"
+	TurnService_RerunTurn_FullMethodName       = "/windlass.sessions.v1.TurnService/RerunTurn"
+	TurnService_CompareTurns_FullMethodName    = "/windlass.sessions.v1.TurnService/CompareTurns"
 	TurnService_SteerTurn_FullMethodName       = "/windlass.sessions.v1.TurnService/SteerTurn"
 	TurnService_ResolveToolCall_FullMethodName = "/windlass.sessions.v1.TurnService/ResolveToolCall"
 	TurnService_Chat_FullMethodName            = "/windlass.sessions.v1.TurnService/Chat"
@@ -49,6 +51,14 @@ type TurnServiceClient interface {
 	// GetTurnTree reads a turn with the turns of the sub-agents that it began, and theirs. Cancelling a turn cancels all of them that do not
 	// run in the background.
 	GetTurnTree(ctx context.Context, in *GetTurnTreeRequest, opts ...grpc.CallOption) (*TurnTree, error)
+	// RerunTurn runs a turn that is over again, from one of its model steps on, as a new turn in a new session of the caller's: the conversation up
+	// to that step is copied, and from then on neither turn sees the other. Tool calls get recorded results, or are run. The new turn is for the
+	// caller, with the agent as it is now.
+	// A turn that is not over is FAILED_PRECONDITION/TURN_ACTIVE. With an idempotency key the same request gives the same turn; another body with
+	// the same key is ALREADY_EXISTS/IDEMPOTENCY_CONFLICT.
+	RerunTurn(ctx context.Context, in *RerunTurnRequest, opts ...grpc.CallOption) (*Turn, error)
+	// CompareTurns puts two turns of the caller's side by side: answer, tool calls, and what they used.
+	CompareTurns(ctx context.Context, in *CompareTurnsRequest, opts ...grpc.CallOption) (*TurnComparison, error)
 	// SteerTurn gives a running turn more input: the model reads it at its next step, behind the results of the tools that run now. It is
 	// accepted or refused at once; what was accepted is in the journal (input.accepted), and the turn does not end before the model has read it,
 	// unless it is cancelled, fails or reaches a limit: then the session's next turn shows it to the model.
@@ -125,6 +135,26 @@ func (c *turnServiceClient) GetTurnTree(ctx context.Context, in *GetTurnTreeRequ
 	return out, nil
 }
 
+func (c *turnServiceClient) RerunTurn(ctx context.Context, in *RerunTurnRequest, opts ...grpc.CallOption) (*Turn, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Turn)
+	err := c.cc.Invoke(ctx, TurnService_RerunTurn_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *turnServiceClient) CompareTurns(ctx context.Context, in *CompareTurnsRequest, opts ...grpc.CallOption) (*TurnComparison, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TurnComparison)
+	err := c.cc.Invoke(ctx, TurnService_CompareTurns_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *turnServiceClient) SteerTurn(ctx context.Context, in *SteerTurnRequest, opts ...grpc.CallOption) (*SteerTurnResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SteerTurnResponse)
@@ -193,6 +223,14 @@ type TurnServiceServer interface {
 	// GetTurnTree reads a turn with the turns of the sub-agents that it began, and theirs. Cancelling a turn cancels all of them that do not
 	// run in the background.
 	GetTurnTree(context.Context, *GetTurnTreeRequest) (*TurnTree, error)
+	// RerunTurn runs a turn that is over again, from one of its model steps on, as a new turn in a new session of the caller's: the conversation up
+	// to that step is copied, and from then on neither turn sees the other. Tool calls get recorded results, or are run. The new turn is for the
+	// caller, with the agent as it is now.
+	// A turn that is not over is FAILED_PRECONDITION/TURN_ACTIVE. With an idempotency key the same request gives the same turn; another body with
+	// the same key is ALREADY_EXISTS/IDEMPOTENCY_CONFLICT.
+	RerunTurn(context.Context, *RerunTurnRequest) (*Turn, error)
+	// CompareTurns puts two turns of the caller's side by side: answer, tool calls, and what they used.
+	CompareTurns(context.Context, *CompareTurnsRequest) (*TurnComparison, error)
 	// SteerTurn gives a running turn more input: the model reads it at its next step, behind the results of the tools that run now. It is
 	// accepted or refused at once; what was accepted is in the journal (input.accepted), and the turn does not end before the model has read it,
 	// unless it is cancelled, fails or reaches a limit: then the session's next turn shows it to the model.
@@ -233,6 +271,12 @@ func (UnimplementedTurnServiceServer) CancelTurn(context.Context, *CancelTurnReq
 }
 func (UnimplementedTurnServiceServer) GetTurnTree(context.Context, *GetTurnTreeRequest) (*TurnTree, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetTurnTree not implemented")
+}
+func (UnimplementedTurnServiceServer) RerunTurn(context.Context, *RerunTurnRequest) (*Turn, error) {
+	return nil, status.Error(codes.Unimplemented, "method RerunTurn not implemented")
+}
+func (UnimplementedTurnServiceServer) CompareTurns(context.Context, *CompareTurnsRequest) (*TurnComparison, error) {
+	return nil, status.Error(codes.Unimplemented, "method CompareTurns not implemented")
 }
 func (UnimplementedTurnServiceServer) SteerTurn(context.Context, *SteerTurnRequest) (*SteerTurnResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SteerTurn not implemented")
@@ -357,6 +401,42 @@ func _TurnService_GetTurnTree_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _TurnService_RerunTurn_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RerunTurnRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TurnServiceServer).RerunTurn(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TurnService_RerunTurn_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TurnServiceServer).RerunTurn(ctx, req.(*RerunTurnRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TurnService_CompareTurns_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CompareTurnsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TurnServiceServer).CompareTurns(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TurnService_CompareTurns_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TurnServiceServer).CompareTurns(ctx, req.(*CompareTurnsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _TurnService_SteerTurn_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SteerTurnRequest)
 	if err := dec(in); err != nil {
@@ -448,6 +528,14 @@ var TurnService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetTurnTree",
 			Handler:    _TurnService_GetTurnTree_Handler,
+		},
+		{
+			MethodName: "RerunTurn",
+			Handler:    _TurnService_RerunTurn_Handler,
+		},
+		{
+			MethodName: "CompareTurns",
+			Handler:    _TurnService_CompareTurns_Handler,
 		},
 		{
 			MethodName: "SteerTurn",

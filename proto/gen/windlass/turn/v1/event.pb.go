@@ -91,6 +91,7 @@ type Event struct {
 	//	*Event_ArtifactCreated
 	//	*Event_BudgetWarning
 	//	*Event_BudgetExhausted
+	//	*Event_TurnRerun
 	//	*Event_MessageDelta
 	//	*Event_ReasoningDelta
 	//	*Event_ToolCallArgumentsDelta
@@ -529,6 +530,15 @@ func (x *Event) GetBudgetExhausted() *BudgetExhausted {
 	return nil
 }
 
+func (x *Event) GetTurnRerun() *TurnRerun {
+	if x != nil {
+		if x, ok := x.Data.(*Event_TurnRerun); ok {
+			return x.TurnRerun
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetMessageDelta() *MessageDelta {
 	if x != nil {
 		if x, ok := x.Data.(*Event_MessageDelta); ok {
@@ -744,6 +754,11 @@ type Event_BudgetExhausted struct {
 	BudgetExhausted *BudgetExhausted `protobuf:"bytes,56,opt,name=budget_exhausted,json=budgetExhausted,proto3,oneof"`
 }
 
+type Event_TurnRerun struct {
+	// turn.rerun: the turn runs another one again; it follows turn.queued.
+	TurnRerun *TurnRerun `protobuf:"bytes,59,opt,name=turn_rerun,json=turnRerun,proto3,oneof"`
+}
+
 type Event_MessageDelta struct {
 	// message.delta (transient)
 	MessageDelta *MessageDelta `protobuf:"bytes,50,opt,name=message_delta,json=messageDelta,proto3,oneof"`
@@ -833,6 +848,8 @@ func (*Event_ArtifactCreated) isEvent_Data() {}
 func (*Event_BudgetWarning) isEvent_Data() {}
 
 func (*Event_BudgetExhausted) isEvent_Data() {}
+
+func (*Event_TurnRerun) isEvent_Data() {}
 
 func (*Event_MessageDelta) isEvent_Data() {}
 
@@ -1254,6 +1271,98 @@ func (x *SessionForked) GetMessages() uint32 {
 	return 0
 }
 
+// TurnRerun: the turn runs another one again, from one of its model steps on.
+type TurnRerun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The turn that is run again.
+	OfTurn string `protobuf:"bytes,1,opt,name=of_turn,json=ofTurn,proto3" json:"of_turn,omitempty"`
+	// Its first model step that is done anew, from 1. What it did before stands in the conversation.
+	FromStep uint32 `protobuf:"varint,2,opt,name=from_step,json=fromStep,proto3" json:"from_step,omitempty"`
+	// "recorded": tool calls get the results that equal calls of the other turn had; "live": they are run.
+	Tools string `protobuf:"bytes,3,opt,name=tools,proto3" json:"tools,omitempty"`
+	// With "recorded", what becomes of a call that the other turn did not make: "fail" tells the model that there is no recording, "live_read"
+	// runs it if its tool only reads.
+	Missing string `protobuf:"bytes,4,opt,name=missing,proto3" json:"missing,omitempty"`
+	// The model that was asked for instead of the agent's; empty for the agent's.
+	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
+	// Number of messages of the other turn that stand in the conversation behind the input. They are not told by events of their own.
+	Messages      uint32 `protobuf:"varint,6,opt,name=messages,proto3" json:"messages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnRerun) Reset() {
+	*x = TurnRerun{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnRerun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnRerun) ProtoMessage() {}
+
+func (x *TurnRerun) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnRerun.ProtoReflect.Descriptor instead.
+func (*TurnRerun) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *TurnRerun) GetOfTurn() string {
+	if x != nil {
+		return x.OfTurn
+	}
+	return ""
+}
+
+func (x *TurnRerun) GetFromStep() uint32 {
+	if x != nil {
+		return x.FromStep
+	}
+	return 0
+}
+
+func (x *TurnRerun) GetTools() string {
+	if x != nil {
+		return x.Tools
+	}
+	return ""
+}
+
+func (x *TurnRerun) GetMissing() string {
+	if x != nil {
+		return x.Missing
+	}
+	return ""
+}
+
+func (x *TurnRerun) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *TurnRerun) GetMessages() uint32 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
 // StrategySelected: how the turn will think.
 type StrategySelected struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1267,7 +1376,7 @@ type StrategySelected struct {
 
 func (x *StrategySelected) Reset() {
 	*x = StrategySelected{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1388,7 @@ func (x *StrategySelected) String() string {
 func (*StrategySelected) ProtoMessage() {}
 
 func (x *StrategySelected) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1401,7 @@ func (x *StrategySelected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StrategySelected.ProtoReflect.Descriptor instead.
 func (*StrategySelected) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{7}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StrategySelected) GetStrategy() Strategy {
@@ -1340,7 +1449,7 @@ type ContextCompacted struct {
 
 func (x *ContextCompacted) Reset() {
 	*x = ContextCompacted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1461,7 @@ func (x *ContextCompacted) String() string {
 func (*ContextCompacted) ProtoMessage() {}
 
 func (x *ContextCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1474,7 @@ func (x *ContextCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextCompacted.ProtoReflect.Descriptor instead.
 func (*ContextCompacted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ContextCompacted) GetFromSeq() uint32 {
@@ -1459,7 +1568,7 @@ type ArtifactCreated struct {
 
 func (x *ArtifactCreated) Reset() {
 	*x = ArtifactCreated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1580,7 @@ func (x *ArtifactCreated) String() string {
 func (*ArtifactCreated) ProtoMessage() {}
 
 func (x *ArtifactCreated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1593,7 @@ func (x *ArtifactCreated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactCreated.ProtoReflect.Descriptor instead.
 func (*ArtifactCreated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ArtifactCreated) GetArtifactId() string {
@@ -1542,7 +1651,7 @@ type PlanUpdated struct {
 
 func (x *PlanUpdated) Reset() {
 	*x = PlanUpdated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1663,7 @@ func (x *PlanUpdated) String() string {
 func (*PlanUpdated) ProtoMessage() {}
 
 func (x *PlanUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1676,7 @@ func (x *PlanUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanUpdated.ProtoReflect.Descriptor instead.
 func (*PlanUpdated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PlanUpdated) GetMessageId() string {
@@ -1597,7 +1706,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1718,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1731,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StepStarted) GetKind() string {
@@ -1654,7 +1763,7 @@ type StepFinished struct {
 
 func (x *StepFinished) Reset() {
 	*x = StepFinished{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1666,7 +1775,7 @@ func (x *StepFinished) String() string {
 func (*StepFinished) ProtoMessage() {}
 
 func (x *StepFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1679,7 +1788,7 @@ func (x *StepFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepFinished.ProtoReflect.Descriptor instead.
 func (*StepFinished) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StepFinished) GetKind() string {
@@ -1716,7 +1825,7 @@ type MessageStarted struct {
 
 func (x *MessageStarted) Reset() {
 	*x = MessageStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1837,7 @@ func (x *MessageStarted) String() string {
 func (*MessageStarted) ProtoMessage() {}
 
 func (x *MessageStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1850,7 @@ func (x *MessageStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageStarted.ProtoReflect.Descriptor instead.
 func (*MessageStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *MessageStarted) GetMessageId() string {
@@ -1771,7 +1880,7 @@ type MessageReset struct {
 
 func (x *MessageReset) Reset() {
 	*x = MessageReset{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1892,7 @@ func (x *MessageReset) String() string {
 func (*MessageReset) ProtoMessage() {}
 
 func (x *MessageReset) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1905,7 @@ func (x *MessageReset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageReset.ProtoReflect.Descriptor instead.
 func (*MessageReset) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MessageReset) GetMessageId() string {
@@ -1832,7 +1941,7 @@ type MessageCompleted struct {
 
 func (x *MessageCompleted) Reset() {
 	*x = MessageCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +1953,7 @@ func (x *MessageCompleted) String() string {
 func (*MessageCompleted) ProtoMessage() {}
 
 func (x *MessageCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +1966,7 @@ func (x *MessageCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageCompleted.ProtoReflect.Descriptor instead.
 func (*MessageCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *MessageCompleted) GetMessage() *Message {
@@ -1912,7 +2021,7 @@ type ToolCallStarted struct {
 
 func (x *ToolCallStarted) Reset() {
 	*x = ToolCallStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +2033,7 @@ func (x *ToolCallStarted) String() string {
 func (*ToolCallStarted) ProtoMessage() {}
 
 func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +2046,7 @@ func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallStarted.ProtoReflect.Descriptor instead.
 func (*ToolCallStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ToolCallStarted) GetCallId() string {
@@ -1981,7 +2090,7 @@ type ToolCallExecuting struct {
 
 func (x *ToolCallExecuting) Reset() {
 	*x = ToolCallExecuting{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2102,7 @@ func (x *ToolCallExecuting) String() string {
 func (*ToolCallExecuting) ProtoMessage() {}
 
 func (x *ToolCallExecuting) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2115,7 @@ func (x *ToolCallExecuting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallExecuting.ProtoReflect.Descriptor instead.
 func (*ToolCallExecuting) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ToolCallExecuting) GetCallId() string {
@@ -2035,14 +2144,16 @@ type ToolCallCompleted struct {
 	// Stable code when the call did not run or failed on the way, for example "invalid_tool_arguments".
 	Code string `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`
 	// The ledger row, empty when the call never got that far.
-	ExecutionId   string `protobuf:"bytes,5,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	ExecutionId string `protobuf:"bytes,5,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	// The result is that of the same call in the turn that this one runs again; the tool was not called.
+	Recorded      bool `protobuf:"varint,6,opt,name=recorded,proto3" json:"recorded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolCallCompleted) Reset() {
 	*x = ToolCallCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2054,7 +2165,7 @@ func (x *ToolCallCompleted) String() string {
 func (*ToolCallCompleted) ProtoMessage() {}
 
 func (x *ToolCallCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2067,7 +2178,7 @@ func (x *ToolCallCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallCompleted.ProtoReflect.Descriptor instead.
 func (*ToolCallCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ToolCallCompleted) GetResult() *ToolResult {
@@ -2105,6 +2216,13 @@ func (x *ToolCallCompleted) GetExecutionId() string {
 	return ""
 }
 
+func (x *ToolCallCompleted) GetRecorded() bool {
+	if x != nil {
+		return x.Recorded
+	}
+	return false
+}
+
 // ToolCallUnresolved: a ONCE call's outcome is unknown; it will not be repeated.
 type ToolCallUnresolved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2122,7 +2240,7 @@ type ToolCallUnresolved struct {
 
 func (x *ToolCallUnresolved) Reset() {
 	*x = ToolCallUnresolved{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2134,7 +2252,7 @@ func (x *ToolCallUnresolved) String() string {
 func (*ToolCallUnresolved) ProtoMessage() {}
 
 func (x *ToolCallUnresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2147,7 +2265,7 @@ func (x *ToolCallUnresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallUnresolved.ProtoReflect.Descriptor instead.
 func (*ToolCallUnresolved) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ToolCallUnresolved) GetCallId() string {
@@ -2197,7 +2315,7 @@ type ToolCallResolved struct {
 
 func (x *ToolCallResolved) Reset() {
 	*x = ToolCallResolved{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2327,7 @@ func (x *ToolCallResolved) String() string {
 func (*ToolCallResolved) ProtoMessage() {}
 
 func (x *ToolCallResolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2340,7 @@ func (x *ToolCallResolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallResolved.ProtoReflect.Descriptor instead.
 func (*ToolCallResolved) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ToolCallResolved) GetApprovalId() string {
@@ -2273,7 +2391,7 @@ type TurnPaused struct {
 
 func (x *TurnPaused) Reset() {
 	*x = TurnPaused{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2403,7 @@ func (x *TurnPaused) String() string {
 func (*TurnPaused) ProtoMessage() {}
 
 func (x *TurnPaused) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2298,7 +2416,7 @@ func (x *TurnPaused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnPaused.ProtoReflect.Descriptor instead.
 func (*TurnPaused) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TurnPaused) GetWaitingFor() WaitKind {
@@ -2326,7 +2444,7 @@ type TurnResumed struct {
 
 func (x *TurnResumed) Reset() {
 	*x = TurnResumed{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2456,7 @@ func (x *TurnResumed) String() string {
 func (*TurnResumed) ProtoMessage() {}
 
 func (x *TurnResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2469,7 @@ func (x *TurnResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnResumed.ProtoReflect.Descriptor instead.
 func (*TurnResumed) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TurnResumed) GetPausedMs() int64 {
@@ -2376,7 +2494,7 @@ type InputAccepted struct {
 
 func (x *InputAccepted) Reset() {
 	*x = InputAccepted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2388,7 +2506,7 @@ func (x *InputAccepted) String() string {
 func (*InputAccepted) ProtoMessage() {}
 
 func (x *InputAccepted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2401,7 +2519,7 @@ func (x *InputAccepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputAccepted.ProtoReflect.Descriptor instead.
 func (*InputAccepted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *InputAccepted) GetMessageId() string {
@@ -2458,7 +2576,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2470,7 +2588,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2483,7 +2601,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ApprovalRequested) GetApprovalId() string {
@@ -2587,7 +2705,7 @@ type ApprovalDecision struct {
 
 func (x *ApprovalDecision) Reset() {
 	*x = ApprovalDecision{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2599,7 +2717,7 @@ func (x *ApprovalDecision) String() string {
 func (*ApprovalDecision) ProtoMessage() {}
 
 func (x *ApprovalDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2612,7 +2730,7 @@ func (x *ApprovalDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecision.ProtoReflect.Descriptor instead.
 func (*ApprovalDecision) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ApprovalDecision) GetSubject() string {
@@ -2660,7 +2778,7 @@ type ApprovalResolved struct {
 
 func (x *ApprovalResolved) Reset() {
 	*x = ApprovalResolved{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2672,7 +2790,7 @@ func (x *ApprovalResolved) String() string {
 func (*ApprovalResolved) ProtoMessage() {}
 
 func (x *ApprovalResolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2685,7 +2803,7 @@ func (x *ApprovalResolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalResolved.ProtoReflect.Descriptor instead.
 func (*ApprovalResolved) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ApprovalResolved) GetApprovalId() string {
@@ -2741,7 +2859,7 @@ type InputRequested struct {
 
 func (x *InputRequested) Reset() {
 	*x = InputRequested{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2753,7 +2871,7 @@ func (x *InputRequested) String() string {
 func (*InputRequested) ProtoMessage() {}
 
 func (x *InputRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2766,7 +2884,7 @@ func (x *InputRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRequested.ProtoReflect.Descriptor instead.
 func (*InputRequested) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *InputRequested) GetApprovalId() string {
@@ -2842,7 +2960,7 @@ type InputProvided struct {
 
 func (x *InputProvided) Reset() {
 	*x = InputProvided{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2854,7 +2972,7 @@ func (x *InputProvided) String() string {
 func (*InputProvided) ProtoMessage() {}
 
 func (x *InputProvided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2867,7 +2985,7 @@ func (x *InputProvided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputProvided.ProtoReflect.Descriptor instead.
 func (*InputProvided) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *InputProvided) GetApprovalId() string {
@@ -2917,7 +3035,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2929,7 +3047,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2942,7 +3060,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ChildStarted) GetCallId() string {
@@ -3003,7 +3121,7 @@ type ChildCompleted struct {
 
 func (x *ChildCompleted) Reset() {
 	*x = ChildCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3133,7 @@ func (x *ChildCompleted) String() string {
 func (*ChildCompleted) ProtoMessage() {}
 
 func (x *ChildCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3146,7 @@ func (x *ChildCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildCompleted.ProtoReflect.Descriptor instead.
 func (*ChildCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ChildCompleted) GetCallId() string {
@@ -3099,7 +3217,7 @@ type PolicyDecided struct {
 
 func (x *PolicyDecided) Reset() {
 	*x = PolicyDecided{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3111,7 +3229,7 @@ func (x *PolicyDecided) String() string {
 func (*PolicyDecided) ProtoMessage() {}
 
 func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3124,7 +3242,7 @@ func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyDecided.ProtoReflect.Descriptor instead.
 func (*PolicyDecided) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PolicyDecided) GetDecisionId() string {
@@ -3181,7 +3299,7 @@ type ShieldTriggered struct {
 
 func (x *ShieldTriggered) Reset() {
 	*x = ShieldTriggered{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +3311,7 @@ func (x *ShieldTriggered) String() string {
 func (*ShieldTriggered) ProtoMessage() {}
 
 func (x *ShieldTriggered) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +3324,7 @@ func (x *ShieldTriggered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShieldTriggered.ProtoReflect.Descriptor instead.
 func (*ShieldTriggered) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ShieldTriggered) GetShield() string {
@@ -3255,7 +3373,7 @@ type UsageUpdated struct {
 
 func (x *UsageUpdated) Reset() {
 	*x = UsageUpdated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3267,7 +3385,7 @@ func (x *UsageUpdated) String() string {
 func (*UsageUpdated) ProtoMessage() {}
 
 func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3280,7 +3398,7 @@ func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageUpdated.ProtoReflect.Descriptor instead.
 func (*UsageUpdated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *UsageUpdated) GetUsage() *Usage {
@@ -3304,7 +3422,7 @@ type BudgetWarning struct {
 
 func (x *BudgetWarning) Reset() {
 	*x = BudgetWarning{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3316,7 +3434,7 @@ func (x *BudgetWarning) String() string {
 func (*BudgetWarning) ProtoMessage() {}
 
 func (x *BudgetWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3329,7 +3447,7 @@ func (x *BudgetWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetWarning.ProtoReflect.Descriptor instead.
 func (*BudgetWarning) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *BudgetWarning) GetUse() *LimitUse {
@@ -3360,7 +3478,7 @@ type BudgetExhausted struct {
 
 func (x *BudgetExhausted) Reset() {
 	*x = BudgetExhausted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3490,7 @@ func (x *BudgetExhausted) String() string {
 func (*BudgetExhausted) ProtoMessage() {}
 
 func (x *BudgetExhausted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3503,7 @@ func (x *BudgetExhausted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetExhausted.ProtoReflect.Descriptor instead.
 func (*BudgetExhausted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BudgetExhausted) GetUse() *LimitUse {
@@ -3415,7 +3533,7 @@ type MessageDelta struct {
 
 func (x *MessageDelta) Reset() {
 	*x = MessageDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3545,7 @@ func (x *MessageDelta) String() string {
 func (*MessageDelta) ProtoMessage() {}
 
 func (x *MessageDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3558,7 @@ func (x *MessageDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageDelta.ProtoReflect.Descriptor instead.
 func (*MessageDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *MessageDelta) GetMessageId() string {
@@ -3470,7 +3588,7 @@ type ReasoningDelta struct {
 
 func (x *ReasoningDelta) Reset() {
 	*x = ReasoningDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3482,7 +3600,7 @@ func (x *ReasoningDelta) String() string {
 func (*ReasoningDelta) ProtoMessage() {}
 
 func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3495,7 +3613,7 @@ func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasoningDelta.ProtoReflect.Descriptor instead.
 func (*ReasoningDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReasoningDelta) GetMessageId() string {
@@ -3529,7 +3647,7 @@ type ToolCallArgumentsDelta struct {
 
 func (x *ToolCallArgumentsDelta) Reset() {
 	*x = ToolCallArgumentsDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3541,7 +3659,7 @@ func (x *ToolCallArgumentsDelta) String() string {
 func (*ToolCallArgumentsDelta) ProtoMessage() {}
 
 func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3554,7 +3672,7 @@ func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ToolCallArgumentsDelta) GetMessageId() string {
@@ -3602,7 +3720,7 @@ type ToolCallProgress struct {
 
 func (x *ToolCallProgress) Reset() {
 	*x = ToolCallProgress{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3614,7 +3732,7 @@ func (x *ToolCallProgress) String() string {
 func (*ToolCallProgress) ProtoMessage() {}
 
 func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3627,7 +3745,7 @@ func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallProgress.ProtoReflect.Descriptor instead.
 func (*ToolCallProgress) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ToolCallProgress) GetCallId() string {
@@ -3673,7 +3791,7 @@ type ExecutorAttached struct {
 
 func (x *ExecutorAttached) Reset() {
 	*x = ExecutorAttached{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3685,7 +3803,7 @@ func (x *ExecutorAttached) String() string {
 func (*ExecutorAttached) ProtoMessage() {}
 
 func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3698,7 +3816,7 @@ func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorAttached.ProtoReflect.Descriptor instead.
 func (*ExecutorAttached) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExecutorAttached) GetKind() string {
@@ -3726,7 +3844,7 @@ var File_windlass_turn_v1_event_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xfe\x19\n" +
+	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xbc\x1a\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\rR\x03seq\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x12\n" +
@@ -3779,7 +3897,9 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x11context_compacted\x181 \x01(\v2\".windlass.turn.v1.ContextCompactedH\x00R\x10contextCompacted\x12N\n" +
 	"\x10artifact_created\x186 \x01(\v2!.windlass.turn.v1.ArtifactCreatedH\x00R\x0fartifactCreated\x12H\n" +
 	"\x0ebudget_warning\x187 \x01(\v2\x1f.windlass.turn.v1.BudgetWarningH\x00R\rbudgetWarning\x12N\n" +
-	"\x10budget_exhausted\x188 \x01(\v2!.windlass.turn.v1.BudgetExhaustedH\x00R\x0fbudgetExhausted\x12E\n" +
+	"\x10budget_exhausted\x188 \x01(\v2!.windlass.turn.v1.BudgetExhaustedH\x00R\x0fbudgetExhausted\x12<\n" +
+	"\n" +
+	"turn_rerun\x18; \x01(\v2\x1b.windlass.turn.v1.TurnRerunH\x00R\tturnRerun\x12E\n" +
 	"\rmessage_delta\x182 \x01(\v2\x1e.windlass.turn.v1.MessageDeltaH\x00R\fmessageDelta\x12K\n" +
 	"\x0freasoning_delta\x183 \x01(\v2 .windlass.turn.v1.ReasoningDeltaH\x00R\x0ereasoningDelta\x12e\n" +
 	"\x19tool_call_arguments_delta\x184 \x01(\v2(.windlass.turn.v1.ToolCallArgumentsDeltaH\x00R\x16toolCallArgumentsDelta\x12R\n" +
@@ -3815,7 +3935,14 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\rSessionForked\x12!\n" +
 	"\ffrom_session\x18\x01 \x01(\tR\vfromSession\x12\x19\n" +
 	"\bfrom_seq\x18\x02 \x01(\rR\afromSeq\x12\x1a\n" +
-	"\bmessages\x18\x03 \x01(\rR\bmessages\"b\n" +
+	"\bmessages\x18\x03 \x01(\rR\bmessages\"\xa3\x01\n" +
+	"\tTurnRerun\x12\x17\n" +
+	"\aof_turn\x18\x01 \x01(\tR\x06ofTurn\x12\x1b\n" +
+	"\tfrom_step\x18\x02 \x01(\rR\bfromStep\x12\x14\n" +
+	"\x05tools\x18\x03 \x01(\tR\x05tools\x12\x18\n" +
+	"\amissing\x18\x04 \x01(\tR\amissing\x12\x14\n" +
+	"\x05model\x18\x05 \x01(\tR\x05model\x12\x1a\n" +
+	"\bmessages\x18\x06 \x01(\rR\bmessages\"b\n" +
 	"\x10StrategySelected\x126\n" +
 	"\bstrategy\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.StrategyR\bstrategy\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xc9\x02\n" +
@@ -3874,14 +4001,15 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x06effect\x18\x04 \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"O\n" +
 	"\x11ToolCallExecuting\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12!\n" +
-	"\fexecution_id\x18\x02 \x01(\tR\vexecutionId\"\xb7\x01\n" +
+	"\fexecution_id\x18\x02 \x01(\tR\vexecutionId\"\xd3\x01\n" +
 	"\x11ToolCallCompleted\x124\n" +
 	"\x06result\x18\x01 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\x12\x1d\n" +
 	"\n" +
 	"latency_ms\x18\x02 \x01(\x05R\tlatencyMs\x12\x16\n" +
 	"\x06cached\x18\x03 \x01(\bR\x06cached\x12\x12\n" +
 	"\x04code\x18\x04 \x01(\tR\x04code\x12!\n" +
-	"\fexecution_id\x18\x05 \x01(\tR\vexecutionId\"\x85\x01\n" +
+	"\fexecution_id\x18\x05 \x01(\tR\vexecutionId\x12\x1a\n" +
+	"\brecorded\x18\x06 \x01(\bR\brecorded\"\x85\x01\n" +
 	"\x12ToolCallUnresolved\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12!\n" +
@@ -4032,7 +4160,7 @@ func file_windlass_turn_v1_event_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_event_proto_rawDescData
 }
 
-var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                  // 0: windlass.turn.v1.Event
 	(*TurnQueued)(nil),             // 1: windlass.turn.v1.TurnQueued
@@ -4041,132 +4169,134 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*TurnRecovered)(nil),          // 4: windlass.turn.v1.TurnRecovered
 	(*TurnCancelRequested)(nil),    // 5: windlass.turn.v1.TurnCancelRequested
 	(*SessionForked)(nil),          // 6: windlass.turn.v1.SessionForked
-	(*StrategySelected)(nil),       // 7: windlass.turn.v1.StrategySelected
-	(*ContextCompacted)(nil),       // 8: windlass.turn.v1.ContextCompacted
-	(*ArtifactCreated)(nil),        // 9: windlass.turn.v1.ArtifactCreated
-	(*PlanUpdated)(nil),            // 10: windlass.turn.v1.PlanUpdated
-	(*StepStarted)(nil),            // 11: windlass.turn.v1.StepStarted
-	(*StepFinished)(nil),           // 12: windlass.turn.v1.StepFinished
-	(*MessageStarted)(nil),         // 13: windlass.turn.v1.MessageStarted
-	(*MessageReset)(nil),           // 14: windlass.turn.v1.MessageReset
-	(*MessageCompleted)(nil),       // 15: windlass.turn.v1.MessageCompleted
-	(*ToolCallStarted)(nil),        // 16: windlass.turn.v1.ToolCallStarted
-	(*ToolCallExecuting)(nil),      // 17: windlass.turn.v1.ToolCallExecuting
-	(*ToolCallCompleted)(nil),      // 18: windlass.turn.v1.ToolCallCompleted
-	(*ToolCallUnresolved)(nil),     // 19: windlass.turn.v1.ToolCallUnresolved
-	(*ToolCallResolved)(nil),       // 20: windlass.turn.v1.ToolCallResolved
-	(*TurnPaused)(nil),             // 21: windlass.turn.v1.TurnPaused
-	(*TurnResumed)(nil),            // 22: windlass.turn.v1.TurnResumed
-	(*InputAccepted)(nil),          // 23: windlass.turn.v1.InputAccepted
-	(*ApprovalRequested)(nil),      // 24: windlass.turn.v1.ApprovalRequested
-	(*ApprovalDecision)(nil),       // 25: windlass.turn.v1.ApprovalDecision
-	(*ApprovalResolved)(nil),       // 26: windlass.turn.v1.ApprovalResolved
-	(*InputRequested)(nil),         // 27: windlass.turn.v1.InputRequested
-	(*InputProvided)(nil),          // 28: windlass.turn.v1.InputProvided
-	(*ChildStarted)(nil),           // 29: windlass.turn.v1.ChildStarted
-	(*ChildCompleted)(nil),         // 30: windlass.turn.v1.ChildCompleted
-	(*PolicyDecided)(nil),          // 31: windlass.turn.v1.PolicyDecided
-	(*ShieldTriggered)(nil),        // 32: windlass.turn.v1.ShieldTriggered
-	(*UsageUpdated)(nil),           // 33: windlass.turn.v1.UsageUpdated
-	(*BudgetWarning)(nil),          // 34: windlass.turn.v1.BudgetWarning
-	(*BudgetExhausted)(nil),        // 35: windlass.turn.v1.BudgetExhausted
-	(*MessageDelta)(nil),           // 36: windlass.turn.v1.MessageDelta
-	(*ReasoningDelta)(nil),         // 37: windlass.turn.v1.ReasoningDelta
-	(*ToolCallArgumentsDelta)(nil), // 38: windlass.turn.v1.ToolCallArgumentsDelta
-	(*ToolCallProgress)(nil),       // 39: windlass.turn.v1.ToolCallProgress
-	(*ExecutorAttached)(nil),       // 40: windlass.turn.v1.ExecutorAttached
-	(*timestamppb.Timestamp)(nil),  // 41: google.protobuf.Timestamp
-	(*ContentPart)(nil),            // 42: windlass.turn.v1.ContentPart
-	(TurnStatus)(0),                // 43: windlass.turn.v1.TurnStatus
-	(*Usage)(nil),                  // 44: windlass.turn.v1.Usage
-	(*TurnError)(nil),              // 45: windlass.turn.v1.TurnError
-	(Strategy)(0),                  // 46: windlass.turn.v1.Strategy
-	(*PlanStep)(nil),               // 47: windlass.turn.v1.PlanStep
-	(*Message)(nil),                // 48: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 49: google.protobuf.Struct
-	(EffectClass)(0),               // 50: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 51: windlass.turn.v1.ToolResult
-	(Verdict)(0),                   // 52: windlass.turn.v1.Verdict
-	(WaitKind)(0),                  // 53: windlass.turn.v1.WaitKind
-	(*LimitUse)(nil),               // 54: windlass.turn.v1.LimitUse
+	(*TurnRerun)(nil),              // 7: windlass.turn.v1.TurnRerun
+	(*StrategySelected)(nil),       // 8: windlass.turn.v1.StrategySelected
+	(*ContextCompacted)(nil),       // 9: windlass.turn.v1.ContextCompacted
+	(*ArtifactCreated)(nil),        // 10: windlass.turn.v1.ArtifactCreated
+	(*PlanUpdated)(nil),            // 11: windlass.turn.v1.PlanUpdated
+	(*StepStarted)(nil),            // 12: windlass.turn.v1.StepStarted
+	(*StepFinished)(nil),           // 13: windlass.turn.v1.StepFinished
+	(*MessageStarted)(nil),         // 14: windlass.turn.v1.MessageStarted
+	(*MessageReset)(nil),           // 15: windlass.turn.v1.MessageReset
+	(*MessageCompleted)(nil),       // 16: windlass.turn.v1.MessageCompleted
+	(*ToolCallStarted)(nil),        // 17: windlass.turn.v1.ToolCallStarted
+	(*ToolCallExecuting)(nil),      // 18: windlass.turn.v1.ToolCallExecuting
+	(*ToolCallCompleted)(nil),      // 19: windlass.turn.v1.ToolCallCompleted
+	(*ToolCallUnresolved)(nil),     // 20: windlass.turn.v1.ToolCallUnresolved
+	(*ToolCallResolved)(nil),       // 21: windlass.turn.v1.ToolCallResolved
+	(*TurnPaused)(nil),             // 22: windlass.turn.v1.TurnPaused
+	(*TurnResumed)(nil),            // 23: windlass.turn.v1.TurnResumed
+	(*InputAccepted)(nil),          // 24: windlass.turn.v1.InputAccepted
+	(*ApprovalRequested)(nil),      // 25: windlass.turn.v1.ApprovalRequested
+	(*ApprovalDecision)(nil),       // 26: windlass.turn.v1.ApprovalDecision
+	(*ApprovalResolved)(nil),       // 27: windlass.turn.v1.ApprovalResolved
+	(*InputRequested)(nil),         // 28: windlass.turn.v1.InputRequested
+	(*InputProvided)(nil),          // 29: windlass.turn.v1.InputProvided
+	(*ChildStarted)(nil),           // 30: windlass.turn.v1.ChildStarted
+	(*ChildCompleted)(nil),         // 31: windlass.turn.v1.ChildCompleted
+	(*PolicyDecided)(nil),          // 32: windlass.turn.v1.PolicyDecided
+	(*ShieldTriggered)(nil),        // 33: windlass.turn.v1.ShieldTriggered
+	(*UsageUpdated)(nil),           // 34: windlass.turn.v1.UsageUpdated
+	(*BudgetWarning)(nil),          // 35: windlass.turn.v1.BudgetWarning
+	(*BudgetExhausted)(nil),        // 36: windlass.turn.v1.BudgetExhausted
+	(*MessageDelta)(nil),           // 37: windlass.turn.v1.MessageDelta
+	(*ReasoningDelta)(nil),         // 38: windlass.turn.v1.ReasoningDelta
+	(*ToolCallArgumentsDelta)(nil), // 39: windlass.turn.v1.ToolCallArgumentsDelta
+	(*ToolCallProgress)(nil),       // 40: windlass.turn.v1.ToolCallProgress
+	(*ExecutorAttached)(nil),       // 41: windlass.turn.v1.ExecutorAttached
+	(*timestamppb.Timestamp)(nil),  // 42: google.protobuf.Timestamp
+	(*ContentPart)(nil),            // 43: windlass.turn.v1.ContentPart
+	(TurnStatus)(0),                // 44: windlass.turn.v1.TurnStatus
+	(*Usage)(nil),                  // 45: windlass.turn.v1.Usage
+	(*TurnError)(nil),              // 46: windlass.turn.v1.TurnError
+	(Strategy)(0),                  // 47: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),               // 48: windlass.turn.v1.PlanStep
+	(*Message)(nil),                // 49: windlass.turn.v1.Message
+	(*structpb.Struct)(nil),        // 50: google.protobuf.Struct
+	(EffectClass)(0),               // 51: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 52: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 53: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 54: windlass.turn.v1.WaitKind
+	(*LimitUse)(nil),               // 55: windlass.turn.v1.LimitUse
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
-	41, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
+	42, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
 	1,  // 1: windlass.turn.v1.Event.turn_queued:type_name -> windlass.turn.v1.TurnQueued
 	2,  // 2: windlass.turn.v1.Event.turn_started:type_name -> windlass.turn.v1.TurnStarted
 	3,  // 3: windlass.turn.v1.Event.turn_ended:type_name -> windlass.turn.v1.TurnEnded
 	4,  // 4: windlass.turn.v1.Event.turn_recovered:type_name -> windlass.turn.v1.TurnRecovered
-	7,  // 5: windlass.turn.v1.Event.strategy_selected:type_name -> windlass.turn.v1.StrategySelected
-	11, // 6: windlass.turn.v1.Event.step_started:type_name -> windlass.turn.v1.StepStarted
-	12, // 7: windlass.turn.v1.Event.step_finished:type_name -> windlass.turn.v1.StepFinished
-	13, // 8: windlass.turn.v1.Event.message_started:type_name -> windlass.turn.v1.MessageStarted
-	14, // 9: windlass.turn.v1.Event.message_reset:type_name -> windlass.turn.v1.MessageReset
-	15, // 10: windlass.turn.v1.Event.message_completed:type_name -> windlass.turn.v1.MessageCompleted
-	16, // 11: windlass.turn.v1.Event.tool_call_started:type_name -> windlass.turn.v1.ToolCallStarted
-	17, // 12: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
-	18, // 13: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
-	19, // 14: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
-	31, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
-	33, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
+	8,  // 5: windlass.turn.v1.Event.strategy_selected:type_name -> windlass.turn.v1.StrategySelected
+	12, // 6: windlass.turn.v1.Event.step_started:type_name -> windlass.turn.v1.StepStarted
+	13, // 7: windlass.turn.v1.Event.step_finished:type_name -> windlass.turn.v1.StepFinished
+	14, // 8: windlass.turn.v1.Event.message_started:type_name -> windlass.turn.v1.MessageStarted
+	15, // 9: windlass.turn.v1.Event.message_reset:type_name -> windlass.turn.v1.MessageReset
+	16, // 10: windlass.turn.v1.Event.message_completed:type_name -> windlass.turn.v1.MessageCompleted
+	17, // 11: windlass.turn.v1.Event.tool_call_started:type_name -> windlass.turn.v1.ToolCallStarted
+	18, // 12: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
+	19, // 13: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
+	20, // 14: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
+	32, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
+	34, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
 	5,  // 17: windlass.turn.v1.Event.turn_cancel_requested:type_name -> windlass.turn.v1.TurnCancelRequested
 	6,  // 18: windlass.turn.v1.Event.session_forked:type_name -> windlass.turn.v1.SessionForked
-	10, // 19: windlass.turn.v1.Event.plan_updated:type_name -> windlass.turn.v1.PlanUpdated
-	21, // 20: windlass.turn.v1.Event.turn_paused:type_name -> windlass.turn.v1.TurnPaused
-	22, // 21: windlass.turn.v1.Event.turn_resumed:type_name -> windlass.turn.v1.TurnResumed
-	23, // 22: windlass.turn.v1.Event.input_accepted:type_name -> windlass.turn.v1.InputAccepted
-	20, // 23: windlass.turn.v1.Event.tool_call_resolved:type_name -> windlass.turn.v1.ToolCallResolved
-	24, // 24: windlass.turn.v1.Event.approval_requested:type_name -> windlass.turn.v1.ApprovalRequested
-	26, // 25: windlass.turn.v1.Event.approval_resolved:type_name -> windlass.turn.v1.ApprovalResolved
-	27, // 26: windlass.turn.v1.Event.input_requested:type_name -> windlass.turn.v1.InputRequested
-	28, // 27: windlass.turn.v1.Event.input_provided:type_name -> windlass.turn.v1.InputProvided
-	32, // 28: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
-	40, // 29: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
-	29, // 30: windlass.turn.v1.Event.child_started:type_name -> windlass.turn.v1.ChildStarted
-	30, // 31: windlass.turn.v1.Event.child_completed:type_name -> windlass.turn.v1.ChildCompleted
-	8,  // 32: windlass.turn.v1.Event.context_compacted:type_name -> windlass.turn.v1.ContextCompacted
-	9,  // 33: windlass.turn.v1.Event.artifact_created:type_name -> windlass.turn.v1.ArtifactCreated
-	34, // 34: windlass.turn.v1.Event.budget_warning:type_name -> windlass.turn.v1.BudgetWarning
-	35, // 35: windlass.turn.v1.Event.budget_exhausted:type_name -> windlass.turn.v1.BudgetExhausted
-	36, // 36: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
-	37, // 37: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
-	38, // 38: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
-	39, // 39: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
-	42, // 40: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
-	43, // 41: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
-	44, // 42: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
-	45, // 43: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	46, // 44: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	47, // 45: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
-	45, // 46: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	48, // 47: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	44, // 48: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	49, // 49: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	50, // 50: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	51, // 51: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	52, // 52: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	53, // 53: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	42, // 54: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	49, // 55: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	50, // 56: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	41, // 57: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	41, // 58: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	52, // 59: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	25, // 60: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	53, // 61: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	49, // 62: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	49, // 63: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	41, // 64: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	52, // 65: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	43, // 66: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
-	44, // 67: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
-	44, // 68: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	54, // 69: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
-	54, // 70: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
-	71, // [71:71] is the sub-list for method output_type
-	71, // [71:71] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	11, // 19: windlass.turn.v1.Event.plan_updated:type_name -> windlass.turn.v1.PlanUpdated
+	22, // 20: windlass.turn.v1.Event.turn_paused:type_name -> windlass.turn.v1.TurnPaused
+	23, // 21: windlass.turn.v1.Event.turn_resumed:type_name -> windlass.turn.v1.TurnResumed
+	24, // 22: windlass.turn.v1.Event.input_accepted:type_name -> windlass.turn.v1.InputAccepted
+	21, // 23: windlass.turn.v1.Event.tool_call_resolved:type_name -> windlass.turn.v1.ToolCallResolved
+	25, // 24: windlass.turn.v1.Event.approval_requested:type_name -> windlass.turn.v1.ApprovalRequested
+	27, // 25: windlass.turn.v1.Event.approval_resolved:type_name -> windlass.turn.v1.ApprovalResolved
+	28, // 26: windlass.turn.v1.Event.input_requested:type_name -> windlass.turn.v1.InputRequested
+	29, // 27: windlass.turn.v1.Event.input_provided:type_name -> windlass.turn.v1.InputProvided
+	33, // 28: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
+	41, // 29: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
+	30, // 30: windlass.turn.v1.Event.child_started:type_name -> windlass.turn.v1.ChildStarted
+	31, // 31: windlass.turn.v1.Event.child_completed:type_name -> windlass.turn.v1.ChildCompleted
+	9,  // 32: windlass.turn.v1.Event.context_compacted:type_name -> windlass.turn.v1.ContextCompacted
+	10, // 33: windlass.turn.v1.Event.artifact_created:type_name -> windlass.turn.v1.ArtifactCreated
+	35, // 34: windlass.turn.v1.Event.budget_warning:type_name -> windlass.turn.v1.BudgetWarning
+	36, // 35: windlass.turn.v1.Event.budget_exhausted:type_name -> windlass.turn.v1.BudgetExhausted
+	7,  // 36: windlass.turn.v1.Event.turn_rerun:type_name -> windlass.turn.v1.TurnRerun
+	37, // 37: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
+	38, // 38: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
+	39, // 39: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
+	40, // 40: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
+	43, // 41: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
+	44, // 42: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
+	45, // 43: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
+	46, // 44: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
+	47, // 45: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	48, // 46: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	46, // 47: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	49, // 48: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	45, // 49: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	50, // 50: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	51, // 51: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	52, // 52: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	53, // 53: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	54, // 54: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	43, // 55: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	50, // 56: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	51, // 57: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	42, // 58: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	42, // 59: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	53, // 60: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	26, // 61: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	54, // 62: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	50, // 63: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	50, // 64: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	42, // 65: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	53, // 66: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	44, // 67: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
+	45, // 68: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
+	45, // 69: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	55, // 70: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
+	55, // 71: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
+	72, // [72:72] is the sub-list for method output_type
+	72, // [72:72] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
@@ -4212,6 +4342,7 @@ func file_windlass_turn_v1_event_proto_init() {
 		(*Event_ArtifactCreated)(nil),
 		(*Event_BudgetWarning)(nil),
 		(*Event_BudgetExhausted)(nil),
+		(*Event_TurnRerun)(nil),
 		(*Event_MessageDelta)(nil),
 		(*Event_ReasoningDelta)(nil),
 		(*Event_ToolCallArgumentsDelta)(nil),
@@ -4223,7 +4354,7 @@ func file_windlass_turn_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_event_proto_rawDesc), len(file_windlass_turn_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,151 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// rerunFrom finds the message at which a re-run from a model step cuts: the one that the step wrote, "" when it wrote none. It refuses steps
+// that the turn does not have, and turns that can only be run again from the start.
+func (s *Service) rerunFrom(ctx context.Context, t store.Turn, agentID string, from uint32) (string, error) {
+	steps, err := s.store.Steps(ctx, t.Tenant, t.ID)
+	if err != nil {
+		return "", err
+	}
+	infers, cut, chosen := 0, "", turnv1.Strategy_STRATEGY_UNSPECIFIED
+	for _, step := range steps {
+		if !step.Done {
+			continue
+		}
+		outcome, err := outcomeOf(step)
+		if err != nil {
+			return "", err
+		}
+		switch turnv1.StepKind(step.Kind) {
+		case turnv1.StepKind_STEP_KIND_INFER:
+			infers++
+			if step.Key == fmt.Sprintf("infer-%d", from) {
+				cut = outcome.GetMessageId()
+			}
+		case turnv1.StepKind_STEP_KIND_BEGIN:
+			chosen = outcome.GetSurface().GetStrategy()
+		case turnv1.StepKind_STEP_KIND_SELECT:
+			chosen = outcome.GetStrategy()
+		}
+	}
+	switch {
+	case from == 1:
+		return cut, nil
+	case int(from) > infers && infers == 0:
+		return "", fault.Invalid("from_step", "turn %s has no model steps: leave it out", t.ID)
+	case int(from) > infers:
+		return "", fault.Invalid("from_step", "turn %s has the model steps infer-1 to infer-%d", t.ID, infers)
+	}
+	return cut, s.fromTheMiddle(ctx, t, chosen, agentID)
+}
+
+// fromTheMiddle refuses to go on in the middle of a turn that was, or would be, more than one model step after the other.
+func (s *Service) fromTheMiddle(ctx context.Context, t store.Turn, chosen turnv1.Strategy, agentID string) error {
+	before, err := s.blueprint(ctx, t)
+	if err != nil {
+		return err
+	}
+	now, err := s.liveAgent(ctx, agentID)
+	if err != nil {
+		return agentGone(err, agentID)
+	}
+	whole := func(strategy turnv1.Strategy) bool {
+		switch strategy {
+		case turnv1.Strategy_STRATEGY_PLAN, turnv1.Strategy_STRATEGY_ROUTE, turnv1.Strategy_STRATEGY_AUTO:
+			return true
+		}
+		return false
+	}
+	switch {
+	case contract.Hosted(before) || contract.Hosted(now):
+		return fault.Invalid("from_step", "an agent with an executor runs a turn again from the start only: leave it out")
+	case whole(chosen) || whole(now.GetStrategy()):
+		return fault.Invalid("from_step", "a turn with strategy plan, route or auto is run again from the start only: leave it out")
+	}
+	return nil
+}
+
+// pastOf reads the conversation as it stood when a turn of it came to a model step: what was said before the turn, its input, and what it did
+// up to the message cut, "" = to its end.
+func (s *Service) pastOf(ctx context.Context, ses store.Session, t store.Turn, from int, cut string) (p past, input *turnv1.Message, err error) {
+	size := 0
+	add := func(m *turnv1.Message) error {
+		p.upTo = max(p.upTo, m.GetSeq())
+		if size += proto.Size(m); size > s.cfg.MaxForkBytes {
+			return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the conversation up to there has more than the %d bytes allowed", s.cfg.MaxForkBytes).
+				Hint("Send the turn's input to a new session.")
+		}
+		return nil
+	}
+	own, err := s.messagesOf(ctx, ses, t, func(m *turnv1.Message) error {
+		p.messages = append(p.messages, m)
+		return add(m)
+	})
+	if err != nil {
+		return past{}, nil, err
+	}
+	reached := false
+	for _, m := range own {
+		reached = reached || cut != "" && m.GetId() == cut
+		switch {
+		case m.GetTurnId() == t.ID && m.GetSeq() == t.InputSeq:
+			input = m
+		case reached, from == 1 && m.GetTurnId() == t.ID && m.GetRole() != turnv1.Role_ROLE_USER: // with 1 it is a plan
+			p.aside = append(p.aside, m)
+		default:
+			p.turn = append(p.turn, m)
+			if err := add(m); err != nil {
+				return past{}, nil, err
+			}
+		}
+	}
+	return p, input, nil
+}
+
+// messagesOf reads a turn's messages in the order of the conversation, those that it took over included. Each is called for the messages of the
+// turns before it; nil leaves them out.
+func (s *Service) messagesOf(ctx context.Context, ses store.Session, t store.Turn, before func(*turnv1.Message) error) ([]*turnv1.Message, error) {
+	point := store.Beginning()
+	if before == nil {
+		point.TurnSeq = t.Place
+	}
+	var own []*turnv1.Message
+	for {
+		rows, err := s.store.Conversation(ctx, ses.Tenant, ses.ID, point, store.AfterAll, pastPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if row.TurnSeq > t.Place {
+				return own, nil
+			}
+			m, err := messageToProto(row)
+			if err != nil {
+				return nil, err
+			}
+			if row.TurnSeq == t.Place {
+				own = append(own, m)
+			} else if err := before(m); err != nil {
+				return nil, err
+			}
+			point = row.Point()
+		}
+		if len(rows) < pastPage {
+			return own, nil
+		}
+	}
+}

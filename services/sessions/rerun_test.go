@@ -1,0 +1,219 @@
+package sessions_test
+
+import (
+	"strings"
+	"testing"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions"
+)
+
+// asked has the model of a turn ask for calls: pairs of id and arguments.
+func (w *worker) asked(key string, calls ...string) *turnv1.Message {
+	w.t.Helper()
+	m := &turnv1.Message{}
+	for i := 0; i < len(calls); i += 2 {
+		m.ToolCalls = append(m.ToolCalls, &turnv1.ToolCall{CallId: calls[i], Tool: "calc__add", ArgumentsJson: calls[i+1]})
+	}
+	w.answer(key, w.lease(key), m, 0)
+	return m
+}
+
+// twoRounds is a turn that is over: the tool is called with a, twice in one message, then with b.
+func (k *kit) twoRounds(session, input string) *sessionsv1.Turn {
+	k.t.Helper()
+	turn := k.turn(session, input)
+	w := k.worker(turn)
+	w.begin()
+	w.asked("infer-1", "c1", `{"n":"a"}`, "c2", `{ "n": "a" }`)
+	w.result("tool-1.1", "c2", "a2")
+	w.result("tool-1.0", "c1", "a1")
+	w.asked("infer-2", "c3", `{"n":"b"}`)
+	w.result("tool-2.0", "c3", "b1")
+	w.answer("infer-3", w.lease("infer-3"), &turnv1.Message{Content: text("done")}, 0)
+	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
+	return turn
+}
+
+func (k *kit) rerun(req *sessionsv1.RerunTurnRequest) *sessionsv1.Turn {
+	k.t.Helper()
+	turn, err := k.turns.RerunTurn(k.t.Context(), req)
+	must(k.t, err)
+	return turn
+}
+
+func (k *kit) contextOf(turn *sessionsv1.Turn) string {
+	k.t.Helper()
+	got, err := k.exec.GetContext(k.t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId()})
+	must(k.t, err)
+	return said(got)
+}
+
+func (k *kit) recording(turn *sessionsv1.Turn, m *turnv1.Message, call string) string {
+	k.t.Helper()
+	got, err := k.exec.GetRecording(k.t.Context(), &sessionsv1.GetRecordingRequest{TurnId: turn.GetId(), MessageId: m.GetId(), CallId: call})
+	must(k.t, err)
+	if got.GetResult() == nil {
+		return "none"
+	}
+	return got.GetResult().GetContent()[0].GetText()
+}
+
+func TestARerunBeginsInTheMiddle(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		k.agent("assistant")
+		ses := k.session().GetId()
+		k.worker(k.turn(ses, "one")).run("first")
+		of := k.twoRounds(ses, "two")
+		k.worker(k.turn(ses, "three")).run("third")
+		before := k.words(ses)
+
+		req := &sessionsv1.RerunTurnRequest{TurnId: of.GetId(), FromStep: "infer-2", Model: "other/model", IdempotencyKey: "k"}
+		turn := k.rerun(req)
+		if turn.GetSessionId() == ses || turn.GetRerunOf() != of.GetId() || turn.GetInput() != "two" {
+			t.Errorf("turn %v", turn)
+		}
+		if again := k.rerun(req); again.GetId() != turn.GetId() {
+			t.Errorf("the same request made %s and %s", turn.GetId(), again.GetId())
+		}
+		if s := k.contextOf(turn); s != "one|calls|3|first|two|calls|a1|a2|" {
+			t.Errorf("context %s", s)
+		}
+		loaded, err := k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId()})
+		must(t, err)
+		if r := loaded.GetRerun(); loaded.GetAgent().GetModel() != "other/model" || r.GetFromStep() != 2 || r.GetTools() != "recorded" || r.GetMissing() != "fail" || r.GetMessages() != 3 {
+			t.Errorf("loaded %v with model %s", loaded.GetRerun(), loaded.GetAgent().GetModel())
+		}
+		w := k.worker(turn)
+		w.begin()
+		m := w.asked("infer-1", "x1", `{"n":"b"}`, "x2", `{"n":"a"}`, "x3", `{"n":"b"}`)
+		if a, b, c := k.recording(turn, m, "x1"), k.recording(turn, m, "x2"), k.recording(turn, m, "x3"); a != "b1" || b != "none" || c != "none" {
+			t.Errorf("recordings %s, %s and %s: the calls taken over have had their results", a, b, c)
+		}
+		w.result("tool-1.0", "x1", "b1")
+		w.result("tool-1.1", "x2", "none")
+		w.result("tool-1.2", "x3", "none")
+		w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text("done again")}, 0)
+		w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
+
+		whole := "one|calls|3|first|two|calls|a1|a2|calls|b1|none|none|done again|"
+		if s := k.contextOf(turn); s != whole {
+			t.Errorf("context %s", s)
+		}
+		events := k.watchTurn(turn, "")
+		if e := events[1].GetEvent(); e.GetType() != "turn.rerun" || e.GetTurnId() != turn.GetId() || e.GetTurnRerun().GetOfTurn() != of.GetId() {
+			t.Errorf("event %v", e)
+		}
+		if s := k.words(ses); s != before {
+			t.Errorf("the other session has %s, had %s", s, before)
+		}
+		// Forks of the re-run, and a re-run of it.
+		if fork := k.fork(&sessionsv1.ForkSessionRequest{SessionId: turn.GetSessionId()}); k.words(fork.GetId()) != strings.Replace(whole, "a1|a2", "a2|a1", 1) { // as they came
+			t.Errorf("fork %s", k.words(fork.GetId()))
+		}
+		if fork := k.fork(&sessionsv1.ForkSessionRequest{SessionId: turn.GetSessionId(), Seq: turn.GetFirstSeq() + 2}); k.words(fork.GetId()) != "one|calls|3|first|" {
+			t.Errorf("fork of its beginning %s", k.words(fork.GetId()))
+		}
+		again := k.rerun(&sessionsv1.RerunTurnRequest{TurnId: turn.GetId(), FromStep: "2"})
+		if s := k.contextOf(again); s != "one|calls|3|first|two|calls|a1|a2|calls|b1|none|none|" {
+			t.Errorf("context of its re-run %s", s)
+		}
+		if s := k.contextOf(k.rerun(&sessionsv1.RerunTurnRequest{TurnId: turn.GetId()})); s != "one|calls|3|first|two|calls|a1|a2|" {
+			t.Errorf("context of its re-run from the start %s", s)
+		}
+	})
+}
+
+func TestARerunFromTheStartHasAllRecordings(t *testing.T) {
+	k := newKit(t, options{})
+	k.agent("assistant")
+	of := k.twoRounds(k.session().GetId(), "two")
+	turn := k.rerun(&sessionsv1.RerunTurnRequest{TurnId: of.GetId()})
+	if s := k.contextOf(turn); s != "two|" {
+		t.Errorf("context %s", s)
+	}
+	w := k.worker(turn)
+	w.begin()
+	m := w.asked("infer-1", "x1", `{"n":"b"}`, "x2", `{"n":"a"}`, "x3", `{"n":"a"}`, "x4", `{"n":"c"}`)
+	got := []string{k.recording(turn, m, "x1"), k.recording(turn, m, "x2"), k.recording(turn, m, "x3"), k.recording(turn, m, "x4")}
+	if s := strings.Join(got, " "); s != "b1 a1 a2 none" {
+		t.Errorf("recordings %s", s)
+	}
+	_, err := k.exec.GetRecording(t.Context(), &sessionsv1.GetRecordingRequest{TurnId: turn.GetId(), MessageId: m.GetId(), CallId: "x9"})
+	wantFault(t, err, "not_found")
+	// Without the turn that is run again there is nothing to go by.
+	_, err = k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: of.GetSessionId()})
+	must(t, err)
+	if s := k.recording(turn, m, "x1"); s != "none" {
+		t.Errorf("recording of a deleted turn: %s", s)
+	}
+}
+
+// What the end of a turn cut off is no recording.
+func TestACallThatWasCutOffHasNoRecording(t *testing.T) {
+	k := newKit(t, options{})
+	of := k.newTurn("one")
+	w := k.worker(of)
+	w.begin()
+	w.asked("infer-1", "c1", `{"n":"a"}`, "c2", `{"n":"b"}`)
+	w.result("tool-1.0", "c1", "a1")
+	_, err := k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: of.GetId()})
+	must(t, err)
+	w.commit("tool-1.1", w.lease("tool-1.1"), func(r *sessionsv1.CommitStepRequest) {
+		res := &turnv1.ToolResult{CallId: "c2", Tool: "calc__add", Content: text("cut"), IsError: true}
+		r.Messages = []*turnv1.Message{{Id: "msg_cut", Role: turnv1.Role_ROLE_TOOL, ToolResult: res}}
+		r.Events = []*turnv1.Event{{Data: &turnv1.Event_ToolCallCompleted{ToolCallCompleted: &turnv1.ToolCallCompleted{Result: res}}}}
+		r.Outcome.Cancelled, r.Outcome.MessageId = true, "msg_cut"
+	})
+	w.finish(turnv1.TurnStatus_TURN_STATUS_CANCELLED, "cancelled")
+	turn := k.rerun(&sessionsv1.RerunTurnRequest{TurnId: of.GetId()})
+	again := k.worker(turn)
+	again.begin()
+	m := again.asked("infer-1", "x1", `{"n":"a"}`, "x2", `{"n":"b"}`)
+	if a, b := k.recording(turn, m, "x1"), k.recording(turn, m, "x2"); a != "a1" || b != "none" {
+		t.Errorf("recordings %s and %s", a, b)
+	}
+}
+
+func TestWhatCannotBeRunAgain(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{MaxForkBytes: 1000}})
+	k.agent("assistant")
+	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "planner", Strategy: turnv1.Strategy_STRATEGY_PLAN}})
+	must(t, err)
+	over := k.twoRounds(k.session().GetId(), "two")
+	ses := k.session().GetId()
+	long := k.turn(ses, strings.Repeat("x", 1200))
+	waiting := k.turn(ses, "waits")
+	_, err = k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: waiting.GetId()})
+	must(t, err)
+	k.worker(long).run("y")
+	after := k.turn(ses, "after")
+	k.worker(after).run("z")
+	active := k.turn(ses, "active")
+	for _, tt := range []struct {
+		name   string
+		req    *sessionsv1.RerunTurnRequest
+		code   string
+		fields []string
+	}{
+		{"unknown turn", &sessionsv1.RerunTurnRequest{TurnId: "trn_nobody"}, "not_found", nil},
+		{"active turn", &sessionsv1.RerunTurnRequest{TurnId: active.GetId()}, "turn_active", nil},
+		{"turn that never began", &sessionsv1.RerunTurnRequest{TurnId: waiting.GetId()}, "failed_precondition", nil},
+		{"step it has not", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "4"}, "invalid_argument", []string{"from_step"}},
+		{"step that is none", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "tool-1.0"}, "invalid_argument", []string{"from_step"}},
+		{"middle of a plan", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "2", AgentId: "planner"}, "invalid_argument", []string{"from_step"}},
+		{"unknown agent", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), AgentId: "nobody"}, "not_found", nil},
+		{"live calls are never missing", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), Tools: "live", Missing: "fail"}, "invalid_argument", []string{"missing"}},
+		{"too much before it", &sessionsv1.RerunTurnRequest{TurnId: after.GetId()}, "too_large", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := k.turns.RerunTurn(t.Context(), tt.req)
+			wantFault(t, err, tt.code, tt.fields...)
+		})
+	}
+	if turn := k.rerun(&sessionsv1.RerunTurnRequest{TurnId: over.GetId(), AgentId: "planner"}); turn.GetAgentId() != "planner" {
+		t.Errorf("agent %s", turn.GetAgentId())
+	}
+}
