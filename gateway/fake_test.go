@@ -117,6 +117,14 @@ func (u *upstream) CreateTurn(ctx context.Context, r *sessionsv1.CreateTurnReque
 	return &sessionsv1.Turn{Id: "trn_1", SessionId: r.GetSessionId(), Status: "queued"}, u.asked(ctx, r)
 }
 
+func (u *upstream) RerunTurn(ctx context.Context, r *sessionsv1.RerunTurnRequest) (*sessionsv1.Turn, error) {
+	return &sessionsv1.Turn{Id: "trn_2", RerunOf: r.GetTurnId(), Status: "queued"}, u.asked(ctx, r)
+}
+
+func (u *upstream) CompareTurns(ctx context.Context, r *sessionsv1.CompareTurnsRequest) (*sessionsv1.TurnComparison, error) {
+	return &sessionsv1.TurnComparison{Answer: &sessionsv1.ComparedAnswer{Same: true}}, u.asked(ctx, r)
+}
+
 func (u *upstream) GetTurn(ctx context.Context, r *sessionsv1.GetTurnRequest) (*sessionsv1.Turn, error) {
 	return &sessionsv1.Turn{Id: r.GetTurnId(), Status: "completed"}, u.asked(ctx, r)
 }

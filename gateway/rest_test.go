@@ -76,6 +76,14 @@ func TestRequestsReachTheirService(t *testing.T) {
 			want: &sessionsv1.ForkSessionRequest{SessionId: "ses_1", Seq: 7, IdempotencyKey: "k1"},
 		},
 		{
+			name: "run again", method: "POST", path: "/v1/turns/trn_1:rerun", body: `{"from_step":"infer-2","tools":"live"}`, headers: []string{"Idempotency-Key", "k1"}, status: 202,
+			want: &sessionsv1.RerunTurnRequest{TurnId: "trn_1", FromStep: "infer-2", Tools: "live", IdempotencyKey: "k1"},
+		},
+		{
+			name: "compare", method: "GET", path: "/v1/turns/trn_1:compare?with=trn_2", status: 200,
+			want: &sessionsv1.CompareTurnsRequest{TurnId: "trn_1", With: "trn_2"},
+		},
+		{
 			name: "export", method: "GET", path: "/v1/sessions/ses_1:export?include_events=true", status: 200,
 			want: &sessionsv1.ExportSessionRequest{SessionId: "ses_1", IncludeEvents: true},
 		},

@@ -85,7 +85,7 @@ func (b *builder) responses(op object) object {
 	if op["operationId"] == "ArtifactService_ReadArtifact" {
 		answer["content"] = object{"*/*": object{"schema": object{"type": "string", "format": "binary"}}}
 	}
-	if op["operationId"] == "TurnService_CreateTurn" {
+	if id := op["operationId"]; id == "TurnService_CreateTurn" || id == "TurnService_RerunTurn" {
 		answer["description"] = "Accepted: the work goes on without the caller."
 		answer["headers"] = object{"Location": object{"description": "Path of the turn.", "schema": object{"type": "string"}}}
 		out["202"] = answer

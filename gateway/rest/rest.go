@@ -117,7 +117,8 @@ func (a *API) Annotate(ctx context.Context, r *http.Request, rpc string) (contex
 // accepted answers 202 where the work goes on after the answer.
 func accepted(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 	turn, ok := m.(*sessionsv1.Turn)
-	if rpc, _ := runtime.RPCMethod(ctx); ok && rpc == sessionsv1.TurnService_CreateTurn_FullMethodName {
+	rpc, _ := runtime.RPCMethod(ctx)
+	if ok && (rpc == sessionsv1.TurnService_CreateTurn_FullMethodName || rpc == sessionsv1.TurnService_RerunTurn_FullMethodName) {
 		w.Header().Set("Location", "/v1/turns/"+turn.GetId())
 		w.WriteHeader(http.StatusAccepted)
 	}
