@@ -86,6 +86,7 @@ func (a *API) register() error {
 		sessionsgw.RegisterTurnServiceHandlerClient(ctx, a.mux, sessionsv1.NewTurnServiceClient(sessions)),
 		sessionsgw.RegisterApprovalServiceHandlerClient(ctx, a.mux, sessionsv1.NewApprovalServiceClient(sessions)),
 		sessionsgw.RegisterBudgetServiceHandlerClient(ctx, a.mux, sessionsv1.NewBudgetServiceClient(sessions)),
+		sessionsgw.RegisterWebhookServiceHandlerClient(ctx, a.mux, sessionsv1.NewWebhookServiceClient(sessions)),
 		registrygw.RegisterSourceServiceHandlerClient(ctx, a.mux, registryv1.NewSourceServiceClient(registry)),
 		registrygw.RegisterToolServiceHandlerClient(ctx, a.mux, registryv1.NewToolServiceClient(registry)),
 		policygw.RegisterPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewPolicyServiceClient(keyed{a.deps.Policy})),

@@ -43,18 +43,31 @@ func Open(path string) (*Dir, error) {
 // Path gives the path of something in the directory.
 func (d *Dir) Path(elem ...string) string { return filepath.Join(append([]string{d.path}, elem...)...) }
 
-// Key reads the key that the processes of this mesh share, and makes one at the first start.
-func (d *Dir) Key() (secret.Value, error) {
-	file := d.Path("mesh.key")
+// Key reads a key that is kept in a file of the directory, and makes one at the first start.
+func (d *Dir) Key(name string) (secret.Value, error) {
+	file := d.Path(name)
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		b = fmt.Appendf(nil, "%x", authn.NewKey())
-		err = os.WriteFile(file, b, 0o600)
+		err = keep(file, b)
 	}
 	if err != nil {
 		return secret.Value{}, explain(d.path, err)
 	}
 	return secret.New(string(b)), nil
+}
+
+// keep writes a file whole or not at all: what is sealed with half a key could never be opened again.
+func keep(file string, b []byte) error {
+	f, err := os.OpenFile(file+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err //nolint:wrapcheck // explain does
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file) //nolint:wrapcheck // explain does
 }
 
 // Close gives the directory free.

@@ -19,7 +19,7 @@ func TestOneProcessAtATime(t *testing.T) {
 	if _, err := datadir.Open(path); !errors.Is(err, datadir.ErrInUse) || !strings.Contains(err.Error(), "--data-dir") {
 		t.Errorf("second Open = %v, want ErrInUse with what to do", err)
 	}
-	key, err := d.Key()
+	key, err := d.Key("mesh.key")
 	if err != nil || len(key.Reveal()) < 32 {
 		t.Fatalf("Key = %d characters, %v", len(key.Reveal()), err)
 	}
@@ -30,7 +30,7 @@ func TestOneProcessAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Open after Close = %v", err)
 	}
-	if same, err := again.Key(); err != nil || !same.Equal(key) {
+	if same, err := again.Key("mesh.key"); err != nil || !same.Equal(key) {
 		t.Errorf("the key changed, %v", err)
 	}
 	if err := again.Close(); err != nil {

@@ -122,11 +122,18 @@ func (o *Options) place(dir *datadir.Dir) error {
 		o.Config.Bus.Dir = dir.Path("bus")
 	}
 	if o.Config.Mesh.Key.IsZero() {
-		key, err := dir.Key()
+		key, err := dir.Key("mesh.key")
 		if err != nil {
 			return err
 		}
 		o.Config.Mesh.Key = key
+	}
+	if o.Config.Sessions.SealKey.IsZero() {
+		key, err := dir.Key("seal.key")
+		if err != nil {
+			return err
+		}
+		o.Config.Sessions.SealKey = key
 	}
 	return nil
 }

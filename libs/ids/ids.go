@@ -58,6 +58,10 @@ const (
 	Budget = "bgt"
 	// Usage is the prefix of a usage record's id.
 	Usage = "usg"
+	// Webhook is the prefix of a webhook's id.
+	Webhook = "whk"
+	// Delivery is the prefix of the id of what is sent to a webhook, under which it is sent.
+	Delivery = "whd"
 )
 
 // alphabet is Crockford's base32 in lower case: in ASCII order, so that text order is number order, and without i, l, o, u.

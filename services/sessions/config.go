@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/money"
+	"github.com/windlass-dev/windlass/libs/secret"
 )
 
 // Config sizes the sessions service. Zero fields take their defaults.
@@ -46,6 +47,10 @@ type Config struct {
 	MaxLease time.Duration `yaml:"max_lease" doc:"longest lease of a step (default 60s)"`
 	// IdempotencyAge is how long idempotency keys are remembered.
 	IdempotencyAge time.Duration `yaml:"idempotency_age" doc:"how long idempotency keys are remembered (default 24h)"`
+	// SealKey seals secrets that are stored.
+	SealKey secret.Value `yaml:"seal_key" doc:"Secret of at least 32 characters under which signing secrets of webhooks are stored; the same for all processes with the sessions role. windlass up makes its own."`
+	// Webhooks says how the ends of turns are told.
+	Webhooks WebhooksConfig `yaml:"webhooks" doc:"how webhooks are told of the ends of turns"`
 	// DeltaAge is how long the bus keeps deltas for late watchers.
 	DeltaAge time.Duration `yaml:"delta_age" doc:"how long the bus keeps deltas of unfinished messages (default 1h)"`
 	// DeltaBytes bounds the deltas the bus keeps.
@@ -108,6 +113,7 @@ func DefaultConfig() Config {
 		Limits:        LimitsConfig{MaxSteps: 25, MaxParallelTools: 16, MaxIdenticalCalls: 3, TurnSeconds: 1800},
 		MaxLimits:     LimitsConfig{MaxSteps: 200, MaxParallelTools: 64, MaxIdenticalCalls: 20, TurnSeconds: 86400},
 		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100, MaxTurnInputs: 100, MaxForkBytes: 64 << 20, MaxExportBytes: 12 << 20,
+		Webhooks:      defaultWebhooks(),
 		Waits:         WaitsConfig{Approval: 7 * day, Input: 7 * day, ClientTool: day, Resolution: 30 * day},
 		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8, StartDelay: 20 * time.Millisecond,
 		LostAfter: 30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
@@ -128,6 +134,7 @@ func (c Config) complete() (Config, error) {
 	or(&c.MaxForkBytes, d.MaxForkBytes)
 	or(&c.MaxExportBytes, d.MaxExportBytes)
 	c.Waits = c.Waits.or(d.Waits)
+	c.Webhooks = c.Webhooks.or(d.Webhooks)
 	or(&c.SweepInterval, d.SweepInterval)
 	or(&c.MaxOpenWorkflows, d.MaxOpenWorkflows)
 	or(&c.MaxStarting, d.MaxStarting)
@@ -149,6 +156,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.Waits.Approval < 0 || c.Waits.Input < 0 || c.Waits.ClientTool < 0 || c.Waits.Resolution < 0 {
 		return c, errors.New("sessions: a time in waits is negative")
+	}
+	if err := c.Webhooks.check(); err != nil {
+		return c, err
 	}
 	if c.MaxInputBytes < 0 || c.MaxQueuedTurns < 0 || c.MaxTurnInputs < 0 || c.MaxOpenWorkflows < 0 || c.MaxStarting < 0 || c.MaxRestarts < 0 {
 		return c, errors.New("sessions: a size is negative")

@@ -1,8 +1,10 @@
 package sessions_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -51,6 +54,8 @@ type options struct {
 	db       *sqldb.DB
 	idle     bool // Run is not called
 	env      map[string]string
+	profile  string    // of egress, local by default
+	log      io.Writer // what is logged, nothing by default
 }
 
 func (o options) getenv() func(string) string {
@@ -66,10 +71,16 @@ func newKit(t testing.TB, o options) *kit {
 	if k.bus == nil {
 		k.bus = openBus(t, bus.Config{URL: bus.Embedded})
 	}
-	var err error
+	out, err := egress.New(egress.Config{Profile: cmp.Or(o.profile, egress.Local)})
+	must(t, err)
+	t.Cleanup(out.CloseIdle)
+	log := slog.New(slog.DiscardHandler)
+	if o.log != nil {
+		log = slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
 	k.svc, err = sessions.New(o.cfg, sessions.Deps{
 		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: approvalRules{},
-		Getenv: o.getenv(), Log: slog.New(slog.DiscardHandler),
+		Egress: out, Getenv: o.getenv(), Log: log,
 	})
 	must(t, err)
 	if !o.idle {

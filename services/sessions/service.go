@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -33,6 +34,8 @@ type Deps struct {
 	Registry registryv1.SourceServiceClient
 	// Policy checks the approval rules of agents.
 	Policy ApprovalChecker
+	// Egress is how webhooks are reached.
+	Egress *egress.Egress
 	// Getenv reads the environment for the placeholders ${env.*} that the configuration allows.
 	Getenv func(string) string
 	// Log gets what went wrong.
@@ -48,6 +51,7 @@ type Service struct {
 	sessionsv1.UnimplementedExecutionServiceServer
 	sessionsv1.UnimplementedApprovalServiceServer
 	sessionsv1.UnimplementedArtifactServiceServer
+	sessionsv1.UnimplementedWebhookServiceServer
 
 	cfg       Config
 	store     *store.Store
@@ -55,6 +59,8 @@ type Service struct {
 	hub       *watch.Hub
 	bus       *bus.Bus
 	outbox    *outbox
+	hooks     *hooks
+	egress    *egress.Egress
 	registry  registryv1.SourceServiceClient
 	approvals ApprovalChecker
 	validator protovalidate.Validator
@@ -71,8 +77,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, err
 	}
 	switch {
-	case deps.DB == nil, deps.Bus == nil, deps.Dispatcher == nil, deps.Registry == nil, deps.Policy == nil, deps.Getenv == nil, deps.Log == nil:
-		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry, Policy, Getenv and Log")
+	case deps.DB == nil, deps.Bus == nil, deps.Dispatcher == nil, deps.Registry == nil, deps.Policy == nil, deps.Egress == nil,
+		deps.Getenv == nil, deps.Log == nil:
+		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry, Policy, Egress, Getenv and Log")
 	}
 	st, err := store.Open(context.Background(), deps.DB)
 	if err != nil {
@@ -92,10 +99,11 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s := &Service{
 		cfg: cfg, store: st, journal: journal.New(st, deps.Bus, deps.Log), hub: hub, bus: deps.Bus,
 		registry: deps.Registry, approvals: deps.Policy, validator: validator,
-		checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, getenv: deps.Getenv, log: deps.Log,
+		checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, getenv: deps.Getenv, log: deps.Log, egress: deps.Egress,
 	}
 	s.outbox = newOutbox(st, deps.Dispatcher, deps.Log, cfg)
-	return s, nil
+	s.hooks, err = newHooks(st, deps.Egress, deps.Log, cfg)
+	return s, err
 }
 
 // Register adds the services to a server.
@@ -107,9 +115,10 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterExecutionServiceServer(r, s)
 	sessionsv1.RegisterApprovalServiceServer(r, s)
 	sessionsv1.RegisterArtifactServiceServer(r, s)
+	sessionsv1.RegisterWebhookServiceServer(r, s)
 }
 
-// Run sends what the outbox holds, looks after lost turns and keeps the bus's delta stream there until ctx ends; then watchers are
+// Run sends what the outbox holds and what webhooks are to be told, looks after lost turns and keeps the bus's delta stream there until ctx ends; then watchers are
 // sent home and work in flight is waited for. It returns nil then.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.hub.Stop()

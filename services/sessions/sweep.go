@@ -28,6 +28,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	loops.Go(func() { s.keepDeltas(ctx) })
 	loops.Go(func() { s.look(ctx) })
 	loops.Go(func() { s.wake(ctx) })
+	loops.Go(func() { s.hooks.run(ctx) })
 	loops.Wait()
 	return nil
 }
@@ -51,6 +52,9 @@ func (s *Service) look(ctx context.Context) {
 			forgotten = time.Now()
 			if err := s.store.ForgetOnce(ctx, micros()); err != nil && ctx.Err() == nil {
 				s.log.ErrorContext(ctx, "expired idempotency keys cannot be removed", "error", err)
+			}
+			if err := s.forgetDeliveries(ctx); err != nil && ctx.Err() == nil {
+				s.log.ErrorContext(ctx, "old deliveries of webhooks cannot be removed", "error", err)
 			}
 		}
 		select {

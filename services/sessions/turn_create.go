@@ -37,6 +37,7 @@ type order struct {
 	path    string             // of a sub-agent's turn: all agents down to it
 	limits  *sessionsv1.Limits // that the caller set
 	rerun   *rerun             // what it takes over from the turn that it runs again, nil for others
+	tell    string             // the address to tell of its end, "" = none
 }
 
 // CreateTurn implements TurnService.
@@ -62,7 +63,12 @@ func (s *Service) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequ
 	if err != nil {
 		return nil, err
 	}
-	o := order{session: ses, content: content, mode: req.GetMode(), tools: tools, once: once, limits: req.GetLimits()}
+	o := order{
+		session: ses, content: content, mode: req.GetMode(), tools: tools, once: once, limits: req.GetLimits(), tell: req.GetWebhookUrl(),
+	}
+	if err := s.checkTell(ctx, o.tell); err != nil {
+		return nil, err
+	}
 	if o.mode == modeFork {
 		if o.copy, err = s.fork(ctx, ses, &sessionsv1.ForkSessionRequest{}); err != nil {
 			return nil, err

@@ -36,8 +36,14 @@ func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) 
 		return "", fmt.Errorf("end of turn %s: %w", t.ID, err)
 	}
 	t.Status, t.EndUs = int32(ending.GetStatus()), tx.NowUs
-	if err := tx.SaveTurn(ctx, *t); err != nil {
+	told, err := tx.EndTurn(ctx, *t)
+	if err != nil {
 		return "", err
+	}
+	if told {
+		if err := s.tellWebhooks(tx, *t, end); err != nil {
+			return "", err
+		}
 	}
 	if err := tx.FenceOff(ctx, t.Tenant, t.ID); err != nil {
 		return "", err

@@ -37,6 +37,11 @@ func (s *Service) enqueue(tx *journal.Tx, t *store.Turn, o order, in store.TurnI
 	if err := tx.AddTurnInput(tx.Context(), t.Tenant, in); err != nil {
 		return halt{}, err
 	}
+	if o.tell != "" {
+		if err := tx.AddTurnWebhook(tx.Context(), t.Tenant, t.ID, o.tell); err != nil {
+			return halt{}, err
+		}
+	}
 	cut, err := interrupt(tx, o)
 	if err != nil {
 		return halt{}, err

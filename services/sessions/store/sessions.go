@@ -137,6 +137,8 @@ func (tx *Tx) DeleteSession(ctx context.Context, tenant, id string) error {
 		"DELETE FROM turn_idempotency" + ofTurns,
 		"DELETE FROM turn_idempotency WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM turn_outbox WHERE tenant = $1 AND session_id = $2",
+		"DELETE FROM turn_webhooks" + ofTurns,
+		"DELETE FROM webhook_deliveries WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM turn_journal WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM compactions WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM messages WHERE tenant = $1 AND session_id = $2",

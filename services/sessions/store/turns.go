@@ -122,11 +122,28 @@ func (tx *Tx) AddTurn(ctx context.Context, t Turn) error {
 // SaveTurn writes what changes in a turn, but for what the outbox and the sweeper change (DispatchedUs, CheckUs, Restarts, RouseUs). Its session
 // must be locked.
 func (tx *Tx) SaveTurn(ctx context.Context, t Turn) error {
-	return sqldb.ExecOne(ctx, tx, `UPDATE turns SET status = $3, cancel_requested = $4, model = $5, blueprint_revision = $6, deadline_us = $7,
-		last_seq = $8, start_us = $9, end_us = $10, usage_data = $11, end_data = $12,
-		open_waits = $13, people_waits = $14, paused_us = $15, inputs = $16 WHERE tenant = $1 AND id = $2`,
+	return sqldb.ExecOne(ctx, tx, updateTurn, t.changing()...)
+}
+
+// EndTurn is SaveTurn for a turn that ends. It tells whether somebody may want to know of it: the tenant has a webhook that is enabled, or the
+// turn an address of its own. It is told by the statement that is needed anyway, which sees every webhook whose making was answered before.
+func (tx *Tx) EndTurn(ctx context.Context, t Turn) (told bool, err error) {
+	n, err := sqldb.One(ctx, tx, sqldb.Column[int64], updateTurn+` RETURNING CASE
+		WHEN EXISTS (SELECT 1 FROM webhooks w WHERE w.tenant = $1 AND w.disabled = 0 AND w.per_turn = 0) THEN 1
+		WHEN EXISTS (SELECT 1 FROM turn_webhooks w WHERE w.tenant = $1 AND w.turn_id = $2) THEN 1 ELSE 0 END`, t.changing()...)
+	return n == 1, err
+}
+
+const updateTurn = `UPDATE turns SET status = $3, cancel_requested = $4, model = $5, blueprint_revision = $6, deadline_us = $7,
+	last_seq = $8, start_us = $9, end_us = $10, usage_data = $11, end_data = $12,
+	open_waits = $13, people_waits = $14, paused_us = $15, inputs = $16 WHERE tenant = $1 AND id = $2`
+
+// changing are the values of updateTurn.
+func (t Turn) changing() []any {
+	return []any{
 		t.Tenant, t.ID, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs, int64(t.LastSeq),
-		t.StartUs, t.EndUs, t.Usage, t.End, t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs))
+		t.StartUs, t.EndUs, t.Usage, t.End, t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs),
+	}
 }
 
 // SetCheck says when the sweeper should look at a turn next, and how many workflows it had.

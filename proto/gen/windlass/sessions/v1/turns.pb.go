@@ -301,7 +301,10 @@ type CreateTurnRequest struct {
 	// With mode "steer" they count only when a new turn begins: the tools of a running turn stay as they are.
 	Tools []*ClientTool `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Limits of this turn; 0 in a field = the agent's. They can only be lower than the agent's: a higher one is refused.
-	Limits        *Limits `protobuf:"bytes,7,opt,name=limits,proto3" json:"limits,omitempty"`
+	Limits *Limits `protobuf:"bytes,7,opt,name=limits,proto3" json:"limits,omitempty"`
+	// Tell this address too when the turn ends; see WebhookService. It is signed with the secret of the tenant's webhook with per_turn, which
+	// must exist and be enabled: FAILED_PRECONDITION. With mode "steer" it counts only when a new turn begins.
+	WebhookUrl    string `protobuf:"bytes,8,opt,name=webhook_url,json=webhookUrl,proto3" json:"webhook_url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -383,6 +386,13 @@ func (x *CreateTurnRequest) GetLimits() *Limits {
 		return x.Limits
 	}
 	return nil
+}
+
+func (x *CreateTurnRequest) GetWebhookUrl() string {
+	if x != nil {
+		return x.WebhookUrl
+	}
+	return ""
 }
 
 // ClientTool is a tool that the client runs. The model knows it as "client__NAME".
@@ -1404,7 +1414,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\froot_turn_id\x18\x16 \x01(\tR\n" +
 	"rootTurnId\x124\n" +
 	"\x06limits\x18\x17 \x01(\v2\x1c.windlass.sessions.v1.LimitsR\x06limits\x12\x19\n" +
-	"\brerun_of\x18\x18 \x01(\tR\arerunOf\"\x8b\x03\n" +
+	"\brerun_of\x18\x18 \x01(\tR\arerunOf\"\xb6\x03\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +
@@ -1413,7 +1423,9 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x04mode\x18\x04 \x01(\tB0\xbaH-r+R\x00R\aenqueueR\x06rejectR\tinterruptR\x04forkR\x05steerR\x04mode\x121\n" +
 	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12A\n" +
 	"\x05tools\x18\x06 \x03(\v2 .windlass.sessions.v1.ClientToolB\t\xbaH\x06\x92\x01\x03\x10\x80\x01R\x05tools\x124\n" +
-	"\x06limits\x18\a \x01(\v2\x1c.windlass.sessions.v1.LimitsR\x06limits\"\xa9\x01\n" +
+	"\x06limits\x18\a \x01(\v2\x1c.windlass.sessions.v1.LimitsR\x06limits\x12)\n" +
+	"\vwebhook_url\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\n" +
+	"webhookUrl\"\xa9\x01\n" +
 	"\n" +
 	"ClientTool\x123\n" +
 	"\x04name\x18\x01 \x01(\tB\x1f\xe0A\x02\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,56}$R\x04name\x12*\n" +

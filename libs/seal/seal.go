@@ -1,0 +1,81 @@
+// Package seal keeps secrets that must be stored: they rest encrypted under a key that is not stored beside them.
+package seal
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/windlass-dev/windlass/libs/secret"
+)
+
+const (
+	// MinKey is the length of a key in bytes at least.
+	MinKey = 32
+
+	version = 1
+	idLen   = 4
+	header  = 1 + idLen
+)
+
+// ErrOtherKey means that something was sealed with another key than the box's.
+var ErrOtherKey = errors.New("sealed with another key")
+
+// Box seals and opens with one key. It is safe for concurrent use.
+type Box struct {
+	aead cipher.AEAD
+	id   []byte
+}
+
+// New derives what is needed from a key of at least MinKey bytes.
+func New(key secret.Value) (*Box, error) {
+	raw := []byte(key.Reveal())
+	if len(raw) < MinKey {
+		return nil, fmt.Errorf("the key has %d bytes; at least %d are needed", len(raw), MinKey)
+	}
+	// Separate outputs, so that the id in the clear tells nothing of the key in use.
+	derived, err := hkdf.Key(sha256.New, raw, nil, "windlass seal v1", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key: %w", err)
+	}
+	id, err := hkdf.Key(sha256.New, raw, nil, "windlass seal v1 id", idLen)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key's id: %w", err)
+	}
+	block, err := aes.NewCipher(derived)
+	if err != nil {
+		return nil, fmt.Errorf("build the cipher: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("build the cipher: %w", err)
+	}
+	return &Box{aead: aead, id: id}, nil
+}
+
+// Seal encrypts a secret for its owner: only Open with the same owner gives it back, so that a sealed secret which somebody copies to another
+// row opens nowhere. The same secret is sealed differently each time.
+func (b *Box) Seal(s secret.Value, owner string) []byte {
+	out := append([]byte{version}, b.id...)
+	return b.aead.Seal(out, nil, []byte(s.Reveal()), []byte(owner))
+}
+
+// Open gives back what was sealed for owner. ErrOtherKey when it was sealed with another key; any other error means that it was changed, or is
+// another owner's.
+func (b *Box) Open(sealed []byte, owner string) (secret.Value, error) {
+	if len(sealed) < header || sealed[0] != version {
+		return secret.Value{}, errors.New("not a sealed secret")
+	}
+	if !bytes.Equal(sealed[1:header], b.id) {
+		return secret.Value{}, ErrOtherKey
+	}
+	plain, err := b.aead.Open(nil, nil, sealed[header:], []byte(owner))
+	if err != nil {
+		return secret.Value{}, errors.New("the sealed secret was changed, or belongs to another owner")
+	}
+	return secret.New(string(plain)), nil
+}

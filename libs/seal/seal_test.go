@@ -1,0 +1,64 @@
+package seal_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/seal"
+	"github.com/windlass-dev/windlass/libs/secret"
+)
+
+func box(t *testing.T, key string) *seal.Box {
+	t.Helper()
+	b, err := seal.New(secret.New(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestWhatIsSealedOpensForItsOwnerOnly(t *testing.T) {
+	key := strings.Repeat("k", seal.MinKey)
+	b := box(t, key)
+	hidden := secret.New("whsec_abc")
+	sealed := b.Seal(hidden, "tenant/whk_1")
+	if bytes.Contains(sealed, []byte("whsec")) || bytes.Contains(sealed, []byte(key[:8])) {
+		t.Errorf("sealed shows what it hides: %q", sealed)
+	}
+	if again := b.Seal(hidden, "tenant/whk_1"); bytes.Equal(again, sealed) {
+		t.Error("sealed twice in the same way")
+	}
+	got, err := box(t, key).Open(sealed, "tenant/whk_1") // as another process with the same key
+	if err != nil || !got.Equal(hidden) {
+		t.Errorf("opened %q, %v", got.Reveal(), err)
+	}
+	changed := bytes.Clone(sealed)
+	changed[len(changed)-1] ^= 1
+	for name, row := range map[string]struct {
+		box    *seal.Box
+		sealed []byte
+		owner  string
+		other  bool
+	}{
+		"another owner": {box: b, sealed: sealed, owner: "tenant/whk_2"},
+		"changed":       {box: b, sealed: changed, owner: "tenant/whk_1"},
+		"cut off":       {box: b, sealed: sealed[:8], owner: "tenant/whk_1"},
+		"empty":         {box: b, owner: "tenant/whk_1"},
+		"no version":    {box: b, sealed: append([]byte{9}, sealed[1:]...), owner: "tenant/whk_1"},
+		"another key":   {box: box(t, strings.Repeat("x", 40)), sealed: sealed, owner: "tenant/whk_1", other: true},
+	} {
+		if got, err := row.box.Open(row.sealed, row.owner); err == nil || !got.IsZero() || errors.Is(err, seal.ErrOtherKey) != row.other {
+			t.Errorf("%s: %q, %v", name, got.Reveal(), err)
+		}
+	}
+}
+
+func TestAShortKeyIsRefused(t *testing.T) {
+	for _, key := range []string{"", strings.Repeat("k", seal.MinKey-1)} {
+		if _, err := seal.New(secret.New(key)); err == nil || !strings.Contains(err.Error(), "32") || key != "" && strings.Contains(err.Error(), key) {
+			t.Errorf("key of %d bytes: %v", len(key), err)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+func noWebhook(id string) error {
+	return fault.NotFound("webhook %q does not exist", strings.ReplaceAll(id, "\x00", ""))
+}
+
+// CreateWebhook implements WebhookService.
+func (s *Service) CreateWebhook(ctx context.Context, req *sessionsv1.CreateWebhookRequest) (*sessionsv1.Webhook, error) {
+	want := req.GetWebhook()
+	now := micros()
+	w := store.Webhook{
+		Tenant: authn.Tenant(ctx), ID: ids.New(ids.Webhook), PerTurn: want.GetPerTurn(), CreatedBy: authn.From(ctx).GetSubject(),
+		CreateUs: now, UpdateUs: now,
+	}
+	if err := s.setWebhook(&w, want); err != nil {
+		return nil, err
+	}
+	secret, err := s.giveSecret(&w, false, now)
+	if err != nil {
+		return nil, err
+	}
+	err = s.store.Write(ctx, func(tx *store.Tx) error {
+		count, perTurn, err := tx.CountWebhooks(ctx, w.Tenant)
+		switch {
+		case err != nil:
+			return err
+		case w.PerTurn && perTurn > 0:
+			return twoPerTurn()
+		case count >= s.cfg.Webhooks.MaxWebhooks:
+			return fault.FailedPrecondition(faultv1.Reason_REASON_LIMIT_REACHED, "there are %d webhooks, as many as there may be", count).
+				Hint("Delete one, or raise sessions.webhooks.max_webhooks.")
+		}
+		return tx.AddWebhook(ctx, w)
+	})
+	if w.PerTurn && sqldb.IsUnique(err) {
+		err = twoPerTurn()
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := webhookToProto(w)
+	out.Secret = secret.Reveal() // to who made it, this once
+	return out, nil
+}
+
+func twoPerTurn() error {
+	return fault.New(codes.AlreadyExists, faultv1.Reason_REASON_ALREADY_EXISTS, "there is a webhook for the addresses of turns already").
+		Hint("Use it; :rotate gives it a new secret.")
+}
+
+// setWebhook takes over what a caller may choose, and checks it.
+func (s *Service) setWebhook(w *store.Webhook, want *sessionsv1.Webhook) error {
+	var wrong []fault.Field
+	bad := func(field, message string) {
+		wrong = append(wrong, fault.Field{Path: "webhook." + field, Message: message})
+	}
+	switch {
+	case w.PerTurn && want.GetUrl() != "":
+		bad("url", "must be empty with per_turn: each turn names its own")
+	case !w.PerTurn:
+		if message := s.checkAddress(want.GetUrl()); message != "" {
+			bad("url", message)
+		}
+	}
+	if w.PerTurn && want.GetAgentId() != "" {
+		bad("agent_id", "must be empty with per_turn: it signs for the turns that name an address")
+	}
+	if !known(want.GetAgentId()) {
+		bad("agent_id", "must not hold a NUL")
+	}
+	if !known(want.GetDescription()) {
+		bad("description", "must not hold a NUL")
+	}
+	if len(wrong) > 0 {
+		return fault.InvalidFields(wrong)
+	}
+	w.URL, w.AgentID, w.Description, w.Disabled = want.GetUrl(), want.GetAgentId(), want.GetDescription(), want.GetDisabled()
+	w.Events = strings.Join(want.GetEvents(), ",")
+	return nil
+}
+
+// checkAddress says what is wrong with an address to post to, "" if nothing is.
+func (s *Service) checkAddress(raw string) string {
+	if raw == "" {
+		return "is empty: give the address to post to, for example https://example.com/hooks"
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil, strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+		return "is not a URL"
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "must begin with http:// or https://"
+	case u.Hostname() == "" || u.Opaque != "":
+		return "has no host"
+	case u.User != nil:
+		return "must not hold a user or a password: what is sent is signed instead"
+	case u.Fragment != "" || strings.Contains(raw, "#"):
+		return "must not have a fragment (#)"
+	}
+	if _, err := http.NewRequest(http.MethodPost, raw, nil); err != nil { //nolint:noctx // nothing is sent
+		return "is not a URL"
+	}
+	if err := s.egress.CheckHost(u.Hostname()); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// checkTell checks the address that a turn wants to be told.
+func (s *Service) checkTell(ctx context.Context, address string) error {
+	if address == "" {
+		return nil
+	}
+	if message := s.checkAddress(address); message != "" {
+		return fault.Invalid("webhook_url", "%s", message)
+	}
+	w, err := s.store.TurnsWebhook(ctx, authn.Tenant(ctx))
+	if errors.Is(err, store.ErrNotFound) || err == nil && w.Disabled {
+		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "webhook_url: there is no secret to sign with").
+			Hint("Have a webhook with per_turn made or enabled: windlass webhook create --per-turn")
+	}
+	return err
+}
+
+// GetWebhook implements WebhookService.
+func (s *Service) GetWebhook(ctx context.Context, req *sessionsv1.GetWebhookRequest) (*sessionsv1.Webhook, error) {
+	w, err := s.webhook(ctx, req.GetWebhookId())
+	if err != nil {
+		return nil, err
+	}
+	return webhookToProto(w), nil
+}
+
+func (s *Service) webhook(ctx context.Context, id string) (store.Webhook, error) {
+	if !known(id) {
+		return store.Webhook{}, noWebhook(id)
+	}
+	w, err := s.store.Webhook(ctx, authn.Tenant(ctx), id)
+	if errors.Is(err, store.ErrNotFound) {
+		err = noWebhook(id)
+	}
+	return w, err
+}
+
+// ListWebhooks implements WebhookService.
+func (s *Service) ListWebhooks(ctx context.Context, req *sessionsv1.ListWebhooksRequest) (*sessionsv1.ListWebhooksResponse, error) {
+	var after webhookCursor
+	size, err := pageOf("webhooks", req.GetPageSize(), req.GetPageToken(), 50, &after)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.store.Webhooks(ctx, authn.Tenant(ctx), after.ID, size+1)
+	if err != nil {
+		return nil, err
+	}
+	rows, next := cut(rows, size, "webhooks", func(w store.Webhook) any { return webhookCursor{w.ID} })
+	out := &sessionsv1.ListWebhooksResponse{NextPageToken: next}
+	for _, w := range rows {
+		out.Webhooks = append(out.Webhooks, webhookToProto(w))
+	}
+	return out, nil
+}
+
+// webhookCursor is the last webhook, or delivery, of a page.
+type webhookCursor struct{ ID string }
+
+// DeleteWebhook implements WebhookService.
+func (s *Service) DeleteWebhook(ctx context.Context, req *sessionsv1.DeleteWebhookRequest) (*sessionsv1.DeleteWebhookResponse, error) {
+	id := req.GetWebhookId()
+	if !known(id) {
+		return nil, noWebhook(id)
+	}
+	err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.DeleteWebhook(ctx, authn.Tenant(ctx), id) })
+	if errors.Is(err, store.ErrNotFound) {
+		err = noWebhook(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &sessionsv1.DeleteWebhookResponse{}, nil
+}
+
+func webhookToProto(w store.Webhook) *sessionsv1.Webhook {
+	out := &sessionsv1.Webhook{
+		Id: w.ID, Url: w.URL, AgentId: w.AgentID, Description: w.Description, Disabled: w.Disabled, PerTurn: w.PerTurn, LastError: w.LastError,
+		CreatedBy: w.CreatedBy, CreateTime: stamp(w.CreateUs), UpdateTime: stamp(w.UpdateUs),
+	}
+	if w.Events != "" {
+		out.Events = strings.Split(w.Events, ",")
+	}
+	return out
+}

@@ -1,0 +1,103 @@
+package sessions
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+const (
+	// maxAnswer bounds what is read of a receiver's answer, in bytes. It is read for the connection's sake only and never kept.
+	maxAnswer = 64 << 10
+	// maxProblem bounds what is kept of why an attempt failed, in bytes.
+	maxProblem = 500
+)
+
+// answer is what came of an attempt.
+type answer struct {
+	// code is the HTTP status, 0 without an answer.
+	code int
+	// problem is why it failed, "" if it did not.
+	problem string
+	// final: trying again is of no use. gone: the receiver wants nothing more, ever.
+	final, gone bool
+	// aside: it says nothing about the receiver. interrupted: we are stopping, nothing is known.
+	aside, interrupted bool
+}
+
+// post sends a delivery once.
+func (h *hooks) post(ctx context.Context, w store.Webhook, d store.Delivery) answer {
+	now := time.Now()
+	signature, err := h.signature(w, d.ID, now.Unix(), now.UnixMicro(), d.Body)
+	if err != nil {
+		return answer{problem: err.Error()}
+	}
+	target := d.URL
+	or(&target, w.URL)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(d.Body))
+	if err != nil {
+		return answer{problem: "the url is not valid", final: true}
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "User-Agent": "windlass-webhooks",
+		"Webhook-Id": d.ID, "Webhook-Timestamp": strconv.FormatInt(now.Unix(), 10), "Webhook-Signature": signature,
+	} {
+		req.Header.Set(name, value)
+	}
+	res, err := h.client.Do(req)
+	if err != nil {
+		return answer{code: statusOfAnswer(res), problem: h.why(err)}
+	}
+	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer) // only so that the connection can be used again
+	_ = res.Body.Close()
+	return judge(res.StatusCode)
+}
+
+func statusOfAnswer(res *http.Response) int {
+	if res == nil {
+		return 0
+	}
+	return res.StatusCode
+}
+
+// judge says what a status means.
+func judge(code int) answer {
+	switch {
+	case code >= 200 && code < 300:
+		return answer{code: code}
+	case code == http.StatusGone:
+		return answer{code: code, problem: "answered 410 Gone: it wants nothing more", final: true, gone: true}
+	case code >= 300 && code < 400:
+		return answer{code: code, problem: fmt.Sprintf("answered %d, a redirect, which is not followed: change the url", code)}
+	}
+	return answer{code: code, problem: strings.TrimSpace(fmt.Sprintf("answered %d %s", code, http.StatusText(code)))}
+}
+
+// why says why there was no answer, without the URL, which may be long.
+func (h *hooks) why(err error) string {
+	var redirect *egress.RedirectError
+	var call *url.Error
+	switch {
+	case errors.As(err, &redirect):
+		return "answered with a redirect, which is not followed: change the url"
+	case errors.As(err, &call) && call.Timeout():
+		return "did not answer within " + h.cfg.Timeout.String()
+	case errors.As(err, &call):
+		err = call.Err
+	}
+	text := strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\x00", ""), "")
+	if len(text) > maxProblem {
+		text = strings.ToValidUTF8(text[:maxProblem], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,272 @@
+package sessions_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+const completed, failed = turnv1.TurnStatus_TURN_STATUS_COMPLETED, turnv1.TurnStatus_TURN_STATUS_FAILED
+
+func TestTheEndOfATurnIsToldUntilItIsHeard(t *testing.T) {
+	for name, postgres := range map[string]bool{"sqlite": false, "postgres": true} {
+		t.Run(name, func(t *testing.T) {
+			o := hooked()
+			o.postgres = postgres
+			k := newKit(t, o)
+			r := receive(t, http.StatusInternalServerError, http.StatusTemporaryRedirect)
+			w := k.webhook(&sessionsv1.Webhook{Url: r.URL + "/hook?a=1"})
+			turn := k.newTurn("hello")
+			k.end(turn, completed, strings.Repeat("é", 40_000))
+			first, second, third := r.next(t), r.next(t), r.next(t)
+			if !first.genuine(w.GetSecret()) || !third.genuine(w.GetSecret()) || third.genuine(secretOf('x')) {
+				t.Errorf("signatures: %v, %v", first.header, third.header)
+			}
+			if first.id() == "" || second.id() != first.id() || third.id() != first.id() || !bytes.Equal(third.body, first.body) {
+				t.Errorf("ids %q, %q, %q", first.id(), second.id(), third.id())
+			}
+			if first.Type != "turn.completed" || first.Data["turn_id"] != turn.GetId() || first.Data["session_id"] != turn.GetSessionId() ||
+				first.Data["status"] != "completed" || first.Data["output_truncated"] != true || len(first.Data["output"].(string)) != 64<<10 ||
+				fmt.Sprint(first.Data["usage"].(map[string]any)["input_tokens"]) != "10" {
+				t.Errorf("body %.300s", first.body)
+			}
+			d := k.deliveries(w.GetId(), settled(1))[0]
+			if d.GetId() != first.id() || d.GetStatus() != "delivered" || d.GetAttempts() != 3 || d.GetResponseCode() != 204 || d.GetError() != "" {
+				t.Errorf("delivery %v", d)
+			}
+			got, err := k.webhooks().GetWebhook(t.Context(), &sessionsv1.GetWebhookRequest{WebhookId: w.GetId()})
+			must(t, err)
+			if got.GetLastError() != "" || got.GetDisabled() {
+				t.Errorf("webhook %v", got)
+			}
+		})
+	}
+}
+
+func secretOf(b byte) string { return "whsec_" + strings.Repeat(string(b), 44) }
+
+func TestWhoIsTold(t *testing.T) {
+	k := newKit(t, hooked())
+	k.agent("assistant")
+	r := receive(t)
+	hook := func(path string, w *sessionsv1.Webhook) {
+		w.Url = r.URL + path
+		k.webhook(w)
+	}
+	hook("/other-agent", &sessionsv1.Webhook{AgentId: "another"})
+	hook("/completed", &sessionsv1.Webhook{Events: []string{"turn.completed", "turn.cancelled"}})
+	hook("/disabled", &sessionsv1.Webhook{Disabled: true})
+	hook("/failed", &sessionsv1.Webhook{AgentId: "assistant", Events: []string{"turn.failed"}})
+	ses := k.session().GetId()
+	var got []string
+	for _, status := range []turnv1.TurnStatus{completed, failed} {
+		k.end(k.turn(ses, "hello"), status, "an answer")
+		got = append(got, r.next(t).Type)
+	}
+	if fmt.Sprint(got) != "[turn.completed turn.failed]" || len(r.got) > 0 {
+		t.Errorf("told %v and %d more", got, len(r.got))
+	}
+}
+
+func TestATurnNamesItsOwnAddress(t *testing.T) {
+	k := newKit(t, hooked())
+	k.agent("assistant")
+	r := receive(t, http.StatusGone)
+	ses := k.session().GetId()
+	create := func(url string) (*sessionsv1.Turn, error) {
+		return k.turns.CreateTurn(t.Context(), &sessionsv1.CreateTurnRequest{SessionId: ses, Input: "hello", WebhookUrl: url})
+	}
+	_, err := create(r.URL)
+	wantFault(t, err, "failed_precondition")
+	w := k.webhook(&sessionsv1.Webhook{PerTurn: true})
+	_, err = create("nowhere")
+	wantFault(t, err, "invalid_argument", "webhook_url")
+	for range 2 {
+		turn, err := create(r.URL)
+		must(t, err)
+		k.end(turn, completed, "an answer")
+		if a := r.next(t); a.Data["turn_id"] != turn.GetId() || !a.genuine(w.GetSecret()) {
+			t.Errorf("arrived %s", a.body)
+		}
+	}
+	k.end(k.turn(ses, "without one"), completed, "an answer")
+	all := k.deliveries(w.GetId(), settled(2))
+	if all[0].GetStatus() != "delivered" || all[1].GetStatus() != "failed" || all[1].GetUrl() != r.URL || all[1].GetAttempts() != 1 {
+		t.Errorf("deliveries %v", all)
+	}
+	got, err := k.webhooks().GetWebhook(t.Context(), &sessionsv1.GetWebhookRequest{WebhookId: w.GetId()})
+	must(t, err)
+	if got.GetDisabled() {
+		t.Error("one turn's address that is gone disables the others")
+	}
+}
+
+func TestAReceiverThatIsGoneIsLeftAlone(t *testing.T) {
+	k := newKit(t, hooked())
+	r := receive(t, http.StatusGone)
+	w := k.webhook(&sessionsv1.Webhook{Url: r.URL})
+	turn := k.newTurn("hello")
+	k.end(turn, completed, "an answer")
+	first := r.next(t)
+	d := k.deliveries(w.GetId(), settled(1))[0]
+	got, err := k.webhooks().GetWebhook(t.Context(), &sessionsv1.GetWebhookRequest{WebhookId: w.GetId()})
+	must(t, err)
+	if d.GetStatus() != "failed" || d.GetResponseCode() != 410 || !got.GetDisabled() || !strings.Contains(got.GetLastError(), "410") {
+		t.Errorf("delivery %v of %v", d, got)
+	}
+	if strings.Contains(d.GetError()+got.GetLastError(), "private") {
+		t.Errorf("keeps what was answered: %v", d)
+	}
+	k.end(k.turn(turn.GetSessionId(), "again"), completed, "an answer")
+	again := &sessionsv1.RedeliverWebhookRequest{WebhookId: w.GetId(), DeliveryId: d.GetId()}
+	_, err = k.webhooks().RedeliverWebhook(t.Context(), again)
+	wantFault(t, err, "failed_precondition")
+	_, err = k.webhooks().UpdateWebhook(t.Context(), &sessionsv1.UpdateWebhookRequest{
+		Webhook: &sessionsv1.Webhook{Id: w.GetId()}, UpdateMask: mask("disabled"),
+	})
+	must(t, err)
+	_, err = k.webhooks().RedeliverWebhook(t.Context(), again)
+	must(t, err)
+	if second := r.next(t); second.id() != first.id() || !bytes.Equal(second.body, first.body) {
+		t.Errorf("sent again under %q, first %q", second.id(), first.id())
+	}
+	if d := k.deliveries(w.GetId(), settled(1))[0]; d.GetStatus() != "delivered" || d.GetAttempts() != 2 {
+		t.Errorf("delivery %v", d)
+	}
+}
+
+func TestANewSecretSignsBesideTheOld(t *testing.T) {
+	k := newKit(t, hooked())
+	k.agent("assistant")
+	r := receive(t)
+	w := k.webhook(&sessionsv1.Webhook{Url: r.URL})
+	ses := k.session().GetId()
+	told := func() arrived {
+		k.end(k.turn(ses, "hello"), completed, "an answer")
+		return r.next(t)
+	}
+	rotate := func(revoke bool) string {
+		got, err := k.webhooks().RotateWebhook(t.Context(), &sessionsv1.RotateWebhookRequest{WebhookId: w.GetId(), RevokeOld: revoke})
+		must(t, err)
+		return got.GetSecret()
+	}
+	second := rotate(false)
+	if a := told(); second == w.GetSecret() || !a.genuine(w.GetSecret()) || !a.genuine(second) {
+		t.Errorf("after the rotation: %v", a.header)
+	}
+	third := rotate(true)
+	if a := told(); a.genuine(second) || a.genuine(w.GetSecret()) || !a.genuine(third) {
+		t.Errorf("after the old one was revoked: %v", a.header)
+	}
+}
+
+// TestWhatIsDueIsSentByOne has two processes on one database.
+func TestWhatIsDueIsSentByOne(t *testing.T) {
+	o := hooked()
+	o.postgres = true
+	k := newKit(t, o)
+	o.db, o.bus = k.db, k.bus
+	newKit(t, o)
+	r := receive(t)
+	w := k.webhook(&sessionsv1.Webhook{Url: r.URL})
+	k.agent("assistant")
+	const turns = 20
+	for range turns {
+		k.end(k.turn(k.session().GetId(), "hello"), completed, "an answer")
+	}
+	for _, d := range k.deliveries(w.GetId(), settled(turns)) {
+		if d.GetAttempts() != 1 || d.GetStatus() != "delivered" {
+			t.Errorf("delivery %v", d)
+		}
+	}
+	if len(r.got) != turns {
+		t.Errorf("%d arrived", len(r.got))
+	}
+}
+
+// buffer is written by many.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func TestASecretRestsSealed(t *testing.T) {
+	dir := t.TempDir()
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(dir, "sessions.db"), Schema: "sessions"})
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
+	log := &buffer{}
+	o := hooked()
+	o.db, o.log = db, log
+	k := newKit(t, o)
+	r := receive(t, 500)
+	w := k.webhook(&sessionsv1.Webhook{Url: r.URL})
+	turn := k.newTurn("hello")
+	k.end(turn, completed, "an answer that is stored")
+	k.deliveries(w.GetId(), settled(1))
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	must(t, err)
+	var stored []byte
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		must(t, err)
+		stored = append(stored, raw...)
+	}
+	if !bytes.Contains(stored, []byte("an answer that is stored")) {
+		t.Fatal("looked for the secret in the wrong files")
+	}
+	key := strings.TrimPrefix(w.GetSecret(), "whsec_")
+	for name, data := range map[string][]byte{"database": stored, "log": log.b.Bytes()} {
+		if bytes.Contains(data, []byte(key)) || bytes.Contains(data, []byte(strings.Repeat("k", 32))) {
+			t.Errorf("the secret is in the %s", name)
+		}
+	}
+}
+
+func TestASecretSealedWithAnotherKeySaysSo(t *testing.T) {
+	o := hooked()
+	o.idle = true
+	k := newKit(t, o)
+	r := receive(t)
+	w := k.webhook(&sessionsv1.Webhook{Url: r.URL})
+	o.cfg.SealKey, o.cfg.Webhooks.GiveUp, o.db, o.bus, o.idle = secret.New(strings.Repeat("x", 32)), 1, k.db, k.bus, false
+	other := newKit(t, o)
+	other.end(other.newTurn("hello"), completed, "an answer")
+	d := other.deliveries(w.GetId(), settled(1))[0]
+	if d.GetStatus() != "failed" || !strings.Contains(d.GetError(), "sessions.seal_key") || len(r.got) > 0 {
+		t.Errorf("delivery %v", d)
+	}
+}
+
+func TestADeliveryIsGivenUp(t *testing.T) {
+	o := hooked()
+	o.cfg.Webhooks.GiveUp = 1 // before the second attempt
+	k := newKit(t, o)
+	r := receive(t, 503)
+	w := k.webhook(&sessionsv1.Webhook{Url: r.URL})
+	turn := k.newTurn("hello")
+	k.end(turn, completed, "an answer")
+	d := k.deliveries(w.GetId(), settled(1))[0]
+	if d.GetStatus() != "failed" || d.GetError() != "answered 503 Service Unavailable" || d.GetNextAttemptTime() != nil || d.GetEndTime() == nil {
+		t.Errorf("delivery %v", d)
+	}
+	_, err := k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: turn.GetSessionId()})
+	must(t, err)
+	k.deliveries(w.GetId(), settled(0))
+}
