@@ -123,6 +123,7 @@ func (p *Process) buildSessions() error {
 	}
 	svc, err := sessions.New(p.cfg.Sessions, sessions.Deps{
 		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
+		Groups: registryv1.NewToolGroupServiceClient(registryConn),
 		Policy: policyv1.NewPolicyServiceClient(policyConn), Egress: p.egress, Getenv: p.opts.Getenv, Log: p.log,
 	})
 	if err != nil {

@@ -71,6 +71,7 @@ type replica struct {
 	w       *world
 	sources registryv1.SourceServiceClient
 	tools   registryv1.ToolServiceClient
+	groups  registryv1.ToolGroupServiceClient
 	calls   registryv1.ToolExecutionServiceClient
 	stop    func() // ends Run and waits for it
 }
@@ -122,7 +123,7 @@ func (w *world) asleep(cfg registry.Config) *replica {
 	conn := rpctest.Serve(w.t, "registry", func(r grpc.ServiceRegistrar) { s.Register(r) })
 	return &replica{
 		Service: s, w: w, sources: registryv1.NewSourceServiceClient(conn), tools: registryv1.NewToolServiceClient(conn),
-		calls: registryv1.NewToolExecutionServiceClient(conn),
+		calls: registryv1.NewToolExecutionServiceClient(conn), groups: registryv1.NewToolGroupServiceClient(conn),
 	}
 }
 

@@ -110,25 +110,16 @@ func (s *Service) CheckCall(ctx context.Context, req *registryv1.CheckCallReques
 // ResolveTools implements ToolExecutionService.
 func (s *Service) ResolveTools(ctx context.Context, req *registryv1.ResolveToolsRequest) (*registryv1.ResolveToolsResponse, error) {
 	tenant := tenantOf(req.GetPrincipal())
-	var fitting []string
-	for after := ""; ; {
-		names, err := s.store.ToolNames(ctx, tenant, "", after, namesAtOnce)
-		if err != nil {
-			return nil, fmt.Errorf("list tools: %w", err)
-		}
-		for _, n := range names {
-			if listed(req.GetGlobs(), n) {
-				fitting = append(fitting, n)
-			}
-		}
-		if len(names) < namesAtOnce {
-			break
-		}
-		after = names[len(names)-1]
+	listed, err := s.listed(ctx, tenant, req.GetGlobs())
+	if err != nil {
+		return nil, err
+	}
+	fitting, err := s.fitting(ctx, tenant, listed)
+	if err != nil {
+		return nil, err
 	}
 	resp := &registryv1.ResolveToolsResponse{}
 	if len(req.GetOthers()) > 0 {
-		var err error
 		if resp.Others, err = s.allowed(ctx, req.GetPrincipal(), req.GetOthers()); err != nil {
 			return nil, err
 		}
@@ -149,8 +140,28 @@ func (s *Service) ResolveTools(ctx context.Context, req *registryv1.ResolveTools
 	return resp, nil
 }
 
-// listed reports whether globs stand for a tool. The one that asks the user is not meant by globs over all sources.
-func listed(globs []string, tool string) bool {
+// fitting gives the names of the tools of enabled sources that are asked for, by name.
+func (s *Service) fitting(ctx context.Context, tenant string, wanted func(tool string) bool) ([]string, error) {
+	var out []string
+	for after := ""; ; {
+		names, err := s.store.ToolNames(ctx, tenant, "", after, namesAtOnce)
+		if err != nil {
+			return nil, fmt.Errorf("list tools: %w", err)
+		}
+		for _, n := range names {
+			if wanted(n) {
+				out = append(out, n)
+			}
+		}
+		if len(names) < namesAtOnce {
+			return out, nil
+		}
+		after = names[len(names)-1]
+	}
+}
+
+// fits reports whether globs stand for a tool. The one that asks the user is not meant by globs over all sources.
+func fits(globs []string, tool string) bool {
 	if tool != MeshSource+"__"+builtin.AskUser {
 		return glob.Any(globs, tool)
 	}

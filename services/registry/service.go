@@ -47,6 +47,7 @@ type Deps struct {
 type Service struct {
 	registryv1.UnimplementedSourceServiceServer
 	registryv1.UnimplementedToolServiceServer
+	registryv1.UnimplementedToolGroupServiceServer
 	registryv1.UnimplementedToolExecutionServiceServer
 
 	cfg      Config
@@ -91,10 +92,11 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	return s, nil
 }
 
-// Register adds the three services to a server.
+// Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	registryv1.RegisterSourceServiceServer(r, s)
 	registryv1.RegisterToolServiceServer(r, s)
+	registryv1.RegisterToolGroupServiceServer(r, s)
 	registryv1.RegisterToolExecutionServiceServer(r, s)
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -88,12 +88,6 @@ func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 		wrong = append(wrong, fault.Field{Path: prefix + "model", Message: `want "provider/model", for example "openai/gpt-4o"`})
 	}
 	for i, glob := range a.GetTools() {
-		if strings.HasPrefix(glob, "group:") {
-			wrong = append(wrong, fault.Field{
-				Path: fmt.Sprintf("%stools[%d]", prefix, i), Message: "there are no tool groups: name tools, or patterns such as \"notes__*\"",
-			})
-			continue
-		}
 		if _, err := path.Match(glob, ""); err != nil {
 			wrong = append(wrong, fault.Field{Path: fmt.Sprintf("%stools[%d]", prefix, i), Message: fmt.Sprintf("%q is no valid pattern", glob)})
 		}
@@ -102,15 +96,19 @@ func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 	return append(wrong, s.checker.Check(prefix, a)...)
 }
 
-// checkElsewhere finds what is wrong with an agent that others know: policy, and the other agents. An agent that speaks of neither costs
-// nothing. also are ids of agents that are about to exist.
+// checkElsewhere finds what is wrong with an agent that others know: policy, the registry, and the other agents. An agent that speaks of none of
+// them costs nothing. also are ids of agents that are about to exist.
 func (s *Service) checkElsewhere(ctx context.Context, prefix string, a *sessionsv1.Agent, also map[string]bool) ([]fault.Field, error) {
 	rules, err := s.checkApprovals(ctx, prefix, a.GetApprovals())
 	if err != nil {
 		return nil, err
 	}
+	groups, err := s.checkGroups(ctx, prefix, a)
+	if err != nil {
+		return nil, err
+	}
 	missing, err := s.checkSubAgents(ctx, prefix, a, also)
-	return append(rules, missing...), err
+	return slices.Concat(rules, groups, missing), err
 }
 
 // liveAgent reads an agent that is not deleted, at its newest revision.

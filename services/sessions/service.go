@@ -32,6 +32,8 @@ type Deps struct {
 	Dispatcher Dispatcher
 	// Registry keeps the sources of bundles.
 	Registry registryv1.SourceServiceClient
+	// Groups knows the tool groups that agents may name; without it they cannot name any.
+	Groups registryv1.ToolGroupServiceClient
 	// Policy checks the approval rules of agents.
 	Policy ApprovalChecker
 	// Egress is how webhooks are reached.
@@ -62,6 +64,7 @@ type Service struct {
 	hooks     *hooks
 	egress    *egress.Egress
 	registry  registryv1.SourceServiceClient
+	groups    registryv1.ToolGroupServiceClient
 	approvals ApprovalChecker
 	validator protovalidate.Validator
 	checker   blueprint.Checker
@@ -98,7 +101,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{
 		cfg: cfg, store: st, journal: journal.New(st, deps.Bus, deps.Log), hub: hub, bus: deps.Bus,
-		registry: deps.Registry, approvals: deps.Policy, validator: validator,
+		registry: deps.Registry, groups: deps.Groups, approvals: deps.Policy, validator: validator,
 		checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, getenv: deps.Getenv, log: deps.Log, egress: deps.Egress,
 	}
 	s.outbox = newOutbox(st, deps.Dispatcher, deps.Log, cfg)

@@ -88,6 +88,7 @@ type Store interface {
 	SourceStore
 	ToolStore
 	Ledger
+	GroupStore
 }
 
 //go:embed migrations/*.sql

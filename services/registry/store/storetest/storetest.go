@@ -43,6 +43,7 @@ func Run(t *testing.T, url string) {
 	t.Run("resolved", s.resolved)
 	t.Run("orphans", s.orphans)
 	t.Run("executions by page", s.executions)
+	t.Run("tool groups", s.groups)
 }
 
 type suite struct{ store.Store }

@@ -879,7 +879,7 @@ func (x *ListExecutionsResponse) GetNextPageToken() string {
 // ResolveToolsRequest asks what globs stand for.
 type ResolveToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Globs over namespaced names.
+	// Globs over namespaced names, and "group:NAME" for the tools of a group. FAILED_PRECONDITION when there is no such group.
 	Globs []string `protobuf:"bytes,1,rep,name=globs,proto3" json:"globs,omitempty"`
 	// Who will use them.
 	Principal *v11.Principal `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`

@@ -47,7 +47,7 @@ type Agent struct {
 	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
 	// How it thinks.
 	Strategy v1.Strategy `protobuf:"varint,6,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
-	// Globs over namespaced tool names: "calculator__*". Empty = no tools. They may have the placeholders ${params.*}, ${runtime.*} and ${scope.*}, whose
+	// Globs over namespaced tool names: "calculator__*", and tool groups: "group:reading". Empty = no tools. They may have the placeholders ${params.*}, ${runtime.*} and ${scope.*}, whose
 	// values must be parts of names: letters, digits, "_" and "-".
 	Tools []string `protobuf:"bytes,7,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Limits of a turn; 0 in a field = the mesh's default. Higher than the mesh's maximum is refused.

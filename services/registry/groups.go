@@ -1,0 +1,228 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/page"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/builtin"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// groupPrefix begins what names a group among an agent's tools.
+const groupPrefix = "group:"
+
+// CreateToolGroup implements ToolGroupService.
+func (s *Service) CreateToolGroup(ctx context.Context, req *registryv1.CreateToolGroupRequest) (*registryv1.ToolGroup, error) {
+	g := store.Group{Tenant: authn.Tenant(ctx), Name: req.GetToolGroup().GetName(), Spec: groupSpec(req.GetToolGroup()), CreateTime: now()}
+	g.UpdateTime = g.CreateTime
+	if g.Name == "" {
+		return nil, fault.Invalid("tool_group.name", "a name is required")
+	}
+	if err := checkGroup(g.Spec); err != nil {
+		return nil, err
+	}
+	err := s.store.CreateGroup(ctx, g)
+	if errors.Is(err, store.ErrExists) {
+		return nil, fault.AlreadyExists("a tool group named %q exists already", g.Name).Hint("Choose another name, or update the one that exists.")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create tool group: %w", err)
+	}
+	return s.withMembers(ctx, g)
+}
+
+// GetToolGroup implements ToolGroupService.
+func (s *Service) GetToolGroup(ctx context.Context, req *registryv1.GetToolGroupRequest) (*registryv1.ToolGroup, error) {
+	if strings.Contains(req.GetName(), "\x00") {
+		return nil, noGroup(store.ErrNotFound, req.GetName())
+	}
+	g, err := s.store.Group(ctx, authn.Tenant(ctx), req.GetName())
+	if err != nil {
+		return nil, noGroup(err, req.GetName())
+	}
+	return s.withMembers(ctx, g)
+}
+
+// ListToolGroups implements ToolGroupService.
+func (s *Service) ListToolGroups(ctx context.Context, req *registryv1.ListToolGroupsRequest) (*registryv1.ListToolGroupsResponse, error) {
+	size, err := page.Size(req.GetPageSize(), 50, 1000)
+	if err != nil {
+		return nil, fault.Invalid("page_size", "%v", err)
+	}
+	var after string
+	if err := page.Decode("tool-groups", req.GetPageToken(), &after); err != nil {
+		return nil, badToken(err)
+	}
+	found, err := s.store.Groups(ctx, authn.Tenant(ctx), after, size+1)
+	if err != nil {
+		return nil, fmt.Errorf("list tool groups: %w", err)
+	}
+	resp := &registryv1.ListToolGroupsResponse{}
+	if len(found) > size {
+		found = found[:size]
+		resp.NextPageToken = page.Encode("tool-groups", found[size-1].Name)
+	}
+	for _, g := range found {
+		resp.ToolGroups = append(resp.ToolGroups, groupToProto(g))
+	}
+	return resp, nil
+}
+
+// UpdateToolGroup implements ToolGroupService.
+func (s *Service) UpdateToolGroup(ctx context.Context, req *registryv1.UpdateToolGroupRequest) (*registryv1.ToolGroup, error) {
+	name := req.GetToolGroup().GetName()
+	if name == "" {
+		return nil, fault.Invalid("tool_group.name", "a name is required")
+	}
+	fields := req.GetUpdateMask().GetPaths()
+	if len(fields) == 0 {
+		fields = presentFields(req.GetToolGroup())
+	}
+	g, err := s.store.UpdateGroup(ctx, authn.Tenant(ctx), name, func(g *store.Group) error {
+		if err := changeGroup(&g.Spec, groupSpec(req.GetToolGroup()), fields); err != nil {
+			return err
+		}
+		g.UpdateTime = now()
+		return checkGroup(g.Spec)
+	})
+	if err != nil {
+		return nil, noGroup(err, name)
+	}
+	return s.withMembers(ctx, g)
+}
+
+// changeGroup takes the named fields over.
+func changeGroup(have *store.GroupSpec, want store.GroupSpec, fields []string) error {
+	for _, field := range fields {
+		switch strings.TrimPrefix(field, "tool_group.") {
+		case "description":
+			have.Description = want.Description
+		case "selectors":
+			have.Selectors = want.Selectors
+		case "tools":
+			have.Tools = want.Tools
+		case "exclude":
+			have.Exclude = want.Exclude
+		case "name", "members", "create_time", "update_time": // the name is which group, and the others are for reading
+		default:
+			return fault.Invalid("update_mask", "there is no field %q to change", field).Hint("Fields are description, selectors, tools and exclude.")
+		}
+	}
+	return nil
+}
+
+// DeleteToolGroup implements ToolGroupService.
+func (s *Service) DeleteToolGroup(ctx context.Context, req *registryv1.DeleteToolGroupRequest) (*registryv1.DeleteToolGroupResponse, error) {
+	if strings.Contains(req.GetName(), "\x00") {
+		return nil, noGroup(store.ErrNotFound, req.GetName())
+	}
+	if err := s.store.DeleteGroup(ctx, authn.Tenant(ctx), req.GetName()); err != nil {
+		return nil, noGroup(err, req.GetName())
+	}
+	return &registryv1.DeleteToolGroupResponse{}, nil
+}
+
+func noGroup(err error, name string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.NotFound("there is no tool group %q", name)
+	}
+	return err
+}
+
+// withMembers gives a group with the tools it stands for now that the caller may use.
+func (s *Service) withMembers(ctx context.Context, g store.Group) (*registryv1.ToolGroup, error) {
+	names, err := s.fitting(ctx, g.Tenant, func(tool string) bool { return holds(g.Spec, tool) })
+	if err != nil {
+		return nil, err
+	}
+	out := groupToProto(g)
+	for part := range slices.Chunk(names, namesAtOnce) {
+		usable, err := s.allowed(ctx, authn.From(ctx), part)
+		if err != nil {
+			return nil, err
+		}
+		out.Members = append(out.Members, usable...)
+	}
+	return out, nil
+}
+
+// listed gives what says whether an agent's list of tools stands for a tool. FAILED_PRECONDITION when it names a group that is not there.
+func (s *Service) listed(ctx context.Context, tenant string, globs []string) (func(tool string) bool, error) {
+	var groups []store.GroupSpec
+	plain := make([]string, 0, len(globs))
+	for _, g := range globs {
+		name, isGroup := strings.CutPrefix(g, groupPrefix)
+		if !isGroup {
+			plain = append(plain, g)
+			continue
+		}
+		group, err := s.store.Group(ctx, tenant, name)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "the agent names the tool group %q, which does not exist", name).
+				Hint("Create the group, or take it from the agent's tools.")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read tool group: %w", err)
+		}
+		groups = append(groups, group.Spec)
+	}
+	return func(tool string) bool {
+		return fits(plain, tool) || slices.ContainsFunc(groups, func(g store.GroupSpec) bool { return holds(g, tool) })
+	}, nil
+}
+
+// holds reports whether a tool is in a group. The one that asks the user is not meant by selectors over all sources.
+func holds(g store.GroupSpec, tool string) bool {
+	if tool == MeshSource+"__"+builtin.AskUser {
+		g.Selectors = slices.DeleteFunc(slices.Clone(g.Selectors), func(sel store.Selector) bool { return sel.Source != MeshSource })
+	}
+	return g.Holds(tool)
+}
+
+func checkGroup(spec store.GroupSpec) error {
+	var wrong []fault.Field
+	for i, g := range spec.Exclude {
+		if _, err := path.Match(g, ""); err != nil {
+			wrong = append(wrong, fault.Field{Path: fmt.Sprintf("tool_group.exclude[%d]", i), Message: fmt.Sprintf("%q is no valid pattern", g)})
+		}
+	}
+	for i, tool := range spec.Tools {
+		if strings.ContainsAny(tool, "*?") {
+			wrong = append(wrong, fault.Field{
+				Path: fmt.Sprintf("tool_group.tools[%d]", i), Message: fmt.Sprintf("%q is a pattern: write it as a selector, here are names of tools", tool),
+			})
+		}
+	}
+	if len(wrong) > 0 {
+		return fault.InvalidFields(wrong)
+	}
+	return nil
+}
+
+func groupSpec(g *registryv1.ToolGroup) store.GroupSpec {
+	spec := store.GroupSpec{Description: g.GetDescription(), Tools: g.GetTools(), Exclude: g.GetExclude()}
+	for _, s := range g.GetSelectors() {
+		spec.Selectors = append(spec.Selectors, store.Selector{Source: s.GetSource(), Name: s.GetName()})
+	}
+	return spec
+}
+
+func groupToProto(g store.Group) *registryv1.ToolGroup {
+	out := &registryv1.ToolGroup{
+		Name: g.Name, Description: g.Spec.Description, Tools: g.Spec.Tools, Exclude: g.Spec.Exclude,
+		CreateTime: timestamp(g.CreateTime), UpdateTime: timestamp(g.UpdateTime),
+	}
+	for _, s := range g.Spec.Selectors {
+		out.Selectors = append(out.Selectors, &registryv1.ToolSelector{Source: s.Source, Name: s.Name})
+	}
+	return out
+}

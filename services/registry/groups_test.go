@@ -1,0 +1,108 @@
+package registry_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+)
+
+func TestToolGroups(t *testing.T) {
+	w := newWorld(t)
+	r := w.start(config())
+	r.notes()
+	create := func(g *registryv1.ToolGroup) *registryv1.ToolGroup {
+		t.Helper()
+		got, err := r.groups.CreateToolGroup(t.Context(), &registryv1.CreateToolGroupRequest{ToolGroup: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	reading := create(&registryv1.ToolGroup{
+		Name: "reading", Selectors: []*registryv1.ToolSelector{{Source: "notes"}}, Tools: []string{"later__read"}, Exclude: []string{"*__send"},
+	})
+	if got := strings.Join(reading.GetMembers(), " "); got != "notes__put notes__read" {
+		t.Errorf("members: %s", got)
+	}
+	create(&registryv1.ToolGroup{Name: "all", Selectors: []*registryv1.ToolSelector{{}}})
+
+	resolve := func(globs ...string) (names []string, err error) {
+		resp, err := r.calls.ResolveTools(t.Context(), &registryv1.ResolveToolsRequest{Globs: globs, Principal: authn.Local()})
+		for _, tool := range resp.GetTools() {
+			names = append(names, tool.GetName())
+		}
+		return names, err
+	}
+	if got, err := resolve("group:reading", "mesh__uuid"); err != nil || strings.Join(got, " ") != "mesh__uuid notes__put notes__read" {
+		t.Errorf("resolved %v, %v", got, err)
+	}
+	if got, err := resolve("group:all"); err != nil || slices.Contains(got, "mesh__ask_user") || !slices.Contains(got, "notes__send") {
+		t.Errorf("all: %v, %v", got, err)
+	}
+	if _, err := resolve("group:none"); fault.CodeOf(err) != "failed_precondition" || !strings.Contains(err.Error(), `"none"`) {
+		t.Errorf("a group that is not there: %v", err)
+	}
+
+	w.policy.set(func() { w.policy.allow = []string{"notes__read"} })
+	got, err := r.groups.GetToolGroup(t.Context(), &registryv1.GetToolGroupRequest{Name: "reading"})
+	if err != nil || strings.Join(got.GetMembers(), " ") != "notes__read" {
+		t.Errorf("members for one who may use little: %v, %v", got.GetMembers(), err)
+	}
+	w.policy.set(func() { w.policy.allow = []string{"*"} })
+	changed, err := r.groups.UpdateToolGroup(t.Context(), &registryv1.UpdateToolGroupRequest{
+		ToolGroup: &registryv1.ToolGroup{Name: "reading", Description: "ignored"}, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"exclude"}},
+	})
+	if err != nil || len(changed.GetMembers()) != 3 || changed.GetDescription() != "" {
+		t.Errorf("without exclusion: %v, %v", changed, err)
+	}
+	list, err := r.groups.ListToolGroups(t.Context(), &registryv1.ListToolGroupsRequest{PageSize: 1})
+	if err != nil || len(list.GetToolGroups()) != 1 || list.GetToolGroups()[0].GetName() != "all" || list.GetNextPageToken() == "" {
+		t.Errorf("first page: %v, %v", list, err)
+	}
+	list, err = r.groups.ListToolGroups(t.Context(), &registryv1.ListToolGroupsRequest{PageSize: 1, PageToken: list.GetNextPageToken()})
+	if err != nil || len(list.GetToolGroups()) != 1 || list.GetToolGroups()[0].GetName() != "reading" || list.GetNextPageToken() != "" {
+		t.Errorf("second page: %v, %v", list, err)
+	}
+	if _, err := r.groups.DeleteToolGroup(t.Context(), &registryv1.DeleteToolGroupRequest{Name: "reading"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := resolve("group:reading"); err == nil {
+		t.Error("a deleted group still stands for tools")
+	}
+}
+
+func TestToolGroupsRefuse(t *testing.T) {
+	r := newWorld(t).start(config())
+	create := func(g *registryv1.ToolGroup) error {
+		_, err := r.groups.CreateToolGroup(t.Context(), &registryv1.CreateToolGroupRequest{ToolGroup: g})
+		return err
+	}
+	if err := create(&registryv1.ToolGroup{Name: "there"}); err != nil {
+		t.Fatal(err)
+	}
+	_, gone := r.groups.GetToolGroup(t.Context(), &registryv1.GetToolGroupRequest{Name: "none"})
+	_, field := r.groups.UpdateToolGroup(t.Context(), &registryv1.UpdateToolGroupRequest{
+		ToolGroup: &registryv1.ToolGroup{Name: "there"}, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"members", "colour"}},
+	})
+	for what, row := range map[string]struct {
+		err        error
+		code, says string
+	}{
+		"a second one":          {create(&registryv1.ToolGroup{Name: "there"}), "already_exists", "there"},
+		"no name":               {create(&registryv1.ToolGroup{}), "invalid_argument", "name"},
+		"a bad name":            {create(&registryv1.ToolGroup{Name: "No"}), "invalid_argument", "lower-case"},
+		"a pattern as a name":   {create(&registryv1.ToolGroup{Name: "x", Tools: []string{"a__*"}}), "invalid_argument", "selector"},
+		"one that is not there": {gone, "not_found", "none"},
+		"an unknown field":      {field, "invalid_argument", "colour"},
+	} {
+		if fault.CodeOf(row.err) != row.code || !strings.Contains(row.err.Error(), row.says) {
+			t.Errorf("%s: %v", what, row.err)
+		}
+	}
+}

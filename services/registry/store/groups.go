@@ -1,0 +1,132 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/glob"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// GroupStore keeps tool groups.
+type GroupStore interface {
+	// CreateGroup adds one; ErrExists when the name is taken.
+	CreateGroup(ctx context.Context, g Group) error
+	// Group reads one; ErrNotFound.
+	Group(ctx context.Context, tenant, name string) (Group, error)
+	// Groups gives at most limit groups of the tenant whose name is after the given one, by name.
+	Groups(ctx context.Context, tenant, after string, limit int) ([]Group, error)
+	// UpdateGroup writes spec and update time of a group that change gives from what is stored; ErrNotFound, or change's error.
+	UpdateGroup(ctx context.Context, tenant, name string, change func(*Group) error) (Group, error)
+	// DeleteGroup removes one; ErrNotFound.
+	DeleteGroup(ctx context.Context, tenant, name string) error
+}
+
+// Group is a named set of tools.
+type Group struct {
+	Tenant, Name           string
+	Spec                   GroupSpec
+	CreateTime, UpdateTime time.Time
+}
+
+// GroupSpec says which tools are in a group.
+type GroupSpec struct {
+	Description string     `json:"description,omitempty"`
+	Selectors   []Selector `json:"selectors,omitempty"`
+	Tools       []string   `json:"tools,omitempty"`
+	Exclude     []string   `json:"exclude,omitempty"`
+}
+
+// Selector fits tools whose source and own name fit both globs; an empty one fits all.
+type Selector struct {
+	Source string `json:"source,omitempty"`
+	Name   string `json:"name,omitempty"`
+}
+
+// Holds reports whether a tool, by its namespaced name, is in the group.
+func (s GroupSpec) Holds(tool string) bool {
+	if glob.Any(s.Exclude, tool) {
+		return false
+	}
+	for _, t := range s.Tools {
+		if t == tool {
+			return true
+		}
+	}
+	source, name, _ := strings.Cut(tool, "__")
+	for _, sel := range s.Selectors {
+		if (sel.Source == "" || glob.Match(sel.Source, source)) && (sel.Name == "" || glob.Match(sel.Name, name)) {
+			return true
+		}
+	}
+	return false
+}
+
+const groupColumns = `tenant, name, spec, created_us, updated_us`
+
+func (q sqlStore) CreateGroup(ctx context.Context, g Group) error {
+	spec, err := json.Marshal(g.Spec)
+	if err != nil {
+		return fmt.Errorf("encode tool group: %w", err)
+	}
+	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
+		return sqldb.ExecOne(ctx, tx, `INSERT INTO tool_groups (`+groupColumns+`) VALUES ($1,$2,$3,$4,$5)`,
+			g.Tenant, g.Name, string(spec), sqldb.Micros(g.CreateTime), sqldb.Micros(g.UpdateTime))
+	})
+	if sqldb.IsUnique(err) {
+		return fmt.Errorf("tool group %q: %w", g.Name, ErrExists)
+	}
+	return err
+}
+
+func (q sqlStore) Group(ctx context.Context, tenant, name string) (Group, error) {
+	return sqldb.One(ctx, q.db.Reader(), scanGroup, `SELECT `+groupColumns+` FROM tool_groups WHERE tenant = $1 AND name = $2`, tenant, name)
+}
+
+func (q sqlStore) Groups(ctx context.Context, tenant, after string, limit int) ([]Group, error) {
+	return sqldb.All(ctx, q.db.Reader(), scanGroup, `SELECT `+groupColumns+` FROM tool_groups
+		WHERE tenant = $1 AND name > $2 ORDER BY name LIMIT $3`, tenant, after, limit)
+}
+
+func (q sqlStore) UpdateGroup(ctx context.Context, tenant, name string, change func(*Group) error) (Group, error) {
+	var g Group
+	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
+		var err error
+		g, err = sqldb.One(ctx, tx, scanGroup, `SELECT `+groupColumns+` FROM tool_groups WHERE tenant = $1 AND name = $2`+q.db.ForUpdate(), tenant, name)
+		if err != nil {
+			return err
+		}
+		if err := change(&g); err != nil {
+			return err
+		}
+		spec, err := json.Marshal(g.Spec)
+		if err != nil {
+			return fmt.Errorf("encode tool group: %w", err)
+		}
+		return sqldb.ExecOne(ctx, tx, `UPDATE tool_groups SET spec = $1, updated_us = $2 WHERE tenant = $3 AND name = $4`,
+			string(spec), sqldb.Micros(g.UpdateTime), tenant, name)
+	})
+	return g, err
+}
+
+func (q sqlStore) DeleteGroup(ctx context.Context, tenant, name string) error {
+	return q.db.Write(ctx, func(tx sqldb.Tx) error {
+		return sqldb.ExecOne(ctx, tx, `DELETE FROM tool_groups WHERE tenant = $1 AND name = $2`, tenant, name)
+	})
+}
+
+func scanGroup(row sqldb.Scanner) (g Group, err error) {
+	var spec []byte
+	var created, updated int64
+	if err := row.Scan(&g.Tenant, &g.Name, &spec, &created, &updated); err != nil {
+		return g, err
+	}
+	g.CreateTime, g.UpdateTime = sqldb.Time(created), sqldb.Time(updated)
+	if err := json.Unmarshal(spec, &g.Spec); err != nil {
+		return g, fmt.Errorf("decode tool group %s: %w", g.Name, err)
+	}
+	return g, nil
+}
