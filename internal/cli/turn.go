@@ -41,7 +41,7 @@ func turnCommands(a *app.App) []*cobra.Command {
 
 	cancel := &cobra.Command{Use: "cancel ID", Short: "Ask for the end of a turn", Args: cobra.ExactArgs(1), RunE: run(a, cancelTurn)}
 	cancel.Flags().String("reason", "", "why, for the journal")
-	return []*cobra.Command{create, watch, cancel, steerCommand(a), resolveCommand(a), treeCommand(a)}
+	return []*cobra.Command{create, watch, cancel, steerCommand(a), resolveCommand(a), treeCommand(a), rerunCommand(a), compareCommand(a)}
 }
 
 func createTurn(c *call) error {

@@ -37,6 +37,8 @@ type turnRecord struct {
 	ending  *turnv1.Ending
 	waits   []*waitRecord
 	inputs  []*turnv1.StepOutcome
+	// recorded results of a re-run, by call id
+	recorded map[string]*turnv1.ToolResult
 }
 
 type stepRecord struct {
