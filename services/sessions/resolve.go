@@ -41,7 +41,7 @@ func (s *Service) ResolveToolCall(ctx context.Context, req *sessionsv1.ResolveTo
 	return s.onWait(ctx, seen, func(tx *journal.Tx, t *store.Turn, w *wait) error { return s.resolve(tx, t, w, req) })
 }
 
-// unresolved finds the newest wait for what became of a call.
+// unresolved finds the wait for what became of a call: the open one, else the newest.
 func (s *Service) unresolved(ctx context.Context, t store.Turn, call string) (*wait, error) {
 	rows, err := s.store.WaitsOf(ctx, t.Tenant, t.ID)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Service) unresolved(ctx context.Context, t store.Turn, call string) (*w
 	}
 	var found *wait
 	for _, row := range rows {
-		if row.CallID != call || turnv1.WaitKind(row.Kind) != turnv1.WaitKind_WAIT_KIND_RESOLUTION {
+		if row.CallID != call || turnv1.WaitKind(row.Kind) != turnv1.WaitKind_WAIT_KIND_RESOLUTION || found != nil && found.open() {
 			continue
 		}
 		if found, err = readWait(row); err != nil {

@@ -1,0 +1,245 @@
+package property
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/rpc"
+	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/inference"
+	"github.com/windlass-dev/windlass/services/policy"
+	"github.com/windlass-dev/windlass/services/registry"
+	"github.com/windlass-dev/windlass/services/sessions"
+)
+
+// expiry is how long an approval may be decided.
+const expiry = 20 * time.Second
+
+// maxQueued bounds the turns of a session that are not over.
+const maxQueued = 4
+
+// mesh is all that a turn needs, in one process and without Temporal: the services themselves, reached through gRPC in memory.
+type mesh struct {
+	t       testing.TB
+	dir     string
+	ring    *authn.Keyring
+	bus     *bus.Bus
+	server  *server // of all services but sessions
+	conn    grpc.ClientConnInterface
+	egress  *egress.Egress
+	effects *effects
+	heard   *heard
+
+	home *home // of sessions
+	link *link // to it
+	user clients
+	exec sessionsv1.ExecutionServiceClient
+	// sequence counts the sequences.
+	sequence int
+	// happened counts what the sequences came to.
+	happened map[string]int
+}
+
+// clients are those of a user.
+type clients struct {
+	agents    sessionsv1.AgentServiceClient
+	sessions  sessionsv1.SessionServiceClient
+	turns     sessionsv1.TurnServiceClient
+	approvals sessionsv1.ApprovalServiceClient
+}
+
+func newMesh(t testing.TB) *mesh {
+	t.Helper()
+	m := &mesh{t: t, dir: t.TempDir(), effects: newEffects(), heard: newHeard(), link: &link{}, happened: map[string]int{}}
+	var err error
+	m.ring, err = authn.NewKeyring(authn.NewKey())
+	must(t, err)
+	m.bus, err = bus.Open(t.Context(), bus.Config{URL: bus.Embedded})
+	must(t, err)
+	t.Cleanup(func() { must(t, m.bus.Close(context.Background())) })
+	m.serve()
+	m.open()
+	t.Cleanup(func() { m.home.stop(t) })
+	conn := as{m.link, authn.Local()}
+	m.user = clients{
+		sessionsv1.NewAgentServiceClient(conn), sessionsv1.NewSessionServiceClient(conn), sessionsv1.NewTurnServiceClient(conn),
+		sessionsv1.NewApprovalServiceClient(conn),
+	}
+	m.exec = sessionsv1.NewExecutionServiceClient(as{m.link, authn.Service("worker")})
+	return m
+}
+
+// serve starts everything but sessions.
+func (m *mesh) serve() {
+	t := m.t
+	m.server = newServer(t, m.ring)
+	m.conn = m.server.dial(t, nil)
+	t.Cleanup(func() { m.server.stop(t) })
+	rules, err := policy.New(policy.DefaultConfig(), policy.Deps{DB: m.db("policy", true), Log: discard()})
+	must(t, err)
+	tools, err := registry.New(registry.Config{SyncEvery: 24 * time.Hour, LeaseTTL: time.Hour}, registry.Deps{
+		DB: m.db("registry", true), Policy: policyv1.NewPolicyServiceClient(as{m.conn, authn.Service("registry")}),
+		Bridge: mcpbridgev1.NewBridgeServiceClient(as{m.conn, authn.Service("registry")}), Artifacts: noArtifacts{}, Log: discard(),
+	})
+	must(t, err)
+	m.egress, err = egress.New(egress.Config{Profile: egress.Local})
+	must(t, err)
+	models, err := inference.New(t.Context(), inference.DefaultConfig(), inference.Deps{Egress: m.egress, Log: discard(), Getenv: noEnv})
+	must(t, err)
+	m.heard.InferenceServiceServer = models
+	rules.Register(m.server)
+	tools.Register(m.server)
+	inferencev1.RegisterInferenceServiceServer(m.server, m.heard)
+	mcpbridgev1.RegisterBridgeServiceServer(m.server, m.effects)
+	m.server.start(t)
+	run(t, tools.Run)
+	_, err = registryv1.NewSourceServiceClient(as{m.conn, authn.Local()}).CreateSource(t.Context(), &registryv1.CreateSourceRequest{
+		Source: &registryv1.Source{Name: "x", Kind: "mcp", Url: "http://127.0.0.1:1/mcp"},
+	})
+	must(t, err)
+}
+
+// db opens a service's database. With keep it is closed when the test ends.
+func (m *mesh) db(service string, keep bool) *sqldb.DB {
+	m.t.Helper()
+	db, err := sqldb.Open(context.Background(), sqldb.Config{URL: "sqlite:" + filepath.Join(m.dir, service+".db"), Schema: service})
+	must(m.t, err)
+	if keep {
+		m.t.Cleanup(func() { must(m.t, db.Close()) })
+	}
+	return db
+}
+
+// home is a sessions service that can be stopped.
+type home struct {
+	db     *sqldb.DB
+	server *server
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// open starts the sessions service on what its database holds.
+func (m *mesh) open() {
+	t := m.t
+	h := &home{db: m.db("sessions", false), server: newServer(t, m.ring), done: make(chan error, 1)}
+	svc, err := sessions.New(sessions.Config{SweepInterval: 5 * time.Second, MaxQueuedTurns: maxQueued, LostAfter: 24 * time.Hour}, sessions.Deps{
+		DB: h.db, Bus: m.bus, Dispatcher: dispatcher{}, Registry: registryv1.NewSourceServiceClient(as{m.conn, authn.Service("sessions")}),
+		Policy: policyv1.NewPolicyServiceClient(as{m.conn, authn.Service("sessions")}), Egress: m.egress, Getenv: noEnv, Log: discard(),
+	})
+	must(t, err)
+	svc.Register(h.server)
+	h.server.start(t)
+	var ctx context.Context
+	ctx, h.cancel = context.WithCancel(context.Background())
+	go func() { h.done <- svc.Run(ctx) }()
+	m.link.set(h.server.dial(t, nil))
+	m.home = h
+}
+
+func (h *home) stop(t testing.TB) {
+	h.cancel()
+	must(t, <-h.done)
+	h.server.stop(t)
+	must(t, h.db.Close())
+}
+
+// restart stops the sessions service and starts it anew.
+func (m *mesh) restart() {
+	m.home.stop(m.t)
+	m.open()
+}
+
+// dispatcher takes every turn and does nothing: the test is what drives turns.
+type dispatcher struct{}
+
+func (dispatcher) Start(context.Context, sessions.TurnStart) error { return nil }
+func (dispatcher) Cancel(context.Context, string, string) error    { return nil }
+func (dispatcher) Wake(context.Context, string) (bool, error)      { return true, nil }
+func (dispatcher) State(context.Context, string) (sessions.WorkflowState, error) {
+	return sessions.WorkflowOpen, nil
+}
+
+type noArtifacts struct{}
+
+func (noArtifacts) ReadArtifact(context.Context, *sessionsv1.ReadArtifactRequest, ...grpc.CallOption) (*sessionsv1.ReadArtifactResponse, error) {
+	return nil, fmt.Errorf("there are no artifacts here")
+}
+
+// server is one gRPC server in memory.
+type server struct {
+	*rpc.Server
+	ring    *authn.Keyring
+	network *rpc.Memory
+	done    chan error
+	conns   []*grpc.ClientConn
+}
+
+func newServer(t testing.TB, ring *authn.Keyring) *server {
+	t.Helper()
+	srv, err := rpc.NewServer(rpc.ServerConfig{Log: discard(), Keyring: ring, Authorizer: rpctest.AllowAll{}})
+	must(t, err)
+	return &server{Server: srv, ring: ring, network: rpc.NewMemory(), done: make(chan error, 1)}
+}
+
+func (s *server) start(t testing.TB) {
+	t.Helper()
+	must(t, s.Prepare())
+	l, err := s.network.Listen("mesh")
+	must(t, err)
+	go func() { s.done <- s.Serve(l) }()
+}
+
+func (s *server) dial(t testing.TB, p *policyv1.Principal) *grpc.ClientConn {
+	t.Helper()
+	conn, err := rpc.Dial(s.network, "mesh", rpc.ClientConfig{Keyring: s.ring, As: p})
+	must(t, err)
+	s.conns = append(s.conns, conn)
+	return conn
+}
+
+func (s *server) stop(t testing.TB) {
+	for _, conn := range s.conns {
+		must(t, conn.Close())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.Stop(ctx)
+	must(t, <-s.done)
+}
+
+// run runs f until the test ends.
+func run(t testing.TB, f func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		must(t, <-done)
+	})
+}
+
+func noEnv(string) string { return "" }
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

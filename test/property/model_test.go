@@ -1,0 +1,116 @@
+package property
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+)
+
+// session is what the model knows of a session.
+type session struct {
+	id, agent string
+	// before are the texts that its user has said when it begins: those of the session it was forked from.
+	before []string
+	// turns are in the order in which they were accepted, ran in that in which they became the active one.
+	turns, ran []*turn
+	watcher    *watcher
+}
+
+// turn is what the model knows of a turn.
+type turn struct {
+	id      string
+	session *session
+	input   string
+	calls   []*call
+	// steers are the inputs that it was given while it ran.
+	steers    []string
+	urgent    bool
+	cancelled bool // somebody asked for its end, and was heard
+	waiting   []string
+	// end is the turn as it ended, nil before.
+	end *sessionsv1.Turn
+}
+
+// call is one tool call that some input asks for.
+type call struct{ n, tool string }
+
+// GoString names it in a failed sequence.
+func (s *session) GoString() string { return s.id }
+
+// GoString names it in a failed sequence.
+func (t *turn) GoString() string { return t.id }
+
+// active is the turn that must run now, nil when there is none.
+func (s *session) active() *turn {
+	if n := len(s.ran); n > 0 && s.ran[n-1].end == nil {
+		return s.ran[n-1]
+	}
+	return nil
+}
+
+// promote makes the next turn the active one: the newest of the urgent ones, else the oldest.
+func (s *session) promote() {
+	if s.active() != nil {
+		return
+	}
+	var next *turn
+	for _, t := range s.turns {
+		if t.end != nil || slices.Contains(s.ran, t) {
+			continue
+		}
+		if next == nil || t.urgent {
+			next = t
+		}
+	}
+	if next != nil {
+		s.ran = append(s.ran, next)
+	}
+}
+
+// open counts the turns that are not over.
+func (s *session) open() (n int) {
+	for _, t := range s.turns {
+		if t.end == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// said are the texts that a model step of a turn must be shown, up to the turn's own input.
+func (s *session) said(t *turn) []string {
+	out := slices.Clone(s.before)
+	for _, r := range s.ran {
+		out = append(out, r.input)
+		if r == t {
+			return out
+		}
+		out = append(out, r.steers...)
+	}
+	return out
+}
+
+// program is some input for the scripted model, with the calls it asks for. Each call has a name of its own.
+type program struct {
+	text  string
+	calls []*call
+}
+
+// build writes the input: stages of tools, and an answer.
+func build(stages [][]string, name func() string) program {
+	var p program
+	var parts []string
+	for _, tools := range stages {
+		var stage []string
+		for _, tool := range tools {
+			c := &call{n: name(), tool: tool}
+			p.calls = append(p.calls, c)
+			stage = append(stage, fmt.Sprintf(`call:x__%s {"n":%q}`, tool, c.n))
+		}
+		parts = append(parts, strings.Join(stage, " "))
+	}
+	p.text = strings.Join(append(parts, "say:"+name()), " then ")
+	return p
+}

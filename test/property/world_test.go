@@ -1,0 +1,427 @@
+package property
+
+import (
+	"fmt"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+	"pgregory.net/rapid"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// world is one sequence of commands: what was done, and what the model says of it.
+type world struct {
+	*mesh
+	*rapid.T
+	sessions []*session
+	workers  [2]*worker
+	names    int // given to calls, answers and workers
+}
+
+// name gives a name that nothing else in any sequence has.
+func (w *world) name() string {
+	w.names++
+	return fmt.Sprintf("%d-%d", w.mesh.sequence, w.names)
+}
+
+func (w *world) need(err error, what string) {
+	w.Helper()
+	if err != nil {
+		w.Fatalf("%s: %v", what, err)
+	}
+}
+
+// settled waits until nothing moves, and takes over what has ended meanwhile.
+func (w *world) settled() {
+	synctest.Wait()
+	for _, s := range w.sessions {
+		for again := true; again; {
+			again = false
+			s.promote()
+			for _, t := range s.turns {
+				if t.end == nil && w.look(t) {
+					again = true
+				}
+			}
+		}
+	}
+}
+
+// look reads a turn that was not over, and tells whether it is now.
+func (w *world) look(t *turn) bool {
+	now, err := w.user.turns.GetTurn(w.ctx(), &sessionsv1.GetTurnRequest{TurnId: t.id})
+	w.need(err, "read a turn")
+	running := t.session.active() == t
+	switch st := now.GetStatus(); {
+	case st == "completed" || st == "failed":
+		if !running {
+			w.Fatalf("turn %s is %s though it was not its session's active one", t.id, st)
+		}
+		if t.cancelled {
+			w.Fatalf("turn %s is %s though its cancel was accepted", t.id, st)
+		}
+		if st == "failed" {
+			w.Fatalf("turn %s failed: %v", t.id, now.GetError())
+		}
+	case st == "cancelled":
+		if !t.cancelled {
+			w.Fatalf("turn %s is cancelled, and nobody asked for it", t.id)
+		}
+	case st != "queued" && !running:
+		w.Fatalf("turn %s is %s, but not its session's active one", t.id, st)
+	default:
+		t.waiting = now.GetWaitingFor()
+		return false
+	}
+	t.end = now
+	return true
+}
+
+// check holds the sessions against the model.
+func (w *world) check() {
+	w.settled()
+	for _, s := range w.sessions {
+		got, err := w.user.sessions.GetSession(w.ctx(), &sessionsv1.GetSessionRequest{SessionId: s.id})
+		w.need(err, "read a session")
+		want := ""
+		if t := s.active(); t != nil {
+			want = t.id
+		}
+		if got.GetActiveTurnId() != want {
+			w.Fatalf("session %s: active turn %q, want %q", s.id, got.GetActiveTurnId(), want)
+		}
+	}
+}
+
+// refused wants an error of a code.
+func (w *world) refused(err error, code, what string) {
+	w.Helper()
+	if fault.CodeOf(err) != code {
+		w.Fatalf("%s: %v, want %s", what, err, code)
+	}
+}
+
+func (w *world) session() *session { return rapid.SampledFrom(w.sessions).Draw(w.T, "session") }
+
+// any gives a turn of any session, nil when there is none.
+func (w *world) any(fits func(*turn) bool) *turn {
+	var all []*turn
+	for _, s := range w.sessions {
+		for _, t := range s.turns {
+			if fits(t) {
+				all = append(all, t)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return rapid.SampledFrom(all).Draw(w.T, "turn")
+}
+
+func unfinished(t *turn) bool { return t.end == nil }
+
+// create opens a session.
+func (w *world) create() {
+	if len(w.sessions) >= 3 {
+		return
+	}
+	agent := rapid.SampledFrom([]string{"parks", "reports", "serial"}).Draw(w.T, "agent")
+	got, err := w.user.sessions.CreateSession(w.ctx(), &sessionsv1.CreateSessionRequest{AgentId: agent})
+	w.need(err, "open a session")
+	w.add(&session{id: got.GetId(), agent: agent})
+}
+
+func (w *world) add(s *session) {
+	s.watcher = w.mesh.watch(s.id)
+	w.sessions = append(w.sessions, s)
+}
+
+// program draws some input.
+func (w *world) program(stages int) program {
+	tool := rapid.SampledFrom([]string{"send", "risky", "read", "put", "ask", "doubt"})
+	return build(rapid.SliceOfN(rapid.SliceOfN(tool, 1, 3), 0, stages).Draw(w.T, "calls"), w.name)
+}
+
+// send sends input in one of the modes.
+func (w *world) send() {
+	s := w.session()
+	p := w.program(2)
+	mode := rapid.SampledFrom([]string{"", "enqueue", "enqueue", "reject", "steer", "steer", "interrupt", "fork"}).Draw(w.T, "mode")
+	req := &sessionsv1.CreateTurnRequest{SessionId: s.id, Input: p.text, Mode: mode, IdempotencyKey: w.name()}
+	got, err := w.user.turns.CreateTurn(w.ctx(), req)
+	active := s.active()
+	heeds := active != nil && !active.cancelled
+	switch {
+	case mode == "fork":
+		w.need(err, "send to a fork")
+		s = w.forked(s, got.GetSessionId(), 0, got.GetId())
+	case mode == "reject" && active != nil:
+		w.refused(err, "turn_active", "send while a turn is active")
+		return
+	case mode == "steer" && heeds:
+		w.need(err, "send as more input")
+		if got.GetId() != active.id {
+			w.Fatalf("input for turn %s went to %s", active.id, got.GetId())
+		}
+		w.steered(active, p)
+		return
+	case active != nil && s.open() >= maxQueued:
+		w.refused(err, "rate_limited", "send to a session with many turns")
+		return
+	default:
+		w.need(err, "send")
+	}
+	t := &turn{id: got.GetId(), session: s, input: p.text, calls: p.calls, urgent: mode == "interrupt"}
+	s.turns = append(s.turns, t)
+	if mode == "interrupt" && active != nil {
+		active.cancelled = true
+	}
+	again, err := w.user.turns.CreateTurn(w.ctx(), req)
+	w.need(err, "send again")
+	if again.GetId() != t.id {
+		w.Fatalf("the same request made turns %s and %s", t.id, again.GetId())
+	}
+}
+
+// steer gives a turn more input.
+func (w *world) steer() {
+	t := w.any(func(*turn) bool { return true })
+	if t == nil {
+		return
+	}
+	p := w.program(1)
+	_, err := w.user.turns.SteerTurn(w.ctx(), &sessionsv1.SteerTurnRequest{TurnId: t.id, Input: p.text})
+	switch {
+	case t.end != nil || t.cancelled:
+		w.refused(err, "turn_ended", "steer a turn that ends")
+	case t.session.active() != t:
+		w.refused(err, "failed_precondition", "steer a turn that waits")
+	default:
+		w.need(err, "steer")
+		w.steered(t, p)
+	}
+}
+
+func (w *world) steered(t *turn, p program) {
+	t.steers = append(t.steers, p.text)
+	t.calls = append(t.calls, p.calls...)
+	w.tell(t)
+}
+
+// tell has some of the turn's workers hear of news.
+func (w *world) tell(t *turn) {
+	for _, k := range w.workers {
+		if k != nil && k.turn == t && rapid.Bool().Draw(w.T, "hears") {
+			k.tell()
+		}
+	}
+}
+
+// cancel asks for a turn's end.
+func (w *world) cancel() {
+	t := w.any(func(*turn) bool { return true })
+	if t == nil {
+		return
+	}
+	_, err := w.user.turns.CancelTurn(w.ctx(), &sessionsv1.CancelTurnRequest{TurnId: t.id})
+	if t.end != nil {
+		w.refused(err, "turn_ended", "cancel a turn that is over")
+		return
+	}
+	w.need(err, "cancel")
+	t.cancelled = true
+	w.tell(t)
+}
+
+// decide answers something that a turn waits for.
+func (w *world) decide() {
+	t := w.any(func(t *turn) bool { return len(t.waiting) > 0 })
+	if t == nil {
+		return
+	}
+	id := rapid.SampledFrom(t.waiting).Draw(w.T, "approval")
+	a, err := w.user.approvals.GetApproval(w.ctx(), &sessionsv1.GetApprovalRequest{ApprovalId: id})
+	w.need(err, "read an approval")
+	yes := rapid.Bool().Draw(w.T, "yes")
+	w.need(w.answer(a, yes), "answer")
+	w.tell(t)
+	if rapid.Bool().Draw(w.T, "changes his mind") && w.answer(a, !yes) == nil {
+		w.Fatalf("%s took an answer and its contrary", id)
+	}
+}
+
+func (w *world) answer(a *sessionsv1.Approval, yes bool) (err error) {
+	word := func(first, second string) string {
+		if yes {
+			return first
+		}
+		return second
+	}
+	switch a.GetKind() {
+	case "approval":
+		_, err = w.user.approvals.DecideApproval(w.ctx(), &sessionsv1.DecideApprovalRequest{
+			ApprovalId: a.GetId(), Decision: word("approve", "deny"), ArgumentsHash: a.GetArgumentsHash(),
+		})
+	case "input":
+		req := &sessionsv1.AnswerApprovalRequest{ApprovalId: a.GetId(), Action: word("accept", "decline")}
+		if yes {
+			req.Content = &structpb.Struct{}
+		}
+		_, err = w.user.approvals.AnswerApproval(w.ctx(), req)
+	case "resolution":
+		_, err = w.user.turns.ResolveToolCall(w.ctx(), &sessionsv1.ResolveToolCallRequest{
+			TurnId: a.GetTurnId(), CallId: a.GetCallId(), Outcome: word("not_done", rapid.SampledFrom([]string{"done", "give_up"}).Draw(w.T, "outcome")),
+		})
+	default:
+		w.Fatalf("what is %v", a)
+	}
+	return err
+}
+
+// work lets a worker go on, or a new one begin with some turn.
+func (w *world) work() {
+	i := rapid.IntRange(0, len(w.workers)-1).Draw(w.T, "worker")
+	steps := rapid.IntRange(0, 20).Draw(w.T, "steps")
+	if w.workers[i] == nil || w.workers[i].over() {
+		t := w.any(unfinished)
+		if t == nil {
+			return
+		}
+		w.workers[i] = w.mesh.work(w.name(), t)
+	}
+	w.workers[i].allow(steps)
+}
+
+// crash kills a worker.
+func (w *world) crash() {
+	i := rapid.IntRange(0, len(w.workers)-1).Draw(w.T, "worker")
+	if w.workers[i] != nil {
+		w.workers[i].crash()
+		<-w.workers[i].done
+		w.workers[i] = nil
+	}
+}
+
+// pass lets time go by: less than a workflow's start takes, more than a lease lasts, more than leave may be given.
+func (w *world) pass() {
+	time.Sleep(rapid.SampledFrom([]time.Duration{10 * time.Millisecond, leaseTTL + time.Second, expiry + 6*time.Second}).Draw(w.T, "time"))
+}
+
+// seldom does it once in three times.
+func (w *world) seldom(f func()) func() {
+	return func() {
+		if rapid.IntRange(0, 2).Draw(w.T, "seldom") == 2 {
+			f()
+		}
+	}
+}
+
+// fork makes a session of the beginning of another one.
+func (w *world) fork() {
+	s := w.session()
+	if len(w.sessions) >= 5 {
+		return
+	}
+	now, err := w.user.sessions.GetSession(w.ctx(), &sessionsv1.GetSessionRequest{SessionId: s.id})
+	w.need(err, "read a session")
+	seq := rapid.Uint32Range(0, now.GetLastSeq()).Draw(w.T, "seq")
+	got, err := w.user.sessions.ForkSession(w.ctx(), &sessionsv1.ForkSessionRequest{SessionId: s.id, Seq: seq})
+	w.need(err, "fork")
+	w.forked(s, got.GetId(), seq, "")
+}
+
+// forked takes a fork over, and holds it against what it was forked from. The turn that it was forked for has not run.
+func (w *world) forked(from *session, id string, seq uint32, turn string) *session {
+	s := &session{id: id, agent: from.agent}
+	got := slices.DeleteFunc(w.messages(id), func(m *turnv1.Message) bool { return m.GetTurnId() == turn })
+	w.checkFork(from, got, seq)
+	s.before = users(got)
+	w.add(s)
+	return s
+}
+
+// finish lets everything come to its end.
+func (w *world) finish() {
+	for i, k := range w.workers {
+		if k == nil {
+			continue
+		}
+		if rapid.Bool().Draw(w.T, fmt.Sprintf("worker %d dies", i)) {
+			k.crash()
+		} else {
+			k.allow(0)
+		}
+	}
+	for round := 0; ; round++ {
+		w.check()
+		var open []*turn
+		for _, s := range w.sessions {
+			if t := s.active(); t != nil {
+				open = append(open, t)
+			}
+		}
+		if len(open) == 0 {
+			break
+		}
+		if round > 100 {
+			w.Fatalf("turn %s does not come to its end", open[0].id)
+		}
+		for _, t := range open {
+			w.push(t, round)
+		}
+	}
+	for _, k := range w.workers {
+		if k != nil {
+			k.crash()
+			<-k.done
+		}
+	}
+}
+
+// push does what a turn needs to go on.
+func (w *world) push(t *turn, round int) {
+	for _, id := range t.waiting {
+		a, err := w.user.approvals.GetApproval(w.ctx(), &sessionsv1.GetApprovalRequest{ApprovalId: id})
+		w.need(err, "read an approval")
+		if a.GetKind() == "approval" && rapid.IntRange(0, 3).Draw(w.T, "expires") == 0 {
+			time.Sleep(expiry + 6*time.Second)
+			return // others may have expired too
+		}
+		w.need(w.answer(a, round < 20 && rapid.Bool().Draw(w.T, "yes")), "answer at last")
+	}
+	k := w.mesh.work(w.name(), t)
+	k.allow(0)
+	time.Sleep(leaseTTL + 500*time.Millisecond)
+	k.crash()
+	<-k.done
+}
+
+func (w *world) actions() map[string]func(*rapid.T) {
+	bind := func(f func()) func(*rapid.T) { return func(t *rapid.T) { w.T = t; f() } }
+	return map[string]func(*rapid.T){
+		"create": bind(w.create), "send": bind(w.send), "send more": bind(w.send), "steer": bind(w.steer), "cancel": bind(w.seldom(w.cancel)),
+		"decide": bind(w.decide), "decide more": bind(w.decide), "work": bind(w.work), "work on": bind(w.work), "work more": bind(w.work),
+		"work all": bind(w.work), "crash": bind(w.crash), "pass": bind(w.pass), "restart": bind(w.seldom(w.mesh.restart)), "fork": bind(w.seldom(w.fork)),
+		"": bind(w.check),
+	}
+}
+
+// end leaves nothing behind, whatever became of the sequence.
+func (w *world) end() {
+	for _, k := range w.workers {
+		if k != nil {
+			k.crash()
+			<-k.done
+		}
+	}
+	for _, s := range w.sessions {
+		s.watcher.stop()
+	}
+	w.abandon()
+}
