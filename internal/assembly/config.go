@@ -129,6 +129,8 @@ type WorkerConfig struct {
 	Executors executor.Config `yaml:"executors"`
 	// ModelAttempts bounds tries of a model call.
 	ModelAttempts uint32 `yaml:"model_attempts" doc:"Tries of a model call that fails in a way that may pass, before the turn fails."`
+	// ContextWindow is for models whose window nobody knows.
+	ContextWindow int32 `yaml:"context_window" doc:"Tokens that a model is taken to read and write in one call when neither inference.models nor its family says so."`
 }
 
 // check refuses what would leave turns without a worker.
@@ -151,7 +153,7 @@ func (c WorkerConfig) turn() turn.Config {
 	return turn.Config{
 		ID: c.ID, MaxConcurrent: c.MaxConcurrent, MaxRunning: c.MaxRunning, CachedWorkflows: c.CachedWorkflows, DrainTime: c.DrainTime,
 		Deployment: c.Deployment, BuildID: c.BuildID,
-		Step: step.Config{LeaseTTL: c.LeaseTTL, Coalesce: c.Coalesce, InferAttempts: c.ModelAttempts},
+		Step: step.Config{LeaseTTL: c.LeaseTTL, Coalesce: c.Coalesce, InferAttempts: c.ModelAttempts, ContextWindow: c.ContextWindow},
 	}
 }
 
@@ -173,7 +175,7 @@ func Defaults() Config {
 		MCPBridge: mcpbridge.DefaultConfig(),
 		Worker: WorkerConfig{
 			MaxConcurrent: 1000, MaxRunning: 256, CachedWorkflows: 512, DrainTime: 5 * time.Second,
-			LeaseTTL: 2 * time.Second, Coalesce: 25 * time.Millisecond, ModelAttempts: 5,
+			LeaseTTL: 2 * time.Second, Coalesce: 25 * time.Millisecond, ModelAttempts: 5, ContextWindow: 128_000,
 			Executors: executor.DefaultConfig(),
 		},
 	}

@@ -33,6 +33,8 @@ const (
 	ModelDone Point = "inference.model-done"
 	// InferDone: a worker has a model's whole answer; it is not committed.
 	InferDone Point = "worker.infer-done"
+	// CompactDone: a worker has a model's summary of older messages; it is not committed.
+	CompactDone Point = "worker.compact-done"
 	// PolicyDecided: the decision on a tool call is stored; whoever asked has not heard of it.
 	PolicyDecided Point = "policy.decision-stored"
 	// ToolOpened: the row of a tool call is in the ledger; the call has not left.
@@ -53,6 +55,6 @@ const (
 func Points() []Point {
 	return []Point{
 		Journaled, GatewayAnswered, Started, ModelAsked, ModelSaid, ModelDone, InferDone, PolicyDecided, ToolOpened, BridgeToolDone, ToolDone,
-		ToolClosed, CallDone, TurnEnded,
+		ToolClosed, CallDone, TurnEnded, CompactDone,
 	}
 }

@@ -31,6 +31,8 @@ type Config struct {
 	Detect bool `yaml:"detect" doc:"Also use OPENAI_API_KEY, ANTHROPIC_API_KEY and a local Ollama where they are found."`
 	// Prices are what models cost; the first that fits a model is its price.
 	Prices []PriceConfig `yaml:"prices" doc:"What the tokens of models cost. The first entry that fits a model is its price; a model that none fits has no price and counts as free."`
+	// Models are what models can read and write; the first that fits a model counts.
+	Models []ModelConfig `yaml:"models" doc:"What models can read and write. The first entry that fits a model counts, before what is known for its family. A conversation that outgrows the window is compacted."`
 	// Currency is what prices and costs are in.
 	Currency string `yaml:"currency" doc:"Currency of prices, costs and money budgets, three letters."`
 	// FirstTokenTimeout bounds the wait for the first piece of an answer.
@@ -83,6 +85,11 @@ func (c Config) validate() error {
 	for i, p := range c.Prices {
 		if err := p.validate(); err != nil {
 			errs = append(errs, fmt.Errorf("prices[%d]: %w", i, err))
+		}
+	}
+	for i, m := range c.Models {
+		if err := m.validate(); err != nil {
+			errs = append(errs, fmt.Errorf("models[%d]: %w", i, err))
 		}
 	}
 	if c.Currency != "" && !currencyName.MatchString(c.Currency) {

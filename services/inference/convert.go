@@ -7,7 +7,11 @@ import (
 )
 
 func (s *Service) modelToProto(m model) *inferencev1.Model {
-	return &inferencev1.Model{Name: m.full(), Provider: m.provider.name, Default: m.isDefault, SupportsTools: true, Price: s.cfg.price(m.full())}
+	window, output := s.cfg.window(m.full())
+	return &inferencev1.Model{
+		Name: m.full(), Provider: m.provider.name, Default: m.isDefault, SupportsTools: true, Price: s.cfg.price(m.full()),
+		ContextWindow: window, MaxOutputTokens: output,
+	}
 }
 
 func requestFromProto(req *inferencev1.GenerateRequest, model string) provider.Request {

@@ -24,6 +24,7 @@ type failure struct {
 
 func TestFailuresAreMapped(t *testing.T) {
 	var (
+		tooLong     = failure{codes.FailedPrecondition, faultv1.Reason_REASON_CONTEXT_TOO_LONG, false}
 		rejected    = failure{codes.FailedPrecondition, faultv1.Reason_REASON_MODEL_REJECTED, false}
 		limited     = failure{codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, true}
 		unavailable = failure{codes.Unavailable, faultv1.Reason_REASON_MODEL_UNAVAILABLE, true}
@@ -52,7 +53,7 @@ func TestFailuresAreMapped(t *testing.T) {
 		{name: "400", kind: "openai", answer: refuse(400, openaiError("invalid_request_error", "null", "bad schema")), want: rejected, says: "bad schema"},
 		{name: "422", kind: "openai", answer: refuse(422, `{"detail":"x"}`), want: rejected},
 		{name: "402", kind: "openai", answer: refuse(402, `{"error":{"message":"Insufficient credits","code":402}}`), want: rejected, says: "no credit"},
-		{name: "context length", kind: "openai", answer: refuse(400, openaiError("invalid_request_error", `"context_length_exceeded"`, "maximum context length is 8192 tokens")), want: rejected, says: "longer than test/model-1 can read"},
+		{name: "context length", kind: "openai", answer: refuse(400, openaiError("invalid_request_error", `"context_length_exceeded"`, "maximum context length is 8192 tokens")), want: tooLong, says: "longer than test/model-1 can read"},
 		{name: "429 seconds", kind: "openai", answer: refuse(429, openaiError("requests", `"rate_limit_exceeded"`, "slow down"), "Retry-After: 2"), want: limited, says: "slow down", wait: [2]time.Duration{2 * time.Second, 2 * time.Second}},
 		{name: "429 milliseconds", kind: "openai", answer: refuse(429, `{}`, "Retry-After-Ms: 1500", "Retry-After: 2"), want: limited, wait: [2]time.Duration{1500 * time.Millisecond, 1500 * time.Millisecond}},
 		{name: "429 date", kind: "openai", answer: refuse(429, ``, "Retry-After: "+in), want: limited, wait: [2]time.Duration{time.Minute, 30 * time.Minute}},
@@ -77,7 +78,7 @@ func TestFailuresAreMapped(t *testing.T) {
 		{name: "an endless line", kind: "openai", answer: stream("data: " + strings.Repeat("x", 9<<20)), want: broken, says: "too long"},
 		{name: "an error in the stream", kind: "openai", answer: stream(data(says("Hi"), `{"error":{"message":"engine died","type":"server_error"}}`)), want: unavailable, says: "engine died"},
 		{name: "a rate limit in the stream", kind: "openai", answer: stream(data(`{"error":{"message":"slow","code":429}}`)), want: limited},
-		{name: "an error of vLLM", kind: "openai", answer: stream(data(`{"object":"error","message":"too many tokens: maximum context length","type":"BadRequestError","code":400}`)), want: rejected, says: "longer than"},
+		{name: "an error of vLLM", kind: "openai", answer: stream(data(`{"object":"error","message":"too many tokens: maximum context length","type":"BadRequestError","code":400}`)), want: tooLong, says: "longer than"},
 		{name: "an error as text", kind: "openai", answer: stream(data(`{"error":"llama runner has terminated"}`)), want: unavailable, says: "llama runner"},
 		{name: "finish reason error", kind: "openai", answer: stream(data(says("Hi"), stops("error"))), want: unavailable},
 		{name: "a call without a name", kind: "openai", answer: stream(data(delta(`{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}`), stops("tool_calls"))), want: broken},
@@ -91,7 +92,7 @@ func TestFailuresAreMapped(t *testing.T) {
 		{name: "Anthropic 404", kind: "anthropic", answer: refuse(404, anthropicError("not_found_error", "model: model-1")), want: rejected, says: "no model"},
 		{name: "Anthropic 400", kind: "anthropic", answer: refuse(400, anthropicError("invalid_request_error", "max_tokens: too large")), want: rejected, says: "max_tokens"},
 		{name: "Anthropic credit", kind: "anthropic", answer: refuse(400, anthropicError("billing_error", "Your credit balance is too low")), want: rejected, says: "no credit"},
-		{name: "Anthropic context", kind: "anthropic", answer: refuse(400, anthropicError("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")), want: rejected, says: "longer than"},
+		{name: "Anthropic context", kind: "anthropic", answer: refuse(400, anthropicError("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")), want: tooLong, says: "longer than"},
 		{name: "Anthropic 413", kind: "anthropic", answer: refuse(413, anthropicError("request_too_large", "Request exceeds the maximum size")), want: rejected},
 		{name: "Anthropic 429", kind: "anthropic", answer: refuse(429, anthropicError("rate_limit_error", "slow"), "Retry-After: 12"), want: limited, wait: [2]time.Duration{12 * time.Second, 12 * time.Second}},
 		{name: "Anthropic 529", kind: "anthropic", answer: refuse(529, anthropicError("overloaded_error", "Overloaded")), want: unavailable, says: "529: Overloaded"},

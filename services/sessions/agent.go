@@ -74,6 +74,9 @@ func putAgent(ctx context.Context, tx *store.Tx, want *sessionsv1.Agent, before 
 	return made, tx.PutAgent(ctx, store.Agent{Tenant: authn.Tenant(ctx), ID: made.GetId(), Revision: made.GetRevision(), Data: data})
 }
 
+// minContextTokens is the least that an agent may allow its conversations: in less there is no room for instructions, tools and an answer.
+const minContextTokens = 2000
+
 // checkAgent finds what validation rules of the fields cannot: limits above the mesh's, a model without provider, broken globs.
 func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 	var wrong []fault.Field
@@ -86,6 +89,11 @@ func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 	}
 	if m := a.GetModel(); m != "" && !placeholder.In(m) && !blueprint.Model(m) {
 		wrong = append(wrong, fault.Field{Path: prefix + "model", Message: `want "provider/model", for example "openai/gpt-4o"`})
+	}
+	if n := a.GetMaxContextTokens(); n != 0 && n < minContextTokens {
+		wrong = append(wrong, fault.Field{
+			Path: prefix + "max_context_tokens", Message: fmt.Sprintf("is %d: at least %d are needed, or 0 for all of the model's window", n, minContextTokens),
+		})
 	}
 	for i, glob := range a.GetTools() {
 		if _, err := path.Match(glob, ""); err != nil {

@@ -3,7 +3,6 @@ package sessions
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -13,11 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// What is added to an estimate: for words between the parts, and for calls that get a result that says they were not run.
-const (
-	perPrompt = 16
-	perCall   = 16
-)
+// perPrompt is added to an estimate, for words between the parts.
+const perPrompt = 16
 
 // promptTokens estimates what a model step of a turn will read: what GetContext gives, behind instructions and tools.
 func promptTokens(tx *journal.Tx, t store.Turn, surface *turnv1.Surface) (int64, error) {
@@ -56,29 +52,7 @@ func promptTokens(tx *journal.Tx, t store.Turn, surface *turnv1.Surface) (int64,
 }
 
 // messageTokens estimates what a message takes.
-func messageTokens(m *turnv1.Message) int64 {
-	sum := tokens.PerMessage
-	for _, parts := range [][]*turnv1.ContentPart{m.GetContent(), m.GetToolResult().GetContent()} {
-		for _, p := range parts {
-			sum += partTokens(p)
-		}
-	}
-	for _, call := range m.GetToolCalls() {
-		sum += tokens.Text(call.GetTool()) + tokens.Text(call.GetArgumentsJson()) + perCall
-	}
-	return int64(sum)
-}
-
-func partTokens(p *turnv1.ContentPart) int {
-	switch b := p.GetBlob(); {
-	case b == nil:
-		return tokens.Text(p.GetText()) + tokens.Text(p.GetLink().GetName()) + tokens.Text(p.GetLink().GetUri()) + 1
-	case strings.HasPrefix(b.GetMediaType(), "text/"), b.GetMediaType() == "application/json":
-		return tokens.Text(string(b.GetData()))
-	default:
-		return tokens.PerImage
-	}
-}
+func messageTokens(m *turnv1.Message) int64 { return int64(tokens.Message(m)) }
 
 // replaced is what a summary takes with what was kept beside it, and where the last message stands that it is for.
 type replaced struct {

@@ -30,6 +30,9 @@ func writeCompaction(tx *journal.Tx, t store.Turn, step store.Step, c *turnv1.Co
 	if err != nil {
 		return err
 	}
+	if err := takeOver(tx, t, c); err != nil {
+		return err
+	}
 	data, err := proto.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("compaction of session %s: %w", t.SessionID, err)
@@ -58,11 +61,40 @@ func writeCompaction(tx *journal.Tx, t store.Turn, step store.Step, c *turnv1.Co
 	})
 }
 
+// takeOver has a summary stand also for what the summary stood for that it takes the place of.
+func takeOver(tx *journal.Tx, t store.Turn, c *turnv1.ContextCompacted) error {
+	if tx.Session.CompactedSeq == 0 {
+		return nil
+	}
+	row, err := tx.Compaction(tx.Context(), t.Tenant, t.SessionID, tx.Session.CompactedSeq)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	before := &turnv1.ContextCompacted{}
+	if err := proto.Unmarshal(row.Data, before); err != nil {
+		return fmt.Errorf("compaction %d of session %s: %w", row.Seq, t.SessionID, err)
+	}
+	c.FromSeq = before.GetFromSeq()
+	c.Messages += before.GetMessages()
+	return nil
+}
+
 // head is what models are shown before the conversation that follows a compaction. The zero value is that of a session without one.
 type head struct {
 	to       store.Point       // where the last message stands that the summary stands for
 	messages []*turnv1.Message // the summary, and what was kept beside it
 	inTurn   bool              // it stands for messages of the turn that asks
+}
+
+// size is how many messages stand for what was compacted.
+func (h *head) size() uint32 {
+	if h == nil {
+		return 0
+	}
+	return uint32(len(h.messages))
 }
 
 // covers tells whether a message is behind the summary.

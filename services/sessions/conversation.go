@@ -52,7 +52,9 @@ func (s *Service) GetContext(ctx context.Context, req *sessionsv1.GetContextRequ
 	chosen, cut := fit(blocks(messages), t, limit, input)
 	cut = more || cut || head != nil && head.inTurn
 	shown := head.before(chosen)
-	return &sessionsv1.GetContextResponse{Messages: shown, Truncated: cut, Inputs: steered(head.before(messages), t)}, nil
+	return &sessionsv1.GetContextResponse{
+		Messages: shown, Truncated: cut, Inputs: steered(head.before(messages), t), Compacted: head.size(),
+	}, nil
 }
 
 // steered counts the input that came while the turn runs, as far as this read of its messages has seen it. Input that had to be left out because

@@ -100,13 +100,15 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 	if err != nil {
 		return 0, err
 	}
-	if err := addMessage(tx, *t, &turnv1.Message{
+	m := &turnv1.Message{
 		Id: message, SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: content, CreateTime: stamp(tx.NowUs), Seq: seq,
-	}); err != nil {
+	}
+	if err := addMessage(tx, *t, m); err != nil {
 		return 0, err
 	}
 	if err := record(tx, *t, &turnv1.StepOutcome{
 		Key: contract.SteerKey(int(t.Inputs)), Kind: turnv1.StepKind_STEP_KIND_STEER, MessageId: message, CommittedMicros: tx.NowUs,
+		ContextTokens: messageTokens(m),
 	}); err != nil {
 		return 0, err
 	}

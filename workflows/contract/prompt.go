@@ -13,6 +13,9 @@ const (
 	MarkPlanStep = "[windlass: do one step of a plan]"
 	// MarkPlanAnswer asks for the answer over the results of a plan. The last user message holds them behind ResultsPrefix.
 	MarkPlanAnswer = "[windlass: answer over all results]"
+	// MarkCompact asks for a summary of older messages. The one user message begins with the line CompactPrefix, how many they are, and each of them
+	// begins with a line EntryPrefix, who speaks.
+	MarkCompact = "[windlass: summarise older messages]"
 	// MarkReactText asks for the Thought / Action / Action Input / Observation protocol. The tools stand behind it, each as a line
 	// ToolPrefix, name, ": ", description, and a line SchemaPrefix, JSON Schema.
 	MarkReactText = "[windlass: think and act in text]"
@@ -34,6 +37,10 @@ const (
 	ToolPrefix = "- "
 	// SchemaPrefix is followed by a tool's input schema on one line.
 	SchemaPrefix = "  input schema: "
+	// CompactPrefix is followed by how many messages are to be summarised.
+	CompactPrefix = "Messages to summarise: "
+	// EntryPrefix is followed by who speaks: "user", "assistant", "tool NAME", or "earlier summary".
+	EntryPrefix = "### "
 	// SummaryPrefix is the first line of a user's message that is a summary of what was said before.
 	SummaryPrefix = "Summary of the conversation so far (older messages were left out to save room):"
 )

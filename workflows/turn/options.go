@@ -44,6 +44,8 @@ func (w *walk) do(ctx workflow.Context, step *turnv1.StepRef) (*turnv1.Progress,
 		err = workflow.ExecuteActivity(w.long(w.work, step), act.Select, w.in, step, since).Get(ctx, &out)
 	case turnv1.StepKind_STEP_KIND_PLAN:
 		err = workflow.ExecuteActivity(w.long(w.work, step), act.Plan, w.in, step, since).Get(ctx, &out)
+	case turnv1.StepKind_STEP_KIND_COMPACT:
+		err = workflow.ExecuteActivity(w.long(w.work, step), act.Compact, w.in, step, since).Get(ctx, &out)
 	default:
 		err = workflow.ExecuteActivity(w.long(w.work, step), act.Tool, w.in, step, since).Get(ctx, &out)
 	}

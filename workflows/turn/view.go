@@ -55,6 +55,8 @@ func (w *walk) title(o *turnv1.StepOutcome) string {
 		return w.waitTitle(o)
 	case turnv1.StepKind_STEP_KIND_STEER:
 		return strings.Replace(o.GetKey(), "steer-", "input #", 1)
+	case turnv1.StepKind_STEP_KIND_COMPACT:
+		return strings.Replace(o.GetKey(), "compact-", "compact before infer #", 1)
 	case turnv1.StepKind_STEP_KIND_SELECT:
 		return "select strategy"
 	case turnv1.StepKind_STEP_KIND_PLAN:
@@ -83,6 +85,8 @@ func summary(o *turnv1.StepOutcome) string {
 		return strings.ToLower(strings.TrimPrefix(o.GetStrategy().String(), "STRATEGY_"))
 	case o.GetKind() == turnv1.StepKind_STEP_KIND_PLAN:
 		return fmt.Sprintf("%d steps", len(o.GetPlan()))
+	case o.GetKind() == turnv1.StepKind_STEP_KIND_COMPACT:
+		return fmt.Sprintf("%d tokens left", o.GetContextTokens())
 	case o.GetGaveUp():
 		return "gave the plan step up"
 	case o.GetKind() == turnv1.StepKind_STEP_KIND_STEER:
@@ -119,7 +123,7 @@ func (w *walk) result() contract.TurnResult {
 		switch o.GetKind() {
 		case turnv1.StepKind_STEP_KIND_INFER:
 			r.ModelCalls++
-		case turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN:
+		case turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN, turnv1.StepKind_STEP_KIND_COMPACT:
 			r.ModelCalls += int(o.GetUsage().GetModelCalls())
 		case turnv1.StepKind_STEP_KIND_TOOL:
 			if o.GetWait() == nil {

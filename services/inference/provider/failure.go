@@ -49,7 +49,7 @@ func (id Identity) Fault(model string, f Failure) *fault.Error {
 	text := id.text(f.Message)
 	switch f.class() {
 	case classContext:
-		return rejected("the conversation is longer than %s/%s can read%s", id.Name, model, text).
+		return fault.FailedPrecondition(faultv1.Reason_REASON_CONTEXT_TOO_LONG, "the conversation is longer than %s/%s can read%s", id.Name, model, text).
 			Hint("Start a new session, or use a model with a larger context window.")
 	case classKey:
 		return rejected("%s refused the key", id.Name).Hint("Check %s.", id.KeyFrom)
@@ -148,7 +148,8 @@ func (f Failure) class() class {
 	final := f.Status == 0 || f.Status >= 400 && f.Status < 500
 	switch {
 	case final && (has("context_length", "context_size") || strings.Contains(message, "prompt is too long") ||
-		strings.Contains(message, "maximum context length") || strings.Contains(message, "context window")):
+		strings.Contains(message, "maximum context length") || strings.Contains(message, "context window") ||
+		strings.Contains(message, "context limit")):
 		return classContext
 	case final && has("insufficient_quota", "billing") || f.Status == http.StatusPaymentRequired:
 		return classQuota

@@ -44,6 +44,8 @@ func (t record) answered() *turnv1.Ending {
 	switch {
 	case last == nil:
 		return nil
+	case t.refused():
+		return nil
 	case last.GetError() != nil:
 		return failed(last.GetError())
 	case last.GetFinishReason() == "length":
@@ -52,7 +54,7 @@ func (t record) answered() *turnv1.Ending {
 		return completed(StopContentFilter)
 	case t.whole() && t.heard():
 		return completed(StopEnd)
-	case len(t.infers) >= max(int(surface.GetMaxSteps()), 1):
+	case t.asked() >= max(int(surface.GetMaxSteps()), 1):
 		return completed(StopMaxSteps)
 	case surface.GetMaxTokens() > 0 && t.tokens() >= int64(surface.GetMaxTokens()):
 		return completed(StopMaxTokens)

@@ -63,7 +63,7 @@ func Next(s State) Decision {
 	case t.begin == nil:
 		return one(&turnv1.StepRef{Key: BeginKey, Kind: turnv1.StepKind_STEP_KIND_BEGIN, Title: "begin"})
 	case t.selecting():
-		return one(selectRef())
+		return one(t.fitting(selectRef()))
 	}
 	pending, waiting := t.tools()
 	d := Decision{Waiting: len(waiting) > 0}
@@ -75,9 +75,9 @@ func Next(s State) Decision {
 		d.Steps = pending[:min(len(pending), max(int(t.surface().GetMaxParallelTools()), 1))]
 	case d.Waiting:
 	case t.strategy() == turnv1.Strategy_STRATEGY_PLAN:
-		d = one(t.nextOfPlan())
+		d = one(t.fitting(t.nextOfPlan()))
 	default:
-		d = one(t.inferRef())
+		d = one(t.fitting(t.inferRef()))
 	}
 	return t.withDeadline(d, s.Now)
 }

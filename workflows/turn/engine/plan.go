@@ -52,6 +52,8 @@ func (t record) progress() progress {
 	}
 	for _, o := range t.infers {
 		switch {
+		case tooLong(o):
+			continue
 		case ended == len(p.steps):
 			p.answered = true
 			return p

@@ -21,6 +21,8 @@ func TestEveryTurnEnds(t *testing.T) {
 			MaxParallelTools:  rapid.Uint32Range(0, 4).Draw(t, "parallel"),
 			MaxIdenticalCalls: rapid.Uint32Range(0, 3).Draw(t, "identical"),
 			DeadlineMicros:    now.Add(time.Minute).UnixMicro(),
+			ContextTokens:     rapid.SampledFrom([]int64{0, 0, 50}).Draw(t, "context"),
+			ContextWindow:     80,
 		}}
 		for range 1000 {
 			if w.round(t) {
@@ -51,6 +53,8 @@ type world struct {
 	// waits are keys of tool steps that wait; inputs counts what steered the turn.
 	waits  []string
 	inputs uint32
+	// commits counts outcomes, so that each has a time of its own.
+	commits int64
 }
 
 // round decides once and lets one running step end. It tells when the turn is over.
@@ -73,7 +77,7 @@ func (w *world) round(t *rapid.T) bool {
 		i := rapid.IntRange(0, len(w.running)-1).Draw(t, "which ends")
 		step := w.running[i]
 		w.running = append(w.running[:i:i], w.running[i+1:]...)
-		w.outcomes = append(w.outcomes, w.outcome(t, step))
+		w.commit(w.outcome(t, step))
 	}
 	w.cancelled = w.cancelled || rapid.IntRange(0, 40).Draw(t, "cancel") == 0
 	if rapid.IntRange(0, 10).Draw(t, "slow") == 0 {
@@ -86,7 +90,7 @@ func (w *world) round(t *rapid.T) bool {
 func (w *world) people(t *rapid.T, d engine.Decision) {
 	if len(w.waits) > 0 && (len(w.running) == 0 && len(d.Steps) == 0 || rapid.IntRange(0, 3).Draw(t, "answer") == 0) {
 		i := rapid.IntRange(0, len(w.waits)-1).Draw(t, "which wait")
-		w.outcomes = append(w.outcomes, &turnv1.StepOutcome{
+		w.commit(&turnv1.StepOutcome{
 			Key: engine.WaitKey(w.waits[i]), Kind: turnv1.StepKind_STEP_KIND_WAIT,
 			DeadlineMicros: w.surface.GetDeadlineMicros() + rapid.Int64Range(0, 1e6).Draw(t, "moved"),
 		})
@@ -94,8 +98,16 @@ func (w *world) people(t *rapid.T, d engine.Decision) {
 	}
 	if !w.ended && rapid.IntRange(0, 20).Draw(t, "steer") == 0 {
 		w.inputs++
-		w.outcomes = append(w.outcomes, &turnv1.StepOutcome{Key: engine.SteerKey(int(w.inputs)), Kind: turnv1.StepKind_STEP_KIND_STEER})
+		w.commit(&turnv1.StepOutcome{
+			Key: engine.SteerKey(int(w.inputs)), Kind: turnv1.StepKind_STEP_KIND_STEER, ContextTokens: rapid.Int64Range(0, 60).Draw(t, "said"),
+		})
 	}
+}
+
+func (w *world) commit(o *turnv1.StepOutcome) {
+	w.commits++
+	o.CommittedMicros = w.now.UnixMicro() + w.commits
+	w.outcomes = append(w.outcomes, o)
 }
 
 func (w *world) start(t *rapid.T, d engine.Decision) {
@@ -155,8 +167,16 @@ func (w *world) outcome(t *rapid.T, step *turnv1.StepRef) *turnv1.StepOutcome {
 	switch step.GetKind() {
 	case turnv1.StepKind_STEP_KIND_BEGIN:
 		o.Surface = w.surface
+	case turnv1.StepKind_STEP_KIND_COMPACT:
+		o.ContextTokens = rapid.Int64Range(0, 100).Draw(t, "left")
 	case turnv1.StepKind_STEP_KIND_INFER:
-		o.Usage = &turnv1.Usage{InputTokens: 10, OutputTokens: 1}
+		o.Usage = &turnv1.Usage{InputTokens: rapid.Int32Range(0, 60).Draw(t, "read"), OutputTokens: 1}
+		o.ContextTokens = 30
+		if o.GetError() == nil && rapid.IntRange(0, 9).Draw(t, "too long") == 0 {
+			o.Error = &turnv1.TurnError{Code: engine.CodeContext}
+			w.infers--
+			return o
+		}
 		o.Inputs = w.inputs
 		o.FinishReason = rapid.SampledFrom([]string{"stop", "tool_calls", "tool_calls", "tool_calls", "length"}).Draw(t, "reason")
 		for i := range rapid.IntRange(0, 7).Draw(t, "calls") {
@@ -170,6 +190,7 @@ func (w *world) outcome(t *rapid.T, step *turnv1.StepRef) *turnv1.StepOutcome {
 	case turnv1.StepKind_STEP_KIND_PLAN:
 		o.Plan = []string{"a", "b", "c"}[:rapid.IntRange(0, 3).Draw(t, "planned")]
 	case turnv1.StepKind_STEP_KIND_TOOL:
+		o.ContextTokens = rapid.Int64Range(0, 40).Draw(t, "result")
 		o.CallHash = rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "hash")
 		if o.GetError() == nil && rapid.IntRange(0, 4).Draw(t, "waits") == 0 {
 			o.Wait = &turnv1.WaitRef{Id: step.GetKey(), Kind: turnv1.WaitKind(rapid.Int32Range(1, 5).Draw(t, "kind"))}

@@ -187,6 +187,9 @@ func (a *advance) add(out *turnv1.StepOutcome) {
 			return
 		}
 	}
+	if out.GetKind() == turnv1.StepKind_STEP_KIND_COMPACT {
+		a.talk = newTalk() // the journal shows another conversation now
+	}
 	a.outcomes = append(a.outcomes, out)
 }
 

@@ -53,6 +53,7 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	surface.Model, surface.Strategy, surface.Tools = model.GetName(), strategy, uint32(len(tools)+len(client)+len(agents))
 	surface.SurfaceHash, surface.Price = surfaceHash(tools, agents), model.GetPrice()
 	surface.PromptTokens, surface.MaxOutputTokens = promptTokens(agent, tools, client, agents), agent.GetMaxOutputTokens()
+	b.bindContext(surface, agent, model)
 	started := &turnv1.TurnStarted{
 		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(), Model: model.GetName(), SurfaceHash: surface.GetSurfaceHash(),
 	}
@@ -75,7 +76,7 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if err != nil {
 		return nil, err
 	}
-	outcome := &turnv1.StepOutcome{Surface: surface}
+	outcome := &turnv1.StepOutcome{Surface: surface, ContextTokens: atBegin(loaded, surface)}
 	if events = append(events, shields...); blocked {
 		outcome.FinishReason = finishFiltered
 	}

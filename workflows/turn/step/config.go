@@ -29,6 +29,8 @@ type Config struct {
 	CommitPatience time.Duration
 	// Limits of a turn whose agent names none.
 	Limits Limits
+	// ContextWindow is what a model is taken to read and write, in tokens, when nobody knows; default 128,000.
+	ContextWindow int32
 }
 
 // Limits are the mesh's defaults for a turn.
@@ -56,12 +58,16 @@ func (c Config) withDefaults() (Config, error) {
 	set(&c.ToolAttempts, 10)
 	set(&c.MaxAttempts, 20)
 	set(&c.CommitPatience, 15*time.Second)
+	set(&c.ContextWindow, 128_000)
 	set(&c.Limits.MaxSteps, 25)
 	set(&c.Limits.MaxParallelTools, 16)
 	set(&c.Limits.MaxIdenticalCalls, 3)
 	set(&c.Limits.TurnTime, 30*time.Minute)
 	if c.LeaseTTL < 100*time.Millisecond || c.LeaseTTL > time.Minute {
 		return c, fmt.Errorf("step runner: lease ttl %v is not between 100ms and 1m", c.LeaseTTL)
+	}
+	if c.ContextWindow < minWindow {
+		return c, fmt.Errorf("step runner: a context window of %d tokens is less than %d", c.ContextWindow, minWindow)
 	}
 	return c, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/tokens"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -52,6 +53,7 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if err != nil {
 		return nil, err
 	}
+	w.reads = int64(w.loaded.GetSurface().GetPromptTokens()) + int64(tokens.Messages(req.GetMessages()))
 	asked := time.Now()
 	finished, err := ask(ctx, req, func(m *inferencev1.GenerateResponse) {
 		if piece, ok := ans.add(m); ok && !checked { // what is to be checked is not shown before
@@ -68,7 +70,7 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if !first.IsZero() {
 		done.FirstTokenMs = int32(first.Sub(asked).Milliseconds())
 	}
-	outcome := &turnv1.StepOutcome{FinishReason: finished.GetFinishReason(), Usage: usageOf(finished), Inputs: w.inputs}
+	outcome := &turnv1.StepOutcome{FinishReason: finished.GetFinishReason(), Usage: usageOf(finished), Inputs: w.inputs, ContextTokens: w.reads}
 	done.Usage = outcome.GetUsage()
 	done.Message = ans.message(w, finished)
 	blocked, found, err := i.shieldAnswer(ctx, w, done.GetMessage())
@@ -193,11 +195,11 @@ func (i infer) flush(ctx context.Context) {
 	}
 }
 
-func (infer) giveUp(_ *work, why *turnv1.TurnError) *sessionsv1.CommitStepRequest {
+func (infer) giveUp(w *work, why *turnv1.TurnError) *sessionsv1.CommitStepRequest {
 	if why == nil { // cancelled before the model was asked
 		return &sessionsv1.CommitStepRequest{}
 	}
-	return &sessionsv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Error: why, Usage: &turnv1.Usage{ModelCalls: 1}}}
+	return &sessionsv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Error: why, Usage: &turnv1.Usage{ModelCalls: 1}, Inputs: w.inputs}}
 }
 
 // usageOf counts the call itself too, whatever the provider told.

@@ -40,6 +40,8 @@ type work struct {
 	callHash string
 	// inputs counts the inputs of the running turn that a model step has read.
 	inputs uint32
+	// reads is about how many tokens a model step reads.
+	reads int64
 	// found tells what shields found in such input.
 	found []*turnv1.Event
 	// started, lease and cancelled are set by the claim.

@@ -153,6 +153,8 @@ func (r *Runner) kindOf(ref *turnv1.StepRef) (kind, error) {
 		return choice{r}, nil
 	case turnv1.StepKind_STEP_KIND_PLAN:
 		return planner{r}, nil
+	case turnv1.StepKind_STEP_KIND_COMPACT:
+		return compact{r}, nil
 	default:
 		return nil, &finalError{fmt.Errorf("step %q has unknown kind %v", ref.GetKey(), ref.GetKind())}
 	}

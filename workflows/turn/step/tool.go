@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/tokens"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -150,6 +151,7 @@ func (t tool) committed(w *work, c *registryv1.Completed, events []*turnv1.Event
 	return &sessionsv1.CommitStepRequest{
 		Outcome: &turnv1.StepOutcome{
 			IsError: result.GetIsError(), CallHash: w.callHash, MessageId: message.GetId(), Usage: &turnv1.Usage{ToolCalls: 1},
+			ContextTokens: int64(tokens.Message(message)),
 		},
 		Events: events, Messages: []*turnv1.Message{message}, Artifacts: artifacts(w, c),
 	}

@@ -39,6 +39,7 @@ type turnRecord struct {
 	inputs  []*turnv1.StepOutcome
 	// recorded results of a re-run, by call id
 	recorded map[string]*turnv1.ToolResult
+	summary  *turnv1.ContextCompacted
 }
 
 type stepRecord struct {
@@ -202,7 +203,7 @@ func (j *Journal) LoadTurn(_ context.Context, req *sessionsv1.LoadTurnRequest) (
 	}
 	defer unlock()
 	load := proto.CloneOf(t.load)
-	load.Outcomes = t.outcomes()
+	load.Outcomes, load.ContextBytes = t.outcomes(), t.bytes()
 	return load, nil
 }
 
@@ -241,7 +242,7 @@ func (j *Journal) GetContext(_ context.Context, req *sessionsv1.GetContextReques
 		return nil, err
 	}
 	defer unlock()
-	return &sessionsv1.GetContextResponse{Messages: t.conversation(), Inputs: uint32(len(t.inputs))}, nil
+	return t.shown(), nil
 }
 
 // GetToolCall implements ExecutionService.

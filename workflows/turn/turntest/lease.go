@@ -165,6 +165,9 @@ func (j *Journal) commit(t *turnRecord, req *sessionsv1.CommitStepRequest) (*ses
 		return &sessionsv1.CommitStepResponse{Stale: true, Inputs: t.inputs}, nil
 	}
 	for _, e := range req.GetEvents() {
+		if err := t.compact(e.GetContextCompacted()); err != nil {
+			return nil, err
+		}
 		j.append(t, o.GetKey(), s.attempt, e)
 	}
 	o = j.begins(t, o, req.GetWait())

@@ -37,6 +37,7 @@ type Mesh struct {
 
 	mu      sync.Mutex
 	model   Generate
+	window  int32
 	tool    Call
 	asked   []*inferencev1.GenerateRequest
 	called  []*registryv1.CallToolRequest
@@ -94,6 +95,13 @@ func (m *Mesh) Model(f Generate) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.model = f
+}
+
+// Window sets how many tokens the model can read and write; nobody knows until told.
+func (m *Mesh) Window(tokens int32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.window = tokens
 }
 
 // Tool sets what answers tool calls.

@@ -24,7 +24,9 @@ func (i *inference) ResolveModel(context.Context, *inferencev1.ResolveModelReque
 	if err := i.mesh.fault("ResolveModel"); err != nil {
 		return nil, err
 	}
-	return &inferencev1.Model{Name: ModelName, Provider: "test", SupportsTools: true}, nil
+	i.mesh.mu.Lock()
+	defer i.mesh.mu.Unlock()
+	return &inferencev1.Model{Name: ModelName, Provider: "test", SupportsTools: true, ContextWindow: i.mesh.window}, nil
 }
 
 func (i *inference) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {

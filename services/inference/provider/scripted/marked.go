@@ -37,6 +37,10 @@ func understand(req provider.Request) (provider.Request, speaker) {
 		_, results, _ := strings.Cut(lastUser(req.Messages), contract.ResultsPrefix+"\n")
 		req.Messages = withoutLast(req.Messages)
 		return req, func(s script, _ place) reply { return answerOf(s, strings.TrimSpace(results)) }
+	case strings.Contains(req.Instructions, contract.MarkCompact):
+		summary := summaryOf(lastUser(req.Messages))
+		req.Messages = []*turnv1.Message{textMessage(turnv1.Role_ROLE_USER, contract.CompactPrefix)}
+		return req, func(script, place) reply { return reply{text: summary, finish: provider.Stop} }
 	case strings.Contains(req.Instructions, contract.MarkReactText):
 		req = fromText(req)
 		return req, func(s script, here place) reply { return inText(s.oneByOne().reply(here, req.Tools)) }

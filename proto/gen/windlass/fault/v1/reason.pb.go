@@ -110,6 +110,9 @@ const (
 	Reason_REASON_EXECUTOR_FAILED Reason = 51
 	// A limit of the turn is reached: the depth or number of its sub-agents. The detail says which.
 	Reason_REASON_LIMIT_REACHED Reason = 36
+	// The conversation does not fit in the model's window. A turn compacts it and asks again; a second time in a row fails the turn. Do: start a new
+	// session, or use a model with a larger window.
+	Reason_REASON_CONTEXT_TOO_LONG Reason = 45
 )
 
 // Enum value maps for Reason.
@@ -155,6 +158,7 @@ var (
 		50: "REASON_EXECUTOR_UNAVAILABLE",
 		51: "REASON_EXECUTOR_FAILED",
 		36: "REASON_LIMIT_REACHED",
+		45: "REASON_CONTEXT_TOO_LONG",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -197,6 +201,7 @@ var (
 		"REASON_EXECUTOR_UNAVAILABLE":   50,
 		"REASON_EXECUTOR_FAILED":        51,
 		"REASON_LIMIT_REACHED":          36,
+		"REASON_CONTEXT_TOO_LONG":       45,
 	}
 )
 
@@ -231,7 +236,7 @@ var File_windlass_fault_v1_reason_proto protoreflect.FileDescriptor
 
 const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xd9\b\n" +
+	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xf6\b\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x1b\n" +
@@ -273,7 +278,8 @@ const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\x18REASON_INVALID_BLUEPRINT\x10(\x12\x1f\n" +
 	"\x1bREASON_EXECUTOR_UNAVAILABLE\x102\x12\x1a\n" +
 	"\x16REASON_EXECUTOR_FAILED\x103\x12\x18\n" +
-	"\x14REASON_LIMIT_REACHED\x10$B\xd0\x01\n" +
+	"\x14REASON_LIMIT_REACHED\x10$\x12\x1b\n" +
+	"\x17REASON_CONTEXT_TOO_LONG\x10-B\xd0\x01\n" +
 	"\x15com.windlass.fault.v1B\vReasonProtoP\x01ZDgithub.com/windlass-dev/windlass/proto/gen/windlass/fault/v1;faultv1\xa2\x02\x03WFX\xaa\x02\x11Windlass.Fault.V1\xca\x02\x11Windlass\\Fault\\V1\xe2\x02\x1dWindlass\\Fault\\V1\\GPBMetadata\xea\x02\x13Windlass::Fault::V1b\x06proto3"
 
 var (

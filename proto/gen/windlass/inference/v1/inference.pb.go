@@ -36,14 +36,16 @@ type Model struct {
 	Provider string `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
 	// Used when nobody names a model.
 	Default bool `protobuf:"varint,3,opt,name=default,proto3" json:"default,omitempty"`
-	// Tokens the model can read, 0 when unknown.
+	// Tokens the model can read and write in one call, from the configuration (inference.models) or as known for its family; 0 when unknown.
 	ContextWindow int32 `protobuf:"varint,4,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
 	// The model can ask for tools natively.
 	SupportsTools bool `protobuf:"varint,5,opt,name=supports_tools,json=supportsTools,proto3" json:"supports_tools,omitempty"`
 	// What its tokens cost, from the configuration (inference.prices); unset when it has no price.
-	Price         *v1.Price `protobuf:"bytes,6,opt,name=price,proto3" json:"price,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Price *v1.Price `protobuf:"bytes,6,opt,name=price,proto3" json:"price,omitempty"`
+	// Tokens one answer can have, 0 when unknown.
+	MaxOutputTokens int32 `protobuf:"varint,7,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Model) Reset() {
@@ -116,6 +118,13 @@ func (x *Model) GetPrice() *v1.Price {
 		return x.Price
 	}
 	return nil
+}
+
+func (x *Model) GetMaxOutputTokens() int32 {
+	if x != nil {
+		return x.MaxOutputTokens
+	}
+	return 0
 }
 
 // ToolDefinition is a tool as the model is shown it.
@@ -745,14 +754,15 @@ var File_windlass_inference_v1_inference_proto protoreflect.FileDescriptor
 
 const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xce\x01\n" +
+	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xfa\x01\n" +
 	"\x05Model\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bprovider\x18\x02 \x01(\tR\bprovider\x12\x18\n" +
 	"\adefault\x18\x03 \x01(\bR\adefault\x12%\n" +
 	"\x0econtext_window\x18\x04 \x01(\x05R\rcontextWindow\x12%\n" +
 	"\x0esupports_tools\x18\x05 \x01(\bR\rsupportsTools\x12-\n" +
-	"\x05price\x18\x06 \x01(\v2\x17.windlass.turn.v1.PriceR\x05price\"\x90\x01\n" +
+	"\x05price\x18\x06 \x01(\v2\x17.windlass.turn.v1.PriceR\x05price\x12*\n" +
+	"\x11max_output_tokens\x18\a \x01(\x05R\x0fmaxOutputTokens\"\x90\x01\n" +
 	"\x0eToolDefinition\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +

@@ -33,7 +33,8 @@ const (
 // InferenceService calls models. It keeps no conversation: each call brings all of it.
 type InferenceServiceClient interface {
 	// Generate asks a model once and streams its answer. Deltas come first, `finished` is the last message of a good stream.
-	// Errors: INVALID_ARGUMENT/MODEL_UNKNOWN, FAILED_PRECONDITION/MODEL_REJECTED (final), UNAVAILABLE/MODEL_UNAVAILABLE
+	// Errors: INVALID_ARGUMENT/MODEL_UNKNOWN, FAILED_PRECONDITION/MODEL_REJECTED (final),
+	// FAILED_PRECONDITION/CONTEXT_TOO_LONG (final: the conversation does not fit in the model's window), UNAVAILABLE/MODEL_UNAVAILABLE
 	// (retry, after RetryInfo where given), RESOURCE_EXHAUSTED/RATE_LIMITED (retry after RetryInfo), DEADLINE_EXCEEDED
 	// (no first token or silence for too long: retry), DATA_LOSS/MODEL_STREAM_BROKEN (retry).
 	Generate(ctx context.Context, in *GenerateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GenerateResponse], error)
@@ -98,7 +99,8 @@ func (c *inferenceServiceClient) ResolveModel(ctx context.Context, in *ResolveMo
 // InferenceService calls models. It keeps no conversation: each call brings all of it.
 type InferenceServiceServer interface {
 	// Generate asks a model once and streams its answer. Deltas come first, `finished` is the last message of a good stream.
-	// Errors: INVALID_ARGUMENT/MODEL_UNKNOWN, FAILED_PRECONDITION/MODEL_REJECTED (final), UNAVAILABLE/MODEL_UNAVAILABLE
+	// Errors: INVALID_ARGUMENT/MODEL_UNKNOWN, FAILED_PRECONDITION/MODEL_REJECTED (final),
+	// FAILED_PRECONDITION/CONTEXT_TOO_LONG (final: the conversation does not fit in the model's window), UNAVAILABLE/MODEL_UNAVAILABLE
 	// (retry, after RetryInfo where given), RESOURCE_EXHAUSTED/RATE_LIMITED (retry after RetryInfo), DEADLINE_EXCEEDED
 	// (no first token or silence for too long: retry), DATA_LOSS/MODEL_STREAM_BROKEN (retry).
 	Generate(*GenerateRequest, grpc.ServerStreamingServer[GenerateResponse]) error

@@ -81,9 +81,12 @@ type Agent struct {
 	Executor *Executor `protobuf:"bytes,21,opt,name=executor,proto3" json:"executor,omitempty"`
 	// Agents that this one may call as tools ("agent__ID"), and that strategy route chooses from: ids, or globs over ids. It never stands for
 	// the agent itself. An id without a glob must exist.
-	Agents        []string `protobuf:"bytes,22,rep,name=agents,proto3" json:"agents,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Agents []string `protobuf:"bytes,22,rep,name=agents,proto3" json:"agents,omitempty"`
+	// Tokens of the model's window that the agent's turns use at most, at least 2000; 0 = all of it. A longer conversation is compacted: models read a
+	// summary in the place of its older messages.
+	MaxContextTokens int32 `protobuf:"varint,23,opt,name=max_context_tokens,json=maxContextTokens,proto3" json:"max_context_tokens,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Agent) Reset() {
@@ -261,6 +264,13 @@ func (x *Agent) GetAgents() []string {
 		return x.Agents
 	}
 	return nil
+}
+
+func (x *Agent) GetMaxContextTokens() int32 {
+	if x != nil {
+		return x.MaxContextTokens
+	}
+	return 0
 }
 
 // InstructionRule gives an agent other instructions for users of some roles, or with some claim. With both conditions both must hold; a rule needs
@@ -1121,7 +1131,8 @@ var File_windlass_sessions_v1_agents_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xf3\t\n" +
+	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xaa\n" +
+	"\n" +
 	"\x05Agent\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -1147,7 +1158,8 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\ashields\x18\x13 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10@\x18\x01\"\x06r\x04\x10\x01\x18@R\ashields\x12:\n" +
 	"\bexecutor\x18\x15 \x01(\v2\x1e.windlass.sessions.v1.ExecutorR\bexecutor\x12(\n" +
 	"\x06agents\x18\x16 \x03(\tB\x10\xbaH\r\x92\x01\n" +
-	"\x10@\"\x06r\x04\x10\x01\x18@R\x06agents\x1a9\n" +
+	"\x10@\"\x06r\x04\x10\x01\x18@R\x06agents\x125\n" +
+	"\x12max_context_tokens\x18\x17 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x10maxContextTokens\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +

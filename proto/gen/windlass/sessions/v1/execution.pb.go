@@ -2417,7 +2417,9 @@ type GetContextResponse struct {
 	// Older messages were left out, or messages of this very turn are behind a summary.
 	Truncated bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	// How many inputs that came while the turn runs are among the messages.
-	Inputs        uint32 `protobuf:"varint,3,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	Inputs uint32 `protobuf:"varint,3,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	// How many messages at the beginning stand for what was compacted: the summary, then those kept beside it. 0 = nothing was compacted.
+	Compacted     uint32 `protobuf:"varint,4,opt,name=compacted,proto3" json:"compacted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2469,6 +2471,13 @@ func (x *GetContextResponse) GetTruncated() bool {
 func (x *GetContextResponse) GetInputs() uint32 {
 	if x != nil {
 		return x.Inputs
+	}
+	return 0
+}
+
+func (x *GetContextResponse) GetCompacted() uint32 {
+	if x != nil {
+		return x.Compacted
 	}
 	return 0
 }
@@ -2730,11 +2739,12 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x15RequestCancelResponse\"`\n" +
 	"\x11GetContextRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12)\n" +
-	"\tmax_bytes\x18\x02 \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\x80\x80\b(\x00R\bmaxBytes\"\x81\x01\n" +
+	"\tmax_bytes\x18\x02 \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\x80\x80\b(\x00R\bmaxBytes\"\x9f\x01\n" +
 	"\x12GetContextResponse\x125\n" +
 	"\bmessages\x18\x01 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x12\x1c\n" +
 	"\ttruncated\x18\x02 \x01(\bR\ttruncated\x12\x16\n" +
-	"\x06inputs\x18\x03 \x01(\rR\x06inputs\"\x80\x01\n" +
+	"\x06inputs\x18\x03 \x01(\rR\x06inputs\x12\x1c\n" +
+	"\tcompacted\x18\x04 \x01(\rR\tcompacted\"\x80\x01\n" +
 	"\x12GetToolCallRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +

@@ -129,6 +129,8 @@ type StepRef struct {
 	Inputs uint32 `protobuf:"varint,10,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	// When the turn must end, Unix microseconds, where a wait has moved the surface's deadline; 0 = as the surface says.
 	DeadlineMicros int64 `protobuf:"varint,11,opt,name=deadline_micros,json=deadlineMicros,proto3" json:"deadline_micros,omitempty"`
+	// For a compact step: why it is due.
+	Compact *CompactRef `protobuf:"bytes,12,opt,name=compact,proto3" json:"compact,omitempty"`
 	// For a tool step: the call hands a routed turn over; its result is the turn's answer.
 	Routed        bool `protobuf:"varint,13,opt,name=routed,proto3" json:"routed,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -242,9 +244,80 @@ func (x *StepRef) GetDeadlineMicros() int64 {
 	return 0
 }
 
+func (x *StepRef) GetCompact() *CompactRef {
+	if x != nil {
+		return x.Compact
+	}
+	return nil
+}
+
 func (x *StepRef) GetRouted() bool {
 	if x != nil {
 		return x.Routed
+	}
+	return false
+}
+
+// CompactRef says why a conversation is to be compacted.
+type CompactRef struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// About how many tokens the next model call would read.
+	Tokens int64 `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// What the provider counts for 1000 tokens of our estimate, 500-2000; 0 = 1000.
+	PerMille uint32 `protobuf:"varint,2,opt,name=per_mille,json=perMille,proto3" json:"per_mille,omitempty"`
+	// The provider refused the conversation as too long, whatever we think of its length.
+	Refused       bool `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompactRef) Reset() {
+	*x = CompactRef{}
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompactRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompactRef) ProtoMessage() {}
+
+func (x *CompactRef) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompactRef.ProtoReflect.Descriptor instead.
+func (*CompactRef) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *CompactRef) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *CompactRef) GetPerMille() uint32 {
+	if x != nil {
+		return x.PerMille
+	}
+	return 0
+}
+
+func (x *CompactRef) GetRefused() bool {
+	if x != nil {
+		return x.Refused
 	}
 	return false
 }
@@ -264,7 +337,7 @@ type PlanRef struct {
 
 func (x *PlanRef) Reset() {
 	*x = PlanRef{}
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[1]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -276,7 +349,7 @@ func (x *PlanRef) String() string {
 func (*PlanRef) ProtoMessage() {}
 
 func (x *PlanRef) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[1]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -289,7 +362,7 @@ func (x *PlanRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRef.ProtoReflect.Descriptor instead.
 func (*PlanRef) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{1}
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PlanRef) GetMessageId() string {
@@ -328,7 +401,7 @@ type ToolCallRef struct {
 
 func (x *ToolCallRef) Reset() {
 	*x = ToolCallRef{}
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[2]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -340,7 +413,7 @@ func (x *ToolCallRef) String() string {
 func (*ToolCallRef) ProtoMessage() {}
 
 func (x *ToolCallRef) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[2]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -353,7 +426,7 @@ func (x *ToolCallRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallRef.ProtoReflect.Descriptor instead.
 func (*ToolCallRef) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{2}
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ToolCallRef) GetCallId() string {
@@ -392,7 +465,7 @@ type Ending struct {
 
 func (x *Ending) Reset() {
 	*x = Ending{}
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[3]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -404,7 +477,7 @@ func (x *Ending) String() string {
 func (*Ending) ProtoMessage() {}
 
 func (x *Ending) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[3]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -417,7 +490,7 @@ func (x *Ending) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ending.ProtoReflect.Descriptor instead.
 func (*Ending) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{3}
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Ending) GetStatus() TurnStatus {
@@ -482,6 +555,9 @@ type StepOutcome struct {
 	Inputs uint32 `protobuf:"varint,18,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	// For wait: when the turn must end now, Unix microseconds, where time spent waiting for people moved it; 0 = as before.
 	DeadlineMicros int64 `protobuf:"varint,19,opt,name=deadline_micros,json=deadlineMicros,proto3" json:"deadline_micros,omitempty"`
+	// About how many tokens: for begin, infer and compact, those that a model call reads, with instructions and tools (infer: read; compact: reads
+	// afterwards); for tool and steer, those that the step adds. Estimated, not the provider's count.
+	ContextTokens int64 `protobuf:"varint,20,opt,name=context_tokens,json=contextTokens,proto3" json:"context_tokens,omitempty"`
 	// A limit in the way: the step was not begun because it did not fit in what the limit leaves, or, for infer, its answer was cut there.
 	Exhausted     *LimitUse `protobuf:"bytes,21,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -490,7 +566,7 @@ type StepOutcome struct {
 
 func (x *StepOutcome) Reset() {
 	*x = StepOutcome{}
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -502,7 +578,7 @@ func (x *StepOutcome) String() string {
 func (*StepOutcome) ProtoMessage() {}
 
 func (x *StepOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -515,7 +591,7 @@ func (x *StepOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepOutcome.ProtoReflect.Descriptor instead.
 func (*StepOutcome) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{4}
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StepOutcome) GetKey() string {
@@ -651,6 +727,13 @@ func (x *StepOutcome) GetDeadlineMicros() int64 {
 	return 0
 }
 
+func (x *StepOutcome) GetContextTokens() int64 {
+	if x != nil {
+		return x.ContextTokens
+	}
+	return 0
+}
+
 func (x *StepOutcome) GetExhausted() *LimitUse {
 	if x != nil {
 		return x.Exhausted
@@ -669,7 +752,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[5]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -681,7 +764,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[5]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -694,7 +777,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{5}
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Progress) GetOutcomes() []*StepOutcome {
@@ -735,6 +818,11 @@ type Surface struct {
 	MaxCostMicros int64 `protobuf:"varint,13,opt,name=max_cost_micros,json=maxCostMicros,proto3" json:"max_cost_micros,omitempty"`
 	// What the model's tokens cost; unset when it has no price.
 	Price *Price `protobuf:"bytes,14,opt,name=price,proto3" json:"price,omitempty"`
+	// Tokens that a model call may read before the conversation is compacted: 80 % of the window without what is kept free for the answer;
+	// 0 = it is never compacted.
+	ContextTokens int64 `protobuf:"varint,15,opt,name=context_tokens,json=contextTokens,proto3" json:"context_tokens,omitempty"`
+	// Tokens that a model call may read and write: the model's window, or what the agent allows of it; 0 = unknown.
+	ContextWindow int64 `protobuf:"varint,16,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
 	// About how many tokens instructions and tools take in each model call.
 	PromptTokens int32 `protobuf:"varint,18,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
 	// Tokens one model call may write, 0 = the provider's default.
@@ -745,7 +833,7 @@ type Surface struct {
 
 func (x *Surface) Reset() {
 	*x = Surface{}
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[6]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +845,7 @@ func (x *Surface) String() string {
 func (*Surface) ProtoMessage() {}
 
 func (x *Surface) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_step_proto_msgTypes[6]
+	mi := &file_windlass_turn_v1_step_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +858,7 @@ func (x *Surface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Surface.ProtoReflect.Descriptor instead.
 func (*Surface) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{6}
+	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Surface) GetAgentId() string {
@@ -871,6 +959,20 @@ func (x *Surface) GetPrice() *Price {
 	return nil
 }
 
+func (x *Surface) GetContextTokens() int64 {
+	if x != nil {
+		return x.ContextTokens
+	}
+	return 0
+}
+
+func (x *Surface) GetContextWindow() int64 {
+	if x != nil {
+		return x.ContextWindow
+	}
+	return 0
+}
+
 func (x *Surface) GetPromptTokens() int32 {
 	if x != nil {
 		return x.PromptTokens
@@ -889,7 +991,7 @@ var File_windlass_turn_v1_step_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x1bwindlass/turn/v1/step.proto\x12\x10windlass.turn.v1\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xcb\x03\n" +
+	"\x1bwindlass/turn/v1/step.proto\x12\x10windlass.turn.v1\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\x83\x04\n" +
 	"\aStepRef\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.StepKindR\x04kind\x12\x14\n" +
@@ -902,8 +1004,14 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x04wait\x18\t \x01(\v2\x19.windlass.turn.v1.WaitRefR\x04wait\x12\x16\n" +
 	"\x06inputs\x18\n" +
 	" \x01(\rR\x06inputs\x12'\n" +
-	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros\x12\x16\n" +
-	"\x06routed\x18\r \x01(\bR\x06routed\"t\n" +
+	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros\x126\n" +
+	"\acompact\x18\f \x01(\v2\x1c.windlass.turn.v1.CompactRefR\acompact\x12\x16\n" +
+	"\x06routed\x18\r \x01(\bR\x06routed\"[\n" +
+	"\n" +
+	"CompactRef\x12\x16\n" +
+	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1b\n" +
+	"\tper_mille\x18\x02 \x01(\rR\bperMille\x12\x18\n" +
+	"\arefused\x18\x03 \x01(\bR\arefused\"t\n" +
 	"\aPlanRef\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x120\n" +
@@ -918,7 +1026,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
 	"\vstop_reason\x18\x02 \x01(\tR\n" +
 	"stopReason\x121\n" +
-	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\"\xa5\x06\n" +
+	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\"\xcc\x06\n" +
 	"\vStepOutcome\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.StepKindR\x04kind\x123\n" +
@@ -940,10 +1048,11 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x04wait\x18\x10 \x01(\v2\x19.windlass.turn.v1.WaitRefR\x04wait\x124\n" +
 	"\x06answer\x18\x11 \x01(\v2\x1c.windlass.turn.v1.WaitAnswerR\x06answer\x12\x16\n" +
 	"\x06inputs\x18\x12 \x01(\rR\x06inputs\x12'\n" +
-	"\x0fdeadline_micros\x18\x13 \x01(\x03R\x0edeadlineMicros\x128\n" +
+	"\x0fdeadline_micros\x18\x13 \x01(\x03R\x0edeadlineMicros\x12%\n" +
+	"\x0econtext_tokens\x18\x14 \x01(\x03R\rcontextTokens\x128\n" +
 	"\texhausted\x18\x15 \x01(\v2\x1a.windlass.turn.v1.LimitUseR\texhausted\"E\n" +
 	"\bProgress\x129\n" +
-	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"\xeb\x04\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"\xb9\x05\n" +
 	"\aSurface\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x126\n" +
@@ -960,7 +1069,9 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x0fdeadline_micros\x18\v \x01(\x03R\x0edeadlineMicros\x12$\n" +
 	"\x0emax_tool_calls\x18\f \x01(\rR\fmaxToolCalls\x12&\n" +
 	"\x0fmax_cost_micros\x18\r \x01(\x03R\rmaxCostMicros\x12-\n" +
-	"\x05price\x18\x0e \x01(\v2\x17.windlass.turn.v1.PriceR\x05price\x12#\n" +
+	"\x05price\x18\x0e \x01(\v2\x17.windlass.turn.v1.PriceR\x05price\x12%\n" +
+	"\x0econtext_tokens\x18\x0f \x01(\x03R\rcontextTokens\x12%\n" +
+	"\x0econtext_window\x18\x10 \x01(\x03R\rcontextWindow\x12#\n" +
 	"\rprompt_tokens\x18\x12 \x01(\x05R\fpromptTokens\x12*\n" +
 	"\x11max_output_tokens\x18\x13 \x01(\x05R\x0fmaxOutputTokens*\xe3\x01\n" +
 	"\bStepKind\x12\x19\n" +
@@ -989,53 +1100,55 @@ func file_windlass_turn_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_turn_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_windlass_turn_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_windlass_turn_v1_step_proto_goTypes = []any{
 	(StepKind)(0),       // 0: windlass.turn.v1.StepKind
 	(*StepRef)(nil),     // 1: windlass.turn.v1.StepRef
-	(*PlanRef)(nil),     // 2: windlass.turn.v1.PlanRef
-	(*ToolCallRef)(nil), // 3: windlass.turn.v1.ToolCallRef
-	(*Ending)(nil),      // 4: windlass.turn.v1.Ending
-	(*StepOutcome)(nil), // 5: windlass.turn.v1.StepOutcome
-	(*Progress)(nil),    // 6: windlass.turn.v1.Progress
-	(*Surface)(nil),     // 7: windlass.turn.v1.Surface
-	(Strategy)(0),       // 8: windlass.turn.v1.Strategy
-	(*WaitRef)(nil),     // 9: windlass.turn.v1.WaitRef
-	(*PlanStep)(nil),    // 10: windlass.turn.v1.PlanStep
-	(TurnStatus)(0),     // 11: windlass.turn.v1.TurnStatus
-	(*TurnError)(nil),   // 12: windlass.turn.v1.TurnError
-	(*Usage)(nil),       // 13: windlass.turn.v1.Usage
-	(*WaitAnswer)(nil),  // 14: windlass.turn.v1.WaitAnswer
-	(*LimitUse)(nil),    // 15: windlass.turn.v1.LimitUse
-	(*Price)(nil),       // 16: windlass.turn.v1.Price
+	(*CompactRef)(nil),  // 2: windlass.turn.v1.CompactRef
+	(*PlanRef)(nil),     // 3: windlass.turn.v1.PlanRef
+	(*ToolCallRef)(nil), // 4: windlass.turn.v1.ToolCallRef
+	(*Ending)(nil),      // 5: windlass.turn.v1.Ending
+	(*StepOutcome)(nil), // 6: windlass.turn.v1.StepOutcome
+	(*Progress)(nil),    // 7: windlass.turn.v1.Progress
+	(*Surface)(nil),     // 8: windlass.turn.v1.Surface
+	(Strategy)(0),       // 9: windlass.turn.v1.Strategy
+	(*WaitRef)(nil),     // 10: windlass.turn.v1.WaitRef
+	(*PlanStep)(nil),    // 11: windlass.turn.v1.PlanStep
+	(TurnStatus)(0),     // 12: windlass.turn.v1.TurnStatus
+	(*TurnError)(nil),   // 13: windlass.turn.v1.TurnError
+	(*Usage)(nil),       // 14: windlass.turn.v1.Usage
+	(*WaitAnswer)(nil),  // 15: windlass.turn.v1.WaitAnswer
+	(*LimitUse)(nil),    // 16: windlass.turn.v1.LimitUse
+	(*Price)(nil),       // 17: windlass.turn.v1.Price
 }
 var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	0,  // 0: windlass.turn.v1.StepRef.kind:type_name -> windlass.turn.v1.StepKind
-	3,  // 1: windlass.turn.v1.StepRef.call:type_name -> windlass.turn.v1.ToolCallRef
-	4,  // 2: windlass.turn.v1.StepRef.ending:type_name -> windlass.turn.v1.Ending
-	8,  // 3: windlass.turn.v1.StepRef.strategy:type_name -> windlass.turn.v1.Strategy
-	2,  // 4: windlass.turn.v1.StepRef.plan:type_name -> windlass.turn.v1.PlanRef
-	9,  // 5: windlass.turn.v1.StepRef.wait:type_name -> windlass.turn.v1.WaitRef
-	10, // 6: windlass.turn.v1.PlanRef.steps:type_name -> windlass.turn.v1.PlanStep
-	11, // 7: windlass.turn.v1.Ending.status:type_name -> windlass.turn.v1.TurnStatus
-	12, // 8: windlass.turn.v1.Ending.error:type_name -> windlass.turn.v1.TurnError
-	0,  // 9: windlass.turn.v1.StepOutcome.kind:type_name -> windlass.turn.v1.StepKind
-	7,  // 10: windlass.turn.v1.StepOutcome.surface:type_name -> windlass.turn.v1.Surface
-	3,  // 11: windlass.turn.v1.StepOutcome.calls:type_name -> windlass.turn.v1.ToolCallRef
-	13, // 12: windlass.turn.v1.StepOutcome.usage:type_name -> windlass.turn.v1.Usage
-	12, // 13: windlass.turn.v1.StepOutcome.error:type_name -> windlass.turn.v1.TurnError
-	8,  // 14: windlass.turn.v1.StepOutcome.strategy:type_name -> windlass.turn.v1.Strategy
-	9,  // 15: windlass.turn.v1.StepOutcome.wait:type_name -> windlass.turn.v1.WaitRef
-	14, // 16: windlass.turn.v1.StepOutcome.answer:type_name -> windlass.turn.v1.WaitAnswer
-	15, // 17: windlass.turn.v1.StepOutcome.exhausted:type_name -> windlass.turn.v1.LimitUse
-	5,  // 18: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	8,  // 19: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
-	16, // 20: windlass.turn.v1.Surface.price:type_name -> windlass.turn.v1.Price
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	4,  // 1: windlass.turn.v1.StepRef.call:type_name -> windlass.turn.v1.ToolCallRef
+	5,  // 2: windlass.turn.v1.StepRef.ending:type_name -> windlass.turn.v1.Ending
+	9,  // 3: windlass.turn.v1.StepRef.strategy:type_name -> windlass.turn.v1.Strategy
+	3,  // 4: windlass.turn.v1.StepRef.plan:type_name -> windlass.turn.v1.PlanRef
+	10, // 5: windlass.turn.v1.StepRef.wait:type_name -> windlass.turn.v1.WaitRef
+	2,  // 6: windlass.turn.v1.StepRef.compact:type_name -> windlass.turn.v1.CompactRef
+	11, // 7: windlass.turn.v1.PlanRef.steps:type_name -> windlass.turn.v1.PlanStep
+	12, // 8: windlass.turn.v1.Ending.status:type_name -> windlass.turn.v1.TurnStatus
+	13, // 9: windlass.turn.v1.Ending.error:type_name -> windlass.turn.v1.TurnError
+	0,  // 10: windlass.turn.v1.StepOutcome.kind:type_name -> windlass.turn.v1.StepKind
+	8,  // 11: windlass.turn.v1.StepOutcome.surface:type_name -> windlass.turn.v1.Surface
+	4,  // 12: windlass.turn.v1.StepOutcome.calls:type_name -> windlass.turn.v1.ToolCallRef
+	14, // 13: windlass.turn.v1.StepOutcome.usage:type_name -> windlass.turn.v1.Usage
+	13, // 14: windlass.turn.v1.StepOutcome.error:type_name -> windlass.turn.v1.TurnError
+	9,  // 15: windlass.turn.v1.StepOutcome.strategy:type_name -> windlass.turn.v1.Strategy
+	10, // 16: windlass.turn.v1.StepOutcome.wait:type_name -> windlass.turn.v1.WaitRef
+	15, // 17: windlass.turn.v1.StepOutcome.answer:type_name -> windlass.turn.v1.WaitAnswer
+	16, // 18: windlass.turn.v1.StepOutcome.exhausted:type_name -> windlass.turn.v1.LimitUse
+	6,  // 19: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	9,  // 20: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
+	17, // 21: windlass.turn.v1.Surface.price:type_name -> windlass.turn.v1.Price
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_step_proto_init() }
@@ -1051,7 +1164,7 @@ func file_windlass_turn_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_step_proto_rawDesc), len(file_windlass_turn_v1_step_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

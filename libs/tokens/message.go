@@ -1,0 +1,44 @@
+package tokens
+
+import (
+	"strings"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// perCall is added for a tool call: for the words around it.
+const perCall = 16
+
+// Message estimates what a message takes, with its tool calls or its result.
+func Message(m *turnv1.Message) int {
+	sum := PerMessage
+	for _, parts := range [][]*turnv1.ContentPart{m.GetContent(), m.GetToolResult().GetContent()} {
+		for _, p := range parts {
+			sum += part(p)
+		}
+	}
+	for _, call := range m.GetToolCalls() {
+		sum += Text(call.GetTool()) + Text(call.GetArgumentsJson()) + perCall
+	}
+	return sum
+}
+
+// Messages estimates what a conversation takes.
+func Messages(messages []*turnv1.Message) int {
+	sum := 0
+	for _, m := range messages {
+		sum += Message(m)
+	}
+	return sum
+}
+
+func part(p *turnv1.ContentPart) int {
+	switch b := p.GetBlob(); {
+	case b == nil:
+		return Text(p.GetText()) + Text(p.GetLink().GetName()) + Text(p.GetLink().GetUri()) + 1
+	case strings.HasPrefix(b.GetMediaType(), "text/"), b.GetMediaType() == "application/json":
+		return Text(string(b.GetData()))
+	default:
+		return PerImage
+	}
+}
