@@ -24,6 +24,7 @@ func turnCommands(a *app.App) []*cobra.Command {
 	create.Flags().Bool("watch", false, "watch its events until it ends")
 	create.Flags().String("mode", "", "when the session has an active turn: enqueue (default), reject, interrupt (cancel it and run next), steer (give it to that turn) or fork (run in a new session)")
 	create.Flags().String("key", "", "idempotency key: the same key and input give the same turn")
+	create.Flags().String("webhook-url", "", "tell this address when the turn ends; needs a webhook with --per-turn, which signs")
 	turnLimitFlags(create)
 
 	watch := &cobra.Command{
@@ -56,6 +57,9 @@ func createTurn(c *call) error {
 	body := map[string]any{"input": input}
 	if m := flag(c.cmd, "mode"); m != "" {
 		body["mode"] = m
+	}
+	if u := flag(c.cmd, "webhook-url"); u != "" {
+		body["webhook_url"] = u
 	}
 	if limits := turnLimits(c); len(limits) > 0 {
 		body["limits"] = limits

@@ -18,7 +18,7 @@ const (
 	// maxHookPause bounds the pause between two attempts of one delivery.
 	maxHookPause = time.Hour
 	// takenLonger is how much longer than an attempt may last a delivery belongs to who took it.
-	takenLonger = 15 * time.Second
+	takenLonger = 5 * time.Second
 	// perHook is how many deliveries of one webhook are begun at a time, so that one slow receiver does not hold up the others.
 	perHook = 4
 )
