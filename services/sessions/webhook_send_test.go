@@ -170,15 +170,15 @@ func TestANewSecretSignsBesideTheOld(t *testing.T) {
 	}
 }
 
-// TestWhatIsDueIsSentByOne has two processes on one database.
+// TestWhatIsDueIsSentByOne has two processes on one database: a webhook that one made is told of turns that end at the other.
 func TestWhatIsDueIsSentByOne(t *testing.T) {
 	o := hooked()
 	o.postgres = true
 	k := newKit(t, o)
 	o.db, o.bus = k.db, k.bus
-	newKit(t, o)
+	other := newKit(t, o)
 	r := receive(t)
-	w := k.webhook(&sessionsv1.Webhook{Url: r.URL})
+	w := other.webhook(&sessionsv1.Webhook{Url: r.URL})
 	k.agent("assistant")
 	const turns = 20
 	for range turns {
@@ -269,4 +269,23 @@ func TestADeliveryIsGivenUp(t *testing.T) {
 	_, err := k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: turn.GetSessionId()})
 	must(t, err)
 	k.deliveries(w.GetId(), settled(0))
+}
+
+func TestASubAgentsTurnIsNotTold(t *testing.T) {
+	k := newKit(t, hooked())
+	r := receive(t)
+	w := k.webhook(&sessionsv1.Webhook{Url: r.URL})
+	k.agent("helper")
+	parent := k.worker(k.newTurn("hello"))
+	parent.begin()
+	l := parent.lease("tool-1.0")
+	made, err := k.exec.CreateChild(t.Context(), &sessionsv1.CreateChildRequest{
+		TurnId: parent.turn.GetId(), Step: "tool-1.0", Fence: l.GetFence(), CallId: "c", AgentId: "helper", Input: "help",
+	})
+	must(t, err)
+	k.end(&sessionsv1.Turn{Id: made.GetTurnId(), SessionId: made.GetSessionId()}, completed, "helped")
+	parent.finish(failed, "error")
+	if got := k.deliveries(w.GetId(), settled(1)); got[0].GetTurnId() != parent.turn.GetId() || got[0].GetType() != "turn.failed" {
+		t.Errorf("told of %v", got)
+	}
 }

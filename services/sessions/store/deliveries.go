@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
@@ -105,16 +106,16 @@ type Busy struct{ Tenant, WebhookID string }
 // TakeDeliveries takes up to limit deliveries that are due, those due longest first, for a while: nobody else gets them before untilUs. None
 // of the busy webhooks is taken.
 func (tx *Tx) TakeDeliveries(ctx context.Context, nowUs, untilUs int64, limit int, busy []Busy) ([]Delivery, error) {
-	query := "SELECT " + deliveryColumns + ", body FROM webhook_deliveries WHERE status = 0 AND next_us <= $1"
+	var free strings.Builder
 	args := []any{nowUs, limit}
 	for i, b := range busy {
-		query += fmt.Sprintf(" AND NOT (tenant = $%d AND webhook_id = $%d)", 3+2*i, 4+2*i)
+		fmt.Fprintf(&free, " AND NOT (tenant = $%d AND webhook_id = $%d)", 3+2*i, 4+2*i)
 		args = append(args, b.Tenant, b.WebhookID)
 	}
 	taken, err := sqldb.All(ctx, tx, func(s sqldb.Scanner) (d Delivery, err error) {
 		err = d.scan(s, &d.Body)
 		return d, err
-	}, query+" ORDER BY next_us LIMIT $2"+tx.db.SkipLocked(), args...)
+	}, "SELECT "+deliveryColumns+", body FROM webhook_deliveries WHERE status = 0 AND next_us <= $1"+free.String()+" ORDER BY next_us LIMIT $2"+tx.db.SkipLocked(), args...)
 	if err != nil {
 		return nil, err
 	}
