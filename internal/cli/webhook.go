@@ -25,14 +25,14 @@ func webhooks() noun {
 		header: []string{"ID", "URL", "EVENTS", "AGENT", "STATE", "AGE", "DESCRIPTION"},
 		read: typed((*sessionsv1.Webhook).GetId, func(m *sessionsv1.Webhook, now time.Time) []string {
 			return []string{
-				m.GetId(), output.Short(webhookURL(m), cellWidth), orAll(strings.Join(m.GetEvents(), ",")), orAll(m.GetAgentId()),
+				m.GetId(), output.Short(webhookURL(m), cellWidth), orEach(strings.Join(m.GetEvents(), ",")), orEach(m.GetAgentId()),
 				output.Short(webhookState(m), cellWidth), ago(now, m.GetCreateTime().AsTime()), output.Short(m.GetDescription(), cellWidth),
 			}
 		}),
 	}
 }
 
-func orAll(s string) string {
+func orEach(s string) string {
 	if s == "" {
 		return "all"
 	}
