@@ -87,6 +87,7 @@ func (a *API) register() error {
 		sessionsgw.RegisterApprovalServiceHandlerClient(ctx, a.mux, sessionsv1.NewApprovalServiceClient(sessions)),
 		sessionsgw.RegisterBudgetServiceHandlerClient(ctx, a.mux, sessionsv1.NewBudgetServiceClient(sessions)),
 		sessionsgw.RegisterWebhookServiceHandlerClient(ctx, a.mux, sessionsv1.NewWebhookServiceClient(sessions)),
+		sessionsgw.RegisterScheduleServiceHandlerClient(ctx, a.mux, sessionsv1.NewScheduleServiceClient(sessions)),
 		registrygw.RegisterSourceServiceHandlerClient(ctx, a.mux, registryv1.NewSourceServiceClient(registry)),
 		registrygw.RegisterToolServiceHandlerClient(ctx, a.mux, registryv1.NewToolServiceClient(registry)),
 		registrygw.RegisterToolGroupServiceHandlerClient(ctx, a.mux, registryv1.NewToolGroupServiceClient(registry)),

@@ -56,6 +56,8 @@ const (
 	Worker = "wrk"
 	// Budget is the prefix of a budget's id.
 	Budget = "bgt"
+	// Schedule is the prefix of a generated schedule id; callers may choose their own.
+	Schedule = "sch"
 	// Usage is the prefix of a usage record's id.
 	Usage = "usg"
 	// Webhook is the prefix of a webhook's id.

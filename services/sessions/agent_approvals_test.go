@@ -2,18 +2,50 @@ package sessions_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// approvalRules is policy's eye on approval rules: the condition "wrong" is.
-type approvalRules struct{}
+// policyFake is policy: of approval rules, the condition "wrong" is; users may do everything but what is denied.
+type policyFake struct {
+	mu     sync.Mutex
+	denied []string
+	gone   bool
+}
 
-func (approvalRules) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest, _ ...grpc.CallOption) (*policyv1.CheckApprovalRulesResponse, error) {
+func (f *policyFake) away(gone bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gone = gone
+}
+
+func (f *policyFake) deny(permissions ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.denied = permissions
+}
+
+func (f *policyFake) GetPermissions(context.Context, *policyv1.GetPermissionsRequest, ...grpc.CallOption) (*policyv1.GetPermissionsResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone {
+		return nil, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy is away")
+	}
+	resp := &policyv1.GetPermissionsResponse{Permissions: []string{"*"}}
+	for _, p := range f.denied {
+		resp.Permissions = append(resp.Permissions, "!"+p)
+	}
+	return resp, nil
+}
+
+func (*policyFake) CheckApprovalRules(_ context.Context, req *policyv1.CheckApprovalRulesRequest, _ ...grpc.CallOption) (*policyv1.CheckApprovalRulesResponse, error) {
 	resp := &policyv1.CheckApprovalRulesResponse{}
 	for i, r := range req.GetRules() {
 		if r.GetCondition() == "wrong" {

@@ -35,6 +35,8 @@ type Config struct {
 	MaxOpenWorkflows int `yaml:"max_open_workflows" doc:"workflows of turns under way at once; further ones wait in order, though their turns may run ahead; turns that wait for people do not count (default 200)"`
 	// Waits says how long turns wait for people.
 	Waits WaitsConfig `yaml:"waits" doc:"how long turns wait for people where nothing else is said"`
+	// Schedules says how turns begin by the clock.
+	Schedules SchedulesConfig `yaml:"schedules" doc:"turns that begin by the clock"`
 	// MaxStarting bounds the workflow starts in flight from one process.
 	MaxStarting int `yaml:"max_starting" doc:"workflow starts in flight at once (default 8)"`
 	// StartDelay is how long a workflow waits for its turn to run ahead. A turn that is over by then needs it only for the record.
@@ -115,6 +117,7 @@ func DefaultConfig() Config {
 		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100, MaxTurnInputs: 100, MaxForkBytes: 64 << 20, MaxExportBytes: 12 << 20,
 		Webhooks:      defaultWebhooks(),
 		Waits:         WaitsConfig{Approval: 7 * day, Input: 7 * day, ClientTool: day, Resolution: 30 * day},
+		Schedules:     SchedulesConfig{CatchUp: time.Hour, CheckInterval: time.Minute},
 		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8, StartDelay: 20 * time.Millisecond,
 		LostAfter: 30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
 		DeltaAge: time.Hour, DeltaBytes: 256 << 20, ChatWait: time.Minute, WatchBuffer: 256, BusBuffer: 32,
@@ -135,6 +138,7 @@ func (c Config) complete() (Config, error) {
 	or(&c.MaxExportBytes, d.MaxExportBytes)
 	c.Waits = c.Waits.or(d.Waits)
 	c.Webhooks = c.Webhooks.or(d.Webhooks)
+	c.Schedules = c.Schedules.or(d.Schedules)
 	or(&c.SweepInterval, d.SweepInterval)
 	or(&c.MaxOpenWorkflows, d.MaxOpenWorkflows)
 	or(&c.MaxStarting, d.MaxStarting)
@@ -153,6 +157,9 @@ func (c Config) complete() (Config, error) {
 	or(&c.PollAway, d.PollAway)
 	if c.SweepInterval < 0 || c.StartDelay < 0 || c.LostAfter < 0 || c.MaxLease < 100*time.Millisecond || c.IdempotencyAge < 0 || c.DeltaAge < 0 || c.ChatWait < 0 {
 		return c, errors.New("sessions: a time is negative, or max_lease is below 100ms")
+	}
+	if c.Schedules.CatchUp < 10*time.Second || c.Schedules.CheckInterval < 0 {
+		return c, errors.New("sessions: schedules.catch_up is below 10s, or schedules.check_interval is negative")
 	}
 	if c.Waits.Approval < 0 || c.Waits.Input < 0 || c.Waits.ClientTool < 0 || c.Waits.Resolution < 0 {
 		return c, errors.New("sessions: a time in waits is negative")

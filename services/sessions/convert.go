@@ -70,6 +70,7 @@ func turnWithInput(t store.Turn, in store.TurnInput) (*sessionsv1.Turn, error) {
 	if err != nil {
 		return nil, err
 	}
+	out.ScheduleId = in.ScheduleID
 	rerun, err := rerunOf(in)
 	if err != nil {
 		return nil, err

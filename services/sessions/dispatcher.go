@@ -1,6 +1,11 @@
 package sessions
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/cron"
+)
 
 // TurnStart names a turn whose workflow is to run: references only.
 type TurnStart struct {
@@ -34,4 +39,27 @@ type Dispatcher interface {
 	Wake(ctx context.Context, turnID string) (bool, error)
 	// State asks what became of a turn's workflow. An error says that nobody can tell now.
 	State(ctx context.Context, turnID string) (WorkflowState, error)
+	// PutSchedule makes a schedule, or makes the one that is there what it should be. It does nothing when it is so already.
+	PutSchedule(ctx context.Context, t Timetable) error
+	// DropSchedule removes a schedule. It succeeds when there is none.
+	DropSchedule(ctx context.Context, tenant, id string) error
+}
+
+// Timetable is when a schedule calls ExecutionService.FireSchedule: at the times of its calendars in a zone, or at each interval since the
+// beginning of 1970.
+type Timetable struct {
+	// Tenant and ScheduleID name the schedule.
+	Tenant, ScheduleID string
+	// Revision is that of the schedule.
+	Revision int64
+	// Calendars are in Zone; without any, Every counts.
+	Calendars []cron.Calendar
+	Zone      string
+	Every     time.Duration
+	// Paused keeps it from firing.
+	Paused bool
+	// CatchUp is how much later a time that was missed may still be made up for.
+	CatchUp time.Duration
+	// Summary is one line for people.
+	Summary string
 }

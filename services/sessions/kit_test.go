@@ -42,6 +42,7 @@ type kit struct {
 	approvals  sessionsv1.ApprovalServiceClient
 	dispatcher *dispatcher
 	sources    *sources
+	policy     *policyFake
 	bus        *bus.Bus
 	db         *sqldb.DB
 }
@@ -64,7 +65,7 @@ func (o options) getenv() func(string) string {
 
 func newKit(t testing.TB, o options) *kit {
 	t.Helper()
-	k := &kit{t: t, dispatcher: &dispatcher{}, sources: &sources{byName: map[string]*registryv1.Source{}}, bus: o.bus, db: o.db}
+	k := &kit{t: t, dispatcher: &dispatcher{}, sources: &sources{byName: map[string]*registryv1.Source{}}, bus: o.bus, db: o.db, policy: &policyFake{}}
 	if k.db == nil {
 		k.db = openDB(t, o.postgres)
 	}
@@ -79,7 +80,7 @@ func newKit(t testing.TB, o options) *kit {
 		log = slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	k.svc, err = sessions.New(o.cfg, sessions.Deps{
-		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: approvalRules{},
+		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: k.policy,
 		Egress: out, Getenv: o.getenv(), Log: log,
 	})
 	must(t, err)
@@ -165,6 +166,8 @@ type dispatcher struct {
 	state   sessions.WorkflowState
 	fail    error
 	changed chan struct{}
+	// timetables are the schedules by id.
+	timetables map[string]sessions.Timetable
 }
 
 func (d *dispatcher) Start(_ context.Context, start sessions.TurnStart) error {
@@ -204,6 +207,31 @@ func (d *dispatcher) State(context.Context, string) (sessions.WorkflowState, err
 		return sessions.WorkflowOpen, nil
 	}
 	return d.state, nil
+}
+
+func (d *dispatcher) PutSchedule(_ context.Context, t sessions.Timetable) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tell()
+	if d.fail != nil {
+		return d.fail
+	}
+	if d.timetables == nil {
+		d.timetables = map[string]sessions.Timetable{}
+	}
+	d.timetables[t.ScheduleID] = t
+	return nil
+}
+
+func (d *dispatcher) DropSchedule(_ context.Context, _, id string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tell()
+	if d.fail != nil {
+		return d.fail
+	}
+	delete(d.timetables, id)
+	return nil
 }
 
 func (d *dispatcher) tell() {

@@ -34,8 +34,11 @@ type Deps struct {
 	Registry registryv1.SourceServiceClient
 	// Groups knows the tool groups that agents may name; without it they cannot name any.
 	Groups registryv1.ToolGroupServiceClient
-	// Policy checks the approval rules of agents.
-	Policy ApprovalChecker
+	// Policy checks the approval rules of agents, and says what those may do whose schedules fire.
+	Policy interface {
+		ApprovalChecker
+		PermissionReader
+	}
 	// Egress is how webhooks are reached.
 	Egress *egress.Egress
 	// Getenv reads the environment for the placeholders ${env.*} that the configuration allows.
@@ -54,6 +57,7 @@ type Service struct {
 	sessionsv1.UnimplementedApprovalServiceServer
 	sessionsv1.UnimplementedArtifactServiceServer
 	sessionsv1.UnimplementedWebhookServiceServer
+	sessionsv1.UnimplementedScheduleServiceServer
 
 	cfg       Config
 	store     *store.Store
@@ -63,9 +67,11 @@ type Service struct {
 	outbox    *outbox
 	hooks     *hooks
 	egress    *egress.Egress
+	clock     clock
 	registry  registryv1.SourceServiceClient
 	groups    registryv1.ToolGroupServiceClient
 	approvals ApprovalChecker
+	allowed   PermissionReader
 	validator protovalidate.Validator
 	checker   blueprint.Checker
 	getenv    func(string) string
@@ -101,7 +107,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{
 		cfg: cfg, store: st, journal: journal.New(st, deps.Bus, deps.Log), hub: hub, bus: deps.Bus,
-		registry: deps.Registry, groups: deps.Groups, approvals: deps.Policy, validator: validator,
+		registry: deps.Registry, groups: deps.Groups, approvals: deps.Policy, allowed: deps.Policy, clock: newClock(), validator: validator,
 		checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, getenv: deps.Getenv, log: deps.Log, egress: deps.Egress,
 	}
 	s.outbox = newOutbox(st, deps.Dispatcher, deps.Log, cfg)
@@ -119,6 +125,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterApprovalServiceServer(r, s)
 	sessionsv1.RegisterArtifactServiceServer(r, s)
 	sessionsv1.RegisterWebhookServiceServer(r, s)
+	sessionsv1.RegisterScheduleServiceServer(r, s)
 }
 
 // Run sends what the outbox holds and what webhooks are to be told, looks after lost turns and keeps the bus's delta stream there until ctx ends; then watchers are

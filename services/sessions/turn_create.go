@@ -2,8 +2,6 @@ package sessions
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -38,6 +36,7 @@ type order struct {
 	limits  *sessionsv1.Limits // that the caller set
 	rerun   *rerun             // what it takes over from the turn that it runs again, nil for others
 	tell    string             // the address to tell of its end, "" = none
+	clock   string             // the id of the schedule that begins it, "" for others
 }
 
 // CreateTurn implements TurnService.
@@ -126,50 +125,6 @@ func tooLarge(field string, size, limit int) error {
 	return e.Hint("Send less.")
 }
 
-// onceOf names a request by its idempotency key; without a key it is the zero value.
-func onceOf(ctx context.Context, method, key string, req proto.Message) (store.Once, error) {
-	if key == "" {
-		return store.Once{}, nil
-	}
-	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
-	if err != nil {
-		return store.Once{}, fmt.Errorf("hash request: %w", err)
-	}
-	sum := func(b []byte) string {
-		h := sha256.Sum256(b)
-		return hex.EncodeToString(h[:])
-	}
-	p := authn.From(ctx)
-	return store.Once{Tenant: p.GetTenant(), Subject: p.GetSubject(), Method: method, Key: sum([]byte(key)), Hash: sum(body)}, nil
-}
-
-// before gives the turn that the same request made earlier.
-func (s *Service) before(ctx context.Context, once store.Once) (*sessionsv1.Turn, bool, error) {
-	if once.Key == "" {
-		return nil, false, nil
-	}
-	stands, err := s.store.Once(ctx, once, micros())
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, false, nil
-	}
-	if err == nil {
-		err = sameRequest(once, stands)
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	t, err := s.readTurn(ctx, once.Tenant, stands.TurnID)
-	return t, true, err
-}
-
-func sameRequest(once, stands store.Once) error {
-	if once.Hash == stands.Hash {
-		return nil
-	}
-	return fault.New(codes.AlreadyExists, faultv1.Reason_REASON_IDEMPOTENCY_CONFLICT, "the idempotency key was used with another request").
-		Hint("Use a new key for a new request.")
-}
-
 // accept stores a turn and has it dispatched if it is the session's turn to go; all of it in one transaction.
 func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error) {
 	agent, err := s.liveAgent(ctx, o.session.AgentID)
@@ -225,7 +180,7 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 
 // input is what is kept of an order with its turn, whose id is not known yet.
 func (o order) input(ctx context.Context, limits []byte) (in store.TurnInput, err error) {
-	in = store.TurnInput{Input: partsText(o.content), ClientTools: o.tools, Limits: limits}
+	in = store.TurnInput{Input: partsText(o.content), ClientTools: o.tools, Limits: limits, ScheduleID: o.clock}
 	if in.Principal, err = proto.Marshal(authn.From(ctx)); err != nil {
 		return in, fmt.Errorf("principal: %w", err)
 	}
@@ -242,20 +197,6 @@ func agentGone(err error, id string) error {
 	}
 	return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "agent %q was deleted", id).
 		Hint("Create it again, or open or fork a session with another agent.")
-}
-
-// remember keeps what a request with an idempotency key made. It reports false, and what stands, when the same request made something before;
-// without a key there is nothing to remember.
-func (s *Service) remember(tx *journal.Tx, once store.Once) (store.Once, bool, error) {
-	if once.Key == "" {
-		return once, true, nil
-	}
-	once.ExpiresUs = tx.NowUs + s.cfg.IdempotencyAge.Microseconds()
-	stands, added, err := tx.AddOnce(tx.Context(), once, tx.NowUs)
-	if err == nil && !added {
-		err = sameRequest(once, stands)
-	}
-	return stands, added, err
 }
 
 func (s *Service) newTurn(ctx context.Context, tx *journal.Tx, o order) store.Turn {

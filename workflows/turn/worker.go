@@ -17,6 +17,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/schedule"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
@@ -111,6 +112,9 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	w.worker = worker.New(deps.Client, contract.TaskQueue, options(cfg, deps.Log, w.fail))
 	w.worker.RegisterWorkflowWithOptions(Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
 	w.worker.RegisterActivity(&Activities{steps: runner, runs: runs, drain: w.drain})
+	if err := schedule.Register(w.worker, deps.Sessions); err != nil {
+		return nil, err
+	}
 	return w, nil
 }
 

@@ -1,4 +1,4 @@
-// Package dispatch has turns run by Temporal: one workflow for each turn, with the turn's id. It is the only part of the sessions service that
+// Package dispatch has turns run by Temporal: one workflow for each turn, with the turn's id; and keeps Temporal's schedules. It is the only part of the sessions service that
 // knows Temporal.
 package dispatch
 
@@ -32,8 +32,9 @@ type Config struct {
 
 // Temporal implements sessions.Dispatcher.
 type Temporal struct {
-	client workflows
-	cfg    Config
+	client    workflows
+	schedules client.ScheduleClient
+	cfg       Config
 }
 
 // New makes a dispatcher over a client, which stays its owner's to close.
@@ -41,7 +42,7 @@ func New(c client.Client, cfg Config) (*Temporal, error) {
 	if c == nil {
 		return nil, errors.New("dispatch needs a Temporal client")
 	}
-	return &Temporal{client: c, cfg: cfg}, nil
+	return &Temporal{client: c, schedules: c.ScheduleClient(), cfg: cfg}, nil
 }
 
 // Start implements sessions.Dispatcher.

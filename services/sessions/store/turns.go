@@ -194,21 +194,23 @@ type TurnInput struct {
 	Limits []byte
 	// Rerun is the windlass.turn.v1.TurnRerun of a turn that runs another one again, nil for others.
 	Rerun []byte
+	// ScheduleID is the schedule that began it, "" for others.
+	ScheduleID string
 }
 
-const turnInputColumns = "turn_id, input, principal, client_tools, limits, rerun"
+const turnInputColumns = "turn_id, input, principal, client_tools, limits, rerun, schedule_id"
 
 func scanTurnInput(s sqldb.Scanner) (in TurnInput, err error) {
 	var input []byte // a blob, as PostgreSQL's text holds no NUL
-	err = s.Scan(&in.TurnID, &input, &in.Principal, &in.ClientTools, &in.Limits, &in.Rerun)
+	err = s.Scan(&in.TurnID, &input, &in.Principal, &in.ClientTools, &in.Limits, &in.Rerun, &in.ScheduleID)
 	in.Input = string(input)
 	return in, err
 }
 
 // AddTurnInput stores what a new turn was given.
 func (tx *Tx) AddTurnInput(ctx context.Context, tenant string, in TurnInput) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_inputs (tenant, "+turnInputColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7)",
-		tenant, in.TurnID, []byte(in.Input), in.Principal, in.ClientTools, in.Limits, in.Rerun)
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_inputs (tenant, "+turnInputColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+		tenant, in.TurnID, []byte(in.Input), in.Principal, in.ClientTools, in.Limits, in.Rerun, in.ScheduleID)
 	return err
 }
 

@@ -2546,6 +2546,125 @@ func (x *GetToolCallRequest) GetCallId() string {
 	return ""
 }
 
+// FireScheduleRequest names a fire.
+type FireScheduleRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant of the schedule.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The schedule.
+	ScheduleId string `protobuf:"bytes,2,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
+	// When it was due, Unix microseconds.
+	DueMicros     int64 `protobuf:"varint,3,opt,name=due_micros,json=dueMicros,proto3" json:"due_micros,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FireScheduleRequest) Reset() {
+	*x = FireScheduleRequest{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FireScheduleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FireScheduleRequest) ProtoMessage() {}
+
+func (x *FireScheduleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FireScheduleRequest.ProtoReflect.Descriptor instead.
+func (*FireScheduleRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *FireScheduleRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *FireScheduleRequest) GetScheduleId() string {
+	if x != nil {
+		return x.ScheduleId
+	}
+	return ""
+}
+
+func (x *FireScheduleRequest) GetDueMicros() int64 {
+	if x != nil {
+		return x.DueMicros
+	}
+	return 0
+}
+
+// FireScheduleResponse tells what came of it.
+type FireScheduleResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As ScheduleFire.outcome, or "gone": there is no such schedule, or it is paused.
+	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// The turn that was begun.
+	TurnId        string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FireScheduleResponse) Reset() {
+	*x = FireScheduleResponse{}
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FireScheduleResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FireScheduleResponse) ProtoMessage() {}
+
+func (x *FireScheduleResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FireScheduleResponse.ProtoReflect.Descriptor instead.
+func (*FireScheduleResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *FireScheduleResponse) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *FireScheduleResponse) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
 var File_windlass_sessions_v1_execution_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
@@ -2749,7 +2868,16 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\tmessageId\x12 \n" +
-	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId2\xe0\r\n" +
+	"\acall_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06callId\"\x88\x01\n" +
+	"\x13FireScheduleRequest\x12\x1f\n" +
+	"\x06tenant\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06tenant\x12(\n" +
+	"\vschedule_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\n" +
+	"scheduleId\x12&\n" +
+	"\n" +
+	"due_micros\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\tdueMicros\"I\n" +
+	"\x14FireScheduleResponse\x12\x18\n" +
+	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x17\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnId2\xe4\x0e\n" +
 	"\x10ExecutionService\x12u\n" +
 	"\bLoadTurn\x12%.windlass.sessions.v1.LoadTurnRequest\x1a&.windlass.sessions.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
 	"\tClaimStep\x12&.windlass.sessions.v1.ClaimStepRequest\x1a'.windlass.sessions.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
@@ -2766,7 +2894,8 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\aGetWait\x12$.windlass.sessions.v1.GetWaitRequest\x1a\x1a.windlass.sessions.v1.Wait\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12~\n" +
 	"\vExpireWaits\x12(.windlass.sessions.v1.ExpireWaitsRequest\x1a).windlass.sessions.v1.ExpireWaitsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x81\x01\n" +
 	"\fGetRecording\x12).windlass.sessions.v1.GetRecordingRequest\x1a*.windlass.sessions.v1.GetRecordingResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12o\n" +
-	"\vGetToolCall\x12(.windlass.sessions.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.runB\xe8\x01\n" +
+	"\vGetToolCall\x12(.windlass.sessions.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x81\x01\n" +
+	"\fFireSchedule\x12).windlass.sessions.v1.FireScheduleRequest\x1a*.windlass.sessions.v1.FireScheduleResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.runB\xe8\x01\n" +
 	"\x18com.windlass.sessions.v1B\x0eExecutionProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
 var (
@@ -2781,7 +2910,7 @@ func file_windlass_sessions_v1_execution_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_execution_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_windlass_sessions_v1_execution_proto_goTypes = []any{
 	(*LoadTurnRequest)(nil),       // 0: windlass.sessions.v1.LoadTurnRequest
 	(*LoadTurnResponse)(nil),      // 1: windlass.sessions.v1.LoadTurnResponse
@@ -2816,77 +2945,79 @@ var file_windlass_sessions_v1_execution_proto_goTypes = []any{
 	(*GetContextRequest)(nil),     // 30: windlass.sessions.v1.GetContextRequest
 	(*GetContextResponse)(nil),    // 31: windlass.sessions.v1.GetContextResponse
 	(*GetToolCallRequest)(nil),    // 32: windlass.sessions.v1.GetToolCallRequest
-	nil,                           // 33: windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	(*Turn)(nil),                  // 34: windlass.sessions.v1.Turn
-	(*Agent)(nil),                 // 35: windlass.sessions.v1.Agent
-	(*v1.Principal)(nil),          // 36: windlass.policy.v1.Principal
-	(*v11.Surface)(nil),           // 37: windlass.turn.v1.Surface
-	(*v11.StepOutcome)(nil),       // 38: windlass.turn.v1.StepOutcome
-	(*ClientTool)(nil),            // 39: windlass.sessions.v1.ClientTool
-	(*structpb.Struct)(nil),       // 40: google.protobuf.Struct
-	(*v11.TurnError)(nil),         // 41: windlass.turn.v1.TurnError
-	(*v11.TurnRerun)(nil),         // 42: windlass.turn.v1.TurnRerun
-	(*v11.ToolResult)(nil),        // 43: windlass.turn.v1.ToolResult
-	(*v11.StepRef)(nil),           // 44: windlass.turn.v1.StepRef
-	(*v11.ToolCallStarted)(nil),   // 45: windlass.turn.v1.ToolCallStarted
-	(*v11.Event)(nil),             // 46: windlass.turn.v1.Event
-	(*v11.Message)(nil),           // 47: windlass.turn.v1.Message
-	(*v11.Ending)(nil),            // 48: windlass.turn.v1.Ending
-	(v11.WaitKind)(0),             // 49: windlass.turn.v1.WaitKind
-	(v11.EffectClass)(0),          // 50: windlass.turn.v1.EffectClass
-	(*v11.WaitRef)(nil),           // 51: windlass.turn.v1.WaitRef
-	(v11.Verdict)(0),              // 52: windlass.turn.v1.Verdict
-	(*v11.ApprovalDecision)(nil),  // 53: windlass.turn.v1.ApprovalDecision
-	(*v11.ToolCall)(nil),          // 54: windlass.turn.v1.ToolCall
+	(*FireScheduleRequest)(nil),   // 33: windlass.sessions.v1.FireScheduleRequest
+	(*FireScheduleResponse)(nil),  // 34: windlass.sessions.v1.FireScheduleResponse
+	nil,                           // 35: windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	(*Turn)(nil),                  // 36: windlass.sessions.v1.Turn
+	(*Agent)(nil),                 // 37: windlass.sessions.v1.Agent
+	(*v1.Principal)(nil),          // 38: windlass.policy.v1.Principal
+	(*v11.Surface)(nil),           // 39: windlass.turn.v1.Surface
+	(*v11.StepOutcome)(nil),       // 40: windlass.turn.v1.StepOutcome
+	(*ClientTool)(nil),            // 41: windlass.sessions.v1.ClientTool
+	(*structpb.Struct)(nil),       // 42: google.protobuf.Struct
+	(*v11.TurnError)(nil),         // 43: windlass.turn.v1.TurnError
+	(*v11.TurnRerun)(nil),         // 44: windlass.turn.v1.TurnRerun
+	(*v11.ToolResult)(nil),        // 45: windlass.turn.v1.ToolResult
+	(*v11.StepRef)(nil),           // 46: windlass.turn.v1.StepRef
+	(*v11.ToolCallStarted)(nil),   // 47: windlass.turn.v1.ToolCallStarted
+	(*v11.Event)(nil),             // 48: windlass.turn.v1.Event
+	(*v11.Message)(nil),           // 49: windlass.turn.v1.Message
+	(*v11.Ending)(nil),            // 50: windlass.turn.v1.Ending
+	(v11.WaitKind)(0),             // 51: windlass.turn.v1.WaitKind
+	(v11.EffectClass)(0),          // 52: windlass.turn.v1.EffectClass
+	(*v11.WaitRef)(nil),           // 53: windlass.turn.v1.WaitRef
+	(v11.Verdict)(0),              // 54: windlass.turn.v1.Verdict
+	(*v11.ApprovalDecision)(nil),  // 55: windlass.turn.v1.ApprovalDecision
+	(*v11.ToolCall)(nil),          // 56: windlass.turn.v1.ToolCall
 }
 var file_windlass_sessions_v1_execution_proto_depIdxs = []int32{
-	34, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
-	35, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
-	36, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
-	37, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
+	36, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
+	37, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
+	38, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
+	39, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
 	5,  // 4: windlass.sessions.v1.LoadTurnResponse.tools:type_name -> windlass.sessions.v1.PinnedTool
-	38, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	39, // 6: windlass.sessions.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
-	40, // 7: windlass.sessions.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
-	41, // 8: windlass.sessions.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
+	40, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	41, // 6: windlass.sessions.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
+	42, // 7: windlass.sessions.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
+	43, // 8: windlass.sessions.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
 	4,  // 9: windlass.sessions.v1.LoadTurnResponse.agent_tools:type_name -> windlass.sessions.v1.AgentTool
-	42, // 10: windlass.sessions.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
-	43, // 11: windlass.sessions.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
-	44, // 12: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	45, // 13: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	38, // 14: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	44, // 10: windlass.sessions.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
+	45, // 11: windlass.sessions.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
+	46, // 12: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	47, // 13: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	40, // 14: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
 	6,  // 15: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
 	9,  // 16: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	38, // 17: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	46, // 18: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	47, // 19: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	40, // 17: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	48, // 18: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	49, // 19: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
 	5,  // 20: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
 	4,  // 21: windlass.sessions.v1.CommitStepRequest.agent_tools:type_name -> windlass.sessions.v1.AgentTool
-	48, // 22: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	50, // 22: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
 	7,  // 23: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
 	7,  // 24: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
 	12, // 25: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
 	14, // 26: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
 	13, // 27: windlass.sessions.v1.CommitStepRequest.artifacts:type_name -> windlass.sessions.v1.NewArtifact
-	49, // 28: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	40, // 29: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
-	50, // 30: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	51, // 31: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	51, // 28: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	42, // 29: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	52, // 30: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	53, // 31: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
 	14, // 32: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
-	52, // 33: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
-	40, // 34: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
-	43, // 35: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
-	53, // 36: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	40, // 37: windlass.sessions.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
-	38, // 38: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	54, // 33: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	42, // 34: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
+	45, // 35: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	55, // 36: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	42, // 37: windlass.sessions.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
+	40, // 38: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
 	9,  // 39: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
 	8,  // 40: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
 	21, // 41: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
-	38, // 42: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
-	46, // 43: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	38, // 44: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	33, // 45: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	47, // 46: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	40, // 42: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	48, // 43: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	40, // 44: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	35, // 45: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	49, // 46: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
 	9,  // 47: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
 	0,  // 48: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
 	7,  // 49: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
@@ -2902,22 +3033,24 @@ var file_windlass_sessions_v1_execution_proto_depIdxs = []int32{
 	19, // 59: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
 	2,  // 60: windlass.sessions.v1.ExecutionService.GetRecording:input_type -> windlass.sessions.v1.GetRecordingRequest
 	32, // 61: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
-	1,  // 62: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
-	8,  // 63: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
-	11, // 64: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
-	21, // 65: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
-	23, // 66: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
-	25, // 67: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
-	27, // 68: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
-	29, // 69: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
-	31, // 70: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
-	17, // 71: windlass.sessions.v1.ExecutionService.CreateChild:output_type -> windlass.sessions.v1.CreateChildResponse
-	15, // 72: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
-	20, // 73: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
-	3,  // 74: windlass.sessions.v1.ExecutionService.GetRecording:output_type -> windlass.sessions.v1.GetRecordingResponse
-	54, // 75: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	62, // [62:76] is the sub-list for method output_type
-	48, // [48:62] is the sub-list for method input_type
+	33, // 62: windlass.sessions.v1.ExecutionService.FireSchedule:input_type -> windlass.sessions.v1.FireScheduleRequest
+	1,  // 63: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
+	8,  // 64: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
+	11, // 65: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
+	21, // 66: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
+	23, // 67: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
+	25, // 68: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
+	27, // 69: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
+	29, // 70: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
+	31, // 71: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
+	17, // 72: windlass.sessions.v1.ExecutionService.CreateChild:output_type -> windlass.sessions.v1.CreateChildResponse
+	15, // 73: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
+	20, // 74: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
+	3,  // 75: windlass.sessions.v1.ExecutionService.GetRecording:output_type -> windlass.sessions.v1.GetRecordingResponse
+	56, // 76: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	34, // 77: windlass.sessions.v1.ExecutionService.FireSchedule:output_type -> windlass.sessions.v1.FireScheduleResponse
+	63, // [63:78] is the sub-list for method output_type
+	48, // [48:63] is the sub-list for method input_type
 	48, // [48:48] is the sub-list for extension type_name
 	48, // [48:48] is the sub-list for extension extendee
 	0,  // [0:48] is the sub-list for field type_name
@@ -2941,7 +3074,7 @@ func file_windlass_sessions_v1_execution_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_execution_proto_rawDesc), len(file_windlass_sessions_v1_execution_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,6 +34,7 @@ const (
 	ExecutionService_ExpireWaits_FullMethodName   = "/windlass.sessions.v1.ExecutionService/ExpireWaits"
 	ExecutionService_GetRecording_FullMethodName  = "/windlass.sessions.v1.ExecutionService/GetRecording"
 	ExecutionService_GetToolCall_FullMethodName   = "/windlass.sessions.v1.ExecutionService/GetToolCall"
+	ExecutionService_FireSchedule_FullMethodName  = "/windlass.sessions.v1.ExecutionService/FireSchedule"
 )
 
 // ExecutionServiceClient is the client API for ExecutionService service.
@@ -82,6 +83,9 @@ type ExecutionServiceClient interface {
 	GetRecording(ctx context.Context, in *GetRecordingRequest, opts ...grpc.CallOption) (*GetRecordingResponse, error)
 	// GetToolCall reads one tool call of a committed message of a turn.
 	GetToolCall(ctx context.Context, in *GetToolCallRequest, opts ...grpc.CallOption) (*v1.ToolCall, error)
+	// FireSchedule does what is due when the clock fires a schedule: it begins a turn, or leaves the fire out, as the schedule's policy says. The
+	// same schedule and time again do nothing more. A schedule that is not there any more is answered, not an error.
+	FireSchedule(ctx context.Context, in *FireScheduleRequest, opts ...grpc.CallOption) (*FireScheduleResponse, error)
 }
 
 type executionServiceClient struct {
@@ -232,6 +236,16 @@ func (c *executionServiceClient) GetToolCall(ctx context.Context, in *GetToolCal
 	return out, nil
 }
 
+func (c *executionServiceClient) FireSchedule(ctx context.Context, in *FireScheduleRequest, opts ...grpc.CallOption) (*FireScheduleResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FireScheduleResponse)
+	err := c.cc.Invoke(ctx, ExecutionService_FireSchedule_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ExecutionServiceServer is the server API for ExecutionService service.
 // All implementations must embed UnimplementedExecutionServiceServer
 // for forward compatibility.
@@ -278,6 +292,9 @@ type ExecutionServiceServer interface {
 	GetRecording(context.Context, *GetRecordingRequest) (*GetRecordingResponse, error)
 	// GetToolCall reads one tool call of a committed message of a turn.
 	GetToolCall(context.Context, *GetToolCallRequest) (*v1.ToolCall, error)
+	// FireSchedule does what is due when the clock fires a schedule: it begins a turn, or leaves the fire out, as the schedule's policy says. The
+	// same schedule and time again do nothing more. A schedule that is not there any more is answered, not an error.
+	FireSchedule(context.Context, *FireScheduleRequest) (*FireScheduleResponse, error)
 	mustEmbedUnimplementedExecutionServiceServer()
 }
 
@@ -329,6 +346,9 @@ func (UnimplementedExecutionServiceServer) GetRecording(context.Context, *GetRec
 }
 func (UnimplementedExecutionServiceServer) GetToolCall(context.Context, *GetToolCallRequest) (*v1.ToolCall, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetToolCall not implemented")
+}
+func (UnimplementedExecutionServiceServer) FireSchedule(context.Context, *FireScheduleRequest) (*FireScheduleResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method FireSchedule not implemented")
 }
 func (UnimplementedExecutionServiceServer) mustEmbedUnimplementedExecutionServiceServer() {}
 func (UnimplementedExecutionServiceServer) testEmbeddedByValue()                          {}
@@ -603,6 +623,24 @@ func _ExecutionService_GetToolCall_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ExecutionService_FireSchedule_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FireScheduleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionServiceServer).FireSchedule(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ExecutionService_FireSchedule_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionServiceServer).FireSchedule(ctx, req.(*FireScheduleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ExecutionService_ServiceDesc is the grpc.ServiceDesc for ExecutionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -665,6 +703,10 @@ var ExecutionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetToolCall",
 			Handler:    _ExecutionService_GetToolCall_Handler,
+		},
+		{
+			MethodName: "FireSchedule",
+			Handler:    _ExecutionService_FireSchedule_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -78,7 +78,9 @@ type Turn struct {
 	// The limits that its caller set, unset when he set none.
 	Limits *Limits `protobuf:"bytes,23,opt,name=limits,proto3" json:"limits,omitempty"`
 	// The turn that this one runs again, empty for others.
-	RerunOf       string `protobuf:"bytes,24,opt,name=rerun_of,json=rerunOf,proto3" json:"rerun_of,omitempty"`
+	RerunOf string `protobuf:"bytes,24,opt,name=rerun_of,json=rerunOf,proto3" json:"rerun_of,omitempty"`
+	// The schedule that began it; empty for others. It may be deleted by now.
+	ScheduleId    string `protobuf:"bytes,25,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -277,6 +279,13 @@ func (x *Turn) GetLimits() *Limits {
 func (x *Turn) GetRerunOf() string {
 	if x != nil {
 		return x.RerunOf
+	}
+	return ""
+}
+
+func (x *Turn) GetScheduleId() string {
+	if x != nil {
+		return x.ScheduleId
 	}
 	return ""
 }
@@ -1381,7 +1390,7 @@ var File_windlass_sessions_v1_turns_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xe4\x06\n" +
+	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\x85\a\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1414,7 +1423,9 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\froot_turn_id\x18\x16 \x01(\tR\n" +
 	"rootTurnId\x124\n" +
 	"\x06limits\x18\x17 \x01(\v2\x1c.windlass.sessions.v1.LimitsR\x06limits\x12\x19\n" +
-	"\brerun_of\x18\x18 \x01(\tR\arerunOf\"\xb6\x03\n" +
+	"\brerun_of\x18\x18 \x01(\tR\arerunOf\x12\x1f\n" +
+	"\vschedule_id\x18\x19 \x01(\tR\n" +
+	"scheduleId\"\xb6\x03\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +

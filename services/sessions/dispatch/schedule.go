@@ -1,0 +1,102 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/windlass-dev/windlass/libs/cron"
+	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// PutSchedule implements sessions.Dispatcher. The note in Temporal's schedule tells its revision.
+func (d *Temporal) PutSchedule(ctx context.Context, t sessions.Timetable) error {
+	id := contract.ScheduleID(t.Tenant, t.ScheduleID)
+	handle := d.schedules.GetHandle(ctx, id)
+	now, err := handle.Describe(ctx)
+	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
+		return d.makeSchedule(ctx, id, t)
+	}
+	if err != nil {
+		return fmt.Errorf("describe schedule %s: %w", id, err)
+	}
+	if state := now.Schedule.State; state != nil && state.Note == note(t) && state.Paused == t.Paused {
+		return nil
+	}
+	err = handle.Update(ctx, client.ScheduleUpdateOptions{
+		DoUpdate: func(client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+			return &client.ScheduleUpdate{Schedule: &client.Schedule{
+				Action: action(t), Spec: spec(t),
+				Policy: &client.SchedulePolicies{Overlap: overlap, CatchupWindow: t.CatchUp},
+				State:  &client.ScheduleState{Note: note(t), Paused: t.Paused},
+			}}, nil
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("update schedule %s: %w", id, err)
+	}
+	return nil
+}
+
+func (d *Temporal) makeSchedule(ctx context.Context, id string, t sessions.Timetable) error {
+	_, err := d.schedules.Create(ctx, client.ScheduleOptions{
+		ID: id, Spec: *spec(t), Action: action(t), Overlap: overlap, CatchupWindow: t.CatchUp, Note: note(t), Paused: t.Paused,
+	})
+	if err != nil {
+		return fmt.Errorf("create schedule %s: %w", id, err)
+	}
+	return nil
+}
+
+// DropSchedule implements sessions.Dispatcher.
+func (d *Temporal) DropSchedule(ctx context.Context, tenant, id string) error {
+	id = contract.ScheduleID(tenant, id)
+	err := d.schedules.GetHandle(ctx, id).Delete(ctx)
+	if _, missing := errors.AsType[*serviceerror.NotFound](err); err != nil && !missing {
+		return fmt.Errorf("delete schedule %s: %w", id, err)
+	}
+	return nil
+}
+
+// overlap keeps one fire back while the one before is being told to the sessions service. What turns do about each other is decided there.
+const overlap = enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE
+
+func note(t sessions.Timetable) string {
+	return fmt.Sprintf("Kept by Windlass at revision %d: change it there (schedule %s).", t.Revision, t.ScheduleID)
+}
+
+func action(t sessions.Timetable) *client.ScheduleWorkflowAction {
+	return &client.ScheduleWorkflowAction{
+		ID: contract.ScheduleID(t.Tenant, t.ScheduleID), Workflow: contract.ScheduleWorkflow, TaskQueue: contract.TaskQueue,
+		Args:                     []any{contract.ScheduleInput{Tenant: t.Tenant, ScheduleID: t.ScheduleID}},
+		WorkflowExecutionTimeout: t.CatchUp, WorkflowTaskTimeout: contract.TaskTimeout, StaticSummary: t.Summary,
+		TypedSearchAttributes: temporal.NewSearchAttributes(temporal.NewSearchAttributeKeyKeyword(contract.AttributeTenant).ValueSet(t.Tenant)),
+	}
+}
+
+func spec(t sessions.Timetable) *client.ScheduleSpec {
+	if len(t.Calendars) == 0 {
+		return &client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: t.Every}}}
+	}
+	out := &client.ScheduleSpec{TimeZoneName: t.Zone}
+	for _, c := range t.Calendars {
+		out.Calendars = append(out.Calendars, client.ScheduleCalendarSpec{
+			Minute: ranges(c.Minute), Hour: ranges(c.Hour), DayOfMonth: ranges(c.DayOfMonth), Month: ranges(c.Month), DayOfWeek: ranges(c.DayOfWeek),
+		})
+	}
+	return out
+}
+
+func ranges(in []cron.Range) []client.ScheduleRange {
+	out := make([]client.ScheduleRange, len(in))
+	for i, r := range in {
+		out[i] = client.ScheduleRange{Start: r.From, End: r.To}
+	}
+	return out
+}

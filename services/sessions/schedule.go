@@ -1,0 +1,255 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// recentFires is how many fires of a schedule are kept and shown.
+const recentFires = 20
+
+func noSchedule(id string) error { return fault.NotFound("schedule %q does not exist", id) }
+
+// schedule reads a schedule that the caller may see.
+func (s *Service) schedule(ctx context.Context, id string) (store.Schedule, error) {
+	if !known(id) {
+		return store.Schedule{}, noSchedule(id)
+	}
+	row, err := s.store.Schedule(ctx, authn.Tenant(ctx), id)
+	if own := subject(ctx); errors.Is(err, store.ErrNotFound) || err == nil && (row.Deleted || own != "" && own != row.Subject) {
+		err = noSchedule(id)
+	}
+	return row, err
+}
+
+// CreateSchedule implements ScheduleService.
+func (s *Service) CreateSchedule(ctx context.Context, req *sessionsv1.CreateScheduleRequest) (*sessionsv1.Schedule, error) {
+	want := proto.CloneOf(req.GetSchedule())
+	if err := s.checkSchedule(ctx, want); err != nil {
+		return nil, err
+	}
+	or(&want.Id, ids.New(ids.Schedule))
+	now := micros()
+	row := store.Schedule{
+		Tenant: authn.Tenant(ctx), ID: want.GetId(), Subject: authn.From(ctx).GetSubject(), Revision: 1, CreateUs: now, UpdateUs: now,
+	}
+	if err := fillSchedule(ctx, &row, want); err != nil {
+		return nil, err
+	}
+	err := s.store.Write(ctx, func(tx *store.Tx) error {
+		old, err := tx.LockSchedule(ctx, row.Tenant, row.ID)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return tx.AddSchedule(ctx, row)
+		case err != nil:
+			return err
+		case !old.Deleted:
+			return scheduleExists(row.ID)
+		}
+		row.Revision = old.Revision + 1 // Temporal is still to forget the old one: now it shall learn the new one
+		if err := tx.DropFires(ctx, row.Tenant, row.ID); err != nil {
+			return err
+		}
+		return tx.SaveSchedule(ctx, row)
+	})
+	if sqldb.IsUnique(err) {
+		err = scheduleExists(row.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.clock.kick()
+	return scheduleToProto(row)
+}
+
+func scheduleExists(id string) error {
+	return fault.AlreadyExists("schedule %q exists already", id).Hint("Choose another id, or update the schedule.")
+}
+
+// fillSchedule takes over what an owner sets, and on whose behalf the turns run from now on.
+func fillSchedule(ctx context.Context, row *store.Schedule, want *sessionsv1.Schedule) error {
+	row.Paused, row.CheckUs = want.GetPaused(), 0
+	data, err := proto.Marshal(ownPart(want))
+	if err != nil {
+		return fmt.Errorf("schedule %s: %w", row.ID, err)
+	}
+	row.Data = data
+	if authn.From(ctx).GetSubject() != row.Subject {
+		return nil
+	}
+	if row.Principal, err = proto.Marshal(authn.From(ctx)); err != nil {
+		return fmt.Errorf("principal: %w", err)
+	}
+	return nil
+}
+
+// GetSchedule implements ScheduleService.
+func (s *Service) GetSchedule(ctx context.Context, req *sessionsv1.GetScheduleRequest) (*sessionsv1.Schedule, error) {
+	row, err := s.schedule(ctx, req.GetScheduleId())
+	if err != nil {
+		return nil, err
+	}
+	fires, err := s.store.Fires(ctx, row.Tenant, row.ID, recentFires)
+	if err != nil {
+		return nil, err
+	}
+	out, err := scheduleToProto(row)
+	for _, f := range fires {
+		out.Recent = append(out.Recent, fireToProto(f))
+	}
+	return out, err
+}
+
+// ListSchedules implements ScheduleService.
+func (s *Service) ListSchedules(ctx context.Context, req *sessionsv1.ListSchedulesRequest) (*sessionsv1.ListSchedulesResponse, error) {
+	var after string
+	list := "schedules|" + subject(ctx)
+	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.store.Schedules(ctx, authn.Tenant(ctx), subject(ctx), after, size+1)
+	if err != nil {
+		return nil, err
+	}
+	rows, next := cut(rows, size, list, func(v store.Schedule) any { return v.ID })
+	out := &sessionsv1.ListSchedulesResponse{NextPageToken: next}
+	for _, row := range rows {
+		one, err := scheduleToProto(row)
+		if err != nil {
+			return nil, err
+		}
+		out.Schedules = append(out.Schedules, one)
+	}
+	return out, nil
+}
+
+// UpdateSchedule implements ScheduleService.
+func (s *Service) UpdateSchedule(ctx context.Context, req *sessionsv1.UpdateScheduleRequest) (*sessionsv1.Schedule, error) {
+	row, err := s.schedule(ctx, req.GetSchedule().GetId())
+	if err != nil {
+		return nil, err
+	}
+	if r := int64(req.GetSchedule().GetRevision()); r != 0 && r != row.Revision {
+		return nil, fault.Conflict("schedule %q is at revision %d, not %d", row.ID, row.Revision, r)
+	}
+	old, err := scheduleOf(row)
+	if err != nil {
+		return nil, err
+	}
+	now := proto.CloneOf(old)
+	if err := changeSchedule(now, req.GetSchedule(), req.GetUpdateMask().GetPaths()); err != nil {
+		return nil, err
+	}
+	if proto.Equal(now, old) {
+		return scheduleToProto(row)
+	}
+	if authn.From(ctx).GetSubject() != row.Subject && !sameWork(now, old) {
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
+			"only %q, who made the schedule, may change its agent, session, input or params: its turns run for him", row.Subject).
+			Hint("Make a schedule of your own.")
+	}
+	if wrong := s.violations("schedule.", now); len(wrong) > 0 {
+		return nil, fault.InvalidFields(wrong)
+	}
+	if sameWork(now, old) { // what it does was checked when it came, perhaps by somebody who may see more
+		err = invalid(checkTimes(now))
+	} else {
+		err = s.checkSchedule(ctx, now)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.saveSchedule(ctx, row, now)
+}
+
+// saveSchedule stores a change of a schedule that was read before.
+func (s *Service) saveSchedule(ctx context.Context, seen store.Schedule, now *sessionsv1.Schedule) (*sessionsv1.Schedule, error) {
+	var row store.Schedule
+	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
+		if row, err = tx.LockSchedule(ctx, seen.Tenant, seen.ID); err != nil {
+			return err
+		}
+		if row.Revision != seen.Revision {
+			return fault.Conflict("schedule %q was changed meanwhile", seen.ID).Hint("Read it again, then send the change.")
+		}
+		if err := fillSchedule(ctx, &row, now); err != nil {
+			return err
+		}
+		row.Revision++
+		row.UpdateUs = micros()
+		return tx.SaveSchedule(ctx, row)
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = noSchedule(seen.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.clock.kick()
+	return scheduleToProto(row)
+}
+
+// PauseSchedule implements ScheduleService.
+func (s *Service) PauseSchedule(ctx context.Context, req *sessionsv1.PauseScheduleRequest) (*sessionsv1.Schedule, error) {
+	return s.setPaused(ctx, req.GetScheduleId(), true)
+}
+
+// ResumeSchedule implements ScheduleService.
+func (s *Service) ResumeSchedule(ctx context.Context, req *sessionsv1.ResumeScheduleRequest) (*sessionsv1.Schedule, error) {
+	return s.setPaused(ctx, req.GetScheduleId(), false)
+}
+
+func (s *Service) setPaused(ctx context.Context, id string, paused bool) (*sessionsv1.Schedule, error) {
+	row, err := s.schedule(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if row.Paused == paused {
+		return scheduleToProto(row)
+	}
+	now, err := scheduleOf(row)
+	if err != nil {
+		return nil, err
+	}
+	now.Paused = paused
+	return s.saveSchedule(ctx, row, now)
+}
+
+// DeleteSchedule implements ScheduleService.
+func (s *Service) DeleteSchedule(ctx context.Context, req *sessionsv1.DeleteScheduleRequest) (*sessionsv1.DeleteScheduleResponse, error) {
+	seen, err := s.schedule(ctx, req.GetScheduleId())
+	if err != nil {
+		return nil, err
+	}
+	err = s.store.Write(ctx, func(tx *store.Tx) error {
+		row, err := tx.LockSchedule(ctx, seen.Tenant, seen.ID)
+		if err != nil || row.Deleted {
+			return err
+		}
+		row.Deleted, row.CheckUs, row.Revision = true, 0, row.Revision+1
+		if err := tx.DropFires(ctx, row.Tenant, row.ID); err != nil {
+			return err
+		}
+		return tx.SaveSchedule(ctx, row)
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = noSchedule(seen.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.clock.kick()
+	return &sessionsv1.DeleteScheduleResponse{}, nil
+}

@@ -1,0 +1,220 @@
+package sessions_test
+
+import (
+	"testing"
+	"time"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions"
+)
+
+// fire is the clock.
+func (k *kit) fire(id string, due time.Time) *sessionsv1.FireScheduleResponse {
+	k.t.Helper()
+	got, err := k.asWorker().FireSchedule(k.t.Context(), &sessionsv1.FireScheduleRequest{Tenant: "default", ScheduleId: id, DueMicros: due.UnixMicro()})
+	must(k.t, err)
+	return got
+}
+
+func (k *kit) fires(id string, due time.Time, want string) *sessionsv1.Turn {
+	k.t.Helper()
+	got := k.fire(id, due)
+	if got.GetOutcome() != want {
+		k.t.Fatalf("fire of %s at %v: %v, want %s (%v)", id, due, got, want, k.scheduled(id))
+	}
+	if got.GetTurnId() == "" {
+		return nil
+	}
+	return k.read(got.GetTurnId())
+}
+
+func (k *kit) read(id string) *sessionsv1.Turn {
+	k.t.Helper()
+	turn, err := k.turns.GetTurn(k.t.Context(), &sessionsv1.GetTurnRequest{TurnId: id})
+	must(k.t, err)
+	return turn
+}
+
+// ends ends a turn that somebody may have taken.
+func (k *kit) ends(turn *sessionsv1.Turn) {
+	w := k.worker(turn)
+	w.begin()
+	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
+}
+
+func second(n int) time.Time {
+	return time.Now().Truncate(time.Second).Add(time.Duration(n) * time.Second)
+}
+
+func TestAFireIsOneTurn(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		k.agent("assistant")
+		k.schedule(&sessionsv1.Schedule{Id: "one", DisplayName: "News", Input: "say hello"})
+		at := second(0)
+		turn := k.fires("one", at, "started")
+		if again := k.fires("one", at, "started"); again.GetId() != turn.GetId() {
+			t.Errorf("fired again: %s, not %s", again.GetId(), turn.GetId())
+		}
+		if turn.GetScheduleId() != "one" || turn.GetSubject() != "local" || turn.GetInput() != "say hello" || turn.GetAgentId() != "assistant" {
+			t.Errorf("turn %v", turn)
+		}
+		ses, err := k.sessions.GetSession(t.Context(), &sessionsv1.GetSessionRequest{SessionId: turn.GetSessionId()})
+		must(t, err)
+		if ses.GetLabels()["schedule"] != "one" || ses.GetTitle() != "News" {
+			t.Errorf("session %v", ses)
+		}
+		k.ends(turn)
+		next := k.fires("one", second(1), "started")
+		if next.GetSessionId() == turn.GetSessionId() {
+			t.Error("the next fire is in the same session")
+		}
+		v := k.scheduled("one")
+		if v.GetLastTurnId() != next.GetId() || v.GetLastFireTime() == nil || len(v.GetRecent()) != 2 || v.GetRecent()[0].GetTurnId() != next.GetId() {
+			t.Errorf("schedule %v", v)
+		}
+		turns, err := k.turns.ListTurns(t.Context(), &sessionsv1.ListTurnsRequest{})
+		must(t, err)
+		if len(turns.GetTurns()) != 2 || turns.GetTurns()[0].GetScheduleId() != "one" {
+			t.Errorf("turns %v", turns)
+		}
+		if got := k.fire("none", at); got.GetOutcome() != "gone" {
+			t.Errorf("a schedule that is not there: %v", got)
+		}
+		_, err = k.schedules().PauseSchedule(t.Context(), &sessionsv1.PauseScheduleRequest{ScheduleId: "one"})
+		must(t, err)
+		if got := k.fire("one", second(2)); got.GetOutcome() != "gone" {
+			t.Errorf("a schedule that is paused: %v", got)
+		}
+	})
+}
+
+func TestOverlap(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
+		k.agent("assistant")
+		for _, policy := range []string{"skip", "queue", "allow"} {
+			k.schedule(&sessionsv1.Schedule{Id: policy, Overlap: policy})
+		}
+		one := k.fires("skip", second(0), "started")
+		k.fires("skip", second(1), "skipped")
+		if why := k.scheduled("skip").GetRecent()[0]; why.GetError() != "a turn of the schedule has not ended yet" || why.GetTurnId() != "" {
+			t.Errorf("skipped %v", why)
+		}
+		k.ends(one)
+		k.fires("skip", second(2), "started")
+
+		k.fires("allow", second(0), "started")
+		k.fires("allow", second(1), "started")
+
+		first := k.fires("queue", second(0), "started")
+		k.fires("queue", second(1), "queued")
+		k.fires("queue", second(2), "queued")
+		k.ends(first)
+		v := k.becomes("queue", func(v *sessionsv1.Schedule) bool { return v.GetRecent()[1].GetOutcome() == "started" })
+		if v.GetRecent()[0].GetOutcome() != "queued" {
+			t.Errorf("both began: %v", v)
+		}
+		k.ends(k.read(v.GetLastTurnId()))
+		k.becomes("queue", func(v *sessionsv1.Schedule) bool { return v.GetRecent()[0].GetOutcome() == "started" })
+		for n := 3; n < 13; n++ {
+			k.fires("queue", second(n), "queued")
+		}
+		k.fires("queue", second(13), "skipped")
+	})
+}
+
+func TestAScheduleOfASession(t *testing.T) {
+	k := newKit(t, options{})
+	k.agent("assistant")
+	ses := k.session().GetId()
+	busy := k.turn(ses, "hello")
+	k.schedule(&sessionsv1.Schedule{Id: "one", SessionId: ses})
+	turn := k.fires("one", second(0), "started")
+	if turn.GetSessionId() != ses || turn.GetStatus() != "queued" {
+		t.Errorf("turn %v", turn)
+	}
+	k.fires("one", second(1), "skipped") // its own turn waits
+	k.ends(busy)
+	k.ends(turn)
+	k.fires("one", second(2), "started")
+}
+
+func TestAFireThatBeginsNothingSaysWhy(t *testing.T) {
+	k := newKit(t, options{})
+	k.agent("assistant")
+	k.schedule(&sessionsv1.Schedule{Id: "one"})
+	k.policy.deny("sessions.turns.create")
+	k.fires("one", second(0), "failed")
+	want := `"local", for whom the schedule runs, does not hold the permission sessions.turns.create any more`
+	if v := k.scheduled("one"); v.GetLastError() != want || v.GetRecent()[0].GetError() != want {
+		t.Errorf("schedule %v", v)
+	}
+	_, err := k.schedules().RunSchedule(t.Context(), &sessionsv1.RunScheduleRequest{ScheduleId: "one"})
+	wantFault(t, err, "permission_denied")
+	k.policy.deny()
+	k.fires("one", second(0), "failed") // it stays so
+	turn := k.fires("one", second(1), "started")
+	if v := k.scheduled("one"); v.GetLastError() != "" {
+		t.Errorf("after a good one: %v", v)
+	}
+	k.ends(turn)
+	_, err = k.agents.DeleteAgent(t.Context(), &sessionsv1.DeleteAgentRequest{AgentId: "assistant"})
+	must(t, err)
+	k.fires("one", second(2), "failed")
+	if v := k.scheduled("one"); v.GetLastError() == "" {
+		t.Errorf("without its agent: %v", v)
+	}
+}
+
+func TestAFireGoesOnAfterTrouble(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
+	k.agent("assistant")
+	k.schedule(&sessionsv1.Schedule{Id: "one"})
+	k.policy.away(true)
+	if got := k.fire("one", second(0)); got.GetOutcome() != "starting" {
+		t.Fatalf("fired while policy is away: %v", got)
+	}
+	if v := k.scheduled("one"); v.GetLastError() == "" {
+		t.Errorf("schedule %v", v)
+	}
+	k.policy.away(false)
+	v := k.becomes("one", func(v *sessionsv1.Schedule) bool { return v.GetLastTurnId() != "" })
+	if v.GetRecent()[0].GetOutcome() != "started" || v.GetLastError() != "" {
+		t.Errorf("schedule %v", v)
+	}
+}
+
+func TestMissedTimesAreMadeUpForOnce(t *testing.T) {
+	k := newKit(t, options{})
+	k.agent("assistant")
+	k.schedule(&sessionsv1.Schedule{Id: "one", Overlap: "allow"})
+	k.fires("one", second(-2*3600), "missed")
+	k.fires("one", second(-1800), "started")
+	k.fires("one", second(-1200), "missed")
+	k.fires("one", second(-600), "missed")
+	k.fires("one", second(0), "started")
+}
+
+func TestRunASchedule(t *testing.T) {
+	k := newKit(t, options{})
+	k.agent("assistant")
+	k.schedule(&sessionsv1.Schedule{Id: "one", Paused: true})
+	run := func(key string) *sessionsv1.ScheduleFire {
+		t.Helper()
+		f, err := k.schedules().RunSchedule(t.Context(), &sessionsv1.RunScheduleRequest{ScheduleId: "one", IdempotencyKey: key})
+		must(t, err)
+		return f
+	}
+	f := run("k")
+	if f.GetOutcome() != "started" || !f.GetManual() || k.read(f.GetTurnId()).GetScheduleId() != "one" {
+		t.Errorf("fire %v", f)
+	}
+	if again := run("k"); again.GetTurnId() != f.GetTurnId() {
+		t.Errorf("the same request: %v", again)
+	}
+	if other := run(""); other.GetOutcome() != "skipped" {
+		t.Errorf("while its turn runs: %v", other)
+	}
+}

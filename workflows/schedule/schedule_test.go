@@ -1,0 +1,67 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"google.golang.org/grpc"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// sessions is the sessions service; the first calls fail.
+type sessions struct {
+	sessionsv1.ExecutionServiceClient
+	away int
+	got  []*sessionsv1.FireScheduleRequest
+}
+
+func (s *sessions) FireSchedule(_ context.Context, req *sessionsv1.FireScheduleRequest, _ ...grpc.CallOption) (*sessionsv1.FireScheduleResponse, error) {
+	s.got = append(s.got, req)
+	if len(s.got) <= s.away {
+		return nil, errors.New("away")
+	}
+	return &sessionsv1.FireScheduleResponse{Outcome: "started", TurnId: "trn_1"}, nil
+}
+
+func TestFireTellsSessionsUntilItAnswers(t *testing.T) {
+	at := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
+	for name, row := range map[string]struct {
+		attributes []temporal.SearchAttributeUpdate
+		want       time.Time
+	}{
+		"with the time that the schedule named": {
+			attributes: []temporal.SearchAttributeUpdate{temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(at)}, want: at,
+		},
+		"by hand, with the time of its start": {want: at.Add(time.Minute)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var suite testsuite.WorkflowTestSuite
+			env := suite.NewTestWorkflowEnvironment()
+			env.SetStartTime(at.Add(time.Minute))
+			if len(row.attributes) > 0 {
+				if err := env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(row.attributes...)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := &sessions{away: 3}
+			if err := Register(env, s); err != nil {
+				t.Fatal(err)
+			}
+			env.ExecuteWorkflow(contract.ScheduleWorkflow, contract.ScheduleInput{Tenant: "default", ScheduleID: "morning"})
+			var out contract.ScheduleResult
+			if err := env.GetWorkflowResult(&out); err != nil || out.TurnID != "trn_1" || out.Outcome != "started" {
+				t.Errorf("result %v, %v", out, err)
+			}
+			last := s.got[len(s.got)-1]
+			if len(s.got) != 4 || last.GetScheduleId() != "morning" || last.GetTenant() != "default" || last.GetDueMicros() != row.want.UnixMicro() {
+				t.Errorf("%d calls, the last %v", len(s.got), last)
+			}
+		})
+	}
+}
