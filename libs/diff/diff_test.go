@@ -88,10 +88,14 @@ func TestUnified(t *testing.T) {
 		{"one line", "old", "new", "@@ -1,1 +1,1 @@\n-old\n+new\n"},
 		{"from nothing", "", "new", "@@ -0,0 +1,1 @@\n+new\n"},
 		{"a line end", "a", "a\n", "@@ -1,1 +1,2 @@\n a\n+\n"},
-		{"two hunks", count(20, nil), count(20, map[int]string{2: "x", 17: "y"}),
-			"@@ -1,6 +1,6 @@\n l0\n l1\n-l2\n+x\n l3\n l4\n l5\n@@ -15,6 +15,6 @@\n l14\n l15\n l16\n-l17\n+y\n l18\n l19\n"},
-		{"near ones share a hunk", count(9, nil), count(9, map[int]string{1: "x", 7: "y"}),
-			"@@ -1,9 +1,9 @@\n l0\n-l1\n+x\n l2\n l3\n l4\n l5\n l6\n-l7\n+y\n l8\n"},
+		{
+			"two hunks", count(20, nil), count(20, map[int]string{2: "x", 17: "y"}),
+			"@@ -1,6 +1,6 @@\n l0\n l1\n-l2\n+x\n l3\n l4\n l5\n@@ -15,6 +15,6 @@\n l14\n l15\n l16\n-l17\n+y\n l18\n l19\n",
+		},
+		{
+			"near ones share a hunk", count(9, nil), count(9, map[int]string{1: "x", 7: "y"}),
+			"@@ -1,9 +1,9 @@\n l0\n-l1\n+x\n l2\n l3\n l4\n l5\n l6\n-l7\n+y\n l8\n",
+		},
 	} {
 		if got := diff.Unified(tt.a, tt.b); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)

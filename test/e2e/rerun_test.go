@@ -48,6 +48,45 @@ func TestReruns(t *testing.T) {
 	r.middle()
 	r.missing()
 	r.live()
+	rerunWholes(t, c)
+}
+
+// rerunWholes runs turns again that are more than one model step after the other: what sub-agents said and tools did comes from the recordings.
+func rerunWholes(t *testing.T, c *harness.Client) {
+	t.Helper()
+	for id, row := range map[string]struct {
+		agent harness.JSON
+		input string
+		calls int
+	}{
+		"boss":  {harness.JSON{"agents": []string{"second"}}, `call:agent__second {"message":"call:mesh__uuid {} then say:sub"} then say:all done`, 1},
+		"plan":  {harness.JSON{"strategy": "plan", "tools": []string{"mesh__uuid"}}, "1. call:mesh__uuid {}\n2. call:mesh__uuid {}", 2},
+		"route": {harness.JSON{"strategy": "route", "agents": []string{"second"}}, "second call:mesh__uuid {} then say:routed", 1},
+	} {
+		row.agent["id"], row.agent["model"] = id, "builtin/scripted"
+		c.Must("POST", "/v1/agents", row.agent)
+		of := c.Wait(c.Turn(c.Session(id), row.input))
+		again := c.Wait(c.Must("POST", "/v1/turns/"+of.Str("id")+":rerun", harness.JSON{}).Str("id"))
+		if again.Str("output") != of.Str("output") || again.Str("status") != "completed" || of.Str("output") == "" {
+			t.Errorf("%s: %v\nagain %v", id, of, again)
+		}
+		if tree := c.Must("GET", "/v1/turns/"+again.Str("id")+"/tree", nil); tree["children"] != nil && len(tree["children"].([]any)) > 0 {
+			t.Errorf("%s: tree %v", id, tree)
+		}
+		if list, _ := c.Must("GET", "/v1/executions?turn_id="+again.Str("id"), nil)["executions"].([]any); len(list) != 0 {
+			t.Errorf("%s: the ledger has %v", id, list)
+		}
+		got := c.Must("GET", "/v1/turns/"+of.Str("id")+":compare?with="+again.Str("id"), nil)
+		tools, _ := got["tools"].([]any)
+		for _, call := range tools {
+			if call := harness.JSON(call.(map[string]any)); call["same_result"] != true || call["b"].(map[string]any)["recorded"] != true {
+				t.Errorf("%s: call %v", id, call)
+			}
+		}
+		if len(tools) != row.calls {
+			t.Errorf("%s: calls %v", id, tools)
+		}
+	}
 }
 
 type reruns struct {

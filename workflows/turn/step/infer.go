@@ -41,7 +41,8 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if err != nil {
 		return nil, err
 	}
-	ids, ask := newCallIDs(w, req.GetMessages(), truncated), i.answerer(w)
+	partly := truncated || w.ref.GetPlan() != nil // a step of a plan does not see the calls of the others
+	ids, ask := newCallIDs(w, req.GetMessages(), partly), i.answerer(w)
 	if contract.Hosted(w.loaded.GetAgent()) {
 		if ids, ask, err = i.hosted(ctx, w, truncated); err != nil {
 			return nil, err

@@ -100,6 +100,27 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// A model may give calls the same ids in each step of a plan, as it does not see those of the others. In the turn they are different ones.
+func TestCallsOfAPlanHaveIDsOfTheirOwn(t *testing.T) {
+	w := newWorld(t, &sessionsv1.Agent{Strategy: planFirst, Tools: []string{"*"}}, turntest.Tool("x__echo"))
+	calls := turntest.CallTools("x__echo", 1)
+	m := &minded{plan: []string{twoSteps}, answer: "done", steps: map[string]turntest.Generate{"do a": calls, "do b": calls}}
+	w.Model(m.generate)
+	w.walk()
+	seen := map[string]bool{}
+	for _, m := range w.Journal.Messages(in.TurnID) {
+		for _, call := range m.GetToolCalls() {
+			if seen[call.GetCallId()] {
+				t.Errorf("two calls have the id %s", call.GetCallId())
+			}
+			seen[call.GetCallId()] = true
+		}
+	}
+	if len(seen) != 2 {
+		t.Errorf("calls %v", seen)
+	}
+}
+
 func TestPlanIsMadeAnewOnce(t *testing.T) {
 	w := newWorld(t, &sessionsv1.Agent{Strategy: planFirst})
 	fails := turntest.Say("STEP FAILED: no way")
