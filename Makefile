@@ -98,6 +98,10 @@ chaos: fault-programs ## Try SEQUENCES (1000) of random commands against a model
 	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) WINDLASS_CHAOS_CELLS=$(CELLS) \
 		$(GO) test $(RACE) -count=1 -timeout 2h -v -run 'TestMatrix|TestCancelAtEachMoment|TestKeptSeeds|TestChaos' ./test/crash
 
+.PHONY: eval
+eval: test-programs ## Let MODEL ("provider/model") choose strategies for example requests, and tell how often it chose as a person would
+	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_EVAL_MODEL=$(MODEL) $(GO) test -count=1 -timeout 1h -v ./test/eval
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (20s each)
 	@FUZZTIME=$(or $(FUZZTIME),20s) ./scripts/fuzz.sh

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,10 +52,8 @@ func (s GroupSpec) Holds(tool string) bool {
 	if glob.Any(s.Exclude, tool) {
 		return false
 	}
-	for _, t := range s.Tools {
-		if t == tool {
-			return true
-		}
+	if slices.Contains(s.Tools, tool) {
+		return true
 	}
 	source, name, _ := strings.Cut(tool, "__")
 	for _, sel := range s.Selectors {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/rules"
 )
 
 // choice asks the model which strategy fits the request. It is asked once: the outcome keeps what was chosen.
@@ -57,7 +57,7 @@ func (c choice) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest,
 	})
 	switch {
 	case errors.Is(err, errUnreadable):
-		strategy, reason = fallback(text, len(tools), agents)
+		strategy, reason = byRules(text, len(tools) > 0, agents)
 		reason = errUnreadable.Error() + "; " + reason
 	case err != nil:
 		return nil, err
@@ -81,48 +81,30 @@ func readChoice(text string) (turnv1.Strategy, string, error) {
 	if err := strictJSON(text, &answer); err != nil {
 		return 0, "", err
 	}
-	switch answer.Strategy {
-	case "direct":
-		return turnv1.Strategy_STRATEGY_DIRECT, answer.Reason, nil
-	case "react":
-		return turnv1.Strategy_STRATEGY_REACT, answer.Reason, nil
-	case "plan":
-		return turnv1.Strategy_STRATEGY_PLAN, answer.Reason, nil
-	case "route":
-		return turnv1.Strategy_STRATEGY_ROUTE, answer.Reason, nil
-	default:
+	strategy, ok := strategies[answer.Strategy]
+	if !ok {
 		return 0, "", fmt.Errorf("there is no strategy %q", answer.Strategy)
 	}
+	return strategy, answer.Reason, nil
 }
 
-var (
-	inOrder   = regexp.MustCompile(`(?is)\bfirst(ly)?\b.*\b(then|second(ly)?|after that|next|finally)\b|\bstep by step\b|\bthen\b.*\b(then|finally)\b`)
-	numbered  = regexp.MustCompile(`(?m)^\s*(?:\d+[.)]|[-*•])\s+\S`)
-	inOneLine = regexp.MustCompile(`\b1[.)]\s.*\b2[.)]\s`)
-	needsPlan = regexp.MustCompile(`(?i)\b(plan|migrate|migration|roadmap|strateg(y|ies)|optimal|optimi[sz]e|optimi[sz]ation)\b`)
-	aboutWhat = regexp.MustCompile(`(?i)^\s*(what('s|’s| is| are)( an?\b| the (best practices?|differences?|meaning|purpose)\b)|(explain|define)\s+(what )?(an?|the)\s)`)
-	here      = regexp.MustCompile(`(?i)\b(my|our|we|this|these|now|today|current|currently|latest|last)\b|\d`)
-)
+// strategies are those that can be chosen, by the names that models know.
+var strategies = map[string]turnv1.Strategy{
+	rules.Direct: turnv1.Strategy_STRATEGY_DIRECT, rules.React: turnv1.Strategy_STRATEGY_REACT,
+	rules.Plan: turnv1.Strategy_STRATEGY_PLAN, rules.Route: turnv1.Strategy_STRATEGY_ROUTE,
+}
 
-// several marks a request that one agent alone will hardly settle: it has parts, or asks for a judgement.
-var several = regexp.MustCompile(`(?i)\b(and|or|then|if|should|whether|based on|depending|that have|which ones?|compare|why)\b`)
+// byRules chooses when the model's answer cannot be read.
+func byRules(request string, tools bool, agents []*sessionsv1.AgentTool) (turnv1.Strategy, string) {
+	strategy, reason := rules.Choose(request, tools, described(agents))
+	return strategies[strategy], reason
+}
 
-// fallback chooses by rules, when the model's answer cannot be read. In doubt it is react: that can still answer at once, or call an agent.
-func fallback(request string, tools int, agents []*sessionsv1.AgentTool) (turnv1.Strategy, string) {
-	switch {
-	case tools+len(agents) == 0:
-		return turnv1.Strategy_STRATEGY_DIRECT, "the agent has no tools"
-	case inOrder.MatchString(request), len(numbered.FindAllString(request, 2)) == 2, inOneLine.MatchString(request):
-		return turnv1.Strategy_STRATEGY_PLAN, "the request names several steps"
-	case aboutWhat.MatchString(request) && !here.MatchString(request):
-		return turnv1.Strategy_STRATEGY_DIRECT, "the request asks for general knowledge"
-	case needsPlan.MatchString(request):
-		return turnv1.Strategy_STRATEGY_PLAN, "the request is " + article(needsPlan.FindString(request)) + " task"
-	case !several.MatchString(request) && nearestAgent(request, agents) != nil:
-		return turnv1.Strategy_STRATEGY_ROUTE, "the request is simple and fits the agent " + nearestAgent(request, agents).GetAgentId()
-	default:
-		return turnv1.Strategy_STRATEGY_REACT, "the agent has tools"
+// described are sub-agents as the rules know them.
+func described(agents []*sessionsv1.AgentTool) []rules.Agent {
+	out := make([]rules.Agent, len(agents))
+	for i, a := range agents {
+		out[i] = rules.Agent{ID: a.GetAgentId(), Description: a.GetDescription()}
 	}
+	return out
 }
-
-func article(word string) string { return "a \"" + strings.ToLower(word) + "\"" }

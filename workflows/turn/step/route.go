@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"unicode"
 
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/rules"
 )
 
 const routeInstructions = contract.MarkRoute + `
@@ -48,7 +47,10 @@ func (i infer) inRoute(w *work) ask {
 		message := query(req.GetMessages(), w.turn.TurnID)
 		switch {
 		case errors.Is(err, errUnreadable):
-			chosen, reason = nearestAgent(message, agents), errUnreadable.Error()+"; its words fit best"
+			reason = errUnreadable.Error() + "; its words fit best"
+			if best := rules.Nearest(message, described(agents)); best >= 0 {
+				chosen = agents[best]
+			}
 		case err != nil:
 			return nil, err
 		}
@@ -99,37 +101,4 @@ func readRoute(text string, agents []*sessionsv1.AgentTool) (*sessionsv1.AgentTo
 		}
 	}
 	return nil, "", fmt.Errorf("there is no agent %q", brief(answer.Agent, 80))
-}
-
-// nearestAgent is the agent whose name and description share most words with the request; the first of several, none without any.
-func nearestAgent(request string, agents []*sessionsv1.AgentTool) *sessionsv1.AgentTool {
-	asked := wordsOf(request)
-	var best *sessionsv1.AgentTool
-	most := 0
-	for _, a := range agents {
-		shared := 0
-		for word := range wordsOf(a.GetAgentId() + " " + a.GetDescription()) {
-			if asked[word] {
-				shared++
-			}
-		}
-		if shared > most {
-			best, most = a, shared
-		}
-	}
-	return best
-}
-
-// filling are longer words that tell nothing.
-var filling = []string{"what", "this", "that", "with", "which", "have", "from", "there", "these", "those", "about", "please", "some", "known"}
-
-// wordsOf are the words of a text that tell something, in lower case.
-func wordsOf(text string) map[string]bool {
-	words := map[string]bool{}
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if len([]rune(w)) > 3 && !slices.Contains(filling, w) {
-			words[strings.TrimSuffix(w, "s")] = true
-		}
-	}
-	return words
 }

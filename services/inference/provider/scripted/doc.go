@@ -33,10 +33,10 @@
 // arguments cannot be found it says which; if no tool fits it says what it is.
 //
 // Instructions are not read, except for the marks of workflows/contract. Asked for a strategy it says plan when the message has
-// several parts (a numbered list, or parts with "then" or "finally" between them), route when one agent's name and description share more
-// words with it than those of the others, react when it has a call directive or is free text and there are tools, and else direct. Asked for
-// an agent it names the one that shares most words with the message. Asked for a plan it makes a step of each part; asked for the rest of a plan it plans nothing. At a step of a
-// plan that step's goal is the message; the answer over all results quotes them, unless the message says otherwise. Asked for a
-// summary it says of how many messages, and how the newest of the users' begin. In the text
+// several parts (a numbered list, or parts with "then" or "finally" between them), react when it has a call directive, and else what the
+// rules of workflows/rules make of its words. Asked for an agent it names the one that shares most words with the message. Asked for a plan
+// it makes a step of each part; asked for the rest of a plan it plans nothing. At a step of a plan that step's goal is the message; the
+// answer over all results quotes them, unless the message says otherwise. Asked for a summary it says of how many messages, and how the
+// newest of the users' begin. In the text
 // protocol it writes one call at a time: those that would be made in parallel follow one another, of those in a loop only the first is made.
 package scripted

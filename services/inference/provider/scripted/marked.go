@@ -5,10 +5,10 @@ import (
 	"regexp"
 	"strings"
 
-	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/rules"
 )
 
 // speaker decides what is said at a place of the conversation.
@@ -58,33 +58,33 @@ func saying(value any) reply {
 	return reply{text: string(text), finish: provider.Stop}
 }
 
-func choose(s script, text string, tools bool, agents []*inferencev1.ToolDefinition) map[string]string {
+// choose says how to deal with the message: by its directives, and by its words where it has none.
+func choose(s script, text string, tools bool, agents []rules.Agent) map[string]string {
+	calls := len(s.stages[0].calls) > 0
 	switch {
-	case len(rank(text, agents)) == 1 && len(s.stages[0].calls) == 0:
-		return map[string]string{"strategy": "route", "reason": "The message fits one of the agents."}
 	case len(partsOf(text)) > 1:
-		return map[string]string{"strategy": "plan", "reason": "The message has several parts."}
-	case len(s.stages[0].calls) > 0:
-		return map[string]string{"strategy": "react", "reason": "The message has a call directive."}
-	case tools && len(s.say) == 0:
-		return map[string]string{"strategy": "react", "reason": "The message may need a tool."}
-	default:
-		return map[string]string{"strategy": "direct", "reason": "The message needs no tool."}
+		return map[string]string{"strategy": rules.Plan, "reason": "The message has several parts."}
+	case calls:
+		return map[string]string{"strategy": rules.React, "reason": "The message has a call directive."}
+	case len(s.say) > 0 && rules.Nearest(text, agents) < 0:
+		return map[string]string{"strategy": rules.Direct, "reason": "The message needs no tool."}
 	}
+	strategy, reason := rules.Choose(text, tools, agents)
+	return map[string]string{"strategy": strategy, "reason": reason}
 }
 
 // route chooses the agent whose name and description share most words with the message.
-func route(text string, agents []*inferencev1.ToolDefinition) map[string]string {
-	fit := rank(text, agents)
-	if len(fit) == 0 {
+func route(text string, agents []rules.Agent) map[string]string {
+	best := rules.Nearest(text, agents)
+	if best < 0 {
 		return map[string]string{"agent": "none", "reason": "The message shares no words with any agent."}
 	}
-	return map[string]string{"agent": fit[0].name, "reason": "Its name and description share most words with the message."}
+	return map[string]string{"agent": agents[best].ID, "reason": "Its name and description share most words with the message."}
 }
 
-// agentsIn reads the agents that instructions tell of, as tools without arguments.
-func agentsIn(instructions string) []*inferencev1.ToolDefinition {
-	var agents []*inferencev1.ToolDefinition
+// agentsIn reads the agents that instructions tell of.
+func agentsIn(instructions string) []rules.Agent {
+	var agents []rules.Agent
 	_, list, _ := strings.Cut(instructions, contract.AgentList+"\n")
 	for line := range strings.Lines(list) {
 		entry, ok := strings.CutPrefix(line, contract.ToolPrefix)
@@ -92,7 +92,7 @@ func agentsIn(instructions string) []*inferencev1.ToolDefinition {
 		if !ok || !named {
 			break
 		}
-		agents = append(agents, &inferencev1.ToolDefinition{Name: name, Description: description})
+		agents = append(agents, rules.Agent{ID: name, Description: description})
 	}
 	return agents
 }
