@@ -2,7 +2,10 @@
 // process, one SQLite file, the web UI. It is for one machine; production uses a Temporal cluster.
 package main
 
-import "os"
+import (
+	"os"
+	_ "time/tzdata" // for machines that know no time zones: schedules name them
+)
 
 func main() {
 	os.Exit(newProgram().execute(os.Args[1:]))

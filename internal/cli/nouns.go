@@ -29,7 +29,7 @@ func nounCommands(a *app.App) []*cobra.Command {
 
 // nouns lists all kinds of resources.
 func nouns() []noun {
-	return []noun{agents(), sessions(), turns(), approvals(), tools(), groups(), sources(), models(), decisions(), executions(), budgets(), webhooks()}
+	return []noun{agents(), sessions(), turns(), approvals(), tools(), groups(), sources(), models(), decisions(), executions(), budgets(), webhooks(), schedules()}
 }
 
 func agents() noun {
