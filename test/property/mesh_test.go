@@ -33,6 +33,9 @@ const expiry = 20 * time.Second
 // maxQueued bounds the turns of a session that are not over.
 const maxQueued = 4
 
+// sweeps is how often the sessions service looks after what is due.
+const sweeps = 5 * time.Second
+
 // mesh is all that a turn needs, in one process and without Temporal: the services themselves, reached through gRPC in memory.
 type mesh struct {
 	t       testing.TB
@@ -127,6 +130,7 @@ func (m *mesh) db(service string, keep bool) *sqldb.DB {
 
 // home is a sessions service that can be stopped.
 type home struct {
+	opened time.Time
 	db     *sqldb.DB
 	server *server
 	cancel context.CancelFunc
@@ -136,8 +140,8 @@ type home struct {
 // open starts the sessions service on what its database holds.
 func (m *mesh) open() {
 	t := m.t
-	h := &home{db: m.db("sessions", false), server: newServer(t, m.ring), done: make(chan error, 1)}
-	svc, err := sessions.New(sessions.Config{SweepInterval: 5 * time.Second, MaxQueuedTurns: maxQueued, LostAfter: 24 * time.Hour}, sessions.Deps{
+	h := &home{opened: time.Now(), db: m.db("sessions", false), server: newServer(t, m.ring), done: make(chan error, 1)}
+	svc, err := sessions.New(sessions.Config{SweepInterval: sweeps, MaxQueuedTurns: maxQueued, LostAfter: 24 * time.Hour}, sessions.Deps{
 		DB: h.db, Bus: m.bus, Dispatcher: dispatcher{}, Registry: registryv1.NewSourceServiceClient(as{m.conn, authn.Service("sessions")}),
 		Policy: policyv1.NewPolicyServiceClient(as{m.conn, authn.Service("sessions")}), Egress: m.egress, Getenv: noEnv, Log: discard(),
 	})
@@ -158,6 +162,11 @@ func (h *home) stop(t testing.TB) {
 	must(t, h.db.Close())
 }
 
+// align waits until the service's sweeps are as far as they are at its start, so that a sequence meets them at the same places each time.
+func (m *mesh) align() {
+	time.Sleep(sweeps - time.Since(m.home.opened)%sweeps)
+}
+
 // restart stops the sessions service and starts it anew.
 func (m *mesh) restart() {
 	m.home.stop(m.t)
@@ -173,6 +182,9 @@ func (dispatcher) Wake(context.Context, string) (bool, error)      { return true
 func (dispatcher) State(context.Context, string) (sessions.WorkflowState, error) {
 	return sessions.WorkflowOpen, nil
 }
+
+func (dispatcher) PutSchedule(context.Context, sessions.Timetable) error { return nil }
+func (dispatcher) DropSchedule(context.Context, string, string) error    { return nil }
 
 type noArtifacts struct{}
 

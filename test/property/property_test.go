@@ -26,6 +26,9 @@ func TestSessionsAndTurns(t *testing.T) {
 	if os.Getenv("RAPID_CHECKS") == "" && !given("rapid.checks") {
 		left = usually
 	}
+	if !given("rapid.shrinktime") {
+		must(t, flag.Set("rapid.shrinktime", "1h")) // of a bubble's time: a sequence takes half a minute of it
+	}
 	keepClock(t)
 	happened := map[string]int{}
 	for left > 0 {
@@ -44,6 +47,7 @@ func drive(t *testing.T, happened map[string]int) {
 	m.makeAgents()
 	rapid.Check(struct{ rapid.TB }{t}, func(t *rapid.T) {
 		m.sequence++
+		m.align()
 		w := &world{mesh: m, T: t}
 		defer w.end()
 		w.create()

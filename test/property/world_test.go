@@ -29,10 +29,19 @@ func (w *world) name() string {
 	return fmt.Sprintf("%d-%d", w.mesh.sequence, w.names)
 }
 
+// Fatalf fails the sequence. What makes it the same failure when it is tried again is the format alone: ids differ each time.
+func (w *world) Fatalf(format string, args ...any) {
+	w.Helper()
+	w.Logf(format, args...)
+	w.Fatal(format)
+}
+
+// need fails the sequence with an error.
 func (w *world) need(err error, what string) {
 	w.Helper()
 	if err != nil {
-		w.Fatalf("%s: %v", what, err)
+		w.Logf("%s: %v", what, err)
+		w.Fatal("cannot " + what + ": " + fault.CodeOf(err))
 	}
 }
 
@@ -102,7 +111,8 @@ func (w *world) check() {
 func (w *world) refused(err error, code, what string) {
 	w.Helper()
 	if fault.CodeOf(err) != code {
-		w.Fatalf("%s: %v, want %s", what, err, code)
+		w.Logf("%s: %v, want %s", what, err, code)
+		w.Fatal("not refused: " + what)
 	}
 }
 
@@ -122,6 +132,21 @@ func (w *world) any(fits func(*turn) bool) *turn {
 		return nil
 	}
 	return rapid.SampledFrom(all).Draw(w.T, "turn")
+}
+
+// likely gives a turn as any does, but mostly one that somebody works on.
+func (w *world) likely() *turn {
+	if rapid.IntRange(0, 3).Draw(w.T, "any") < 3 {
+		if t := w.any(w.under); t != nil {
+			return t
+		}
+	}
+	return w.any(func(*turn) bool { return true })
+}
+
+// under tells whether a turn is under way in a worker.
+func (w *world) under(t *turn) bool {
+	return t.end == nil && slices.ContainsFunc(w.workers[:], func(k *worker) bool { return k != nil && k.turn == t && !k.over() })
 }
 
 func unfinished(t *turn) bool { return t.end == nil }
@@ -191,7 +216,7 @@ func (w *world) send() {
 
 // steer gives a turn more input.
 func (w *world) steer() {
-	t := w.any(func(*turn) bool { return true })
+	t := w.likely()
 	if t == nil {
 		return
 	}
@@ -225,7 +250,7 @@ func (w *world) tell(t *turn) {
 
 // cancel asks for a turn's end.
 func (w *world) cancel() {
-	t := w.any(func(*turn) bool { return true })
+	t := w.likely()
 	if t == nil {
 		return
 	}
@@ -249,6 +274,10 @@ func (w *world) decide() {
 	a, err := w.user.approvals.GetApproval(w.ctx(), &sessionsv1.GetApprovalRequest{ApprovalId: id})
 	w.need(err, "read an approval")
 	yes := rapid.Bool().Draw(w.T, "yes")
+	if at := a.GetExpireTime(); at != nil && !time.Now().Before(at.AsTime()) {
+		w.refused(w.answer(a, yes), "failed_precondition", "answer too late")
+		return
+	}
 	w.need(w.answer(a, yes), "answer")
 	w.tell(t)
 	if rapid.Bool().Draw(w.T, "changes his mind") && w.answer(a, !yes) == nil {
@@ -287,7 +316,7 @@ func (w *world) answer(a *sessionsv1.Approval, yes bool) (err error) {
 // work lets a worker go on, or a new one begin with some turn.
 func (w *world) work() {
 	i := rapid.IntRange(0, len(w.workers)-1).Draw(w.T, "worker")
-	steps := rapid.IntRange(0, 20).Draw(w.T, "steps")
+	steps := rapid.IntRange(0, 9).Draw(w.T, "steps")
 	if w.workers[i] == nil || w.workers[i].over() {
 		t := w.any(unfinished)
 		if t == nil {
@@ -389,6 +418,9 @@ func (w *world) push(t *turn, round int) {
 	for _, id := range t.waiting {
 		a, err := w.user.approvals.GetApproval(w.ctx(), &sessionsv1.GetApprovalRequest{ApprovalId: id})
 		w.need(err, "read an approval")
+		if a.GetStatus() != "pending" {
+			continue // its time was up while others were pushed
+		}
 		if a.GetKind() == "approval" && rapid.IntRange(0, 3).Draw(w.T, "expires") == 0 {
 			time.Sleep(expiry + 6*time.Second)
 			return // others may have expired too
