@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -31,6 +32,8 @@ type Answer struct {
 	Stop func(sent int, done <-chan struct{})
 	// Raw, when set, answers instead: a server that refuses, hangs, breaks off or talks nonsense.
 	Raw http.HandlerFunc
+	// PromptTokens is what the answer says of the tokens read, 10 when 0.
+	PromptTokens int
 	// Sent, when set, is called when the answer's end is about to be written to a client that is still there.
 	Sent func()
 }
@@ -123,6 +126,7 @@ func (m *Model) serve(w http.ResponseWriter, r *http.Request) {
 		answer.Sent()
 	}
 	send(JSON{}, finish)
-	fmt.Fprintf(w, "data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":%d}}\n\ndata: [DONE]\n\n", len(answer.Words)+1)
+	fmt.Fprintf(w, "data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d}}\n\ndata: [DONE]\n\n",
+		cmp.Or(answer.PromptTokens, 10), len(answer.Words)+1)
 	flusher.Flush()
 }

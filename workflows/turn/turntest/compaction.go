@@ -11,11 +11,15 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// Recall puts messages of earlier turns before those of a turn.
+// Recall puts messages of earlier turns before those of a turn that is there, or is about to be added.
 func (j *Journal) Recall(turn string, messages ...*turnv1.Message) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	t := j.turns[turn]
+	if t == nil {
+		j.past[turn] = messages
+		return
+	}
 	t.history = append(messages[:len(messages):len(messages)], t.history...)
 }
 

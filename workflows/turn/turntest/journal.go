@@ -26,6 +26,7 @@ type Journal struct {
 
 	mu    sync.Mutex
 	turns map[string]*turnRecord
+	past  map[string][]*turnv1.Message
 }
 
 type turnRecord struct {
@@ -52,7 +53,9 @@ type stepRecord struct {
 	rests   bool
 }
 
-func newJournal(m *Mesh) *Journal { return &Journal{mesh: m, turns: map[string]*turnRecord{}} }
+func newJournal(m *Mesh) *Journal {
+	return &Journal{mesh: m, turns: map[string]*turnRecord{}, past: map[string][]*turnv1.Message{}}
+}
 
 // Add accepts a turn.
 func (j *Journal) Add(in contract.TurnInput, agent *sessionsv1.Agent, input string) {
@@ -65,10 +68,10 @@ func (j *Journal) Add(in contract.TurnInput, agent *sessionsv1.Agent, input stri
 			Turn:  &sessionsv1.Turn{Id: in.TurnID, SessionId: in.SessionID, AgentId: in.AgentID, Status: "queued", Input: input},
 			Agent: agent, Principal: authn.Local(),
 		},
-		history: []*turnv1.Message{{
+		history: append(j.past[in.TurnID], &turnv1.Message{
 			Id: "msg_in_" + in.TurnID, SessionId: in.SessionID, TurnId: in.TurnID, Role: turnv1.Role_ROLE_USER,
 			Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: input}}},
-		}},
+		}),
 	}
 }
 

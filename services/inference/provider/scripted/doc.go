@@ -25,7 +25,7 @@
 //
 // A number out of its range ends the call with MODEL_REJECTED; a pause longer than the service waits for any model ends it as
 // it does for any model. Which step comes next follows from the conversation alone: the
-// messages with calls after the last user message are counted. Without a say or tokens directive the final answer quotes the
+// messages with calls after the last user message are counted (those that were compacted meanwhile are not there, and so are made again). Without a say or tokens directive the final answer quotes the
 // results.
 //
 // A message without call, say and tokens is free text (pauses, thoughts and failures still apply): the tool whose name and
