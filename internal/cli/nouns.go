@@ -24,7 +24,7 @@ func nounCommands(a *app.App) []*cobra.Command {
 	for _, n := range nouns() {
 		out = append(out, n.command(a))
 	}
-	return out
+	return append(out, artifactCommand(a))
 }
 
 // nouns lists all kinds of resources.

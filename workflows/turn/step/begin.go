@@ -56,17 +56,11 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	b.bindContext(surface, agent, model)
 	started := &turnv1.TurnStarted{
 		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(), Model: model.GetName(), SurfaceHash: surface.GetSurfaceHash(),
+		Tools: toolNames(tools, agents, client),
 	}
 	pinned := make([]*sessionsv1.PinnedTool, len(tools))
 	for i, t := range tools {
 		pinned[i] = &sessionsv1.PinnedTool{Name: t.GetName(), DefinitionHash: t.GetDefinitionHash()}
-		started.Tools = append(started.Tools, t.GetName())
-	}
-	for _, t := range agents {
-		started.Tools = append(started.Tools, t.GetName())
-	}
-	for _, t := range client {
-		started.Tools = append(started.Tools, clientPrefix+t.GetName())
 	}
 	if reader != nil {
 		pinned = slices.Concat(pinned, []*sessionsv1.PinnedTool{reader})
@@ -76,7 +70,10 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if err != nil {
 		return nil, err
 	}
-	outcome := &turnv1.StepOutcome{Surface: surface, ContextTokens: atBegin(loaded, surface)}
+	outcome := &turnv1.StepOutcome{Surface: surface}
+	if outcome.ContextTokens, err = b.atBegin(ctx, w, loaded, surface); err != nil {
+		return nil, err
+	}
 	if events = append(events, shields...); blocked {
 		outcome.FinishReason = finishFiltered
 	}
@@ -84,6 +81,21 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 		events = append(events, strategySelected(strategy, reason))
 	}
 	return &sessionsv1.CommitStepRequest{Outcome: outcome, Events: events, Tools: pinned, AgentTools: agents}, nil
+}
+
+// toolNames are the names of all tools that a turn begins with.
+func toolNames(tools []*registryv1.Tool, agents []*sessionsv1.AgentTool, client []*sessionsv1.ClientTool) []string {
+	var names []string
+	for _, t := range tools {
+		names = append(names, t.GetName())
+	}
+	for _, t := range agents {
+		names = append(names, t.GetName())
+	}
+	for _, t := range client {
+		names = append(names, clientPrefix+t.GetName())
+	}
+	return names
 }
 
 func strategySelected(strategy turnv1.Strategy, reason string) *turnv1.Event {

@@ -59,6 +59,9 @@ func (c choice) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest,
 	case errors.Is(err, errUnreadable):
 		strategy, reason = byRules(text, len(tools) > 0, agents)
 		reason = errUnreadable.Error() + "; " + reason
+	case tooLong(err): // the model step has it compacted
+		strategy, reason = byRules(text, len(tools) > 0, agents)
+		reason, used = "the conversation is too long for the model; "+reason, &turnv1.Usage{ModelCalls: 1}
 	case err != nil:
 		return nil, err
 	case strategy == turnv1.Strategy_STRATEGY_ROUTE && len(agents) == 0:

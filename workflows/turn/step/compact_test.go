@@ -291,3 +291,50 @@ func TestACompactionIsTakenOver(t *testing.T) {
 		t.Errorf("%d compactions", n)
 	}
 }
+
+// A conversation of long words looks longer than it is, as it is kept. It is looked at before anything is done about it.
+func TestAConversationThatOnlyLooksLong(t *testing.T) {
+	both(t, &sessionsv1.Agent{MaxContextTokens: 2000}, func(t *testing.T, w *world, run func() []*turnv1.StepOutcome) {
+		old := earlier(5)
+		w.Journal.Recall(in.TurnID, old...)
+		var keys []string
+		all := run()
+		for _, o := range all {
+			keys = append(keys, o.GetKey())
+		}
+		if got := strings.Join(keys, " "); got != "begin infer-1 finish" {
+			t.Errorf("steps %s", got)
+		}
+		if s := all[0].GetSurface(); s.GetContextWindow() != 2000 || s.GetContextTokens() != 1100 || all[0].GetContextTokens() > 1100 {
+			t.Errorf("begun with %v", all[0])
+		}
+	})
+}
+
+// A choice and a plan cannot be asked for again: a conversation that is too long for them is decided by rules, and planned without what was before.
+func TestChoicesAndPlansOverALongConversation(t *testing.T) {
+	both(t, &sessionsv1.Agent{Strategy: turnv1.Strategy_STRATEGY_AUTO, Tools: []string{"*"}}, func(t *testing.T, w *world, run func() []*turnv1.StepOutcome) {
+		past := earlier(10)
+		past[18].Content = []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: "short"}}}
+		w.Journal.Recall(in.TurnID, past...)
+		w.Model(summarising(turntest.Say(`{"strategy":"direct","reason":"x"}`), 6000))
+		all := run()
+		if s := all[1]; s.GetKey() != "select" || s.GetStrategy() != turnv1.Strategy_STRATEGY_REACT || s.GetUsage().GetModelCalls() != 1 {
+			t.Errorf("chosen %v", s)
+		}
+		if e := w.Journal.Ending(in.TurnID); e.GetStopReason() != engine.StopEnd || len(w.compactions()) != 1 {
+			t.Errorf("ended with %v", e)
+		}
+	})
+	both(t, &sessionsv1.Agent{Strategy: turnv1.Strategy_STRATEGY_PLAN, Tools: []string{"*"}}, func(t *testing.T, w *world, run func() []*turnv1.StepOutcome) {
+		w.Journal.Recall(in.TurnID, earlier(10)...)
+		w.Model(summarising(turntest.Say(`{"steps":[{"title":"one","goal":"find one"}]}`), 6000))
+		all := run()
+		if s := all[1]; s.GetKey() != "plan-1" || len(s.GetPlan()) != 1 || s.GetUsage().GetModelCalls() != 2 {
+			t.Errorf("planned %v", s)
+		}
+		if e := w.Journal.Ending(in.TurnID); e.GetStopReason() != engine.StopEnd || len(w.compactions()) != 1 {
+			t.Errorf("ended with %v after %v", e, w.kinds())
+		}
+	})
+}

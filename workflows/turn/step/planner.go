@@ -63,10 +63,16 @@ func (p planner) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest
 	request := query(req.GetMessages(), w.turn.TurnID)
 	req.Messages = planQuestion(req.GetMessages(), before, w.turn.TurnID)
 	var goals []goal
-	used, err := preparation(p).answerJSON(ctx, req, 1, func(text string) (err error) {
+	read := func(text string) (err error) {
 		goals, err = readPlan(text, before != nil)
 		return err
-	})
+	}
+	used, err := preparation(p).answerJSON(ctx, req, 1, read)
+	if tooLong(err) && !ofTurn(req, w.turn.TurnID) { // plan without what was said before
+		if used, err = preparation(p).answerJSON(ctx, req, 1, read); err == nil {
+			used.ModelCalls++
+		}
+	}
 	switch {
 	case errors.Is(err, errUnreadable) && before == nil:
 		goals = []goal{{Title: "Answer the request", Goal: or(brief(request, maxGoal), "Answer the request")}}

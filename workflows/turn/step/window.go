@@ -1,10 +1,18 @@
 package step
 
 import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/tokens"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
 const (
@@ -36,7 +44,31 @@ func (b begin) bindContext(surface *turnv1.Surface, agent *sessionsv1.Agent, mod
 	surface.ContextTokens = window*fillPercent/100 - min(output, window/maxReserved)
 }
 
-// atBegin estimates what the first model step reads, from the size of the conversation as it is kept: nothing has to be read for it.
-func atBegin(loaded *sessionsv1.LoadTurnResponse, surface *turnv1.Surface) int64 {
-	return int64(surface.GetPromptTokens()) + loaded.GetContextBytes()/bytesPerToken
+// atBegin estimates what the first model step reads, from the size of the conversation as it is kept: nothing has to be read for it. Where that
+// comes near to the bound the conversation is read and looked at; the model step does not read it again then.
+func (b begin) atBegin(ctx context.Context, w *work, loaded *sessionsv1.LoadTurnResponse, surface *turnv1.Surface) (int64, error) {
+	size := int64(surface.GetPromptTokens()) + loaded.GetContextBytes()/bytesPerToken
+	if surface.GetContextTokens() == 0 || size <= surface.GetContextTokens() {
+		return size, nil
+	}
+	history, err := b.deps.Sessions.GetContext(ctx, &sessionsv1.GetContextRequest{TurnId: w.turn.TurnID})
+	if err != nil {
+		return 0, fmt.Errorf("read context: %w", err)
+	}
+	if w.advance != nil {
+		w.advance.read(engine.InferKey(1), history)
+	}
+	return int64(surface.GetPromptTokens()) + int64(tokens.Messages(history.GetMessages())), nil
+}
+
+// tooLong tells whether a provider refuses a conversation because it is too long.
+func tooLong(err error) bool { return fault.Is(err, faultv1.Reason_REASON_CONTEXT_TOO_LONG) }
+
+// ofTurn leaves in a request what belongs to a turn, and what we ask ourselves. It tells whether that was all there was.
+func ofTurn(req *inferencev1.GenerateRequest, turnID string) bool {
+	n := len(req.GetMessages())
+	req.Messages = slices.DeleteFunc(slices.Clone(req.GetMessages()), func(m *turnv1.Message) bool {
+		return m.GetTurnId() != turnID && m.GetTurnId() != ""
+	})
+	return len(req.GetMessages()) == n
 }
