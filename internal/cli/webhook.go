@@ -20,7 +20,7 @@ const webhooksPath = "/v1/webhooks"
 
 func webhooks() noun {
 	return noun{
-		name: "webhook", plural: "webhooks", short: "Webhooks: addresses that are told when turns end", path: webhooksPath, get: true, remove: true,
+		name: "webhook", plural: "webhooks", short: "Webhooks: addresses that are told when turns end or wait", path: webhooksPath, get: true, remove: true,
 		more:   webhookCommands,
 		header: []string{"ID", "URL", "EVENTS", "AGENT", "STATE", "AGE", "DESCRIPTION"},
 		read: typed((*sessionsv1.Webhook).GetId, func(m *sessionsv1.Webhook, now time.Time) []string {
@@ -82,7 +82,7 @@ func deliveries() noun {
 
 func webhookCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
-		Use: "create [URL]", Short: "Have an address told when turns end; shows its signing secret, this once", Args: cobra.MaximumNArgs(1),
+		Use: "create [URL]", Short: "Have an address told when turns end or wait; shows its signing secret, this once", Args: cobra.MaximumNArgs(1),
 		Example: "windlass webhook create https://example.com/hooks --event turn.failed\nwindlass webhook create --per-turn",
 		RunE: run(a, func(c *call) error {
 			body := webhookBody(c)
@@ -133,7 +133,7 @@ func webhookCommands(a *app.App) []*cobra.Command {
 }
 
 func webhookFlags(cmd *cobra.Command) {
-	cmd.Flags().StringSlice("event", nil, "tell only of this: turn.completed, turn.failed or turn.cancelled; may be repeated (default all)")
+	cmd.Flags().StringSlice("event", nil, "tell only of this: turn.completed, turn.failed, turn.cancelled, approval.requested or input.requested; may be repeated (default all)")
 	cmd.Flags().String("agent", "", "tell only of turns of this agent")
 	cmd.Flags().String("description", "", "what it is for")
 	cmd.Flags().Bool("disabled", false, "send nothing to it")

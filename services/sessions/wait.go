@@ -112,6 +112,9 @@ func (s *Service) beginWait(tx *journal.Tx, t *store.Turn, step store.Step, req 
 			return nil, err
 		}
 	}
+	if err := s.tellWait(tx, *t, w); err != nil {
+		return nil, err
+	}
 	t.OpenWaits++
 	if w.forPeople() {
 		if t.PeopleWaits++; t.PeopleWaits == 1 {

@@ -1,97 +1,18 @@
 package sessions
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
-
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/ids"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-const (
-	// maxTold bounds the part of an answer that webhooks are sent, in bytes.
-	maxTold = 64 << 10
-	// forgetBatch is how many old deliveries are removed at once.
-	forgetBatch = 1000
-)
-
-// tellWebhooks has the webhooks told of a turn that ends, in the transaction that ends it: both stand, or neither.
-func (s *Service) tellWebhooks(tx *journal.Tx, t store.Turn, end *turnv1.TurnEnded) error {
-	if t.AgentPath != "" {
-		return nil // a sub-agent's; the turn that began it is told of
-	}
-	ctx := tx.Context()
-	hooks, err := tx.ToldOf(ctx, t.Tenant, t.AgentID)
-	if err != nil {
-		return err
-	}
-	signer, own, err := tx.TakeTurnWebhook(ctx, t.Tenant, t.ID)
-	if err != nil {
-		return err
-	}
-	if own != "" {
-		hooks = append(hooks, signer)
-	}
-	typ := "turn." + statusNames[end.GetStatus()]
-	hooks = slices.DeleteFunc(hooks, func(w store.Webhook) bool {
-		return w.Events != "" && !slices.Contains(strings.Split(w.Events, ","), typ)
-	})
-	if len(hooks) == 0 {
-		return nil
-	}
-	body, err := toldBody(typ, t, end)
-	if err != nil {
-		return err
-	}
-	for _, w := range hooks {
-		d := store.Delivery{
-			Tenant: t.Tenant, ID: ids.New(ids.Delivery), WebhookID: w.ID, TurnID: t.ID, SessionID: t.SessionID, Type: typ, Body: body,
-			NextUs: tx.NowUs, GiveUpUs: tx.NowUs + s.cfg.Webhooks.GiveUp.Microseconds(), CreateUs: tx.NowUs,
-		}
-		if w.PerTurn {
-			d.URL = own
-		}
-		if err := tx.AddDelivery(ctx, d); err != nil {
-			return err
-		}
-	}
-	tx.After(func(context.Context) { s.hooks.kick() })
-	return nil
-}
-
-// toldBody is what webhooks are sent of a turn.
-func toldBody(typ string, t store.Turn, end *turnv1.TurnEnded) ([]byte, error) {
-	m := &sessionsv1.WebhookEvent{Type: typ, Timestamp: stamp(t.EndUs), Data: &sessionsv1.WebhookTurn{
-		TurnId: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Subject: t.Subject, Status: statusNames[end.GetStatus()],
-		StopReason: end.GetStopReason(), Output: end.GetOutput(), Error: end.GetError(), Usage: end.GetUsage(), ToolsUsed: end.GetToolsUsed(),
-		CreateTime: stamp(t.CreateUs), StartTime: stamp(t.StartUs), EndTime: stamp(t.EndUs), LastSeq: t.LastSeq,
-	}}
-	if len(m.GetData().GetOutput()) > maxTold {
-		m.Data.Output, m.Data.OutputTruncated = strings.ToValidUTF8(m.GetData().GetOutput()[:maxTold], ""), true
-	}
-	raw, err := protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}.Marshal(m)
-	if err != nil {
-		return nil, fmt.Errorf("webhook body of turn %s: %w", t.ID, err)
-	}
-	var out bytes.Buffer
-	if err := json.Compact(&out, raw); err != nil { // protojson puts in spaces at random
-		return nil, fmt.Errorf("webhook body of turn %s: %w", t.ID, err)
-	}
-	return out.Bytes(), nil
-}
+// forgetBatch is how many old deliveries are removed at once.
+const forgetBatch = 1000
 
 // ListWebhookDeliveries implements WebhookService.
 func (s *Service) ListWebhookDeliveries(ctx context.Context, req *sessionsv1.ListWebhookDeliveriesRequest) (*sessionsv1.ListWebhookDeliveriesResponse, error) {

@@ -289,3 +289,28 @@ func TestASubAgentsTurnIsNotTold(t *testing.T) {
 		t.Errorf("told of %v", got)
 	}
 }
+
+func TestWhatATurnWaitsForIsTold(t *testing.T) {
+	k := newKit(t, hooked())
+	r := receive(t)
+	hook := k.webhook(&sessionsv1.Webhook{Url: r.URL, Events: []string{"approval.requested", "input.requested"}})
+	w := k.withCalls()
+	ask := func(key string, kind turnv1.WaitKind) *turnv1.WaitRef {
+		return w.waits(key, &sessionsv1.WaitRequest{Kind: kind, CallId: "c" + key[len(key)-1:], Tool: "bank__pay", Message: strings.Repeat("m", 5000)})
+	}
+	for key, row := range map[string]struct {
+		kind      turnv1.WaitKind
+		typ, name string
+	}{
+		"tool-1.0": {turnv1.WaitKind_WAIT_KIND_APPROVAL, "approval.requested", "approval"},
+		"tool-1.1": {turnv1.WaitKind_WAIT_KIND_INPUT, "input.requested", "input"},
+	} {
+		ref := ask(key, row.kind)
+		a := r.next(t)
+		wait, _ := a.Data["wait"].(map[string]any)
+		if a.Type != row.typ || a.Data["status"] != "waiting" || a.Data["end_time"] != nil || wait["kind"] != row.name ||
+			wait["approval_id"] != ref.GetId() || len(wait["message"].(string)) != 4096 || !a.genuine(hook.GetSecret()) {
+			t.Errorf("told %.300s", a.body)
+		}
+	}
+}

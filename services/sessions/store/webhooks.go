@@ -114,10 +114,10 @@ func (tx *Tx) AddTurnWebhook(ctx context.Context, tenant, turn, url string) erro
 	return err
 }
 
-// TakeTurnWebhook removes the address of a turn, "" when it has none, and gives the webhook that signs for it. Without such a webhook, or with a
-// disabled one, there is nobody to tell: "".
-func (tx *Tx) TakeTurnWebhook(ctx context.Context, tenant, turn string) (Webhook, string, error) {
-	urls, err := sqldb.All(ctx, tx, sqldb.Column[string], "DELETE FROM turn_webhooks WHERE tenant = $1 AND turn_id = $2 RETURNING url", tenant, turn)
+// TurnWebhook reads the address of a turn, "" when it has none, and the webhook that signs for it. Without such a webhook, or with a disabled
+// one, there is nobody to tell: "".
+func (tx *Tx) TurnWebhook(ctx context.Context, tenant, turn string) (Webhook, string, error) {
+	urls, err := sqldb.All(ctx, tx, sqldb.Column[string], "SELECT url FROM turn_webhooks WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 	if err != nil || len(urls) == 0 {
 		return Webhook{}, "", err
 	}
@@ -127,6 +127,12 @@ func (tx *Tx) TakeTurnWebhook(ctx context.Context, tenant, turn string) (Webhook
 		return Webhook{}, "", err
 	}
 	return signers[0], urls[0], nil
+}
+
+// DropTurnWebhook forgets the address of a turn, if it has one.
+func (tx *Tx) DropTurnWebhook(ctx context.Context, tenant, turn string) error {
+	_, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_webhooks WHERE tenant = $1 AND turn_id = $2", tenant, turn)
+	return err
 }
 
 // blob is never NULL.

@@ -107,8 +107,16 @@ func toldEnds(t *testing.T, s *store.Store) {
 			if told, err = tx.EndTurn(ctx, row); err != nil {
 				return err
 			}
-			_, own, err = tx.TakeTurnWebhook(ctx, tenant, turn)
-			return err
+			if _, own, err = tx.TurnWebhook(ctx, tenant, turn); err != nil {
+				return err
+			}
+			if err := tx.DropTurnWebhook(ctx, tenant, turn); err != nil {
+				return err
+			}
+			if _, again, err := tx.TurnWebhook(ctx, tenant, turn); err != nil || again != "" {
+				t.Errorf("the address after it was dropped: %q, %v", again, err)
+			}
+			return nil
 		})
 		return told, own
 	}

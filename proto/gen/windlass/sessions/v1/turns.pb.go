@@ -311,7 +311,7 @@ type CreateTurnRequest struct {
 	Tools []*ClientTool `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Limits of this turn; 0 in a field = the agent's. They can only be lower than the agent's: a higher one is refused.
 	Limits *Limits `protobuf:"bytes,7,opt,name=limits,proto3" json:"limits,omitempty"`
-	// Tell this address too when the turn ends; see WebhookService. It is signed with the secret of the tenant's webhook with per_turn, which
+	// Tell this address too when the turn ends, or waits for somebody; see WebhookService. It is signed with the secret of the tenant's webhook with per_turn, which
 	// must exist and be enabled: FAILED_PRECONDITION. With mode "steer" it counts only when a new turn begins.
 	WebhookUrl    string `protobuf:"bytes,8,opt,name=webhook_url,json=webhookUrl,proto3" json:"webhook_url,omitempty"`
 	unknownFields protoimpl.UnknownFields

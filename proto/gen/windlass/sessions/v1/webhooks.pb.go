@@ -27,14 +27,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Webhook is an address that is told of the ends of turns.
+// Webhook is an address that is told of turns.
 type Webhook struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "whk_…".
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Where to POST: http:// or https://, without user and fragment. It is stored and shown, so it must hold no secret. Empty with per_turn.
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
-	// Of "turn.completed", "turn.failed" and "turn.cancelled"; empty = all.
+	// Of "turn.completed", "turn.failed", "turn.cancelled", "approval.requested" (a call waits for a person's leave) and "input.requested" (a tool
+	// asks the user, or the client is to run a tool); empty = all.
 	Events []string `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
 	// Only turns of this agent; empty = of all. The agent need not exist yet.
 	AgentId string `protobuf:"bytes,4,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
@@ -176,9 +177,9 @@ func (x *Webhook) GetSecret() string {
 // WebhookEvent is the body of what is sent.
 type WebhookEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "turn.completed", "turn.failed" or "turn.cancelled".
+	// "turn.completed", "turn.failed", "turn.cancelled", "approval.requested" or "input.requested".
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// When the turn ended.
+	// When it happened.
 	Timestamp *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
 	// The turn.
 	Data          *WebhookTurn `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
@@ -237,7 +238,7 @@ func (x *WebhookEvent) GetData() *WebhookTurn {
 	return nil
 }
 
-// WebhookTurn is how a turn ended.
+// WebhookTurn is how a turn ended, or that it waits.
 type WebhookTurn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "trn_…".
@@ -248,7 +249,7 @@ type WebhookTurn struct {
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
 	// Who sent the input.
 	Subject string `protobuf:"bytes,4,opt,name=subject,proto3" json:"subject,omitempty"`
-	// "completed", "failed" or "cancelled".
+	// "completed", "failed", "cancelled" or "waiting".
 	Status string `protobuf:"bytes,5,opt,name=status,proto3" json:"status,omitempty"`
 	// Why it stopped; see windlass.turn.v1.TurnEnded.
 	StopReason string `protobuf:"bytes,6,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
@@ -268,8 +269,10 @@ type WebhookTurn struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// When it ended.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// Sequence number of the terminal event.
-	LastSeq       uint32 `protobuf:"varint,15,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
+	// Sequence number of the terminal event; 0 while it waits.
+	LastSeq uint32 `protobuf:"varint,15,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
+	// What it waits for; unset when it has ended.
+	Wait          *WebhookWait `protobuf:"bytes,16,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -409,7 +412,105 @@ func (x *WebhookTurn) GetLastSeq() uint32 {
 	return 0
 }
 
-// WebhookDelivery is one end of a turn on its way to a webhook.
+func (x *WebhookTurn) GetWait() *WebhookWait {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+// WebhookWait is what a turn waits for. GetApproval tells more of it, the call's arguments for example, and whether it still waits.
+type WebhookWait struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "apr_…".
+	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// "approval", "input" or "client_tool".
+	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The call that waits.
+	CallId string `protobuf:"bytes,3,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// Its tool.
+	Tool string `protobuf:"bytes,4,opt,name=tool,proto3" json:"tool,omitempty"`
+	// What the rule or the tool says, at most 4 KiB of it.
+	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	// When it expires; unset = never.
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookWait) Reset() {
+	*x = WebhookWait{}
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookWait) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookWait) ProtoMessage() {}
+
+func (x *WebhookWait) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookWait.ProtoReflect.Descriptor instead.
+func (*WebhookWait) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *WebhookWait) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *WebhookWait) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *WebhookWait) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *WebhookWait) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *WebhookWait) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *WebhookWait) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+// WebhookDelivery is one event on its way to a webhook.
 type WebhookDelivery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "whd_…": the webhook-id under which it is sent, however often.
@@ -418,7 +519,7 @@ type WebhookDelivery struct {
 	WebhookId string `protobuf:"bytes,2,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
 	// The turn.
 	TurnId string `protobuf:"bytes,3,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// "turn.completed", "turn.failed" or "turn.cancelled".
+	// As in WebhookEvent.
 	Type string `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
 	// Where it goes.
 	Url string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
@@ -432,7 +533,7 @@ type WebhookDelivery struct {
 	Error string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
 	// When it is tried next; unset when it came to an end.
 	NextAttemptTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=next_attempt_time,json=nextAttemptTime,proto3" json:"next_attempt_time,omitempty"`
-	// When the turn ended.
+	// When it happened.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it came to an end.
 	EndTime       *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
@@ -442,7 +543,7 @@ type WebhookDelivery struct {
 
 func (x *WebhookDelivery) Reset() {
 	*x = WebhookDelivery{}
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -454,7 +555,7 @@ func (x *WebhookDelivery) String() string {
 func (*WebhookDelivery) ProtoMessage() {}
 
 func (x *WebhookDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[3]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -467,7 +568,7 @@ func (x *WebhookDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDelivery.ProtoReflect.Descriptor instead.
 func (*WebhookDelivery) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{3}
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *WebhookDelivery) GetId() string {
@@ -565,7 +666,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +678,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[4]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +691,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{4}
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CreateWebhookRequest) GetWebhook() *Webhook {
@@ -611,7 +712,7 @@ type GetWebhookRequest struct {
 
 func (x *GetWebhookRequest) Reset() {
 	*x = GetWebhookRequest{}
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +724,7 @@ func (x *GetWebhookRequest) String() string {
 func (*GetWebhookRequest) ProtoMessage() {}
 
 func (x *GetWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[5]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +737,7 @@ func (x *GetWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWebhookRequest.ProtoReflect.Descriptor instead.
 func (*GetWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{5}
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetWebhookRequest) GetWebhookId() string {
@@ -659,7 +760,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +772,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[6]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +785,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{6}
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListWebhooksRequest) GetPageSize() int32 {
@@ -714,7 +815,7 @@ type ListWebhooksResponse struct {
 
 func (x *ListWebhooksResponse) Reset() {
 	*x = ListWebhooksResponse{}
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -726,7 +827,7 @@ func (x *ListWebhooksResponse) String() string {
 func (*ListWebhooksResponse) ProtoMessage() {}
 
 func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[7]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -739,7 +840,7 @@ func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksResponse.ProtoReflect.Descriptor instead.
 func (*ListWebhooksResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{7}
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListWebhooksResponse) GetWebhooks() []*Webhook {
@@ -769,7 +870,7 @@ type UpdateWebhookRequest struct {
 
 func (x *UpdateWebhookRequest) Reset() {
 	*x = UpdateWebhookRequest{}
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +882,7 @@ func (x *UpdateWebhookRequest) String() string {
 func (*UpdateWebhookRequest) ProtoMessage() {}
 
 func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +895,7 @@ func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{8}
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *UpdateWebhookRequest) GetWebhook() *Webhook {
@@ -822,7 +923,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -834,7 +935,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -847,7 +948,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{9}
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteWebhookRequest) GetWebhookId() string {
@@ -866,7 +967,7 @@ type DeleteWebhookResponse struct {
 
 func (x *DeleteWebhookResponse) Reset() {
 	*x = DeleteWebhookResponse{}
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +979,7 @@ func (x *DeleteWebhookResponse) String() string {
 func (*DeleteWebhookResponse) ProtoMessage() {}
 
 func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +992,7 @@ func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{10}
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{11}
 }
 
 // RotateWebhookRequest names a webhook.
@@ -907,7 +1008,7 @@ type RotateWebhookRequest struct {
 
 func (x *RotateWebhookRequest) Reset() {
 	*x = RotateWebhookRequest{}
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +1020,7 @@ func (x *RotateWebhookRequest) String() string {
 func (*RotateWebhookRequest) ProtoMessage() {}
 
 func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +1033,7 @@ func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RotateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{11}
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RotateWebhookRequest) GetWebhookId() string {
@@ -964,7 +1065,7 @@ type ListWebhookDeliveriesRequest struct {
 
 func (x *ListWebhookDeliveriesRequest) Reset() {
 	*x = ListWebhookDeliveriesRequest{}
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1077,7 @@ func (x *ListWebhookDeliveriesRequest) String() string {
 func (*ListWebhookDeliveriesRequest) ProtoMessage() {}
 
 func (x *ListWebhookDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1090,7 @@ func (x *ListWebhookDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhookDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhookDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{12}
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListWebhookDeliveriesRequest) GetWebhookId() string {
@@ -1026,7 +1127,7 @@ type ListWebhookDeliveriesResponse struct {
 
 func (x *ListWebhookDeliveriesResponse) Reset() {
 	*x = ListWebhookDeliveriesResponse{}
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +1139,7 @@ func (x *ListWebhookDeliveriesResponse) String() string {
 func (*ListWebhookDeliveriesResponse) ProtoMessage() {}
 
 func (x *ListWebhookDeliveriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[13]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +1152,7 @@ func (x *ListWebhookDeliveriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhookDeliveriesResponse.ProtoReflect.Descriptor instead.
 func (*ListWebhookDeliveriesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{13}
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListWebhookDeliveriesResponse) GetDeliveries() []*WebhookDelivery {
@@ -1081,7 +1182,7 @@ type RedeliverWebhookRequest struct {
 
 func (x *RedeliverWebhookRequest) Reset() {
 	*x = RedeliverWebhookRequest{}
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1093,7 +1194,7 @@ func (x *RedeliverWebhookRequest) String() string {
 func (*RedeliverWebhookRequest) ProtoMessage() {}
 
 func (x *RedeliverWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[14]
+	mi := &file_windlass_sessions_v1_webhooks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1106,7 +1207,7 @@ func (x *RedeliverWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedeliverWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RedeliverWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{14}
+	return file_windlass_sessions_v1_webhooks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RedeliverWebhookRequest) GetWebhookId() string {
@@ -1127,12 +1228,12 @@ var File_windlass_sessions_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"#windlass/sessions/v1/webhooks.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x86\x04\n" +
+	"#windlass/sessions/v1/webhooks.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xab\x04\n" +
 	"\aWebhook\x12\x1a\n" +
 	"\x02id\x18\x01 \x01(\tB\n" +
 	"\xe0A\x03\xbaH\x04r\x02\x18@R\x02id\x12\x1a\n" +
-	"\x03url\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12S\n" +
-	"\x06events\x18\x03 \x03(\tB;\xbaH8\x92\x015\x10\x03\x18\x01\"/r-R\x0eturn.completedR\vturn.failedR\x0eturn.cancelledR\x06events\x12\"\n" +
+	"\x03url\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12x\n" +
+	"\x06events\x18\x03 \x03(\tB`\xbaH]\x92\x01Z\x10\x05\x18\x01\"TrRR\x0eturn.completedR\vturn.failedR\x0eturn.cancelledR\x12approval.requestedR\x0finput.requestedR\x06events\x12\"\n" +
 	"\bagent_id\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12*\n" +
 	"\vdescription\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xf4\x03R\vdescription\x12\x1a\n" +
 	"\bdisabled\x18\x06 \x01(\bR\bdisabled\x12\x19\n" +
@@ -1150,7 +1251,7 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\fWebhookEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x128\n" +
 	"\ttimestamp\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\x125\n" +
-	"\x04data\x18\x03 \x01(\v2!.windlass.sessions.v1.WebhookTurnR\x04data\"\xc1\x04\n" +
+	"\x04data\x18\x03 \x01(\v2!.windlass.sessions.v1.WebhookTurnR\x04data\"\xf8\x04\n" +
 	"\vWebhookTurn\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x1d\n" +
 	"\n" +
@@ -1172,7 +1273,17 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x19\n" +
-	"\blast_seq\x18\x0f \x01(\rR\alastSeq\"\xaa\x03\n" +
+	"\blast_seq\x18\x0f \x01(\rR\alastSeq\x125\n" +
+	"\x04wait\x18\x10 \x01(\v2!.windlass.sessions.v1.WebhookWaitR\x04wait\"\xc6\x01\n" +
+	"\vWebhookWait\x12\x1f\n" +
+	"\vapproval_id\x18\x01 \x01(\tR\n" +
+	"approvalId\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x17\n" +
+	"\acall_id\x18\x03 \x01(\tR\x06callId\x12\x12\n" +
+	"\x04tool\x18\x04 \x01(\tR\x04tool\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\x12;\n" +
+	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\"\xaa\x03\n" +
 	"\x0fWebhookDelivery\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1257,67 +1368,70 @@ func file_windlass_sessions_v1_webhooks_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_webhooks_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_windlass_sessions_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_windlass_sessions_v1_webhooks_proto_goTypes = []any{
 	(*Webhook)(nil),                       // 0: windlass.sessions.v1.Webhook
 	(*WebhookEvent)(nil),                  // 1: windlass.sessions.v1.WebhookEvent
 	(*WebhookTurn)(nil),                   // 2: windlass.sessions.v1.WebhookTurn
-	(*WebhookDelivery)(nil),               // 3: windlass.sessions.v1.WebhookDelivery
-	(*CreateWebhookRequest)(nil),          // 4: windlass.sessions.v1.CreateWebhookRequest
-	(*GetWebhookRequest)(nil),             // 5: windlass.sessions.v1.GetWebhookRequest
-	(*ListWebhooksRequest)(nil),           // 6: windlass.sessions.v1.ListWebhooksRequest
-	(*ListWebhooksResponse)(nil),          // 7: windlass.sessions.v1.ListWebhooksResponse
-	(*UpdateWebhookRequest)(nil),          // 8: windlass.sessions.v1.UpdateWebhookRequest
-	(*DeleteWebhookRequest)(nil),          // 9: windlass.sessions.v1.DeleteWebhookRequest
-	(*DeleteWebhookResponse)(nil),         // 10: windlass.sessions.v1.DeleteWebhookResponse
-	(*RotateWebhookRequest)(nil),          // 11: windlass.sessions.v1.RotateWebhookRequest
-	(*ListWebhookDeliveriesRequest)(nil),  // 12: windlass.sessions.v1.ListWebhookDeliveriesRequest
-	(*ListWebhookDeliveriesResponse)(nil), // 13: windlass.sessions.v1.ListWebhookDeliveriesResponse
-	(*RedeliverWebhookRequest)(nil),       // 14: windlass.sessions.v1.RedeliverWebhookRequest
-	(*timestamppb.Timestamp)(nil),         // 15: google.protobuf.Timestamp
-	(*v1.TurnError)(nil),                  // 16: windlass.turn.v1.TurnError
-	(*v1.Usage)(nil),                      // 17: windlass.turn.v1.Usage
-	(*fieldmaskpb.FieldMask)(nil),         // 18: google.protobuf.FieldMask
+	(*WebhookWait)(nil),                   // 3: windlass.sessions.v1.WebhookWait
+	(*WebhookDelivery)(nil),               // 4: windlass.sessions.v1.WebhookDelivery
+	(*CreateWebhookRequest)(nil),          // 5: windlass.sessions.v1.CreateWebhookRequest
+	(*GetWebhookRequest)(nil),             // 6: windlass.sessions.v1.GetWebhookRequest
+	(*ListWebhooksRequest)(nil),           // 7: windlass.sessions.v1.ListWebhooksRequest
+	(*ListWebhooksResponse)(nil),          // 8: windlass.sessions.v1.ListWebhooksResponse
+	(*UpdateWebhookRequest)(nil),          // 9: windlass.sessions.v1.UpdateWebhookRequest
+	(*DeleteWebhookRequest)(nil),          // 10: windlass.sessions.v1.DeleteWebhookRequest
+	(*DeleteWebhookResponse)(nil),         // 11: windlass.sessions.v1.DeleteWebhookResponse
+	(*RotateWebhookRequest)(nil),          // 12: windlass.sessions.v1.RotateWebhookRequest
+	(*ListWebhookDeliveriesRequest)(nil),  // 13: windlass.sessions.v1.ListWebhookDeliveriesRequest
+	(*ListWebhookDeliveriesResponse)(nil), // 14: windlass.sessions.v1.ListWebhookDeliveriesResponse
+	(*RedeliverWebhookRequest)(nil),       // 15: windlass.sessions.v1.RedeliverWebhookRequest
+	(*timestamppb.Timestamp)(nil),         // 16: google.protobuf.Timestamp
+	(*v1.TurnError)(nil),                  // 17: windlass.turn.v1.TurnError
+	(*v1.Usage)(nil),                      // 18: windlass.turn.v1.Usage
+	(*fieldmaskpb.FieldMask)(nil),         // 19: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_webhooks_proto_depIdxs = []int32{
-	15, // 0: windlass.sessions.v1.Webhook.create_time:type_name -> google.protobuf.Timestamp
-	15, // 1: windlass.sessions.v1.Webhook.update_time:type_name -> google.protobuf.Timestamp
-	15, // 2: windlass.sessions.v1.WebhookEvent.timestamp:type_name -> google.protobuf.Timestamp
+	16, // 0: windlass.sessions.v1.Webhook.create_time:type_name -> google.protobuf.Timestamp
+	16, // 1: windlass.sessions.v1.Webhook.update_time:type_name -> google.protobuf.Timestamp
+	16, // 2: windlass.sessions.v1.WebhookEvent.timestamp:type_name -> google.protobuf.Timestamp
 	2,  // 3: windlass.sessions.v1.WebhookEvent.data:type_name -> windlass.sessions.v1.WebhookTurn
-	16, // 4: windlass.sessions.v1.WebhookTurn.error:type_name -> windlass.turn.v1.TurnError
-	17, // 5: windlass.sessions.v1.WebhookTurn.usage:type_name -> windlass.turn.v1.Usage
-	15, // 6: windlass.sessions.v1.WebhookTurn.create_time:type_name -> google.protobuf.Timestamp
-	15, // 7: windlass.sessions.v1.WebhookTurn.start_time:type_name -> google.protobuf.Timestamp
-	15, // 8: windlass.sessions.v1.WebhookTurn.end_time:type_name -> google.protobuf.Timestamp
-	15, // 9: windlass.sessions.v1.WebhookDelivery.next_attempt_time:type_name -> google.protobuf.Timestamp
-	15, // 10: windlass.sessions.v1.WebhookDelivery.create_time:type_name -> google.protobuf.Timestamp
-	15, // 11: windlass.sessions.v1.WebhookDelivery.end_time:type_name -> google.protobuf.Timestamp
-	0,  // 12: windlass.sessions.v1.CreateWebhookRequest.webhook:type_name -> windlass.sessions.v1.Webhook
-	0,  // 13: windlass.sessions.v1.ListWebhooksResponse.webhooks:type_name -> windlass.sessions.v1.Webhook
-	0,  // 14: windlass.sessions.v1.UpdateWebhookRequest.webhook:type_name -> windlass.sessions.v1.Webhook
-	18, // 15: windlass.sessions.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	3,  // 16: windlass.sessions.v1.ListWebhookDeliveriesResponse.deliveries:type_name -> windlass.sessions.v1.WebhookDelivery
-	4,  // 17: windlass.sessions.v1.WebhookService.CreateWebhook:input_type -> windlass.sessions.v1.CreateWebhookRequest
-	5,  // 18: windlass.sessions.v1.WebhookService.GetWebhook:input_type -> windlass.sessions.v1.GetWebhookRequest
-	6,  // 19: windlass.sessions.v1.WebhookService.ListWebhooks:input_type -> windlass.sessions.v1.ListWebhooksRequest
-	8,  // 20: windlass.sessions.v1.WebhookService.UpdateWebhook:input_type -> windlass.sessions.v1.UpdateWebhookRequest
-	9,  // 21: windlass.sessions.v1.WebhookService.DeleteWebhook:input_type -> windlass.sessions.v1.DeleteWebhookRequest
-	11, // 22: windlass.sessions.v1.WebhookService.RotateWebhook:input_type -> windlass.sessions.v1.RotateWebhookRequest
-	12, // 23: windlass.sessions.v1.WebhookService.ListWebhookDeliveries:input_type -> windlass.sessions.v1.ListWebhookDeliveriesRequest
-	14, // 24: windlass.sessions.v1.WebhookService.RedeliverWebhook:input_type -> windlass.sessions.v1.RedeliverWebhookRequest
-	0,  // 25: windlass.sessions.v1.WebhookService.CreateWebhook:output_type -> windlass.sessions.v1.Webhook
-	0,  // 26: windlass.sessions.v1.WebhookService.GetWebhook:output_type -> windlass.sessions.v1.Webhook
-	7,  // 27: windlass.sessions.v1.WebhookService.ListWebhooks:output_type -> windlass.sessions.v1.ListWebhooksResponse
-	0,  // 28: windlass.sessions.v1.WebhookService.UpdateWebhook:output_type -> windlass.sessions.v1.Webhook
-	10, // 29: windlass.sessions.v1.WebhookService.DeleteWebhook:output_type -> windlass.sessions.v1.DeleteWebhookResponse
-	0,  // 30: windlass.sessions.v1.WebhookService.RotateWebhook:output_type -> windlass.sessions.v1.Webhook
-	13, // 31: windlass.sessions.v1.WebhookService.ListWebhookDeliveries:output_type -> windlass.sessions.v1.ListWebhookDeliveriesResponse
-	3,  // 32: windlass.sessions.v1.WebhookService.RedeliverWebhook:output_type -> windlass.sessions.v1.WebhookDelivery
-	25, // [25:33] is the sub-list for method output_type
-	17, // [17:25] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	17, // 4: windlass.sessions.v1.WebhookTurn.error:type_name -> windlass.turn.v1.TurnError
+	18, // 5: windlass.sessions.v1.WebhookTurn.usage:type_name -> windlass.turn.v1.Usage
+	16, // 6: windlass.sessions.v1.WebhookTurn.create_time:type_name -> google.protobuf.Timestamp
+	16, // 7: windlass.sessions.v1.WebhookTurn.start_time:type_name -> google.protobuf.Timestamp
+	16, // 8: windlass.sessions.v1.WebhookTurn.end_time:type_name -> google.protobuf.Timestamp
+	3,  // 9: windlass.sessions.v1.WebhookTurn.wait:type_name -> windlass.sessions.v1.WebhookWait
+	16, // 10: windlass.sessions.v1.WebhookWait.expire_time:type_name -> google.protobuf.Timestamp
+	16, // 11: windlass.sessions.v1.WebhookDelivery.next_attempt_time:type_name -> google.protobuf.Timestamp
+	16, // 12: windlass.sessions.v1.WebhookDelivery.create_time:type_name -> google.protobuf.Timestamp
+	16, // 13: windlass.sessions.v1.WebhookDelivery.end_time:type_name -> google.protobuf.Timestamp
+	0,  // 14: windlass.sessions.v1.CreateWebhookRequest.webhook:type_name -> windlass.sessions.v1.Webhook
+	0,  // 15: windlass.sessions.v1.ListWebhooksResponse.webhooks:type_name -> windlass.sessions.v1.Webhook
+	0,  // 16: windlass.sessions.v1.UpdateWebhookRequest.webhook:type_name -> windlass.sessions.v1.Webhook
+	19, // 17: windlass.sessions.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	4,  // 18: windlass.sessions.v1.ListWebhookDeliveriesResponse.deliveries:type_name -> windlass.sessions.v1.WebhookDelivery
+	5,  // 19: windlass.sessions.v1.WebhookService.CreateWebhook:input_type -> windlass.sessions.v1.CreateWebhookRequest
+	6,  // 20: windlass.sessions.v1.WebhookService.GetWebhook:input_type -> windlass.sessions.v1.GetWebhookRequest
+	7,  // 21: windlass.sessions.v1.WebhookService.ListWebhooks:input_type -> windlass.sessions.v1.ListWebhooksRequest
+	9,  // 22: windlass.sessions.v1.WebhookService.UpdateWebhook:input_type -> windlass.sessions.v1.UpdateWebhookRequest
+	10, // 23: windlass.sessions.v1.WebhookService.DeleteWebhook:input_type -> windlass.sessions.v1.DeleteWebhookRequest
+	12, // 24: windlass.sessions.v1.WebhookService.RotateWebhook:input_type -> windlass.sessions.v1.RotateWebhookRequest
+	13, // 25: windlass.sessions.v1.WebhookService.ListWebhookDeliveries:input_type -> windlass.sessions.v1.ListWebhookDeliveriesRequest
+	15, // 26: windlass.sessions.v1.WebhookService.RedeliverWebhook:input_type -> windlass.sessions.v1.RedeliverWebhookRequest
+	0,  // 27: windlass.sessions.v1.WebhookService.CreateWebhook:output_type -> windlass.sessions.v1.Webhook
+	0,  // 28: windlass.sessions.v1.WebhookService.GetWebhook:output_type -> windlass.sessions.v1.Webhook
+	8,  // 29: windlass.sessions.v1.WebhookService.ListWebhooks:output_type -> windlass.sessions.v1.ListWebhooksResponse
+	0,  // 30: windlass.sessions.v1.WebhookService.UpdateWebhook:output_type -> windlass.sessions.v1.Webhook
+	11, // 31: windlass.sessions.v1.WebhookService.DeleteWebhook:output_type -> windlass.sessions.v1.DeleteWebhookResponse
+	0,  // 32: windlass.sessions.v1.WebhookService.RotateWebhook:output_type -> windlass.sessions.v1.Webhook
+	14, // 33: windlass.sessions.v1.WebhookService.ListWebhookDeliveries:output_type -> windlass.sessions.v1.ListWebhookDeliveriesResponse
+	4,  // 34: windlass.sessions.v1.WebhookService.RedeliverWebhook:output_type -> windlass.sessions.v1.WebhookDelivery
+	27, // [27:35] is the sub-list for method output_type
+	19, // [19:27] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_webhooks_proto_init() }
@@ -1331,7 +1445,7 @@ func file_windlass_sessions_v1_webhooks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_webhooks_proto_rawDesc), len(file_windlass_sessions_v1_webhooks_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

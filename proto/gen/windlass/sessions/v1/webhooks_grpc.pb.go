@@ -33,12 +33,12 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// WebhookService keeps the addresses that are told when turns end. Each end is sent as a POST with a WebhookEvent as its JSON body, signed as
+// WebhookService keeps the addresses that are told when turns end, or wait for somebody. Each event is sent as a POST with a WebhookEvent as its JSON body, signed as
 // Standard Webhooks: the headers webhook-id, webhook-timestamp and webhook-signature. It is sent at least once, always under the same
 // webhook-id, and tried again for 24 h until it is answered with 2xx within 15 s. Redirects are not followed. 410 disables the webhook.
-// Turns of sub-agents are not told: the turn that began them is.
+// The ends of sub-agents' turns are not told, as that of the turn that began them is; what they wait for is.
 type WebhookServiceClient interface {
-	// CreateWebhook makes a webhook. Its answer is the only one that holds the signing secret. It is told of turns that end from then on.
+	// CreateWebhook makes a webhook. Its answer is the only one that holds the signing secret. It is told of what happens from then on.
 	// FAILED_PRECONDITION when this mesh has no key to seal secrets with (sessions.seal_key), or too many webhooks.
 	CreateWebhook(ctx context.Context, in *CreateWebhookRequest, opts ...grpc.CallOption) (*Webhook, error)
 	// GetWebhook reads a webhook, without its secret.
@@ -152,12 +152,12 @@ func (c *webhookServiceClient) RedeliverWebhook(ctx context.Context, in *Redeliv
 // All implementations must embed UnimplementedWebhookServiceServer
 // for forward compatibility.
 //
-// WebhookService keeps the addresses that are told when turns end. Each end is sent as a POST with a WebhookEvent as its JSON body, signed as
+// WebhookService keeps the addresses that are told when turns end, or wait for somebody. Each event is sent as a POST with a WebhookEvent as its JSON body, signed as
 // Standard Webhooks: the headers webhook-id, webhook-timestamp and webhook-signature. It is sent at least once, always under the same
 // webhook-id, and tried again for 24 h until it is answered with 2xx within 15 s. Redirects are not followed. 410 disables the webhook.
-// Turns of sub-agents are not told: the turn that began them is.
+// The ends of sub-agents' turns are not told, as that of the turn that began them is; what they wait for is.
 type WebhookServiceServer interface {
-	// CreateWebhook makes a webhook. Its answer is the only one that holds the signing secret. It is told of turns that end from then on.
+	// CreateWebhook makes a webhook. Its answer is the only one that holds the signing secret. It is told of what happens from then on.
 	// FAILED_PRECONDITION when this mesh has no key to seal secrets with (sessions.seal_key), or too many webhooks.
 	CreateWebhook(context.Context, *CreateWebhookRequest) (*Webhook, error)
 	// GetWebhook reads a webhook, without its secret.
