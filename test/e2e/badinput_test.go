@@ -165,7 +165,7 @@ func TestGarbagePageTokensAreRefused(t *testing.T) {
 	lists := []string{
 		"/v1/agents", "/v1/agents/assistant/revisions", "/v1/sources", "/v1/tools", "/v1/executions", "/v1/decisions", "/v1/models", "/v1/sessions",
 		"/v1/turns", "/v1/sessions/" + session + "/turns", "/v1/sessions/" + session + "/messages",
-		"/v1/approvals", "/v1/budgets", "/v1/sessions/" + session + "/artifacts", "/v1/tool-groups", "/v1/webhooks", hook + "/deliveries",
+		"/v1/approvals", "/v1/budgets", "/v1/sessions/" + session + "/artifacts", "/v1/tool-groups", "/v1/schedules", "/v1/webhooks", hook + "/deliveries",
 	}
 	paged := 0
 	for _, r := range routes(t, c) {

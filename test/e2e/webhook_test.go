@@ -165,7 +165,7 @@ func refusedAddress(t *testing.T, dir, url, webhook string) {
 	up := harness.Up(t, dir, []string{"WINDLASS_EGRESS_PROFILE=public"})
 	for _, address := range []string{url, "http://localhost/x", "http://[::1]:9/", "http://192.168.0.1/"} {
 		status, body, err := up.Client.Do(t.Context(), "POST", "/v1/webhooks", harness.JSON{"url": address})
-		if text := fmt.Sprint(body); err != nil || status != http.StatusBadRequest || !strings.Contains(text, "webhook.url") || !strings.Contains(text, "egress.allow") {
+		if text := fmt.Sprint(body); err != nil || status != http.StatusBadRequest || !strings.Contains(text, "url: egress denied") || !strings.Contains(text, "egress.allow") {
 			t.Errorf("%s: %d %v, %v", address, status, body, err)
 		}
 	}
