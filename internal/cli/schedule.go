@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -157,14 +156,9 @@ func runSchedule(c *call) error {
 	if err := codec.UnmarshalKnown(raw, f); err != nil {
 		return fmt.Errorf("the answer is not what a Windlass server says: %w", err)
 	}
-	return c.print(f.GetTurnId(), json.RawMessage(raw), func(w io.Writer) error {
-		text := f.GetOutcome()
-		for _, more := range []string{f.GetTurnId(), f.GetError()} {
-			if more != "" {
-				text += " " + more
-			}
-		}
-		_, err := fmt.Fprintln(w, output.Line(text))
+	return c.print(f.GetTurnId(), raw, func(w io.Writer) error {
+		text := strings.Join([]string{f.GetOutcome(), f.GetTurnId(), f.GetError()}, " ")
+		_, err := fmt.Fprintln(w, output.Line(strings.Join(strings.Fields(text), " ")))
 		return err
 	})
 }

@@ -137,7 +137,7 @@ func (s Spec) Calendars() []Calendar {
 
 func (s set) ranges() []Range {
 	var out []Range
-	for n := 0; n < 64; n++ {
+	for n := range 64 {
 		switch {
 		case !s.has(n):
 		case len(out) > 0 && out[len(out)-1].To == n-1:

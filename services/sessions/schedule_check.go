@@ -149,7 +149,7 @@ func changeSchedule(to, from *sessionsv1.Schedule, paths []string) error {
 		}
 		named[name] = true
 	}
-	var changed protoreflect.Message = from.ProtoReflect()
+	changed := from.ProtoReflect()
 	copyOwned(to, from, func(fd protoreflect.FieldDescriptor) bool {
 		return named["*"] || named[fd.Name()] || len(paths) == 0 && changed.Has(fd)
 	})

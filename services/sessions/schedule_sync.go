@@ -31,22 +31,28 @@ const (
 
 // keepSchedules makes Temporal's schedules what the rows say until ctx ends.
 func (s *Service) keepSchedules(ctx context.Context) {
-	s.eachLook(ctx, s.clock.wake, "schedules cannot be told to Temporal", s.syncSchedules)
+	s.eachLook(ctx, s.clock.wake, func(ctx context.Context) {
+		if err := s.syncSchedules(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "schedules cannot be told to Temporal", "error", err)
+		}
+	})
 }
 
 // keepFires goes on with fires that are not settled until ctx ends.
 func (s *Service) keepFires(ctx context.Context) {
-	s.eachLook(ctx, nil, "fires of schedules cannot be looked at", s.runFires)
+	s.eachLook(ctx, nil, func(ctx context.Context) {
+		if err := s.runFires(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "fires of schedules cannot be looked at", "error", err)
+		}
+	})
 }
 
 // eachLook calls look at each interval, and when it is woken.
-func (s *Service) eachLook(ctx context.Context, wake <-chan struct{}, trouble string, look func(context.Context) error) {
+func (s *Service) eachLook(ctx context.Context, wake <-chan struct{}, look func(context.Context)) {
 	tick := time.NewTicker(s.cfg.SweepInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		if err := look(ctx); err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, trouble, "error", err)
-		}
+		look(ctx)
 		select {
 		case <-wake:
 		case <-tick.C:

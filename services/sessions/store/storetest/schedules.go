@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -23,11 +24,11 @@ func schedules(t *testing.T, s *store.Store) {
 		t.Helper()
 		rows, err := s.Schedules(t.Context(), tenant, subject, after, 9)
 		must(t, err)
-		ids := ""
+		var ids strings.Builder
 		for _, row := range rows {
-			ids += row.ID
+			ids.WriteString(row.ID)
 		}
-		return ids
+		return ids.String()
 	}
 	if got := list("", "") + "|" + list("bob", "") + "|" + list("", "a"); got != "ab|b|b" {
 		t.Errorf("lists %q", got)
@@ -123,11 +124,11 @@ func fires(t *testing.T, s *store.Store) {
 	}
 	left, err := s.Fires(t.Context(), tenant, "a", 9)
 	must(t, err)
-	keys := ""
+	var keys strings.Builder
 	for _, f := range left {
-		keys += f.Key
+		keys.WriteString(f.Key)
 	}
-	if keys != "k5k2k1" { // the newest, what is pending, what still runs
-		t.Errorf("left are %s", keys)
+	if keys.String() != "k5k2k1" { // the newest, what is pending, what still runs
+		t.Errorf("left are %s", keys.String())
 	}
 }
