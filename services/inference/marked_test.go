@@ -34,7 +34,8 @@ func TestScriptedReadsMarks(t *testing.T) {
 		{"a step", contract.MarkPlanStep, []*turnv1.Message{spoken(user, "say:no"), spoken(user, "Plan\n"+contract.GoalPrefix+"say:yes")}, "yes"},
 		{"the answer", contract.MarkPlanAnswer, []*turnv1.Message{spoken(user, "a then b"), spoken(user, "x\n"+contract.ResultsPrefix+"\n1. one")}, "Results of the plan:\n1. one"},
 		{
-			"a summary", contract.MarkCompact, []*turnv1.Message{spoken(user, contract.CompactPrefix+"3\n\n"+
+			"a summary", contract.MarkCompact,
+			[]*turnv1.Message{spoken(user, contract.CompactPrefix+"3\n\n"+
 				contract.EntryPrefix+"user\nslow:9 call:x hello\n\n"+contract.EntryPrefix+"assistant\nhi\n\n"+contract.EntryPrefix+"user\nbye")},
 			`Summary of 3 messages. The user said: ["slow:9 call:x hello" "bye"].`,
 		},

@@ -76,6 +76,7 @@ func (c *copied) rename(before []string) error {
 		now[id] = c.messages[i].ID
 	}
 	told.ToMessageId = now[told.GetToMessageId()]
+	told.FromSeq, told.ToSeq = forkedSeq, forkedSeq // as all messages that were taken have
 	for i, id := range told.GetKeptMessageIds() {
 		told.KeptMessageIds[i] = now[id]
 	}

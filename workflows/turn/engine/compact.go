@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -90,10 +91,9 @@ func (t record) newest() int64 {
 
 // counted is what the provider counts for 1000 tokens of our estimate, as the newest model step shows that knows both.
 func (t record) counted() uint32 {
-	for n := len(t.infers) - 1; n >= 0; n-- {
-		o := t.infers[n]
-		if real, ours := read1(o.GetUsage()), o.GetContextTokens(); real > 0 && ours > 0 && o.GetError() == nil {
-			return uint32(min(max(real*PerMille/ours, minPerMille), maxPerMille))
+	for _, o := range slices.Backward(t.infers) {
+		if theirs, ours := read1(o.GetUsage()), o.GetContextTokens(); theirs > 0 && ours > 0 && o.GetError() == nil {
+			return uint32(min(max(theirs*PerMille/ours, minPerMille), maxPerMille))
 		}
 	}
 	return PerMille

@@ -15,8 +15,8 @@ func windowed(tokens int64, change ...func(*turnv1.Surface)) *turnv1.StepOutcome
 }
 
 // reading has a model step read so many tokens by the provider's count, and so many by ours.
-func reading(o *turnv1.StepOutcome, real int32, ours int64) *turnv1.StepOutcome {
-	o.Usage.InputTokens, o.ContextTokens = real, ours
+func reading(o *turnv1.StepOutcome, theirs int32, ours int64) *turnv1.StepOutcome {
+	o.Usage.InputTokens, o.ContextTokens = theirs, ours
 	return o
 }
 

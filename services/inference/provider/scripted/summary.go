@@ -17,7 +17,7 @@ const (
 func summaryOf(text string) string {
 	first, rest, _ := strings.Cut(text, "\n")
 	var said []string
-	for _, entry := range strings.Split("\n"+rest, "\n"+contract.EntryPrefix) {
+	for entry := range strings.SplitSeq("\n"+rest, "\n"+contract.EntryPrefix) {
 		if words, ok := strings.CutPrefix(entry, "user\n"); ok {
 			begins := []rune(strings.Join(strings.Fields(words), " "))
 			said = append(said, string(begins[:min(len(begins), maxStart)]))
