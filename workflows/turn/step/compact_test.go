@@ -191,67 +191,6 @@ func whole(t *testing.T, messages []*turnv1.Message) {
 	}
 }
 
-func TestARefusedConversationIsCompacted(t *testing.T) {
-	both(t, &sessionsv1.Agent{}, func(t *testing.T, w *world, run func() []*turnv1.StepOutcome) {
-		w.Journal.Recall(in.TurnID, earlier(10)...)
-		w.Model(summarising(turntest.Say("hi"), 6000))
-		var keys []string
-		for _, o := range run() {
-			keys = append(keys, o.GetKey())
-		}
-		if got := strings.Join(keys, " "); got != "begin infer-1 compact-2 infer-2 finish" {
-			t.Errorf("steps %s", got)
-		}
-		if ending := w.Journal.Ending(in.TurnID); ending.GetStopReason() != engine.StopEnd || len(w.compactions()) != 1 {
-			t.Errorf("ended with %v after %v", ending, w.compactions())
-		}
-	})
-}
-
-func TestAConversationThatNothingShortens(t *testing.T) {
-	w := newWorld(t, &sessionsv1.Agent{})
-	w.Journal.Recall(in.TurnID, earlier(3)...)
-	w.Model(summarising(turntest.Say("hi"), 1))
-	w.walk()
-	if e := w.Journal.Ending(in.TurnID); e.GetError().GetCode() != engine.CodeContext || e.GetStatus() != turnv1.TurnStatus_TURN_STATUS_FAILED {
-		t.Errorf("ended with %v", e)
-	}
-}
-
-func TestWithoutASummaryOldMessagesAreLeftOut(t *testing.T) {
-	for name, model := range map[string]turntest.Generate{
-		"refused": func(*inferencev1.GenerateRequest, grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
-			return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "no")
-		},
-		"empty": turntest.Say(" \n"),
-		"filtered": func(_ *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
-			return turntest.End(stream, &inferencev1.Finished{FinishReason: "content_filter", Text: "half"})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, &sessionsv1.Agent{MaxContextTokens: 2000})
-			w.Journal.Recall(in.TurnID, earlier(10)...)
-			w.Model(func(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
-				if strings.Contains(req.GetInstructions(), contract.MarkCompact) {
-					return model(req, stream)
-				}
-				return turntest.Say("hi")(req, stream)
-			})
-			all := w.walk()
-			c := w.compactions()
-			if len(c) != 1 || !c[0].GetDropped() || !strings.Contains(c[0].GetSummary(), "17 older messages") {
-				t.Errorf("compacted %v", c)
-			}
-			if u := all[1].GetUsage(); all[1].GetKey() != "compact-1" || u.GetModelCalls() != 1 {
-				t.Errorf("outcome %v", all[1])
-			}
-			if e := w.Journal.Ending(in.TurnID); e.GetStopReason() != engine.StopEnd {
-				t.Errorf("ended with %v", e)
-			}
-		})
-	}
-}
-
 func TestAPlanSurvivesItsCompaction(t *testing.T) {
 	both(t, &sessionsv1.Agent{MaxContextTokens: 2600, Strategy: turnv1.Strategy_STRATEGY_PLAN, Tools: []string{"*"}}, func(t *testing.T, w *world, run func() []*turnv1.StepOutcome) {
 		w.Journal.Recall(in.TurnID, earlier(10)...)
@@ -307,34 +246,6 @@ func TestAConversationThatOnlyLooksLong(t *testing.T) {
 		}
 		if s := all[0].GetSurface(); s.GetContextWindow() != 2000 || s.GetContextTokens() != 1100 || all[0].GetContextTokens() > 1100 {
 			t.Errorf("begun with %v", all[0])
-		}
-	})
-}
-
-// A choice and a plan cannot be asked for again: a conversation that is too long for them is decided by rules, and planned without what was before.
-func TestChoicesAndPlansOverALongConversation(t *testing.T) {
-	both(t, &sessionsv1.Agent{Strategy: turnv1.Strategy_STRATEGY_AUTO, Tools: []string{"*"}}, func(t *testing.T, w *world, run func() []*turnv1.StepOutcome) {
-		past := earlier(10)
-		past[18].Content = []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: "short"}}}
-		w.Journal.Recall(in.TurnID, past...)
-		w.Model(summarising(turntest.Say(`{"strategy":"direct","reason":"x"}`), 6000))
-		all := run()
-		if s := all[1]; s.GetKey() != "select" || s.GetStrategy() != turnv1.Strategy_STRATEGY_REACT || s.GetUsage().GetModelCalls() != 1 {
-			t.Errorf("chosen %v", s)
-		}
-		if e := w.Journal.Ending(in.TurnID); e.GetStopReason() != engine.StopEnd || len(w.compactions()) != 1 {
-			t.Errorf("ended with %v", e)
-		}
-	})
-	both(t, &sessionsv1.Agent{Strategy: turnv1.Strategy_STRATEGY_PLAN, Tools: []string{"*"}}, func(t *testing.T, w *world, run func() []*turnv1.StepOutcome) {
-		w.Journal.Recall(in.TurnID, earlier(10)...)
-		w.Model(summarising(turntest.Say(`{"steps":[{"title":"one","goal":"find one"}]}`), 6000))
-		all := run()
-		if s := all[1]; s.GetKey() != "plan-1" || len(s.GetPlan()) != 1 || s.GetUsage().GetModelCalls() != 2 {
-			t.Errorf("planned %v", s)
-		}
-		if e := w.Journal.Ending(in.TurnID); e.GetStopReason() != engine.StopEnd || len(w.compactions()) != 1 {
-			t.Errorf("ended with %v after %v", e, w.kinds())
 		}
 	})
 }
