@@ -118,3 +118,19 @@ func TestASummaryIsAskedForAgain(t *testing.T) {
 		t.Errorf("compacted %v after %d model calls", c, len(w.Asked()))
 	}
 }
+
+// The journal gives so much at once. A conversation that is longer than that is compacted, though what it gives would fit.
+func TestAConversationThatIsNotGivenWhole(t *testing.T) {
+	both(t, &sessionsv1.Agent{MaxContextTokens: 3000}, func(t *testing.T, w *world, run func() []*turnv1.StepOutcome) {
+		w.Journal.Recall(in.TurnID, earlier(20)...)
+		w.Journal.LeaveOut(in.TurnID, 30)
+		w.Model(summarising(turntest.Say("hi"), 0))
+		run()
+		if c := w.compactions(); len(c) != 1 || c[0].GetMessages() == 0 {
+			t.Errorf("compacted %v", c)
+		}
+		if got := shownTo(w.Asked()[1]); !strings.HasPrefix(got, "Summary of|") || !strings.HasSuffix(got, "|hello result") {
+			t.Errorf("the model read %s", got)
+		}
+	})
+}

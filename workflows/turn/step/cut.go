@@ -32,7 +32,8 @@ func (compact) plan(w *work, history *sessionsv1.GetContextResponse) *cutPlan {
 	messages, why, surface := history.GetMessages(), w.ref.GetCompact(), w.loaded.GetSurface()
 	size := tokens.Messages(messages)
 	p := &cutPlan{head: int(history.GetCompacted()), room: roomFor(why, surface, int64(size))}
-	if !why.GetRefused() && int64(size) <= p.room {
+	leftOut := history.GetTruncated() && w.ref.GetKey() == engine.CompactKey(1) // later it may be the turn's own summary that is meant
+	if !why.GetRefused() && !leftOut && int64(size) <= p.room {
 		return nil
 	}
 	cut := cutAt(messages, p.head, int(p.room)/newestPart)

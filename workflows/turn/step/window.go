@@ -58,7 +58,11 @@ func (b begin) atBegin(ctx context.Context, w *work, loaded *sessionsv1.LoadTurn
 	if w.advance != nil {
 		w.advance.read(engine.InferKey(1), history)
 	}
-	return int64(surface.GetPromptTokens()) + int64(tokens.Messages(history.GetMessages())), nil
+	size = int64(surface.GetPromptTokens()) + int64(tokens.Messages(history.GetMessages()))
+	if history.GetTruncated() { // the journal gives no more at once: what it left out is to be summed up
+		size = max(size, surface.GetContextTokens()+1)
+	}
+	return size, nil
 }
 
 // tooLong tells whether a provider refuses a conversation because it is too long.

@@ -23,6 +23,13 @@ func (j *Journal) Recall(turn string, messages ...*turnv1.Message) {
 	t.history = append(messages[:len(messages):len(messages)], t.history...)
 }
 
+// LeaveOut has the journal give a turn's conversation without so many of its oldest messages, until it is compacted.
+func (j *Journal) LeaveOut(turn string, messages int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.turns[turn].leftOut = messages
+}
+
 // bytes is how large the history is.
 func (t *turnRecord) bytes() int64 {
 	sum := 0
@@ -68,7 +75,7 @@ func (t *turnRecord) shown() *sessionsv1.GetContextResponse {
 	all := t.conversation()
 	resp := &sessionsv1.GetContextResponse{Inputs: uint32(len(t.inputs))}
 	if t.summary == nil {
-		resp.Messages = all
+		resp.Messages, resp.Truncated = all[t.leftOut:], t.leftOut > 0
 		return resp
 	}
 	resp.Messages = []*turnv1.Message{{

@@ -41,6 +41,7 @@ type turnRecord struct {
 	// recorded results of a re-run, by call id
 	recorded map[string]*turnv1.ToolResult
 	summary  *turnv1.ContextCompacted
+	leftOut  int
 }
 
 type stepRecord struct {
