@@ -41,7 +41,7 @@ func TestSelector(t *testing.T) {
 		model = scripted
 	}
 	var table requests
-	raw, err := os.ReadFile(filepath.Join(harness.Root(t), "workflows/rules/testdata/requests.json"))
+	raw, err := os.ReadFile(filepath.Join(harness.Root(t), "workflows/contract/rules/testdata/requests.json"))
 	if err == nil {
 		err = json.Unmarshal(raw, &table)
 	}

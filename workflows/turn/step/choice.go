@@ -9,7 +9,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
-	"github.com/windlass-dev/windlass/workflows/rules"
+	"github.com/windlass-dev/windlass/workflows/contract/rules"
 )
 
 // choice asks the model which strategy fits the request. It is asked once: the outcome keeps what was chosen.

@@ -11,7 +11,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
-	"github.com/windlass-dev/windlass/workflows/rules"
+	"github.com/windlass-dev/windlass/workflows/contract/rules"
 )
 
 const routeInstructions = contract.MarkRoute + `

@@ -34,7 +34,7 @@
 //
 // Instructions are not read, except for the marks of workflows/contract. Asked for a strategy it says plan when the message has
 // several parts (a numbered list, or parts with "then" or "finally" between them), react when it has a call directive, and else what the
-// rules of workflows/rules make of its words. Asked for an agent it names the one that shares most words with the message. Asked for a plan
+// rules of workflows/contract/rules make of its words. Asked for an agent it names the one that shares most words with the message. Asked for a plan
 // it makes a step of each part; asked for the rest of a plan it plans nothing. At a step of a plan that step's goal is the message; the
 // answer over all results quotes them, unless the message says otherwise. Asked for a summary it says of how many messages, and how the
 // newest of the users' begin. In the text

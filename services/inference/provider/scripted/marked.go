@@ -8,7 +8,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/workflows/contract"
-	"github.com/windlass-dev/windlass/workflows/rules"
+	"github.com/windlass-dev/windlass/workflows/contract/rules"
 )
 
 // speaker decides what is said at a place of the conversation.
