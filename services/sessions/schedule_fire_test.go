@@ -43,13 +43,16 @@ func (k *kit) ends(turn *sessionsv1.Turn) {
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 }
 
-func second(n int) time.Time {
-	return time.Now().Truncate(time.Second).Add(time.Duration(n) * time.Second)
+// seconds counts from now on.
+func seconds() func(n int) time.Time {
+	first := time.Now().Truncate(time.Second)
+	return func(n int) time.Time { return first.Add(time.Duration(n) * time.Second) }
 }
 
 func TestAFireIsOneTurn(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})
+		second := seconds()
 		k.agent("assistant")
 		k.schedule(&sessionsv1.Schedule{Id: "one", DisplayName: "News", Input: "say hello"})
 		at := second(0)
@@ -93,6 +96,7 @@ func TestAFireIsOneTurn(t *testing.T) {
 func TestOverlap(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
+		second := seconds()
 		k.agent("assistant")
 		for _, policy := range []string{"skip", "queue", "allow"} {
 			k.schedule(&sessionsv1.Schedule{Id: policy, Overlap: policy})
@@ -127,6 +131,7 @@ func TestOverlap(t *testing.T) {
 
 func TestAScheduleOfASession(t *testing.T) {
 	k := newKit(t, options{})
+	second := seconds()
 	k.agent("assistant")
 	ses := k.session().GetId()
 	busy := k.turn(ses, "hello")
@@ -143,6 +148,7 @@ func TestAScheduleOfASession(t *testing.T) {
 
 func TestAFireThatBeginsNothingSaysWhy(t *testing.T) {
 	k := newKit(t, options{})
+	second := seconds()
 	k.agent("assistant")
 	k.schedule(&sessionsv1.Schedule{Id: "one"})
 	k.policy.deny("sessions.turns.create")
@@ -170,6 +176,7 @@ func TestAFireThatBeginsNothingSaysWhy(t *testing.T) {
 
 func TestAFireGoesOnAfterTrouble(t *testing.T) {
 	k := newKit(t, options{cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
+	second := seconds()
 	k.agent("assistant")
 	k.schedule(&sessionsv1.Schedule{Id: "one"})
 	k.policy.away(true)
@@ -188,6 +195,7 @@ func TestAFireGoesOnAfterTrouble(t *testing.T) {
 
 func TestMissedTimesAreMadeUpForOnce(t *testing.T) {
 	k := newKit(t, options{})
+	second := seconds()
 	k.agent("assistant")
 	k.schedule(&sessionsv1.Schedule{Id: "one", Overlap: "allow"})
 	k.fires("one", second(-2*3600), "missed")
