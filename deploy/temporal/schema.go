@@ -66,6 +66,9 @@ func setupSchema(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
+	if err := dropIndexes(ctx, tx); err != nil {
+		return err
+	}
 	if _, err := tx.ExecContext(ctx, createStamp); err != nil {
 		return err
 	}
@@ -121,11 +124,26 @@ func checkFile(ctx context.Context, path string) error {
 		return fmt.Errorf("%s was made by Temporal server %s and does not fit this one (%s): "+
 			"use the program that made it, or move the file away to start empty", path, server, headers.ServerVersion)
 	}
-	// This is also the proof that the file can be written.
-	if _, err := db.ExecContext(ctx, updateStamp, headers.ServerVersion); err != nil {
+	if err := bringUpToDate(ctx, db); err != nil {
 		return notWritable(path, err)
 	}
 	return nil
+}
+
+// bringUpToDate writes down that this server has used the file, which is also the proof that it can be written.
+func bringUpToDate(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
+	if err := dropIndexes(ctx, tx); err != nil { // of a file that an earlier version made
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, updateStamp, headers.ServerVersion); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // newer tells whether the file's server is ahead of this one, patch releases aside: these keep the stored formats.
