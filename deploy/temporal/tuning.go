@@ -33,7 +33,7 @@ func latencyTuning() map[dynamicconfig.Key]any {
 		dynamicconfig.TransferProcessorMaxPollRPS.Key(): 2000,
 		dynamicconfig.TimerProcessorMaxPollRPS.Key():    2000,
 		// Ten looks a second: the list in the UI is that much behind, and a turn that began and ended between two looks is written once.
-		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): 10,
+		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): 2,
 		// More partitions than one only help many hosts; on one they forward tasks and polls to each other.
 		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
 		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,

@@ -25,6 +25,10 @@ import (
 // MaxMessage is the largest message of the mesh in bytes, both ways: a stored tool result (8 MiB) with room around it.
 const MaxMessage = 17 << 20
 
+// streamWorkers is how many goroutines are kept for calls. Their stacks have grown to what a call needs; further calls at the same time get
+// goroutines of their own.
+const streamWorkers = 32
+
 // Authorizer answers whether a principal holds a permission.
 type Authorizer interface {
 	// Allow answers from a cache where it can. An error means that nobody could tell; the call is then refused as unavailable.
@@ -75,6 +79,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		grpc.ChainStreamInterceptor(s.stream),
 		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.NumStreamWorkers(streamWorkers),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 	)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
