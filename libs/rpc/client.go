@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
+	"go.opentelemetry.io/otel/metric/noop"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
@@ -52,7 +53,10 @@ func Dial(n Network, role string, cfg ClientConfig) (*grpc.ClientConn, error) {
 	c := caller{cfg}
 	opts = append(opts,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithStatsHandler(otelgrpc.NewClientHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())))),
+		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
+			otelgrpc.WithFilter(filters.Not(filters.HealthCheck())),
+			otelgrpc.WithMeterProvider(noop.NewMeterProvider()), // the server of each call measures it
+		)),
 		grpc.WithUnaryInterceptor(c.unary),
 		grpc.WithStreamInterceptor(c.stream),
 		grpc.WithDefaultServiceConfig(serviceConfig),

@@ -66,8 +66,8 @@ func (p *prepared) add(ctx context.Context, query string) *sql.Stmt {
 	return stmt
 }
 
-// preparedTx is a transaction that uses prepared statements. QueryContext does not: its rows stay open, and one prepared
-// statement cannot have two sets of them.
+// preparedTx is a transaction that uses prepared statements. One of them cannot have two sets of open rows, so whoever queries has to be
+// done with the rows before he queries again, as All is.
 type preparedTx struct {
 	*sql.Tx
 	kept *prepared
@@ -82,6 +82,15 @@ func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) 
 	return t.Tx.ExecContext(ctx, query, args...)
 }
 
+// QueryContext implements Querier.
+func (t preparedTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if stmt := t.kept.find(query); stmt != nil {
+		return t.StmtContext(ctx, stmt).QueryContext(ctx, args...) //nolint:sqlclosecheck // it ends with the transaction
+	}
+	t.kept.want(query)
+	return t.Tx.QueryContext(ctx, query, args...)
+}
+
 // QueryRowContext implements Querier.
 func (t preparedTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if stmt := t.kept.find(query); stmt != nil {
@@ -91,20 +100,33 @@ func (t preparedTx) QueryRowContext(ctx context.Context, query string, args ...a
 	return t.Tx.QueryRowContext(ctx, query, args...)
 }
 
-// preparedReader reads with prepared statements, for the same reason only where one row is wanted.
+// preparedReader reads with prepared statements. Open rows keep their connection for themselves, and with it its statements.
 type preparedReader struct {
 	*sql.DB
 	kept *prepared
 }
 
+// QueryContext implements Querier.
+func (r preparedReader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt := r.stmt(ctx, query) //nolint:sqlclosecheck // the pool closes it at its end
+	if stmt == nil {
+		return r.DB.QueryContext(ctx, query, args...)
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
 // QueryRowContext implements Querier.
 func (r preparedReader) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	stmt := r.kept.find(query) //nolint:sqlclosecheck // the pool closes it at its end
-	if stmt == nil {
-		stmt = r.kept.add(ctx, query) //nolint:sqlclosecheck // the pool closes it at its end
-	}
+	stmt := r.stmt(ctx, query) //nolint:sqlclosecheck // the pool closes it at its end
 	if stmt == nil {
 		return r.DB.QueryRowContext(ctx, query, args...)
 	}
 	return stmt.QueryRowContext(ctx, args...)
+}
+
+func (r preparedReader) stmt(ctx context.Context, query string) *sql.Stmt {
+	if stmt := r.kept.find(query); stmt != nil {
+		return stmt
+	}
+	return r.kept.add(ctx, query)
 }
