@@ -128,13 +128,12 @@ func TestFloorMakesTheSameCalls(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if _, err := newFloor(t.Context(), m, paced, "unused"); err == nil {
+	if _, err := newFloor(t.Context(), m, paced, 1, "unused"); err == nil {
 		t.Error("a floor without requests to repeat")
 	}
-	for _, role := range []string{"user", "tool"} {
-		ask(t, c, m, role, "What is 3 + 4?")
-	}
-	f, err := newFloor(t.Context(), m, paced, tool(t, "s1").URL)
+	ask(t, c, m, "What is 3 + 4?", 0)
+	ask(t, c, m, "What is 3 + 4?", 1)
+	f, err := newFloor(t.Context(), m, paced, 1, tool(t, "s1").URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,9 +147,13 @@ func TestFloorMakesTheSameCalls(t *testing.T) {
 	}
 }
 
-// ask makes one model call and gives the answer's stream.
-func ask(t *testing.T, c *http.Client, m *model, role, content string) string {
-	body, err := json.Marshal(request{Model: paced, Messages: []message{{Role: role, Content: content}}})
+// ask makes one model call, with so many results of tools behind the question, and gives the answer's stream.
+func ask(t *testing.T, c *http.Client, m *model, question string, results int) string {
+	messages := []message{{Role: "user", Content: question}}
+	for range results {
+		messages = append(messages, message{Role: "assistant"}, message{Role: "tool", Content: "7"})
+	}
+	body, err := json.Marshal(request{Model: paced, Messages: messages})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,12 +181,15 @@ func TestModelAsksForTheToolThenAnswers(t *testing.T) {
 	c := newHTTP()
 	defer c.CloseIdleConnections()
 	defer func() { _ = m.close() }()
-	first, second := ask(t, c, m, "user", "What is 3 + 4?"), ask(t, c, m, "tool", "7")
+	first, second := ask(t, c, m, "What is 3 + 4?", 0), ask(t, c, m, "What is 3 + 4?", 1)
 	if strings.Count(first, `"content"`) != 2 || !strings.Contains(first, `{\"expression\":\"3 + 4\"}`) || !strings.Contains(first, "tool_calls\"}") {
 		t.Errorf("first answer:\n%s", first)
 	}
 	if strings.Count(second, `"content"`) != 3 || strings.Contains(second, "expression") || !strings.Contains(second, `"stop"`) {
 		t.Errorf("second answer:\n%s", second)
+	}
+	if again := ask(t, c, m, "What is 3 + 4? Calculate in 2 rounds.", 1); !strings.Contains(again, `{\"expression\":\"3 + 4 + 1\"}`) {
+		t.Errorf("second round:\n%s", again)
 	}
 	err = frames(strings.NewReader(first), func(_, data []byte) error {
 		if string(data) != "[DONE]" && !json.Valid(data) {

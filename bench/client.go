@@ -16,6 +16,8 @@ import (
 type client struct {
 	mesh  *mesh
 	agent string
+	// rounds is how many tool calls a turn has, one after the other.
+	rounds int
 	// timeline keeps when each event happened.
 	timeline bool
 
@@ -57,7 +59,11 @@ func (c *client) turn(ctx context.Context) (sample, error) {
 		return sample{}, err
 	}
 	n := c.made.Add(1)
-	input := map[string]any{"input": fmt.Sprintf("What is %d + %d?", 10000+n, 20000+n)}
+	question := fmt.Sprintf("What is %d + %d?", 10000+n, 20000+n)
+	if c.rounds > 1 {
+		question += fmt.Sprintf(" Calculate in %d rounds.", c.rounds)
+	}
+	input := map[string]any{"input": question}
 	start := time.Now()
 	var made struct {
 		ID string `json:"id"`

@@ -20,23 +20,23 @@ const mcpVersion = "2025-06-18"
 // the mesh sent.
 type floor struct {
 	http *http.Client
-	// ask and answer are the requests of the two model calls.
-	ask, answer []byte
-	modelURL    string
-	toolURL     string
-	session     string
-	lastID      atomic.Int64
+	// asks are the requests of the model calls: one more than there are tool calls.
+	asks     [][]byte
+	modelURL string
+	toolURL  string
+	session  string
+	lastID   atomic.Int64
 }
 
 // newFloor opens an MCP session and takes over the requests that the mesh sent to a model.
-func newFloor(ctx context.Context, m *model, name, toolURL string) (*floor, error) {
+func newFloor(ctx context.Context, m *model, name string, rounds int, toolURL string) (*floor, error) {
 	f := &floor{http: newHTTP(), modelURL: m.url + "/chat/completions", toolURL: toolURL}
-	var err error
-	if f.ask, err = m.body(step{model: name}); err != nil {
-		return nil, err
-	}
-	if f.answer, err = m.body(step{model: name, answer: true}); err != nil {
-		return nil, err
+	for results := range rounds + 1 {
+		body, err := m.body(step{model: name, rounds: rounds, results: results})
+		if err != nil {
+			return nil, err
+		}
+		f.asks = append(f.asks, body)
 	}
 	hello := map[string]any{"protocolVersion": mcpVersion, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "bench", "version": "1"}}
 	if err := f.rpc(ctx, "initialize", hello, true); err != nil {
@@ -54,15 +54,16 @@ func (f *floor) turn(ctx context.Context) (sample, error) {
 			s.first = time.Since(start)
 		}
 	}
-	if err := f.infer(ctx, f.ask, saw); err != nil {
-		return s, err
-	}
 	arguments := map[string]any{"name": "evaluate", "arguments": map[string]any{"expression": "12 + 30"}}
-	if err := f.rpc(ctx, "tools/call", arguments, true); err != nil {
-		return s, err
-	}
-	if err := f.infer(ctx, f.answer, saw); err != nil {
-		return s, err
+	for i, ask := range f.asks {
+		if i > 0 {
+			if err := f.rpc(ctx, "tools/call", arguments, true); err != nil {
+				return s, err
+			}
+		}
+		if err := f.infer(ctx, ask, saw); err != nil {
+			return s, err
+		}
 	}
 	s.total = time.Since(start)
 	if s.first == 0 {

@@ -15,6 +15,8 @@ type sample struct {
 	accepted time.Duration
 	// first is when the first text came, total when the turn was over.
 	first, total time.Duration
+	// began is when it was sent, in a steady load.
+	began time.Duration
 	// turn is its id, empty at the floor.
 	turn string
 	// events are filled where somebody asked for them.

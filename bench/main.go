@@ -16,8 +16,8 @@ import (
 	"syscall"
 )
 
-// errReach is returned with -check when a reach is missed by more than twice.
-var errReach = errors.New("a reach is missed by more than twice")
+// errReach is returned with -check when a goal is missed by more than is allowed.
+var errReach = errors.New("a goal is missed by far")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -40,10 +40,11 @@ func (r *report) markdown() string {
 const how = `A turn is two streamed model calls and one call of an MCP tool over HTTP: the model answers with some words and a tool call, reads
 the tool's result and answers again. Each answer has %d tokens. The model is a server inside the benchmark that speaks the OpenAI
 protocol, once without any time of its own ("zero") and once with %s until the first token and %s for each further one ("paced").
-The tool is the calculator of ` + "`examples/`" + `.
+The tool is the calculator of ` + "`examples/`" + `. Rows with "9 calls" are turns of ten model calls with nine tool calls between them, one after the
+other; what a further round adds is an eighth of what they add over turns with one call.
 
 - **Windlass**: ` + "`POST /v1/sessions/{id}/turns`" + `, then the turn's event stream until it ends. First text is the first ` + "`message.delta`" + `.
-- **Floor**: the same three calls straight from the benchmark, to the same servers, with the very requests that Windlass sent, over
+- **Floor**: the same calls straight from the benchmark, to the same servers, with the very requests that Windlass sent, over
   kept connections, streamed. No journal, no policy, no workflow: what is left when everything Windlass does is left out.
 
 Both are timed from the moment the client begins to send, in one run, in alternating blocks when turns are made one at a time.

@@ -53,12 +53,14 @@ type deployment struct {
 	timelines    map[string][]moment // by model
 	historyBytes int64
 	historyLen   int64
+	steady       *steady // nil when it was left out
 }
 
 // row is mesh and floor under the same conditions.
 type row struct {
 	model         string
 	concurrency   int
+	rounds        int // tool calls of a turn
 	mesh, floor   outcome
 	used          usages // by the mesh's turns
 	turns, floors int
@@ -91,21 +93,28 @@ func (b *bench) deployment(ctx context.Context, name string) (_ *deployment, err
 		}
 		d.rows = append(d.rows, r)
 	}
-	return d, b.histories(ctx, m, d)
+	if err := b.histories(ctx, m, d); err != nil {
+		return nil, err
+	}
+	return d, b.steady(ctx, m, d)
 }
 
 // planned is a row to come.
 type planned struct {
-	model                      string
-	concurrency, turns, floors int
+	model                              string
+	rounds, concurrency, turns, floors int
 }
+
+// manyRounds is how many tool calls the turns have that show what a further one costs.
+const manyRounds = 9
 
 // plan chooses the numbers of turns: given for those made one at a time, and by the rate seen in the warm-up for the others.
 func (b *bench) plan(rate float64) []planned {
 	o := b.options
 	out := []planned{
-		{model: instant, concurrency: 1, turns: o.alone, floors: o.alone},
-		{model: paced, concurrency: 1, turns: o.alonePaced, floors: o.alonePaced},
+		{model: instant, rounds: 1, concurrency: 1, turns: o.alone, floors: o.alone},
+		{model: paced, rounds: 1, concurrency: 1, turns: o.alonePaced, floors: o.alonePaced},
+		{model: instant, rounds: manyRounds, concurrency: 1, turns: max(o.alone/4, 1), floors: max(o.alone/4, 1)},
 	}
 	alone := (o.pace.first + time.Duration(o.tokens-1)*o.pace.next) * 2
 	for _, name := range []string{instant, paced} {
@@ -119,7 +128,7 @@ func (b *bench) plan(rate float64) []planned {
 			if name == paced {
 				floors = 4 * c
 			}
-			out = append(out, planned{model: name, concurrency: c, turns: turns, floors: floors})
+			out = append(out, planned{model: name, rounds: 1, concurrency: c, turns: turns, floors: floors})
 		}
 	}
 	return out
@@ -162,8 +171,14 @@ func (b *bench) turns(ctx context.Context, d *deployment, c *client, concurrency
 
 // row measures mesh and floor in alternating blocks when turns are made one at a time, else one after the other.
 func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row, error) {
-	b.say("%s: model %s, %d at once, %d turns", d.name, p.model, p.concurrency, p.turns)
-	f, err := newFloor(ctx, b.model, p.model, m.calculator)
+	b.say("%s: model %s, %d at once, %d turns of %d tool calls", d.name, p.model, p.concurrency, p.turns, p.rounds)
+	c := &client{mesh: m, agent: p.model, rounds: p.rounds, timeline: p.concurrency == 1}
+	if p.rounds > 1 { // so that the model has seen what the floor is to send
+		if _, err := b.turns(ctx, d, c, 1, 2); err != nil {
+			return row{}, err
+		}
+	}
+	f, err := newFloor(ctx, b.model, p.model, p.rounds, m.calculator)
 	if err != nil {
 		return row{}, fmt.Errorf("floor: %w", err)
 	}
@@ -171,8 +186,7 @@ func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row
 	if _, err := loop(ctx, p.concurrency, 2*p.concurrency, f.turn); err != nil { // opens the connections
 		return row{}, fmt.Errorf("floor: %w", err)
 	}
-	c := &client{mesh: m, agent: p.model, timeline: p.concurrency == 1}
-	r := row{model: p.model, concurrency: p.concurrency, turns: p.turns, floors: p.floors, used: usages{}}
+	r := row{model: p.model, concurrency: p.concurrency, rounds: p.rounds, turns: p.turns, floors: p.floors, used: usages{}}
 	blocks := 1
 	if p.concurrency == 1 {
 		blocks = min(rounds, p.turns)
@@ -191,7 +205,7 @@ func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row
 			return row{}, err
 		}
 	}
-	if c.timeline {
+	if c.timeline && p.rounds == 1 {
 		d.timelines[p.model] = middle(r.mesh.samples)
 	}
 	return r, nil

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,8 +24,8 @@ const (
 // toolName is what the model asks for.
 const toolName = "calc__evaluate"
 
-// model is an OpenAI-compatible server. It answers a user's message with some words and a call of the calculator, and a tool's result
-// with words only. It keeps the last request of each kind, so that the floor can send the very same.
+// model is an OpenAI-compatible server. It answers a user's message with some words and a call of the calculator, again in as many rounds as the
+// message asks for, and the last tool's result with words only. It keeps the last request of each kind, so that the floor can send the very same.
 type model struct {
 	tokens int
 	pace   pace
@@ -38,8 +39,8 @@ type model struct {
 // step is one model call of a turn.
 type step struct {
 	model string
-	// answer is set for the call that carries the tool's result.
-	answer bool
+	// rounds is how many tool calls the turn has in all, results how many of their results the call carries.
+	rounds, results int
 }
 
 // request is what the server reads of a request.
@@ -94,8 +95,8 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "want messages", http.StatusBadRequest)
 		return
 	}
-	last := req.Messages[len(req.Messages)-1]
-	s := step{model: req.Model, answer: last.Role == "tool"}
+	question, results := req.turn()
+	s := step{model: req.Model, rounds: roundsOf(question), results: results}
 	m.mu.Lock()
 	m.seen[s] = raw
 	m.mu.Unlock()
@@ -105,21 +106,50 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	if req.Model == paced {
 		out.pace = m.pace
 	}
-	if s.answer {
+	if s.results >= s.rounds {
 		out.words(m.tokens)
 		out.finish("stop", m.tokens)
 		return
 	}
 	out.words(m.tokens - 1)
-	out.call(expression(last.Content))
+	out.call(expression(question), results)
 	out.finish("tool_calls", m.tokens)
 }
 
-var sum = regexp.MustCompile(`\d+ \+ \d+`)
+// turn gives the user's last message, and how many tool results follow it.
+func (r request) turn() (question string, results int) {
+	for _, m := range r.Messages {
+		switch m.Role {
+		case "user":
+			question, results = fmt.Sprint(m.Content), 0
+		case "tool":
+			results++
+		}
+	}
+	return question, results
+}
+
+var (
+	sum    = regexp.MustCompile(`\d+ \+ \d+`)
+	inMany = regexp.MustCompile(`in (\d+) rounds`)
+)
+
+// roundsOf reads how many rounds the user wants, 1 when he does not say.
+func roundsOf(question string) int {
+	found := inMany.FindStringSubmatch(question)
+	if found == nil {
+		return 1
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		return 1
+	}
+	return n
+}
 
 // expression finds what the user wants to be calculated.
-func expression(content any) string {
-	found := sum.FindString(fmt.Sprint(content))
+func expression(question string) string {
+	found := sum.FindString(question)
 	if found == "" {
 		return "1 + 1"
 	}
@@ -141,7 +171,11 @@ func (s *stream) words(n int) {
 	}
 }
 
-func (s *stream) call(expr string) {
+// call asks for the calculation, in each round for a little more: the mesh stops a model that repeats itself.
+func (s *stream) call(expr string, round int) {
+	if round > 0 {
+		expr += fmt.Sprintf(" + %d", round)
+	}
 	args, err := json.Marshal(fmt.Sprintf(`{"expression":%q}`, expr))
 	if err != nil {
 		panic(err) // a string has a JSON form

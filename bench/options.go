@@ -27,6 +27,8 @@ type options struct {
 	concurrency []int
 	// load is how long each of these lasts, roughly.
 	load time.Duration
+	// steady is how long turns come at a fixed rate; 0 leaves it out.
+	steady time.Duration
 	// tokens are in each answer; pace is their timing where the model takes time.
 	tokens int
 	pace   pace
@@ -64,11 +66,12 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.IntVar(&o.warmUp, "warm-up", 100, "turns before anything counts")
 	concurrency := f.String("concurrency", "16,64", "turns at once, for each of which throughput is measured")
 	f.DurationVar(&o.load, "load", 10*time.Second, "how long each throughput row lasts, roughly")
+	f.DurationVar(&o.steady, "steady", time.Minute, "how long turns come at 80 % of the rate of 64 at once; 0 leaves it out")
 	f.IntVar(&o.tokens, "tokens", 20, "tokens of each answer")
 	f.DurationVar(&o.pace.first, "first-token", 20*time.Millisecond, "the model's time until the first token")
 	f.DurationVar(&o.pace.next, "per-token", 5*time.Millisecond, "the model's time for each further token")
 	f.StringVar(&o.markdown, "markdown", "", "also write the results to this `file`")
-	f.BoolVar(&o.check, "check", false, "exit with 1 when a reach is missed by more than twice")
+	f.BoolVar(&o.check, "check", false, "exit with 1 when a goal is missed by far")
 	f.BoolVar(&o.timeline, "timeline", false, "also show when the events of a turn happen")
 	f.BoolVar(&o.verbose, "v", false, "show what the mesh says")
 	if err := f.Parse(args); err != nil {
@@ -101,6 +104,7 @@ func (o *options) shorten(f *flag.FlagSet) {
 		"paced-turns": func() { o.alonePaced = 15 },
 		"warm-up":     func() { o.warmUp = 30 },
 		"load":        func() { o.load = 2 * time.Second },
+		"steady":      func() { o.steady = 10 * time.Second },
 	} {
 		if !given[name] {
 			set()

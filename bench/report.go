@@ -39,6 +39,10 @@ func (d *deployment) sections(timeline bool) []section {
 			"Memory", "MiB resident. Each process is counted whole, also the program's code that several of them share.", d.memory(),
 		},
 	}
+	if d.steady != nil {
+		note := fmt.Sprintf("Open loop: turns come at 80 %% of the rate of %d at once, for %s, whether or not those before have ended. Milliseconds.", reachAt, d.steady.lasted)
+		out = append(out, section{"Steady load", note, d.steady.table()})
+	}
 	for _, model := range []string{instant, paced} {
 		if !timeline {
 			break
@@ -73,6 +77,9 @@ func (d *deployment) latency() *table {
 			continue
 		}
 		name := modelTitle(r.model)
+		if r.rounds > 1 {
+			name += fmt.Sprintf(", %d calls", r.rounds)
+		}
 		floorFirst, floorTotal := spreadOf(r.floor.samples, firstOf), spreadOf(r.floor.samples, totalOf)
 		first, total := spreadOf(r.mesh.samples, firstOf), spreadOf(r.mesh.samples, totalOf)
 		t.add(name+", floor", "", millis(floorFirst.p50), millis(floorFirst.p99), millis(floorTotal.p50), millis(floorTotal.p99))
@@ -108,7 +115,11 @@ func (d *deployment) processor() *table {
 			}
 			return millis(sum / time.Duration(r.turns))
 		}
-		t.add(fmt.Sprintf("%s, %d", modelTitle(r.model), r.concurrency),
+		name := fmt.Sprintf("%s, %d", modelTitle(r.model), r.concurrency)
+		if r.rounds > 1 {
+			name += fmt.Sprintf(", %d calls", r.rounds)
+		}
+		t.add(name,
 			each(groupWindlass), each(groupTemporal), each(groupWindlass, groupTemporal), each(groupTools), each(groupBench))
 	}
 	return t
