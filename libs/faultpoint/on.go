@@ -24,6 +24,8 @@ const (
 	envDir   = "WINDLASS_FAULT_DIR"
 	// taken ends the name of a control file whose action happened.
 	taken = ".taken"
+	// counting ends its name while one who came by is counted.
+	counting = ".counting"
 	// stallPoll is how often a stalled line looks whether it may go on.
 	stallPoll = 5 * time.Millisecond
 )
@@ -123,24 +125,29 @@ func (c *control) take(p Point) string {
 	return c.takeFile(p)
 }
 
-// takeFile does the same for a control file: renaming it makes this process the one that took it.
+// takeFile does the same for a control file: renaming it makes this process the one that took it. The mark that it was taken is there only
+// when something is done: whoever waits for it must not take a count for that.
 func (c *control) takeFile(p Point) string {
-	if c.dir == "" || os.Rename(c.path(p), c.path(p)+taken) != nil {
+	path := c.path(p)
+	if c.dir == "" || os.Rename(path, path+counting) != nil {
 		return ""
 	}
-	raw, err := os.ReadFile(c.path(p) + taken)
+	raw, err := os.ReadFile(path + counting)
 	if err != nil {
 		return ""
 	}
 	what, nth, err := parse(string(raw))
 	if err != nil {
-		panic("faultpoint: " + c.path(p) + ": " + err.Error())
+		panic("faultpoint: " + path + ": " + err.Error())
 	}
 	if nth == 1 {
+		if os.Rename(path+counting, path+taken) != nil {
+			return "" // disarmed meanwhile
+		}
 		return what
 	}
-	if os.WriteFile(c.path(p)+taken, []byte(what+":"+strconv.Itoa(nth-1)), 0o600) == nil {
-		_ = os.Rename(c.path(p)+taken, c.path(p)) // if it fails the point stays disarmed, and the test sees that
+	if os.WriteFile(path+counting, []byte(what+":"+strconv.Itoa(nth-1)), 0o600) == nil {
+		_ = os.Rename(path+counting, path) // if it fails the point stays disarmed, and the test sees that
 	}
 	return ""
 }

@@ -44,7 +44,8 @@ func (m *Mesh) Arm(p faultpoint.Point, action string) {
 // Disarm takes a point's arming back, and lets go whoever stalls there.
 func (m *Mesh) Disarm(p faultpoint.Point) {
 	m.t.Helper()
-	for _, path := range []string{filepath.Join(m.faults, string(p)), m.takenPath(p)} {
+	armed := filepath.Join(m.faults, string(p))
+	for _, path := range []string{armed, armed + ".counting", m.takenPath(p)} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			m.t.Fatal(err)
 		}
