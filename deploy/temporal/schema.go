@@ -136,7 +136,7 @@ func bringUpToDate(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to undo
+	defer tx.Rollback()                          //nolint:errcheck // after a commit there is nothing to undo
 	if err := dropIndexes(ctx, tx); err != nil { // of a file that an earlier version made
 		return err
 	}
