@@ -243,7 +243,7 @@ func TestTurnIsReadableInTemporal(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`"helper: hello"`, `"glance"`, `"begin → model test/model, 1 tools, revision 0"`, `"infer #1 → 1 calls: x__echo"`, `"tool x__echo → done"`,
+		`"helper: hello"`, `"glance"`, `"begin → model test/model, 1 tools, revision 0"`, `"infer #1 → calls x__echo"`, `"tool x__echo → done"`,
 		`"infer #2 → stop, 5 tokens"`, `"finish → end"`,
 	} {
 		if !slices.Contains(summaries, want) {

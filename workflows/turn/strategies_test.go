@@ -54,7 +54,7 @@ func TestStrategiesAreReadableInTemporal(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`"select strategy → plan"`, `"plan → 2 steps"`, `"infer #1 → 2 calls: x__echo, x__echo"`, `"tool x__echo → done"`,
+		`"select strategy → plan"`, `"plan → 2 steps"`, `"infer #1 → calls x__echo, x__echo"`, `"tool x__echo → done"`,
 		`"infer #3 → gave the plan step up"`, `"plan again → 0 steps"`, `"finish → end"`,
 	} {
 		if !slices.Contains(summaries, want) {

@@ -104,7 +104,7 @@ func summary(o *turnv1.StepOutcome) string {
 		for i, c := range o.GetCalls() {
 			names[i] = c.GetTool()
 		}
-		return fmt.Sprintf("%d calls: %s", len(names), strings.Join(names, ", "))
+		return "calls " + strings.Join(names, ", ")
 	default:
 		return fmt.Sprintf("%s, %d tokens", o.GetFinishReason(), o.GetUsage().GetOutputTokens())
 	}
