@@ -20,6 +20,18 @@ import (
 // Replay waits until the workflows of turns have completed, and has each of their histories replayed by the code of this test.
 func (m *Mesh) Replay(t testing.TB, turns ...string) {
 	t.Helper()
+	replayer := worker.NewWorkflowReplayer()
+	replayer.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
+	for id, h := range m.Histories(t, turns...) {
+		if err := replayer.ReplayWorkflowHistory(nil, h); err != nil {
+			t.Errorf("the history of turn %s: %v", id, err)
+		}
+	}
+}
+
+// Histories waits until the workflows of turns have completed, and gives their histories by turn.
+func (m *Mesh) Histories(t testing.TB, turns ...string) map[string]*history.History {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c, err := temporal.Dial(ctx, temporal.Config{Address: m.addr(7233), Log: slog.New(slog.DiscardHandler)})
@@ -27,17 +39,16 @@ func (m *Mesh) Replay(t testing.TB, turns ...string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	replayer := worker.NewWorkflowReplayer()
-	replayer.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
+	out := map[string]*history.History{}
 	for _, id := range turns {
 		h, err := finishedHistory(ctx, c, id)
-		if err == nil {
-			err = replayer.ReplayWorkflowHistory(nil, h)
-		}
 		if err != nil {
 			t.Errorf("the history of turn %s: %v", id, err)
+			continue
 		}
+		out[id] = h
 	}
+	return out
 }
 
 // finishedHistory waits for a workflow's good end. It may be started long after its turn is over: the sweeper does that.
