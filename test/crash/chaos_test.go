@@ -194,6 +194,7 @@ func (c *riot) freeze(ctx context.Context, name string) {
 func (c *riot) judge() {
 	c.t.Helper()
 	turns := make([]string, 0, len(c.trials))
+	c.h.final = c.h.acts() // read once, for all of them
 	for _, r := range c.trials {
 		turns = append(turns, r.turn)
 		failed := c.t.Failed()

@@ -69,6 +69,8 @@ type prop struct {
 	// ledger is what the tool server wrote down, release the file that lets the tool return.
 	ledger, release string
 	tools           *harness.Process
+	// final is what the ledger holds once nothing acts any more; nil before.
+	final []harness.JSON
 }
 
 // useTool is the input that makes the model call the tool first.
@@ -163,7 +165,12 @@ func (s *scene) awaitTool() {
 }
 
 // acts lists the calls that reached the tool server.
-func (p *prop) acts() []harness.JSON { return p.lines(false) }
+func (p *prop) acts() []harness.JSON {
+	if p.final != nil {
+		return p.final
+	}
+	return p.lines(false)
+}
 
 // cancels lists the calls that the tool server was told to stop.
 func (p *prop) cancels() []harness.JSON { return p.lines(true) }

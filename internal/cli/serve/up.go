@@ -61,7 +61,7 @@ Logs go to standard error.`,
 
 // softMemory is how much memory Go may hold before it collects more often: on somebody's own machine Windlass is one program among
 // others. It is no bound; GOMEMLIMIT in the environment takes its place.
-const softMemory = 128 << 20
+const softMemory = 256 << 20
 
 func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
 	ctx := cmd.Context()
