@@ -23,14 +23,20 @@ func noSchedule(id string) error { return fault.NotFound("schedule %q does not e
 
 // schedule reads a schedule that the caller may see.
 func (s *Service) schedule(ctx context.Context, id string) (store.Schedule, error) {
+	row, _, err := s.scheduleWithFires(ctx, id, 0)
+	return row, err
+}
+
+// scheduleWithFires reads one, if the caller may see it, with the newest of its fires.
+func (s *Service) scheduleWithFires(ctx context.Context, id string, limit int) (store.Schedule, []store.Fire, error) {
 	if !known(id) {
-		return store.Schedule{}, noSchedule(id)
+		return store.Schedule{}, nil, noSchedule(id)
 	}
-	row, err := s.store.Schedule(ctx, authn.Tenant(ctx), id)
+	row, fires, err := s.store.ScheduleWithFires(ctx, authn.Tenant(ctx), id, limit)
 	if own := subject(ctx); errors.Is(err, store.ErrNotFound) || err == nil && (row.Deleted || own != "" && own != row.Subject) {
 		err = noSchedule(id)
 	}
-	return row, err
+	return row, fires, err
 }
 
 // CreateSchedule implements ScheduleService.
@@ -96,11 +102,7 @@ func fillSchedule(ctx context.Context, row *store.Schedule, want *sessionsv1.Sch
 
 // GetSchedule implements ScheduleService.
 func (s *Service) GetSchedule(ctx context.Context, req *sessionsv1.GetScheduleRequest) (*sessionsv1.Schedule, error) {
-	row, err := s.schedule(ctx, req.GetScheduleId())
-	if err != nil {
-		return nil, err
-	}
-	fires, err := s.store.Fires(ctx, row.Tenant, row.ID, recentFires)
+	row, fires, err := s.scheduleWithFires(ctx, req.GetScheduleId(), recentFires)
 	if err != nil {
 		return nil, err
 	}

@@ -33,9 +33,16 @@ func scanFire(s sqldb.Scanner) (f Fire, err error) {
 
 const newestFires = "SELECT " + fireColumns + " FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 ORDER BY create_us DESC, fire_key DESC LIMIT $3"
 
-// Fires lists fires of a schedule, newest first.
-func (s *Store) Fires(ctx context.Context, tenant, schedule string, limit int) ([]Fire, error) {
-	return all(ctx, s.db.Reader(), scanFire, newestFires, tenant, schedule, limit)
+// ScheduleWithFires reads one with the newest of its fires, both as they were at one moment. ErrNotFound when there is none.
+func (s *Store) ScheduleWithFires(ctx context.Context, tenant, id string, limit int) (row Schedule, fires []Fire, err error) {
+	err = s.db.Read(ctx, func(q sqldb.Querier) error {
+		if row, err = sqldb.One(ctx, q, scanSchedule, selectSchedule, tenant, id); err != nil {
+			return err
+		}
+		fires, err = sqldb.All(ctx, q, scanFire, newestFires, tenant, id, limit)
+		return err
+	})
+	return row, fires, meaning(err)
 }
 
 const selectFire = "SELECT " + fireColumns + " FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 AND fire_key = $3"

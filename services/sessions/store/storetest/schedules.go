@@ -122,8 +122,11 @@ func fires(t *testing.T, s *store.Store) {
 	if len(due) != 1 || due[0].Key != "k2" {
 		t.Errorf("due %+v", due)
 	}
-	left, err := s.Fires(t.Context(), tenant, "a", 9)
+	row, left, err := s.ScheduleWithFires(t.Context(), tenant, "a", 9)
 	must(t, err)
+	if row.ID != "a" {
+		t.Errorf("schedule %+v", row)
+	}
 	var keys strings.Builder
 	for _, f := range left {
 		keys.WriteString(f.Key)
