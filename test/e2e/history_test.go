@@ -1,23 +1,20 @@
 package e2e
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"google.golang.org/protobuf/encoding/protojson"
-
 	"github.com/windlass-dev/windlass/test/harness"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/temporal/historytest"
 )
 
-// update has the histories written anew that the replay test of workflows/turn reads.
-var update = flag.Bool("update", false, "write histories of turns that need the whole mesh into workflows/turn/testdata")
+// update has the histories written anew that the replay tests of workflows read.
+var update = flag.Bool("update", false, "write histories of turns that need the whole mesh into testdata of workflows")
 
-// TestShapesOfTheMesh runs turns whose shapes need more than a worker: sub-agents, a route, a budget, a tool of the client. Their histories
-// replay; with -update they are kept for later versions.
+// TestShapesOfTheMesh runs turns whose shapes need more than a worker: sub-agents, a route, a budget, a tool of the client, and a fire of a schedule.
+// Their histories replay; with -update they are kept for later versions.
 func TestShapesOfTheMesh(t *testing.T) {
 	t.Parallel()
 	m := harness.Split(t, harness.SplitOptions{})
@@ -50,26 +47,29 @@ func TestShapesOfTheMesh(t *testing.T) {
 		}
 		ids = append(ids, id)
 	}
-	m.Replay(t, ids...)
+	c.Must("POST", "/v1/schedules", harness.JSON{"id": "clock", "agent_id": "asker", "input": "say:tick", "interval": "1s"})
+	fire := fireOf(t, c, "clock")
+	m.Replay(t, append(ids, fire)...)
 	if !*update || t.Failed() {
 		return
 	}
-	histories := m.Histories(t, ids...)
+	histories := m.Histories(t, append(ids, fire)...)
+	historytest.Write(t, filepath.Join(harness.Root(t), "workflows/schedule/testdata/histories"), "fire", histories[fire])
 	for name, id := range turns {
-		raw, err := protojson.Marshal(histories[id])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if host, err := os.Hostname(); err == nil { // it is in the names of sticky queues
-			raw = bytes.ReplaceAll(raw, []byte(`"`+host+`:`), []byte(`"host:`))
-		}
-		var text bytes.Buffer
-		if err := json.Indent(&text, raw, "", " "); err != nil {
-			t.Fatal(err)
-		}
-		file := filepath.Join(harness.Root(t), "workflows/turn/testdata/histories", name+".json")
-		if err := os.WriteFile(file, append(text.Bytes(), '\n'), 0o644); err != nil {
-			t.Fatal(err)
+		historytest.Write(t, filepath.Join(harness.Root(t), "workflows/turn/testdata/histories"), name, histories[id])
+	}
+}
+
+// fireOf waits until a schedule has begun a turn, and gives the id of the workflow that said so. Temporal makes it of the schedule's
+// and the time.
+func fireOf(t *testing.T, c *harness.Client, id string) string {
+	t.Helper()
+	started(t, c, id, 1)
+	for _, one := range c.Must("GET", "/v1/schedules/"+id, nil)["recent"].([]any) {
+		if f, _ := one.(map[string]any); f["outcome"] == "started" {
+			return contract.ScheduleID("default", id) + "-" + f["time"].(string)
 		}
 	}
+	t.Fatal("no fire has started a turn")
+	return ""
 }

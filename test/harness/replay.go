@@ -13,23 +13,25 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/schedule"
 	"github.com/windlass-dev/windlass/workflows/temporal"
 	"github.com/windlass-dev/windlass/workflows/turn"
 )
 
-// Replay waits until the workflows of turns have completed, and has each of their histories replayed by the code of this test.
+// Replay waits until workflows of turns, or of fires of schedules, have completed, and has each of their histories replayed by the code of this test.
 func (m *Mesh) Replay(t testing.TB, turns ...string) {
 	t.Helper()
 	replayer := worker.NewWorkflowReplayer()
 	replayer.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
+	replayer.RegisterWorkflowWithOptions(schedule.Fire, workflow.RegisterOptions{Name: contract.ScheduleWorkflow})
 	for id, h := range m.Histories(t, turns...) {
 		if err := replayer.ReplayWorkflowHistory(nil, h); err != nil {
-			t.Errorf("the history of turn %s: %v", id, err)
+			t.Errorf("the history of %s: %v", id, err)
 		}
 	}
 }
 
-// Histories waits until the workflows of turns have completed, and gives their histories by turn.
+// Histories waits until workflows of turns, or of fires of schedules, have completed, and gives their histories by id.
 func (m *Mesh) Histories(t testing.TB, turns ...string) map[string]*history.History {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -43,7 +45,7 @@ func (m *Mesh) Histories(t testing.TB, turns ...string) map[string]*history.Hist
 	for _, id := range turns {
 		h, err := finishedHistory(ctx, c, id)
 		if err != nil {
-			t.Errorf("the history of turn %s: %v", id, err)
+			t.Errorf("the history of %s: %v", id, err)
 			continue
 		}
 		out[id] = h

@@ -8,10 +8,13 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 	"google.golang.org/grpc"
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/temporal/historytest"
 )
 
 // sessions is the sessions service; the first calls fail.
@@ -64,4 +67,11 @@ func TestFireTellsSessionsUntilItAnswers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHistoriesReplay: a changed workflow must be able to go on with what its predecessors began. TestShapesOfTheMesh in test/e2e makes them.
+func TestHistoriesReplay(t *testing.T) {
+	historytest.Replay(t, "testdata/histories", func(r worker.WorkflowReplayer) {
+		r.RegisterWorkflowWithOptions(Fire, workflow.RegisterOptions{Name: contract.ScheduleWorkflow})
+	})
 }

@@ -14,6 +14,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/temporal"
+	"github.com/windlass-dev/windlass/workflows/temporal/historytest"
 	"github.com/windlass-dev/windlass/workflows/turn"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
@@ -37,7 +38,7 @@ func TestALongTurnContinuesAsNew(t *testing.T) {
 		h := l.history(run)
 		events := h.GetEvents()
 		if *update && runs <= 2 {
-			write(t, fmt.Sprintf("continued-%d", runs), h)
+			historytest.Write(t, histories, fmt.Sprintf("continued-%d", runs), h)
 		}
 		if len(events) > most+10 {
 			t.Errorf("run %d has %d events", runs, len(events))

@@ -11,6 +11,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/temporal/historytest"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
@@ -51,6 +52,6 @@ func TestCompactedShape(t *testing.T) {
 		t.Errorf("%d activities for the summary", compacts)
 	}
 	if *update {
-		write(t, "compacted", h)
+		historytest.Write(t, histories, "compacted", h)
 	}
 }

@@ -1,21 +1,15 @@
 package turn_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -23,6 +17,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/temporal/historytest"
 	"github.com/windlass-dev/windlass/workflows/turn"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
@@ -32,19 +27,9 @@ const histories = "testdata/histories"
 // TestHistoriesReplay: a changed workflow must be able to go on with the turns of its predecessors. A history that is here stays;
 // a new shape adds one.
 func TestHistoriesReplay(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(histories, "*.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no histories found: %v", err)
-	}
-	for _, name := range files {
-		t.Run(filepath.Base(name), func(t *testing.T) {
-			replayer := worker.NewWorkflowReplayer()
-			replayer.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
-			if err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, name); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	historytest.Replay(t, histories, func(r worker.WorkflowReplayer) {
+		r.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
+	})
 }
 
 // TestShapes runs one turn of each shape on a real server, and keeps their histories with -update.
@@ -140,7 +125,7 @@ func TestShapes(t *testing.T) {
 			}
 			h := l.history(run)
 			if *update {
-				write(t, row.name, h)
+				historytest.Write(t, histories, row.name, h)
 			}
 		})
 	}
@@ -206,27 +191,6 @@ func (l *live) cancelWorkflow(run client.WorkflowRun, asked <-chan struct{}) {
 	<-asked
 	if err := l.client.CancelWorkflow(l.t.Context(), run.GetID(), ""); err != nil {
 		l.t.Error(err)
-	}
-}
-
-func write(t *testing.T, name string, h *history.History) {
-	t.Helper()
-	raw, err := protojson.Marshal(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if host, err := os.Hostname(); err == nil { // it is in the names of sticky queues
-		raw = bytes.ReplaceAll(raw, []byte(`"`+host+`:`), []byte(`"host:`))
-	}
-	var text bytes.Buffer
-	if err := json.Indent(&text, raw, "", " "); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(histories, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(histories, name+".json"), append(text.Bytes(), '\n'), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
 
