@@ -187,6 +187,7 @@ function ended(d) {
   note([d.status, d.stop_reason !== "end" && d.stop_reason !== d.status ? d.stop_reason : "",
     u.model_calls ? u.model_calls + (u.model_calls === 1 ? " model call" : " model calls") : "",
     u.input_tokens || u.output_tokens ? u.input_tokens + " → " + u.output_tokens + " tokens" : "", state.turn].filter(Boolean).join(" · "));
+  if (d.limit_reached) note(d.limit_reached.message + " " + d.limit_reached.hint);
 }
 
 function watch(turn) {

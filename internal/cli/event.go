@@ -38,6 +38,9 @@ func eventText(ev *turnv1.Event) string {
 		if e := d.TurnEnded.GetError(); e != nil {
 			return e.GetCode() + ": " + e.GetMessage()
 		}
+		if l := d.TurnEnded.GetLimitReached(); l != nil {
+			return fmt.Sprintf("%s (%s %s %d): %s", d.TurnEnded.GetStopReason(), l.GetCode(), l.GetLimit(), l.GetValue(), d.TurnEnded.GetOutput())
+		}
 		return d.TurnEnded.GetStopReason() + ": " + d.TurnEnded.GetOutput()
 	case *turnv1.Event_TurnRecovered:
 		return "another worker goes on with " + ev.GetStep()

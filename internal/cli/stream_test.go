@@ -32,7 +32,8 @@ var (
 	answered  = frame("12", "message.completed", `{"message":{"id":"msg_2","role":"assistant","content":[{"text":"There are two."}]}}`)
 	completed = frame("13", "turn.completed", `{"status":"completed","stop_reason":"end","output":"There are two."}`) + end
 	broke     = frame("13", "turn.failed", `{"status":"failed","stop_reason":"error","error":{"code":"model_rejected","message":"The key is wrong."}}`) + end
-	stopped   = frame("13", "turn.completed", `{"status":"completed","stop_reason":"max_steps","output":"There are two."}`) + end
+	stopped   = frame("13", "turn.completed", `{"status":"completed","stop_reason":"max_steps","output":"There are two.",`+
+		`"limit_reached":{"code":"limit_reached","limit":"max_steps","value":"25","message":"It may take 25 steps.","hint":"Go on."}}`) + end
 	cancelled = frame("13", "turn.cancelled", `{"status":"cancelled","stop_reason":"cancelled"}`) + end
 )
 
@@ -95,7 +96,7 @@ func TestExitCodeOfATurn(t *testing.T) {
 		code              int
 	}{
 		{"completed", completed, "", app.ExitOK},
-		{"stopped by a limit", stopped, "", app.ExitOK},
+		{"stopped by a limit", stopped, "turn trn_1 reached a limit: It may take 25 steps.\n  Go on.", app.ExitTurnFailed},
 		{"failed", broke, "turn trn_1 failed: The key is wrong.", app.ExitTurnFailed},
 		{"cancelled", cancelled, "turn trn_1 is cancelled", app.ExitTurnFailed},
 	} {
@@ -118,7 +119,7 @@ func TestChatInPlainLines(t *testing.T) {
 There are two.
 (stopped: max_steps)
 `
-	if r.code != 0 || r.out != want || r.err != "Go on with: windlass chat --session ses_1\n" {
+	if r.code != app.ExitTurnFailed || r.out != want || !strings.HasPrefix(r.err, "Go on with: windlass chat --session ses_1\n") {
 		t.Errorf("%d\n%s\nwant\n%s\nstderr %q", r.code, r.out, want, r.err)
 	}
 }

@@ -30,7 +30,7 @@ func turnCommands(a *app.App) []*cobra.Command {
 	watch := &cobra.Command{
 		Use: "watch ID", Short: "Follow the events of a turn until it ends",
 		Long: "Follow the events of a turn, from its beginning, until it ends. A stream that breaks is resumed where it was.\n" +
-			"The exit code is 5 when the turn failed or was cancelled.",
+			"The exit code is 5 when the turn failed, was cancelled or was stopped by a limit.",
 		Args: cobra.ExactArgs(1),
 		RunE: run(a, func(c *call) error { return watchTurn(c, c.args[0], flag(c.cmd, "after"), false) }),
 	}
@@ -154,16 +154,18 @@ func follow(c *call, turn, after string, known bool, handle func(client.Event) e
 	}, handle)
 }
 
-// turnResult makes a failed or cancelled turn an error. Nil, when the end was seen before, is none.
+// turnResult makes a turn that failed, was cancelled or was stopped by a limit an error. Nil, when the end was seen before, is none.
 func turnResult(turn string, end *turnv1.TurnEnded) error {
 	switch end.GetStatus() {
 	case turnv1.TurnStatus_TURN_STATUS_FAILED:
 		return &app.TurnError{Turn: turn, Status: "failed", Problem: end.GetError().GetMessage()}
 	case turnv1.TurnStatus_TURN_STATUS_CANCELLED:
 		return &app.TurnError{Turn: turn, Status: "cancelled"}
-	default:
-		return nil
 	}
+	if l := end.GetLimitReached(); l != nil {
+		return &app.TurnError{Turn: turn, Status: "reached a limit", Problem: l.GetMessage() + "\n  " + l.GetHint()}
+	}
+	return nil
 }
 
 func isDelta(ev *turnv1.Event) bool {

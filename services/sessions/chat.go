@@ -33,7 +33,7 @@ func (s *Service) Chat(ctx context.Context, req *sessionsv1.ChatRequest) (*sessi
 	out := &sessionsv1.ChatResponse{
 		Answer: turn.GetOutput(), ToolsUsed: turn.GetToolsUsed(), LatencyMs: int32(time.Since(began).Milliseconds()),
 		SessionId: turn.GetSessionId(), TurnId: turn.GetId(), Status: turn.GetStatus(), StopReason: turn.GetStopReason(),
-		Error: turn.GetError(), Usage: turn.GetUsage(),
+		Error: turn.GetError(), Usage: turn.GetUsage(), LimitReached: turn.GetLimitReached(),
 	}
 	if turn.GetEndTime() == nil {
 		out.Status = "running"

@@ -61,6 +61,7 @@ func turnToProto(t store.Turn, input string) (*sessionsv1.Turn, error) {
 		return nil, fmt.Errorf("end of turn %s: %w", t.ID, err)
 	}
 	out.Output, out.StopReason, out.ToolsUsed, out.Error = end.GetOutput(), end.GetStopReason(), end.GetToolsUsed(), end.GetError()
+	out.LimitReached = end.GetLimitReached()
 	return out, nil
 }
 

@@ -127,7 +127,7 @@ func (s *Service) childEnd(ctx context.Context, c store.Child) (*childEnd, error
 	}
 	return &childEnd{link: c, turn: t, result: childResult(c, end), event: &turnv1.ChildCompleted{
 		CallId: c.CallID, AgentId: c.AgentID, SessionId: c.SessionID, TurnId: c.TurnID, Status: end.GetStatus(),
-		StopReason: end.GetStopReason(), Usage: tree.GetTotalUsage(),
+		StopReason: end.GetStopReason(), Usage: tree.GetTotalUsage(), LimitReached: end.GetLimitReached(),
 	}}, nil
 }
 
@@ -142,13 +142,21 @@ func childResult(c store.Child, end *turnv1.TurnEnded) *turnv1.ToolResult {
 	case end.GetError() != nil:
 		text = fmt.Sprintf("The agent %q failed: %s (%s).", c.AgentID, end.GetError().GetMessage(), end.GetError().GetCode())
 	case text != "":
-		text = fmt.Sprintf("The agent %q was stopped (%s). What it said so far: %s", c.AgentID, end.GetStopReason(), text)
+		text = fmt.Sprintf("The agent %q was stopped (%s). What it said so far: %s", c.AgentID, stopText(end), text)
 	default:
-		text = fmt.Sprintf("The agent %q was stopped before it answered (%s).", c.AgentID, end.GetStopReason())
+		text = fmt.Sprintf("The agent %q was stopped before it answered (%s).", c.AgentID, stopText(end))
 	}
 	return &turnv1.ToolResult{
 		CallId: c.CallID, IsError: !whole, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}},
 	}
+}
+
+// stopText says why a turn stopped, and by which limit.
+func stopText(end *turnv1.TurnEnded) string {
+	if l := end.GetLimitReached(); l != nil {
+		return fmt.Sprintf("%s, %s: %s", end.GetStopReason(), l.GetCode(), limitText(l))
+	}
+	return end.GetStopReason()
 }
 
 // answerChild ends the wait for a child. With rouse the parent is not worked on right now and is called.

@@ -69,6 +69,9 @@ func writeEnd(b *strings.Builder, t *sessionsv1.Turn) {
 	case "", "completed":
 		if reason := t.GetStopReason(); reason != "" && reason != "end" {
 			fmt.Fprintf(b, "\n> The turn was stopped: %s.\n", reason)
+			if l := t.GetLimitReached(); l != nil {
+				fmt.Fprintf(b, "> %s\n", l.GetMessage())
+			}
 		}
 	case "failed":
 		fmt.Fprintf(b, "\n> The turn failed: %s\n", strings.ReplaceAll(t.GetError().GetMessage(), "\n", "\n> "))

@@ -17,6 +17,7 @@ import (
 func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) (next string, err error) {
 	ctx := tx.Context()
 	end := &turnv1.TurnEnded{Status: ending.GetStatus(), StopReason: ending.GetStopReason(), Error: ending.GetError()}
+	end.LimitReached = wordLimit(*t, ending.GetLimitReached())
 	if end.Usage, err = usageOf(*t); err != nil {
 		return "", err
 	}

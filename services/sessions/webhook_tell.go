@@ -32,7 +32,7 @@ func (s *Service) tellEnd(tx *journal.Tx, t store.Turn, end *turnv1.TurnEnded) e
 	if err := s.tell(tx, t, "turn."+statusNames[end.GetStatus()], func(m *sessionsv1.WebhookTurn) {
 		m.Status, m.StopReason, m.Error, m.Usage, m.ToolsUsed = statusNames[end.GetStatus()], end.GetStopReason(), end.GetError(), end.GetUsage(), end.GetToolsUsed()
 		m.Output, m.OutputTruncated = shorten(end.GetOutput(), maxTold)
-		m.EndTime, m.LastSeq = stamp(t.EndUs), t.LastSeq
+		m.EndTime, m.LastSeq, m.LimitReached = stamp(t.EndUs), t.LastSeq, end.GetLimitReached()
 	}); err != nil {
 		return err
 	}

@@ -27,6 +27,9 @@ type modelFault struct {
 	// results is how many results of tools the model was told of in its last request, told a part of each.
 	results int
 	told    string
+	// limit is the limit that stops the turn, and value what it allows.
+	limit string
+	value int
 }
 
 // openai writes the lines of a stream.
@@ -82,6 +85,10 @@ func modelFaults() []modelFault {
 	for i := range many {
 		many[i] = fmt.Sprintf("call-%d", i)
 	}
+	steps := make([]harness.Answer, 200)
+	for i := range steps {
+		steps[i] = openai(calls(fmt.Sprintf("step-%d", i)), asks)
+	}
 	long := strings.Repeat("x", 1<<20)
 	return []modelFault{
 		{name: "429 with a wait", answers: []harness.Answer{refuses(429, "Retry-After", "2"), fine}, output: whole, asked: 2, counted: 1, resets: 1, wait: [2]time.Duration{2 * time.Second, 4 * time.Second}},
@@ -98,7 +105,8 @@ func modelFaults() []modelFault {
 		{name: "arguments that are no JSON", answers: []harness.Answer{openai(says(`{"tool_calls":[`+fmt.Sprintf(uuid, 0, "a", "{oops")+`]}`), asks), fine}, output: whole, asked: 2, counted: 2, results: 1, told: "not valid JSON"},
 		{name: "the same call id twice", answers: []harness.Answer{openai(calls("a", "a"), asks), fine}, output: whole, asked: 2, counted: 2, results: 2},
 		{name: "64 tools at once", answers: []harness.Answer{openai(calls(many...), asks), fine}, output: whole, asked: 2, counted: 2, results: 64},
-		{name: "the same call for ever", answers: []harness.Answer{openai(calls("a"), asks)}, stop: "repetition", asked: -1},
+		{name: "the same call for ever", answers: []harness.Answer{openai(calls("a"), asks)}, stop: "repetition", limit: "max_identical_calls", value: 3, asked: 4, counted: 4, results: 3},
+		{name: "200 steps", answers: steps, stop: "max_steps", limit: "max_steps", value: 25, asked: 25, counted: 25, results: 24},
 	}
 }
 
@@ -134,6 +142,8 @@ func (row modelFault) check(t *testing.T, end harness.JSON, events []harness.Eve
 		t.Errorf("turn = %v, want it failed with %s", end, row.code)
 	case row.stop != "" && end.Str("stop_reason") != row.stop:
 		t.Errorf("turn = %v, want it stopped by %s", end, row.stop)
+	case row.limit != "":
+		checkLimit(t, end, events, row.limit, row.value)
 	case row.output != "" && (end.Str("status") != "completed" || end.Str("output") != row.output):
 		t.Errorf("turn %s with %.200q, want %.200q", end.Str("status"), end.Str("output"), row.output)
 	}
@@ -153,6 +163,9 @@ func (row modelFault) check(t *testing.T, end harness.JSON, events []harness.Eve
 		if pause := asked[1].at.Sub(asked[0].at); pause < row.wait[0] || pause > row.wait[1] {
 			t.Errorf("the second request came after %v, want %v", pause, row.wait)
 		}
+	}
+	if most := busiest(events); most > 16 {
+		t.Errorf("%d tools ran at once, 16 may", most)
 	}
 	if told := asked[len(asked)-1].told; row.results > 0 && len(told) != row.results {
 		t.Errorf("the model was told of %d results, want %d", len(told), row.results)

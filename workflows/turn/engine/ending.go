@@ -11,16 +11,16 @@ func (t record) ending(s State) *turnv1.Ending {
 	case s.Cancelled || t.cancelled():
 		return &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED, StopReason: StopCancelled}
 	case s.Failure != nil:
-		return failed(s.Failure)
+		return t.failed(s.Failure)
 	case t.begin.GetError() != nil:
-		return failed(t.begin.GetError())
+		return t.failed(t.begin.GetError())
 	case t.begin == nil:
 		return nil
 	case t.begin.GetFinishReason() == StopContentFilter: // a shield blocks what the user said
 		return completed(StopContentFilter)
 	}
 	if e := t.preparationError(); e != nil {
-		return failed(e)
+		return t.failed(e)
 	}
 	if ending := t.exhausted(); ending != nil {
 		return ending
@@ -29,10 +29,10 @@ func (t record) ending(s State) *turnv1.Ending {
 		return ending
 	}
 	if t.deadlinePassed(s) {
-		return completed(StopDeadline)
+		return t.outOfTime()
 	}
 	if limit := int(t.surface().GetMaxIdenticalCalls()); limit > 0 && t.repeats() > limit {
-		return completed(StopRepetition)
+		return limited(StopRepetition, "max_identical_calls", int64(limit))
 	}
 	return nil
 }
@@ -47,31 +47,17 @@ func (t record) answered() *turnv1.Ending {
 	case t.refused():
 		return nil
 	case last.GetError() != nil:
-		return failed(last.GetError())
+		return t.failed(last.GetError())
 	case last.GetFinishReason() == "length":
-		return completed(StopMaxTokens)
+		return limited(StopMaxTokens, "max_output_tokens", int64(surface.GetMaxOutputTokens()))
 	case last.GetFinishReason() == "content_filter":
 		return completed(StopContentFilter)
 	case t.whole() && t.heard():
 		return completed(StopEnd)
 	case t.asked() >= max(int(surface.GetMaxSteps()), 1):
-		return completed(StopMaxSteps)
+		return limited(StopMaxSteps, "max_steps", max(int64(surface.GetMaxSteps()), 1))
 	case surface.GetMaxTokens() > 0 && t.tokens() >= int64(surface.GetMaxTokens()):
-		return completed(StopMaxTokens)
-	}
-	return nil
-}
-
-// exhausted ends the turn when a step met the end of a limit. The turn's own token limit has a name of its own.
-func (t record) exhausted() *turnv1.Ending {
-	for _, o := range t.all {
-		switch e := o.GetExhausted(); {
-		case e == nil:
-		case e.GetScope() == "turn" && e.GetWhat() == "tokens":
-			return completed(StopMaxTokens)
-		default:
-			return completed(StopBudget)
-		}
+		return limited(StopMaxTokens, "max_tokens", int64(surface.GetMaxTokens()))
 	}
 	return nil
 }
@@ -100,9 +86,9 @@ func (t record) deadlinePassed(s State) bool {
 }
 
 // failed ends a turn by an error; a deadline is no failure but a limit.
-func failed(e *turnv1.TurnError) *turnv1.Ending {
+func (t record) failed(e *turnv1.TurnError) *turnv1.Ending {
 	if e.GetCode() == CodeDeadline {
-		return completed(StopDeadline)
+		return t.outOfTime()
 	}
 	return &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_FAILED, StopReason: StopError, Error: e}
 }

@@ -78,8 +78,11 @@ func (t record) tokens() int64 {
 func (t record) repeats() int {
 	longest, run, before := 0, 0, ""
 	for n, o := range t.infers {
-		for m := range o.GetCalls() {
-			hash := t.result(ToolKey(n+1, m)).GetCallHash()
+		for m, call := range o.GetCalls() {
+			hash := call.GetCallHash()
+			if hash == "" { // from a worker that did not tell it before the call was made
+				hash = t.result(ToolKey(n+1, m)).GetCallHash()
+			}
 			switch {
 			case hash == "":
 				continue // not done yet, or it never came to a call

@@ -159,6 +159,7 @@ func (b begin) surface(agent *sessionsv1.Agent, now time.Time) *turnv1.Surface {
 		DeadlineMicros:    now.Add(turnTime).UnixMicro(),
 		MaxToolCalls:      limits.GetMaxToolCalls(),
 		MaxCostMicros:     maxCost(limits),
+		TurnSeconds:       uint32(turnTime / time.Second),
 	}
 }
 

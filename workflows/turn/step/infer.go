@@ -107,7 +107,9 @@ func (i infer) whole(w *work, outcome *turnv1.StepOutcome, done *turnv1.MessageC
 	m := done.GetMessage()
 	outcome.MessageId = m.GetId()
 	for _, call := range m.GetToolCalls() {
-		outcome.Calls = append(outcome.Calls, &turnv1.ToolCallRef{CallId: call.GetCallId(), Tool: call.GetTool(), MessageId: m.GetId()})
+		outcome.Calls = append(outcome.Calls, &turnv1.ToolCallRef{
+			CallId: call.GetCallId(), Tool: call.GetTool(), MessageId: m.GetId(), CallHash: contract.CallHash(call),
+		})
 		i.cache.calls.Add(callKey(w.turn.TurnID, m.GetId(), call.GetCallId()), call)
 	}
 	return &sessionsv1.CommitStepRequest{

@@ -108,7 +108,9 @@ const (
 	Reason_REASON_EXECUTOR_UNAVAILABLE Reason = 50
 	// The agent's executor cannot do its round: it says so, it breaks the protocol, or it may not run here. The detail says which.
 	Reason_REASON_EXECUTOR_FAILED Reason = 51
-	// A limit of the turn is reached: the depth or number of its sub-agents. The detail says which.
+	// A limit is reached. As the code of a turn's `limit_reached`: steps, tokens, tool calls, identical calls in a row, time or money ended the turn, which
+	// is completed with what it said until then. As an error: the depth or number of a turn's sub-agents, or the number of webhooks. The text says
+	// which. Do: raise the limit, or go on with a further turn.
 	Reason_REASON_LIMIT_REACHED Reason = 36
 	// The conversation does not fit in the model's window. A turn compacts it and asks again; a second time in a row fails the turn. Do: start a new
 	// session, or use a model with a larger window.

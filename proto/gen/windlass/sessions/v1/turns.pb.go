@@ -80,7 +80,10 @@ type Turn struct {
 	// The turn that this one runs again, empty for others.
 	RerunOf string `protobuf:"bytes,24,opt,name=rerun_of,json=rerunOf,proto3" json:"rerun_of,omitempty"`
 	// The schedule that began it; empty for others. It may be deleted by now.
-	ScheduleId    string `protobuf:"bytes,25,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
+	ScheduleId string `protobuf:"bytes,25,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
+	// Set when a limit ended it: which one, and what to do. The status is "completed" then, error is unset, and the output is what was said until
+	// then: look here before you take the output for the whole answer.
+	LimitReached  *v1.LimitReached `protobuf:"bytes,26,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -288,6 +291,13 @@ func (x *Turn) GetScheduleId() string {
 		return x.ScheduleId
 	}
 	return ""
+}
+
+func (x *Turn) GetLimitReached() *v1.LimitReached {
+	if x != nil {
+		return x.LimitReached
+	}
+	return nil
 }
 
 // CreateTurnRequest holds the input.
@@ -1155,7 +1165,9 @@ type ChatResponse struct {
 	// Why it failed.
 	Error *v1.TurnError `protobuf:"bytes,8,opt,name=error,proto3" json:"error,omitempty"`
 	// What it used.
-	Usage         *v1.Usage `protobuf:"bytes,9,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *v1.Usage `protobuf:"bytes,9,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Set when a limit ended the turn: the answer is partial. See Turn.limit_reached.
+	LimitReached  *v1.LimitReached `protobuf:"bytes,10,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1249,6 +1261,13 @@ func (x *ChatResponse) GetError() *v1.TurnError {
 func (x *ChatResponse) GetUsage() *v1.Usage {
 	if x != nil {
 		return x.Usage
+	}
+	return nil
+}
+
+func (x *ChatResponse) GetLimitReached() *v1.LimitReached {
+	if x != nil {
+		return x.LimitReached
 	}
 	return nil
 }
@@ -1390,7 +1409,7 @@ var File_windlass_sessions_v1_turns_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\x85\a\n" +
+	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xca\a\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1425,7 +1444,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x06limits\x18\x17 \x01(\v2\x1c.windlass.sessions.v1.LimitsR\x06limits\x12\x19\n" +
 	"\brerun_of\x18\x18 \x01(\tR\arerunOf\x12\x1f\n" +
 	"\vschedule_id\x18\x19 \x01(\tR\n" +
-	"scheduleId\"\xb6\x03\n" +
+	"scheduleId\x12C\n" +
+	"\rlimit_reached\x18\x1a \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\xb6\x03\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +
@@ -1493,7 +1513,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"session_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12\"\n" +
 	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x121\n" +
 	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12/\n" +
-	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\"\xb7\x02\n" +
+	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\"\xfc\x02\n" +
 	"\fChatResponse\x12\x16\n" +
 	"\x06answer\x18\x01 \x01(\tR\x06answer\x12\x1d\n" +
 	"\n" +
@@ -1507,7 +1527,9 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\vstop_reason\x18\a \x01(\tR\n" +
 	"stopReason\x121\n" +
 	"\x05error\x18\b \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\x12-\n" +
-	"\x05usage\x18\t \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\"\xa3\x01\n" +
+	"\x05usage\x18\t \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\x12C\n" +
+	"\rlimit_reached\x18\n" +
+	" \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\xa3\x01\n" +
 	"\fWatchRequest\x12&\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12 \n" +
@@ -1568,14 +1590,15 @@ var file_windlass_sessions_v1_turns_proto_goTypes = []any{
 	(*v1.TurnError)(nil),           // 17: windlass.turn.v1.TurnError
 	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
 	(*Limits)(nil),                 // 19: windlass.sessions.v1.Limits
-	(*v1.ContentPart)(nil),         // 20: windlass.turn.v1.ContentPart
-	(*structpb.Struct)(nil),        // 21: google.protobuf.Struct
-	(*durationpb.Duration)(nil),    // 22: google.protobuf.Duration
-	(*v1.Event)(nil),               // 23: windlass.turn.v1.Event
-	(*RerunTurnRequest)(nil),       // 24: windlass.sessions.v1.RerunTurnRequest
-	(*CompareTurnsRequest)(nil),    // 25: windlass.sessions.v1.CompareTurnsRequest
-	(*TurnComparison)(nil),         // 26: windlass.sessions.v1.TurnComparison
-	(*Approval)(nil),               // 27: windlass.sessions.v1.Approval
+	(*v1.LimitReached)(nil),        // 20: windlass.turn.v1.LimitReached
+	(*v1.ContentPart)(nil),         // 21: windlass.turn.v1.ContentPart
+	(*structpb.Struct)(nil),        // 22: google.protobuf.Struct
+	(*durationpb.Duration)(nil),    // 23: google.protobuf.Duration
+	(*v1.Event)(nil),               // 24: windlass.turn.v1.Event
+	(*RerunTurnRequest)(nil),       // 25: windlass.sessions.v1.RerunTurnRequest
+	(*CompareTurnsRequest)(nil),    // 26: windlass.sessions.v1.CompareTurnsRequest
+	(*TurnComparison)(nil),         // 27: windlass.sessions.v1.TurnComparison
+	(*Approval)(nil),               // 28: windlass.sessions.v1.Approval
 }
 var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	16, // 0: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
@@ -1584,47 +1607,49 @@ var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	18, // 3: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
 	18, // 4: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
 	19, // 5: windlass.sessions.v1.Turn.limits:type_name -> windlass.sessions.v1.Limits
-	20, // 6: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	2,  // 7: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
-	19, // 8: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
-	21, // 9: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
-	0,  // 10: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
-	4,  // 11: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
-	16, // 12: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
-	20, // 13: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	22, // 14: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
-	0,  // 15: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
-	21, // 16: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
-	17, // 17: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	16, // 18: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	23, // 19: windlass.sessions.v1.WatchResponse.event:type_name -> windlass.turn.v1.Event
-	1,  // 20: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	8,  // 21: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	9,  // 22: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	11, // 23: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	3,  // 24: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
-	24, // 25: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
-	25, // 26: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
-	5,  // 27: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	7,  // 28: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	12, // 29: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	14, // 30: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
-	0,  // 31: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	0,  // 32: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	10, // 33: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	0,  // 34: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	4,  // 35: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
-	0,  // 36: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
-	26, // 37: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
-	6,  // 38: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	27, // 39: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	13, // 40: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	15, // 41: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
-	31, // [31:42] is the sub-list for method output_type
-	20, // [20:31] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	20, // 6: windlass.sessions.v1.Turn.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	21, // 7: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	2,  // 8: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
+	19, // 9: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
+	22, // 10: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
+	0,  // 11: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
+	4,  // 12: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
+	16, // 13: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
+	21, // 14: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	23, // 15: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
+	0,  // 16: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
+	22, // 17: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
+	17, // 18: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	16, // 19: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	20, // 20: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	24, // 21: windlass.sessions.v1.WatchResponse.event:type_name -> windlass.turn.v1.Event
+	1,  // 22: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	8,  // 23: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	9,  // 24: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	11, // 25: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	3,  // 26: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
+	25, // 27: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
+	26, // 28: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
+	5,  // 29: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	7,  // 30: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	12, // 31: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	14, // 32: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
+	0,  // 33: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	0,  // 34: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	10, // 35: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	0,  // 36: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	4,  // 37: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	0,  // 38: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
+	27, // 39: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
+	6,  // 40: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	28, // 41: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	13, // 42: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	15, // 43: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
+	33, // [33:44] is the sub-list for method output_type
+	22, // [22:33] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }

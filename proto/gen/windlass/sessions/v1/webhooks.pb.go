@@ -272,7 +272,9 @@ type WebhookTurn struct {
 	// Sequence number of the terminal event; 0 while it waits.
 	LastSeq uint32 `protobuf:"varint,15,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
 	// What it waits for; unset when it has ended.
-	Wait          *WebhookWait `protobuf:"bytes,16,opt,name=wait,proto3" json:"wait,omitempty"`
+	Wait *WebhookWait `protobuf:"bytes,16,opt,name=wait,proto3" json:"wait,omitempty"`
+	// Set when a limit ended it: the output is partial. See Turn.limit_reached.
+	LimitReached  *v1.LimitReached `protobuf:"bytes,17,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -415,6 +417,13 @@ func (x *WebhookTurn) GetLastSeq() uint32 {
 func (x *WebhookTurn) GetWait() *WebhookWait {
 	if x != nil {
 		return x.Wait
+	}
+	return nil
+}
+
+func (x *WebhookTurn) GetLimitReached() *v1.LimitReached {
+	if x != nil {
+		return x.LimitReached
 	}
 	return nil
 }
@@ -1251,7 +1260,7 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\fWebhookEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x128\n" +
 	"\ttimestamp\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\x125\n" +
-	"\x04data\x18\x03 \x01(\v2!.windlass.sessions.v1.WebhookTurnR\x04data\"\xf8\x04\n" +
+	"\x04data\x18\x03 \x01(\v2!.windlass.sessions.v1.WebhookTurnR\x04data\"\xbd\x05\n" +
 	"\vWebhookTurn\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x1d\n" +
 	"\n" +
@@ -1274,7 +1283,8 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"start_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x19\n" +
 	"\blast_seq\x18\x0f \x01(\rR\alastSeq\x125\n" +
-	"\x04wait\x18\x10 \x01(\v2!.windlass.sessions.v1.WebhookWaitR\x04wait\"\xc6\x01\n" +
+	"\x04wait\x18\x10 \x01(\v2!.windlass.sessions.v1.WebhookWaitR\x04wait\x12C\n" +
+	"\rlimit_reached\x18\x11 \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\xc6\x01\n" +
 	"\vWebhookWait\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12\x12\n" +
@@ -1389,7 +1399,8 @@ var file_windlass_sessions_v1_webhooks_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),         // 16: google.protobuf.Timestamp
 	(*v1.TurnError)(nil),                  // 17: windlass.turn.v1.TurnError
 	(*v1.Usage)(nil),                      // 18: windlass.turn.v1.Usage
-	(*fieldmaskpb.FieldMask)(nil),         // 19: google.protobuf.FieldMask
+	(*v1.LimitReached)(nil),               // 19: windlass.turn.v1.LimitReached
+	(*fieldmaskpb.FieldMask)(nil),         // 20: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_webhooks_proto_depIdxs = []int32{
 	16, // 0: windlass.sessions.v1.Webhook.create_time:type_name -> google.protobuf.Timestamp
@@ -1402,36 +1413,37 @@ var file_windlass_sessions_v1_webhooks_proto_depIdxs = []int32{
 	16, // 7: windlass.sessions.v1.WebhookTurn.start_time:type_name -> google.protobuf.Timestamp
 	16, // 8: windlass.sessions.v1.WebhookTurn.end_time:type_name -> google.protobuf.Timestamp
 	3,  // 9: windlass.sessions.v1.WebhookTurn.wait:type_name -> windlass.sessions.v1.WebhookWait
-	16, // 10: windlass.sessions.v1.WebhookWait.expire_time:type_name -> google.protobuf.Timestamp
-	16, // 11: windlass.sessions.v1.WebhookDelivery.next_attempt_time:type_name -> google.protobuf.Timestamp
-	16, // 12: windlass.sessions.v1.WebhookDelivery.create_time:type_name -> google.protobuf.Timestamp
-	16, // 13: windlass.sessions.v1.WebhookDelivery.end_time:type_name -> google.protobuf.Timestamp
-	0,  // 14: windlass.sessions.v1.CreateWebhookRequest.webhook:type_name -> windlass.sessions.v1.Webhook
-	0,  // 15: windlass.sessions.v1.ListWebhooksResponse.webhooks:type_name -> windlass.sessions.v1.Webhook
-	0,  // 16: windlass.sessions.v1.UpdateWebhookRequest.webhook:type_name -> windlass.sessions.v1.Webhook
-	19, // 17: windlass.sessions.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	4,  // 18: windlass.sessions.v1.ListWebhookDeliveriesResponse.deliveries:type_name -> windlass.sessions.v1.WebhookDelivery
-	5,  // 19: windlass.sessions.v1.WebhookService.CreateWebhook:input_type -> windlass.sessions.v1.CreateWebhookRequest
-	6,  // 20: windlass.sessions.v1.WebhookService.GetWebhook:input_type -> windlass.sessions.v1.GetWebhookRequest
-	7,  // 21: windlass.sessions.v1.WebhookService.ListWebhooks:input_type -> windlass.sessions.v1.ListWebhooksRequest
-	9,  // 22: windlass.sessions.v1.WebhookService.UpdateWebhook:input_type -> windlass.sessions.v1.UpdateWebhookRequest
-	10, // 23: windlass.sessions.v1.WebhookService.DeleteWebhook:input_type -> windlass.sessions.v1.DeleteWebhookRequest
-	12, // 24: windlass.sessions.v1.WebhookService.RotateWebhook:input_type -> windlass.sessions.v1.RotateWebhookRequest
-	13, // 25: windlass.sessions.v1.WebhookService.ListWebhookDeliveries:input_type -> windlass.sessions.v1.ListWebhookDeliveriesRequest
-	15, // 26: windlass.sessions.v1.WebhookService.RedeliverWebhook:input_type -> windlass.sessions.v1.RedeliverWebhookRequest
-	0,  // 27: windlass.sessions.v1.WebhookService.CreateWebhook:output_type -> windlass.sessions.v1.Webhook
-	0,  // 28: windlass.sessions.v1.WebhookService.GetWebhook:output_type -> windlass.sessions.v1.Webhook
-	8,  // 29: windlass.sessions.v1.WebhookService.ListWebhooks:output_type -> windlass.sessions.v1.ListWebhooksResponse
-	0,  // 30: windlass.sessions.v1.WebhookService.UpdateWebhook:output_type -> windlass.sessions.v1.Webhook
-	11, // 31: windlass.sessions.v1.WebhookService.DeleteWebhook:output_type -> windlass.sessions.v1.DeleteWebhookResponse
-	0,  // 32: windlass.sessions.v1.WebhookService.RotateWebhook:output_type -> windlass.sessions.v1.Webhook
-	14, // 33: windlass.sessions.v1.WebhookService.ListWebhookDeliveries:output_type -> windlass.sessions.v1.ListWebhookDeliveriesResponse
-	4,  // 34: windlass.sessions.v1.WebhookService.RedeliverWebhook:output_type -> windlass.sessions.v1.WebhookDelivery
-	27, // [27:35] is the sub-list for method output_type
-	19, // [19:27] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	19, // 10: windlass.sessions.v1.WebhookTurn.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	16, // 11: windlass.sessions.v1.WebhookWait.expire_time:type_name -> google.protobuf.Timestamp
+	16, // 12: windlass.sessions.v1.WebhookDelivery.next_attempt_time:type_name -> google.protobuf.Timestamp
+	16, // 13: windlass.sessions.v1.WebhookDelivery.create_time:type_name -> google.protobuf.Timestamp
+	16, // 14: windlass.sessions.v1.WebhookDelivery.end_time:type_name -> google.protobuf.Timestamp
+	0,  // 15: windlass.sessions.v1.CreateWebhookRequest.webhook:type_name -> windlass.sessions.v1.Webhook
+	0,  // 16: windlass.sessions.v1.ListWebhooksResponse.webhooks:type_name -> windlass.sessions.v1.Webhook
+	0,  // 17: windlass.sessions.v1.UpdateWebhookRequest.webhook:type_name -> windlass.sessions.v1.Webhook
+	20, // 18: windlass.sessions.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	4,  // 19: windlass.sessions.v1.ListWebhookDeliveriesResponse.deliveries:type_name -> windlass.sessions.v1.WebhookDelivery
+	5,  // 20: windlass.sessions.v1.WebhookService.CreateWebhook:input_type -> windlass.sessions.v1.CreateWebhookRequest
+	6,  // 21: windlass.sessions.v1.WebhookService.GetWebhook:input_type -> windlass.sessions.v1.GetWebhookRequest
+	7,  // 22: windlass.sessions.v1.WebhookService.ListWebhooks:input_type -> windlass.sessions.v1.ListWebhooksRequest
+	9,  // 23: windlass.sessions.v1.WebhookService.UpdateWebhook:input_type -> windlass.sessions.v1.UpdateWebhookRequest
+	10, // 24: windlass.sessions.v1.WebhookService.DeleteWebhook:input_type -> windlass.sessions.v1.DeleteWebhookRequest
+	12, // 25: windlass.sessions.v1.WebhookService.RotateWebhook:input_type -> windlass.sessions.v1.RotateWebhookRequest
+	13, // 26: windlass.sessions.v1.WebhookService.ListWebhookDeliveries:input_type -> windlass.sessions.v1.ListWebhookDeliveriesRequest
+	15, // 27: windlass.sessions.v1.WebhookService.RedeliverWebhook:input_type -> windlass.sessions.v1.RedeliverWebhookRequest
+	0,  // 28: windlass.sessions.v1.WebhookService.CreateWebhook:output_type -> windlass.sessions.v1.Webhook
+	0,  // 29: windlass.sessions.v1.WebhookService.GetWebhook:output_type -> windlass.sessions.v1.Webhook
+	8,  // 30: windlass.sessions.v1.WebhookService.ListWebhooks:output_type -> windlass.sessions.v1.ListWebhooksResponse
+	0,  // 31: windlass.sessions.v1.WebhookService.UpdateWebhook:output_type -> windlass.sessions.v1.Webhook
+	11, // 32: windlass.sessions.v1.WebhookService.DeleteWebhook:output_type -> windlass.sessions.v1.DeleteWebhookResponse
+	0,  // 33: windlass.sessions.v1.WebhookService.RotateWebhook:output_type -> windlass.sessions.v1.Webhook
+	14, // 34: windlass.sessions.v1.WebhookService.ListWebhookDeliveries:output_type -> windlass.sessions.v1.ListWebhookDeliveriesResponse
+	4,  // 35: windlass.sessions.v1.WebhookService.RedeliverWebhook:output_type -> windlass.sessions.v1.WebhookDelivery
+	28, // [28:36] is the sub-list for method output_type
+	20, // [20:28] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_webhooks_proto_init() }

@@ -1128,6 +1128,107 @@ func (x *LimitUse) GetUsed() int64 {
 	return 0
 }
 
+// LimitReached says which limit ended a turn. Such a turn is "completed" all the same: nothing went wrong, and what it has said stays.
+type LimitReached struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Always "limit_reached", see the page of error codes.
+	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	// The limit, by the name that it has in an agent's `limits`: "max_steps", "max_tokens", "max_tool_calls", "max_cost", "max_identical_calls" or
+	// "turn_seconds"; "max_output_tokens" is the agent's own field. Those of a budget have the names of the budget's fields.
+	Limit string `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// How much it allows: steps, calls, tokens, seconds, or for max_cost millionths of the mesh's currency. 0 = the model's own bound, which is not known.
+	Value int64 `protobuf:"varint,3,opt,name=value,proto3" json:"value,omitempty"`
+	// Whose limit it is: "turn", or the scope of a budget: "tenant", "subject", "session" or "agent".
+	Scope string `protobuf:"bytes,4,opt,name=scope,proto3" json:"scope,omitempty"`
+	// The budget, "bgt_…"; empty for a limit of the turn.
+	BudgetId string `protobuf:"bytes,5,opt,name=budget_id,json=budgetId,proto3" json:"budget_id,omitempty"`
+	// What happened, for people.
+	Message string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
+	// What to do next.
+	Hint          string `protobuf:"bytes,7,opt,name=hint,proto3" json:"hint,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitReached) Reset() {
+	*x = LimitReached{}
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitReached) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitReached) ProtoMessage() {}
+
+func (x *LimitReached) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitReached.ProtoReflect.Descriptor instead.
+func (*LimitReached) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *LimitReached) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *LimitReached) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *LimitReached) GetValue() int64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *LimitReached) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
+}
+
+func (x *LimitReached) GetBudgetId() string {
+	if x != nil {
+		return x.BudgetId
+	}
+	return ""
+}
+
+func (x *LimitReached) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *LimitReached) GetHint() string {
+	if x != nil {
+		return x.Hint
+	}
+	return ""
+}
+
 // PlanStep is one step of a plan, in short.
 type PlanStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1145,7 +1246,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1258,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1271,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{9}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PlanStep) GetId() uint32 {
@@ -1214,7 +1315,7 @@ type TurnError struct {
 
 func (x *TurnError) Reset() {
 	*x = TurnError{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1327,7 @@ func (x *TurnError) String() string {
 func (*TurnError) ProtoMessage() {}
 
 func (x *TurnError) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1340,7 @@ func (x *TurnError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnError.ProtoReflect.Descriptor instead.
 func (*TurnError) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{10}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TurnError) GetCode() string {
@@ -1328,7 +1429,15 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\tbudget_id\x18\x02 \x01(\tR\bbudgetId\x12\x12\n" +
 	"\x04what\x18\x03 \x01(\tR\x04what\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x12\n" +
-	"\x04used\x18\x05 \x01(\x03R\x04used\"\x89\x01\n" +
+	"\x04used\x18\x05 \x01(\x03R\x04used\"\xaf\x01\n" +
+	"\fLimitReached\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\tR\x05limit\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\x03R\x05value\x12\x14\n" +
+	"\x05scope\x18\x04 \x01(\tR\x05scope\x12\x1b\n" +
+	"\tbudget_id\x18\x05 \x01(\tR\bbudgetId\x12\x18\n" +
+	"\amessage\x18\x06 \x01(\tR\amessage\x12\x12\n" +
+	"\x04hint\x18\a \x01(\tR\x04hint\"\x89\x01\n" +
 	"\bPlanStep\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x128\n" +
@@ -1386,7 +1495,7 @@ func file_windlass_turn_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(Role)(0),                     // 0: windlass.turn.v1.Role
 	(Strategy)(0),                 // 1: windlass.turn.v1.Strategy
@@ -1402,21 +1511,22 @@ var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(*Usage)(nil),                 // 11: windlass.turn.v1.Usage
 	(*Price)(nil),                 // 12: windlass.turn.v1.Price
 	(*LimitUse)(nil),              // 13: windlass.turn.v1.LimitUse
-	(*PlanStep)(nil),              // 14: windlass.turn.v1.PlanStep
-	(*TurnError)(nil),             // 15: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),        // 16: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*LimitReached)(nil),          // 14: windlass.turn.v1.LimitReached
+	(*PlanStep)(nil),              // 15: windlass.turn.v1.PlanStep
+	(*TurnError)(nil),             // 16: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),        // 17: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
 }
 var file_windlass_turn_v1_content_proto_depIdxs = []int32{
 	6,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
 	7,  // 1: windlass.turn.v1.ContentPart.link:type_name -> windlass.turn.v1.ResourceLink
 	5,  // 2: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	16, // 3: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
+	17, // 3: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
 	0,  // 4: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
 	5,  // 5: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
 	8,  // 6: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
 	9,  // 7: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
-	17, // 8: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	18, // 8: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
 	2,  // 9: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
 	10, // [10:10] is the sub-list for method output_type
 	10, // [10:10] is the sub-list for method input_type
@@ -1441,7 +1551,7 @@ func file_windlass_turn_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_content_proto_rawDesc), len(file_windlass_turn_v1_content_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1020,7 +1020,8 @@ type TurnEnded struct {
 	// completed, failed or cancelled.
 	Status TurnStatus `protobuf:"varint,1,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
 	// Why it stopped: "end", "max_steps", "max_tokens", "deadline", "content_filter", "repetition" (the same
-	// call too often in a row), "budget", "cancelled", "error".
+	// call too often in a row), "budget", "cancelled", "error". "max_steps", "max_tokens", "deadline", "repetition" and "budget" are limits:
+	// the status is "completed" and limit_reached says which one.
 	StopReason string `protobuf:"bytes,2,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// The final answer's text; partial when the stop reason is not "end".
 	Output string `protobuf:"bytes,3,opt,name=output,proto3" json:"output,omitempty"`
@@ -1029,7 +1030,9 @@ type TurnEnded struct {
 	// Set when the turn failed.
 	Error *TurnError `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	// Distinct names of the tools that were called, in order of first use.
-	ToolsUsed     []string `protobuf:"bytes,6,rep,name=tools_used,json=toolsUsed,proto3" json:"tools_used,omitempty"`
+	ToolsUsed []string `protobuf:"bytes,6,rep,name=tools_used,json=toolsUsed,proto3" json:"tools_used,omitempty"`
+	// Set when a limit ended the turn: the output is what was said until then.
+	LimitReached  *LimitReached `protobuf:"bytes,7,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1102,6 +1105,13 @@ func (x *TurnEnded) GetError() *TurnError {
 func (x *TurnEnded) GetToolsUsed() []string {
 	if x != nil {
 		return x.ToolsUsed
+	}
+	return nil
+}
+
+func (x *TurnEnded) GetLimitReached() *LimitReached {
+	if x != nil {
+		return x.LimitReached
 	}
 	return nil
 }
@@ -3114,7 +3124,9 @@ type ChildCompleted struct {
 	// Why it stopped.
 	StopReason string `protobuf:"bytes,6,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// What it used, its own children included.
-	Usage         *Usage `protobuf:"bytes,7,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *Usage `protobuf:"bytes,7,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Set when a limit ended it: its answer is partial.
+	LimitReached  *LimitReached `protobuf:"bytes,8,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3194,6 +3206,13 @@ func (x *ChildCompleted) GetStopReason() string {
 func (x *ChildCompleted) GetUsage() *Usage {
 	if x != nil {
 		return x.Usage
+	}
+	return nil
+}
+
+func (x *ChildCompleted) GetLimitReached() *LimitReached {
+	if x != nil {
+		return x.LimitReached
 	}
 	return nil
 }
@@ -3917,7 +3936,7 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x12\x14\n" +
 	"\x05model\x18\x03 \x01(\tR\x05model\x12\x14\n" +
 	"\x05tools\x18\x04 \x03(\tR\x05tools\x12!\n" +
-	"\fsurface_hash\x18\x05 \x01(\tR\vsurfaceHash\"\xfb\x01\n" +
+	"\fsurface_hash\x18\x05 \x01(\tR\vsurfaceHash\"\xc0\x02\n" +
 	"\tTurnEnded\x124\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
 	"\vstop_reason\x18\x02 \x01(\tR\n" +
@@ -3926,7 +3945,8 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x05usage\x18\x04 \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\x121\n" +
 	"\x05error\x18\x05 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\x12\x1d\n" +
 	"\n" +
-	"tools_used\x18\x06 \x03(\tR\ttoolsUsed\"L\n" +
+	"tools_used\x18\x06 \x03(\tR\ttoolsUsed\x12C\n" +
+	"\rlimit_reached\x18\a \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"L\n" +
 	"\rTurnRecovered\x12%\n" +
 	"\x0eprevious_owner\x18\x01 \x01(\tR\rpreviousOwner\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\"-\n" +
@@ -4088,7 +4108,7 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\aturn_id\x18\x04 \x01(\tR\x06turnId\x12\x1e\n" +
 	"\n" +
 	"background\x18\x05 \x01(\bR\n" +
-	"background\"\x82\x02\n" +
+	"background\"\xc7\x02\n" +
 	"\x0eChildCompleted\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x1d\n" +
@@ -4098,7 +4118,8 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x06status\x18\x05 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
 	"\vstop_reason\x18\x06 \x01(\tR\n" +
 	"stopReason\x12-\n" +
-	"\x05usage\x18\a \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\"\x8f\x01\n" +
+	"\x05usage\x18\a \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\x12C\n" +
+	"\rlimit_reached\x18\b \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\x8f\x01\n" +
 	"\rPolicyDecided\x12\x1f\n" +
 	"\vdecision_id\x18\x01 \x01(\tR\n" +
 	"decisionId\x12\x17\n" +
@@ -4209,15 +4230,16 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(TurnStatus)(0),                // 44: windlass.turn.v1.TurnStatus
 	(*Usage)(nil),                  // 45: windlass.turn.v1.Usage
 	(*TurnError)(nil),              // 46: windlass.turn.v1.TurnError
-	(Strategy)(0),                  // 47: windlass.turn.v1.Strategy
-	(*PlanStep)(nil),               // 48: windlass.turn.v1.PlanStep
-	(*Message)(nil),                // 49: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 50: google.protobuf.Struct
-	(EffectClass)(0),               // 51: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 52: windlass.turn.v1.ToolResult
-	(Verdict)(0),                   // 53: windlass.turn.v1.Verdict
-	(WaitKind)(0),                  // 54: windlass.turn.v1.WaitKind
-	(*LimitUse)(nil),               // 55: windlass.turn.v1.LimitUse
+	(*LimitReached)(nil),           // 47: windlass.turn.v1.LimitReached
+	(Strategy)(0),                  // 48: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),               // 49: windlass.turn.v1.PlanStep
+	(*Message)(nil),                // 50: windlass.turn.v1.Message
+	(*structpb.Struct)(nil),        // 51: google.protobuf.Struct
+	(EffectClass)(0),               // 52: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 53: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 54: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 55: windlass.turn.v1.WaitKind
+	(*LimitUse)(nil),               // 56: windlass.turn.v1.LimitUse
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	42, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
@@ -4265,38 +4287,40 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	44, // 42: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
 	45, // 43: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
 	46, // 44: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	47, // 45: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	48, // 46: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
-	46, // 47: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	49, // 48: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	45, // 49: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	50, // 50: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	51, // 51: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	52, // 52: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	53, // 53: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	54, // 54: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	43, // 55: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	50, // 56: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	51, // 57: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	42, // 58: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	42, // 59: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	53, // 60: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	26, // 61: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	54, // 62: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	50, // 63: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	50, // 64: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	42, // 65: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	53, // 66: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	44, // 67: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
-	45, // 68: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
-	45, // 69: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	55, // 70: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
-	55, // 71: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
-	72, // [72:72] is the sub-list for method output_type
-	72, // [72:72] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	47, // 45: windlass.turn.v1.TurnEnded.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	48, // 46: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	49, // 47: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	46, // 48: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	50, // 49: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	45, // 50: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	51, // 51: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	52, // 52: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	53, // 53: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	54, // 54: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	55, // 55: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	43, // 56: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	51, // 57: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	52, // 58: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	42, // 59: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	42, // 60: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	54, // 61: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	26, // 62: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	55, // 63: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	51, // 64: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	51, // 65: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	42, // 66: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	54, // 67: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	44, // 68: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
+	45, // 69: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
+	47, // 70: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	45, // 71: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	56, // 72: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
+	56, // 73: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
+	74, // [74:74] is the sub-list for method output_type
+	74, // [74:74] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }

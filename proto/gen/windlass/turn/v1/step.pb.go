@@ -394,7 +394,9 @@ type ToolCallRef struct {
 	// Namespaced tool name.
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	// The message that holds the arguments.
-	MessageId     string `protobuf:"bytes,3,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	MessageId string `protobuf:"bytes,3,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
+	// Hash of tool name and canonical arguments, to see identical calls in a row before they are made; empty in outcomes of older workers.
+	CallHash      string `protobuf:"bytes,4,opt,name=call_hash,json=callHash,proto3" json:"call_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -450,6 +452,13 @@ func (x *ToolCallRef) GetMessageId() string {
 	return ""
 }
 
+func (x *ToolCallRef) GetCallHash() string {
+	if x != nil {
+		return x.CallHash
+	}
+	return ""
+}
+
 // Ending says how a turn ends.
 type Ending struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -458,7 +467,9 @@ type Ending struct {
 	// See TurnEnded.stop_reason.
 	StopReason string `protobuf:"bytes,2,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// Set when failed. The message holds no content of the conversation.
-	Error         *TurnError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Error *TurnError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// Set when a limit ends the turn: which one. Its words (code, message, hint) are added when the end is written.
+	LimitReached  *LimitReached `protobuf:"bytes,4,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -510,6 +521,13 @@ func (x *Ending) GetStopReason() string {
 func (x *Ending) GetError() *TurnError {
 	if x != nil {
 		return x.Error
+	}
+	return nil
+}
+
+func (x *Ending) GetLimitReached() *LimitReached {
+	if x != nil {
+		return x.LimitReached
 	}
 	return nil
 }
@@ -827,8 +845,10 @@ type Surface struct {
 	PromptTokens int32 `protobuf:"varint,18,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
 	// Tokens one model call may write, 0 = the provider's default.
 	MaxOutputTokens int32 `protobuf:"varint,19,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The time of the turn in seconds, that deadline_micros was made from; 0 = unknown (turns begun by an older worker).
+	TurnSeconds   uint32 `protobuf:"varint,20,opt,name=turn_seconds,json=turnSeconds,proto3" json:"turn_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Surface) Reset() {
@@ -987,6 +1007,13 @@ func (x *Surface) GetMaxOutputTokens() int32 {
 	return 0
 }
 
+func (x *Surface) GetTurnSeconds() uint32 {
+	if x != nil {
+		return x.TurnSeconds
+	}
+	return 0
+}
+
 var File_windlass_turn_v1_step_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_step_proto_rawDesc = "" +
@@ -1016,17 +1043,19 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x120\n" +
 	"\x05steps\x18\x02 \x03(\v2\x1a.windlass.turn.v1.PlanStepR\x05steps\x12\x18\n" +
-	"\acurrent\x18\x03 \x01(\rR\acurrent\"Y\n" +
+	"\acurrent\x18\x03 \x01(\rR\acurrent\"v\n" +
 	"\vToolCallRef\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x1d\n" +
 	"\n" +
-	"message_id\x18\x03 \x01(\tR\tmessageId\"\x92\x01\n" +
+	"message_id\x18\x03 \x01(\tR\tmessageId\x12\x1b\n" +
+	"\tcall_hash\x18\x04 \x01(\tR\bcallHash\"\xd7\x01\n" +
 	"\x06Ending\x124\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
 	"\vstop_reason\x18\x02 \x01(\tR\n" +
 	"stopReason\x121\n" +
-	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\"\xcc\x06\n" +
+	"\x05error\x18\x03 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\x12C\n" +
+	"\rlimit_reached\x18\x04 \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\xcc\x06\n" +
 	"\vStepOutcome\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1a.windlass.turn.v1.StepKindR\x04kind\x123\n" +
@@ -1052,7 +1081,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x0econtext_tokens\x18\x14 \x01(\x03R\rcontextTokens\x128\n" +
 	"\texhausted\x18\x15 \x01(\v2\x1a.windlass.turn.v1.LimitUseR\texhausted\"E\n" +
 	"\bProgress\x129\n" +
-	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"\xb9\x05\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"\xdc\x05\n" +
 	"\aSurface\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x126\n" +
@@ -1073,7 +1102,8 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x0econtext_tokens\x18\x0f \x01(\x03R\rcontextTokens\x12%\n" +
 	"\x0econtext_window\x18\x10 \x01(\x03R\rcontextWindow\x12#\n" +
 	"\rprompt_tokens\x18\x12 \x01(\x05R\fpromptTokens\x12*\n" +
-	"\x11max_output_tokens\x18\x13 \x01(\x05R\x0fmaxOutputTokens*\xe3\x01\n" +
+	"\x11max_output_tokens\x18\x13 \x01(\x05R\x0fmaxOutputTokens\x12!\n" +
+	"\fturn_seconds\x18\x14 \x01(\rR\vturnSeconds*\xe3\x01\n" +
 	"\bStepKind\x12\x19\n" +
 	"\x15STEP_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSTEP_KIND_BEGIN\x10\x01\x12\x13\n" +
@@ -1102,24 +1132,25 @@ func file_windlass_turn_v1_step_proto_rawDescGZIP() []byte {
 var file_windlass_turn_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_windlass_turn_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_windlass_turn_v1_step_proto_goTypes = []any{
-	(StepKind)(0),       // 0: windlass.turn.v1.StepKind
-	(*StepRef)(nil),     // 1: windlass.turn.v1.StepRef
-	(*CompactRef)(nil),  // 2: windlass.turn.v1.CompactRef
-	(*PlanRef)(nil),     // 3: windlass.turn.v1.PlanRef
-	(*ToolCallRef)(nil), // 4: windlass.turn.v1.ToolCallRef
-	(*Ending)(nil),      // 5: windlass.turn.v1.Ending
-	(*StepOutcome)(nil), // 6: windlass.turn.v1.StepOutcome
-	(*Progress)(nil),    // 7: windlass.turn.v1.Progress
-	(*Surface)(nil),     // 8: windlass.turn.v1.Surface
-	(Strategy)(0),       // 9: windlass.turn.v1.Strategy
-	(*WaitRef)(nil),     // 10: windlass.turn.v1.WaitRef
-	(*PlanStep)(nil),    // 11: windlass.turn.v1.PlanStep
-	(TurnStatus)(0),     // 12: windlass.turn.v1.TurnStatus
-	(*TurnError)(nil),   // 13: windlass.turn.v1.TurnError
-	(*Usage)(nil),       // 14: windlass.turn.v1.Usage
-	(*WaitAnswer)(nil),  // 15: windlass.turn.v1.WaitAnswer
-	(*LimitUse)(nil),    // 16: windlass.turn.v1.LimitUse
-	(*Price)(nil),       // 17: windlass.turn.v1.Price
+	(StepKind)(0),        // 0: windlass.turn.v1.StepKind
+	(*StepRef)(nil),      // 1: windlass.turn.v1.StepRef
+	(*CompactRef)(nil),   // 2: windlass.turn.v1.CompactRef
+	(*PlanRef)(nil),      // 3: windlass.turn.v1.PlanRef
+	(*ToolCallRef)(nil),  // 4: windlass.turn.v1.ToolCallRef
+	(*Ending)(nil),       // 5: windlass.turn.v1.Ending
+	(*StepOutcome)(nil),  // 6: windlass.turn.v1.StepOutcome
+	(*Progress)(nil),     // 7: windlass.turn.v1.Progress
+	(*Surface)(nil),      // 8: windlass.turn.v1.Surface
+	(Strategy)(0),        // 9: windlass.turn.v1.Strategy
+	(*WaitRef)(nil),      // 10: windlass.turn.v1.WaitRef
+	(*PlanStep)(nil),     // 11: windlass.turn.v1.PlanStep
+	(TurnStatus)(0),      // 12: windlass.turn.v1.TurnStatus
+	(*TurnError)(nil),    // 13: windlass.turn.v1.TurnError
+	(*LimitReached)(nil), // 14: windlass.turn.v1.LimitReached
+	(*Usage)(nil),        // 15: windlass.turn.v1.Usage
+	(*WaitAnswer)(nil),   // 16: windlass.turn.v1.WaitAnswer
+	(*LimitUse)(nil),     // 17: windlass.turn.v1.LimitUse
+	(*Price)(nil),        // 18: windlass.turn.v1.Price
 }
 var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	0,  // 0: windlass.turn.v1.StepRef.kind:type_name -> windlass.turn.v1.StepKind
@@ -1132,23 +1163,24 @@ var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	11, // 7: windlass.turn.v1.PlanRef.steps:type_name -> windlass.turn.v1.PlanStep
 	12, // 8: windlass.turn.v1.Ending.status:type_name -> windlass.turn.v1.TurnStatus
 	13, // 9: windlass.turn.v1.Ending.error:type_name -> windlass.turn.v1.TurnError
-	0,  // 10: windlass.turn.v1.StepOutcome.kind:type_name -> windlass.turn.v1.StepKind
-	8,  // 11: windlass.turn.v1.StepOutcome.surface:type_name -> windlass.turn.v1.Surface
-	4,  // 12: windlass.turn.v1.StepOutcome.calls:type_name -> windlass.turn.v1.ToolCallRef
-	14, // 13: windlass.turn.v1.StepOutcome.usage:type_name -> windlass.turn.v1.Usage
-	13, // 14: windlass.turn.v1.StepOutcome.error:type_name -> windlass.turn.v1.TurnError
-	9,  // 15: windlass.turn.v1.StepOutcome.strategy:type_name -> windlass.turn.v1.Strategy
-	10, // 16: windlass.turn.v1.StepOutcome.wait:type_name -> windlass.turn.v1.WaitRef
-	15, // 17: windlass.turn.v1.StepOutcome.answer:type_name -> windlass.turn.v1.WaitAnswer
-	16, // 18: windlass.turn.v1.StepOutcome.exhausted:type_name -> windlass.turn.v1.LimitUse
-	6,  // 19: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	9,  // 20: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
-	17, // 21: windlass.turn.v1.Surface.price:type_name -> windlass.turn.v1.Price
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	14, // 10: windlass.turn.v1.Ending.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	0,  // 11: windlass.turn.v1.StepOutcome.kind:type_name -> windlass.turn.v1.StepKind
+	8,  // 12: windlass.turn.v1.StepOutcome.surface:type_name -> windlass.turn.v1.Surface
+	4,  // 13: windlass.turn.v1.StepOutcome.calls:type_name -> windlass.turn.v1.ToolCallRef
+	15, // 14: windlass.turn.v1.StepOutcome.usage:type_name -> windlass.turn.v1.Usage
+	13, // 15: windlass.turn.v1.StepOutcome.error:type_name -> windlass.turn.v1.TurnError
+	9,  // 16: windlass.turn.v1.StepOutcome.strategy:type_name -> windlass.turn.v1.Strategy
+	10, // 17: windlass.turn.v1.StepOutcome.wait:type_name -> windlass.turn.v1.WaitRef
+	16, // 18: windlass.turn.v1.StepOutcome.answer:type_name -> windlass.turn.v1.WaitAnswer
+	17, // 19: windlass.turn.v1.StepOutcome.exhausted:type_name -> windlass.turn.v1.LimitUse
+	6,  // 20: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	9,  // 21: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
+	18, // 22: windlass.turn.v1.Surface.price:type_name -> windlass.turn.v1.Price
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_step_proto_init() }
