@@ -20,8 +20,8 @@ import (
 
 func applyCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "apply -f FILE", Short: "Create or update agents and sources from YAML",
-		Long: "Create or update the agents and sources that YAML files describe.\n" +
+		Use: "apply -f FILE", Short: "Create or update agents, sources, schedules and webhooks from YAML",
+		Long: "Create or update the agents, sources, schedules and webhooks that YAML files describe.\n" +
 			"FILE may be a folder (its .yaml and .yml files, by name) or - for standard input.\n" +
 			"All files are checked first: a mistake in one of them applies nothing.",
 		Example: "  windlass apply -f agents/\n  windlass apply -f agent.yaml --dry-run",
@@ -97,7 +97,7 @@ func printApplied(c *call, done []json.RawMessage, failed error, suffix string) 
 		return failed
 	}
 	for _, raw := range done {
-		var d struct{ Kind, ID, Action, Warning string }
+		var d struct{ Kind, ID, Action, Warning, Secret string }
 		if err := json.Unmarshal(raw, &d); err != nil {
 			return fmt.Errorf("the answer is not what a Windlass server says: %w", err)
 		}
@@ -110,6 +110,9 @@ func printApplied(c *call, done []json.RawMessage, failed error, suffix string) 
 		}
 		if d.Warning != "" {
 			c.note("  %s", output.Line(d.Warning))
+		}
+		if d.Secret != "" {
+			c.note("  its signing secret, which nobody can show again: %s", output.Line(d.Secret))
 		}
 	}
 	return failed

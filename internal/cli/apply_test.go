@@ -16,6 +16,10 @@ func applying(t *testing.T) *fake {
 	f.answers = map[string]answer{"POST /v1/agents:apply": {body: `{"applied":[{"kind":"agent","id":"a","action":"created","revision":1,"warning":"the model is unknown"}]}`}}
 	f.hook = func(w http.ResponseWriter, _ *http.Request) bool {
 		last := f.requests[len(f.requests)-1]
+		if strings.Contains(last, "pager") {
+			_, err := io.WriteString(w, `{"applied":[{"kind":"webhook","id":"w","action":"created","secret":"whsec_x"}]}`)
+			return err == nil
+		}
 		if strings.Contains(last, "wrong") {
 			w.WriteHeader(http.StatusBadRequest)
 			_, err := io.WriteString(w, `{"code":"invalid_argument","detail":"document 1, line 2: wrong"}`)
@@ -56,6 +60,10 @@ func TestApply(t *testing.T) {
 		},
 		{name: "dry run", args: []string{"-f", filepath.Join(dir, "a.yml"), "--dry-run"}, out: "agent/a created (dry run)\n", sent: []string{`{"dry_run":true,"yaml":"one"}`}},
 		{name: "as JSON", args: []string{"-f", filepath.Join(dir, "a.yml"), "-o", "json"}, sent: []string{`{"dry_run":false,"yaml":"one"}`}},
+		{
+			name: "a webhook's secret", stdin: "pager", args: []string{"-f", "-"}, out: "webhook/w created\n",
+			err: "  its signing secret, which nobody can show again: whsec_x\n", sent: []string{`{"dry_run":false,"yaml":"pager"}`},
+		},
 		{name: "no file", code: 2, err: "-f"},
 		{name: "a file that is not there", args: []string{"-f", "/nope.yaml"}, code: 1, err: "/nope.yaml"},
 		{name: "a folder without YAML", args: []string{"-f", t.TempDir()}, code: 1, err: "has no .yaml"},

@@ -92,11 +92,15 @@ func webhookCommands(a *app.App) []*cobra.Command {
 			if flag(c.cmd, "per-turn") == "true" {
 				body["per_turn"] = true
 			}
+			if id := flag(c.cmd, "id"); id != "" {
+				body["id"] = id
+			}
 			return sendWebhook(c, http.MethodPost, webhooksPath, body)
 		}),
 	}
 	webhookFlags(create)
 	create.Flags().Bool("per-turn", false, "make the secret that signs for the addresses which turns name (turn create --webhook-url)")
+	create.Flags().String("id", "", "name of the webhook; empty = one is made")
 	update := &cobra.Command{
 		Use: "update ID", Short: "Change a webhook, or enable it again (--disabled=false)", Args: cobra.ExactArgs(1), RunE: run(a, updateWebhook),
 	}

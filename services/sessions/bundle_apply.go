@@ -27,7 +27,7 @@ const (
 )
 
 // ApplyBundle implements AgentService. An agent becomes exactly what its document says; of a source only the fields change that its document has.
-// Sources come first, then all agents in one transaction.
+// Sources come first, then all else in one transaction.
 func (s *Service) ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleRequest) (*sessionsv1.ApplyBundleResponse, error) {
 	docs, err := bundle.Parse(req.GetYaml())
 	if err != nil {
@@ -36,28 +36,42 @@ func (s *Service) ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleRe
 	if err := s.checkBundle(ctx, docs); err != nil {
 		return nil, err
 	}
-	applied, err := s.applySources(ctx, docs, true) // all are checked before the first is written
+	plans, err := s.plan(ctx, docs)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := s.applyDocs(ctx, docs, plans, true) // all are checked before the first is written
 	if err == nil && !req.GetDryRun() {
-		applied, err = s.applySources(ctx, docs, false)
+		applied, err = s.applyDocs(ctx, docs, plans, false)
+		s.clock.kick() // there may be a schedule that Temporal does not know yet
 	}
 	if err != nil {
 		return nil, err
 	}
-	err = s.store.Write(ctx, func(tx *store.Tx) error {
+	return &sessionsv1.ApplyBundleResponse{Applied: applied}, nil
+}
+
+// applyDocs does what the documents say, or only finds out what would come of it.
+func (s *Service) applyDocs(ctx context.Context, docs []*bundle.Document, plans []planned, dry bool) ([]*sessionsv1.Applied, error) {
+	applied, err := s.applySources(ctx, docs, dry)
+	if err != nil {
+		return nil, err
+	}
+	return applied, s.store.Write(ctx, func(tx *store.Tx) error {
 		for i, d := range docs {
-			if d.Kind != bundle.Agent {
-				continue
+			var err error
+			switch d.Kind {
+			case bundle.Agent:
+				err = applyAgent(ctx, tx, d.Agent, applied[i], dry)
+			case bundle.Schedule, bundle.Webhook:
+				err = plans[i].carryOut(ctx, tx, d, applied[i], dry)
 			}
-			if err := applyAgent(ctx, tx, d.Agent, applied[i], req.GetDryRun()); err != nil {
+			if err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &sessionsv1.ApplyBundleResponse{Applied: applied}, nil
 }
 
 // checkBundle checks the documents' contents, each mistake with its place.
@@ -69,14 +83,22 @@ func (s *Service) checkBundle(ctx context.Context, docs []*bundle.Document) erro
 	}
 	for _, d := range docs {
 		found := s.violations("", d.Message())
-		if d.Kind == bundle.Agent {
+		missing := func(field, message string) { found = append(found, fault.Field{Path: field, Message: message}) }
+		switch {
+		case d.Kind == bundle.Agent:
 			asked, err := s.checkElsewhere(ctx, "", d.Agent, here)
 			if err != nil {
 				return err
 			}
 			found = append(append(found, s.checkAgent("", d.Agent)...), asked...)
-		} else if d.Source.GetName() == "" {
-			found = append(found, fault.Field{Path: "name", Message: "is required"})
+		case d.Kind == bundle.Source:
+			if d.ID() == "" {
+				missing("name", "is required")
+			}
+		case d.ID() == "":
+			missing("id", "is required: it tells the next time that this is the same "+d.Kind)
+		case d.Kind == bundle.Schedule && d.Schedule.GetAgentId() == "" && d.Schedule.GetSessionId() == "":
+			missing("agent_id", "name the agent (or a session_id): a bundle must mean the same wherever it is applied")
 		}
 		wrong = append(wrong, placed(d, found)...)
 	}
@@ -139,7 +161,8 @@ func applyAgent(ctx context.Context, tx *store.Tx, want *sessionsv1.Agent, out *
 	return err
 }
 
-// applySources creates or updates the sources, or only checks them. It gives an entry for each document, those of agents unfinished.
+// applySources creates or updates the sources, or only checks them. It gives an entry for each document; only those of sources are
+// finished.
 func (s *Service) applySources(ctx context.Context, docs []*bundle.Document, dry bool) ([]*sessionsv1.Applied, error) {
 	applied := make([]*sessionsv1.Applied, len(docs))
 	var wrong []fault.Field
@@ -152,14 +175,11 @@ func (s *Service) applySources(ctx context.Context, docs []*bundle.Document, dry
 		if err == nil {
 			continue
 		}
-		found := fault.From(err).Fields
-		if len(found) == 0 {
-			return nil, fmt.Errorf("%s: %w", d.Place(""), err)
+		found, err := mistakes(d, err)
+		if err != nil {
+			return nil, err
 		}
-		for j, f := range found {
-			found[j].Path = strings.TrimPrefix(f.Path, "source.")
-		}
-		wrong = append(wrong, placed(d, found)...)
+		wrong = append(wrong, found...)
 	}
 	if len(wrong) > 0 {
 		return nil, fault.InvalidFields(wrong)

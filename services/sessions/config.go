@@ -117,7 +117,7 @@ func DefaultConfig() Config {
 		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100, MaxTurnInputs: 100, MaxForkBytes: 64 << 20, MaxExportBytes: 12 << 20,
 		Webhooks:      defaultWebhooks(),
 		Waits:         WaitsConfig{Approval: 7 * day, Input: 7 * day, ClientTool: day, Resolution: 30 * day},
-		Schedules:     SchedulesConfig{CatchUp: time.Hour, CheckInterval: time.Minute},
+		Schedules:     SchedulesConfig{CatchUp: time.Hour, CheckInterval: time.Minute, MaxSchedules: 1000, MaxPerUser: 200},
 		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8, StartDelay: 20 * time.Millisecond,
 		LostAfter: 30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
 		DeltaAge: time.Hour, DeltaBytes: 256 << 20, ChatWait: time.Minute, WatchBuffer: 256, BusBuffer: 32,
@@ -158,8 +158,8 @@ func (c Config) complete() (Config, error) {
 	if c.SweepInterval < 0 || c.StartDelay < 0 || c.LostAfter < 0 || c.MaxLease < 100*time.Millisecond || c.IdempotencyAge < 0 || c.DeltaAge < 0 || c.ChatWait < 0 {
 		return c, errors.New("sessions: a time is negative, or max_lease is below 100ms")
 	}
-	if c.Schedules.CatchUp < 10*time.Second || c.Schedules.CheckInterval < 0 {
-		return c, errors.New("sessions: schedules.catch_up is below 10s, or schedules.check_interval is negative")
+	if err := c.Schedules.check(); err != nil {
+		return c, err
 	}
 	if c.Waits.Approval < 0 || c.Waits.Input < 0 || c.Waits.ClientTool < 0 || c.Waits.Resolution < 0 {
 		return c, errors.New("sessions: a time in waits is negative")

@@ -42,32 +42,17 @@ func (s *Service) scheduleWithFires(ctx context.Context, id string, limit int) (
 // CreateSchedule implements ScheduleService.
 func (s *Service) CreateSchedule(ctx context.Context, req *sessionsv1.CreateScheduleRequest) (*sessionsv1.Schedule, error) {
 	want := proto.CloneOf(req.GetSchedule())
-	if err := s.checkSchedule(ctx, want); err != nil {
+	if err := s.checkSchedule(ctx, want, s.chooseAgent); err != nil {
 		return nil, err
 	}
 	or(&want.Id, ids.New(ids.Schedule))
-	now := micros()
-	row := store.Schedule{
-		Tenant: authn.Tenant(ctx), ID: want.GetId(), Subject: authn.From(ctx).GetSubject(), Revision: 1, CreateUs: now, UpdateUs: now,
-	}
-	if err := fillSchedule(ctx, &row, want); err != nil {
+	row, err := freshSchedule(ctx, want)
+	if err != nil {
 		return nil, err
 	}
-	err := s.store.Write(ctx, func(tx *store.Tx) error {
-		old, err := tx.LockSchedule(ctx, row.Tenant, row.ID)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			return tx.AddSchedule(ctx, row)
-		case err != nil:
-			return err
-		case !old.Deleted:
-			return scheduleExists(row.ID)
-		}
-		row.Revision = old.Revision + 1 // Temporal is still to forget the old one: now it shall learn the new one
-		if err := tx.DropFires(ctx, row.Tenant, row.ID); err != nil {
-			return err
-		}
-		return tx.SaveSchedule(ctx, row)
+	err = s.store.Write(ctx, func(tx *store.Tx) (err error) {
+		row, err = s.addSchedule(ctx, tx, row)
+		return err
 	})
 	if sqldb.IsUnique(err) {
 		err = scheduleExists(row.ID)
@@ -77,6 +62,55 @@ func (s *Service) CreateSchedule(ctx context.Context, req *sessionsv1.CreateSche
 	}
 	s.clock.kick()
 	return scheduleToProto(row)
+}
+
+// freshSchedule is a new schedule of the caller's.
+func freshSchedule(ctx context.Context, want *sessionsv1.Schedule) (store.Schedule, error) {
+	now := micros()
+	row := store.Schedule{
+		Tenant: authn.Tenant(ctx), ID: want.GetId(), Subject: authn.From(ctx).GetSubject(), Revision: 1, CreateUs: now, UpdateUs: now,
+	}
+	err := fillSchedule(ctx, &row, want)
+	return row, err
+}
+
+// addSchedule stores a new schedule, if there may be one more, and gives it back as it is stored.
+func (s *Service) addSchedule(ctx context.Context, tx *store.Tx, row store.Schedule) (store.Schedule, error) {
+	old, err := tx.LockSchedule(ctx, row.Tenant, row.ID)
+	missing := errors.Is(err, store.ErrNotFound)
+	if err != nil && !missing {
+		return row, err
+	}
+	if !missing && !old.Deleted {
+		return row, scheduleExists(row.ID)
+	}
+	if err := s.mayAddSchedule(ctx, tx, row); err != nil {
+		return row, err
+	}
+	if missing {
+		return row, tx.AddSchedule(ctx, row)
+	}
+	row.Revision = old.Revision + 1 // Temporal is still to forget the old one: now it shall learn the new one
+	if err := tx.DropFires(ctx, row.Tenant, row.ID); err != nil {
+		return row, err
+	}
+	return row, tx.SaveSchedule(ctx, row)
+}
+
+// mayAddSchedule counts what there is already.
+func (s *Service) mayAddSchedule(ctx context.Context, tx *store.Tx, row store.Schedule) error {
+	count, own, err := tx.CountSchedules(ctx, row.Tenant, row.Subject)
+	switch most := s.cfg.Schedules; {
+	case err != nil:
+		return err
+	case own >= most.MaxPerUser:
+		return fault.FailedPrecondition(faultv1.Reason_REASON_LIMIT_REACHED, "%q has %d schedules, as many as one user may have", row.Subject, own).
+			Hint("Delete one, or raise sessions.schedules.max_per_user.")
+	case count >= most.MaxSchedules:
+		return fault.FailedPrecondition(faultv1.Reason_REASON_LIMIT_REACHED, "there are %d schedules, as many as there may be", count).
+			Hint("Delete one, or raise sessions.schedules.max_schedules.")
+	}
+	return nil
 }
 
 func scheduleExists(id string) error {
@@ -157,50 +191,60 @@ func (s *Service) UpdateSchedule(ctx context.Context, req *sessionsv1.UpdateSche
 	if proto.Equal(now, old) {
 		return scheduleToProto(row)
 	}
+	if err := s.checkChange(ctx, row, old, now, s.chooseAgent); err != nil {
+		return nil, err
+	}
+	return s.saveSchedule(ctx, row, now)
+}
+
+// checkChange checks a change of a schedule from old to now.
+func (s *Service) checkChange(ctx context.Context, row store.Schedule, old, now *sessionsv1.Schedule, agent agentOf) error {
 	if authn.From(ctx).GetSubject() != row.Subject && !sameWork(now, old) {
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
+		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
 			"only %q, who made the schedule, may change its agent, session, input or params: its turns run for him", row.Subject).
 			Hint("Make a schedule of your own.")
 	}
 	if wrong := s.violations("schedule.", now); len(wrong) > 0 {
-		return nil, fault.InvalidFields(wrong)
+		return fault.InvalidFields(wrong)
 	}
 	if sameWork(now, old) { // what it does was checked when it came, perhaps by somebody who may see more
-		err = invalid(checkTimes(now))
-	} else {
-		err = s.checkSchedule(ctx, now)
+		return invalid(checkTimes(now))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s.saveSchedule(ctx, row, now)
+	return s.checkSchedule(ctx, now, agent)
 }
 
 // saveSchedule stores a change of a schedule that was read before.
 func (s *Service) saveSchedule(ctx context.Context, seen store.Schedule, now *sessionsv1.Schedule) (*sessionsv1.Schedule, error) {
 	var row store.Schedule
 	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
-		if row, err = tx.LockSchedule(ctx, seen.Tenant, seen.ID); err != nil {
-			return err
-		}
-		if row.Revision != seen.Revision {
-			return fault.Conflict("schedule %q was changed meanwhile", seen.ID).Hint("Read it again, then send the change.")
-		}
-		if err := fillSchedule(ctx, &row, now); err != nil {
-			return err
-		}
-		row.Revision++
-		row.UpdateUs = micros()
-		return tx.SaveSchedule(ctx, row)
+		row, err = changeScheduleRow(ctx, tx, seen, now)
+		return err
 	})
-	if errors.Is(err, store.ErrNotFound) {
-		err = noSchedule(seen.ID)
-	}
 	if err != nil {
 		return nil, err
 	}
 	s.clock.kick()
 	return scheduleToProto(row)
+}
+
+// changeScheduleRow writes a change of a schedule, unless it was changed since it was read.
+func changeScheduleRow(ctx context.Context, tx *store.Tx, seen store.Schedule, now *sessionsv1.Schedule) (store.Schedule, error) {
+	row, err := tx.LockSchedule(ctx, seen.Tenant, seen.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return row, noSchedule(seen.ID)
+	}
+	if err != nil {
+		return row, err
+	}
+	if row.Revision != seen.Revision {
+		return row, fault.Conflict("schedule %q was changed meanwhile", seen.ID).Hint("Read it again, then send the change.")
+	}
+	if err := fillSchedule(ctx, &row, now); err != nil {
+		return row, err
+	}
+	row.Revision++
+	row.UpdateUs = micros()
+	return row, tx.SaveSchedule(ctx, row)
 }
 
 // PauseSchedule implements ScheduleService.

@@ -27,8 +27,11 @@ func invalid(wrong []fault.Field) error {
 	return fault.InvalidFields(wrong)
 }
 
+// agentOf finds the agent that a schedule names.
+type agentOf func(ctx context.Context, id string) (*sessionsv1.Agent, error)
+
 // checkSchedule finds what is wrong with a schedule of the caller's, and names its agent where it names none.
-func (s *Service) checkSchedule(ctx context.Context, v *sessionsv1.Schedule) error {
+func (s *Service) checkSchedule(ctx context.Context, v *sessionsv1.Schedule, find agentOf) error {
 	wrong := checkTimes(v)
 	add := func(field, message string) {
 		wrong = append(wrong, fault.Field{Path: "schedule." + field, Message: message})
@@ -56,8 +59,12 @@ func (s *Service) checkSchedule(ctx context.Context, v *sessionsv1.Schedule) err
 		_, err := s.session(ctx, v.GetSessionId())
 		return err
 	}
-	ses, err := s.newSession(ctx, v.GetAgentId(), "", nil, v.GetParams())
-	v.AgentId = ses.AgentID
+	agent, err := find(ctx, v.GetAgentId())
+	if err != nil {
+		return err
+	}
+	v.AgentId = agent.GetId()
+	_, err = s.sessionWith(ctx, agent, "", nil, v.GetParams())
 	return err
 }
 
@@ -176,6 +183,11 @@ func changeSchedule(to, from *sessionsv1.Schedule, paths []string) error {
 		to.SessionId = ""
 	}
 	return nil
+}
+
+// sameSchedule tells whether two versions of a schedule are the same in all that an owner sets.
+func sameSchedule(a, b *sessionsv1.Schedule) bool {
+	return a.GetPaused() == b.GetPaused() && proto.Equal(ownPart(a), ownPart(b))
 }
 
 // sameWork tells whether two versions of a schedule do the same, at whatever times.

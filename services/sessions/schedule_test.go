@@ -223,3 +223,28 @@ func TestTemporalLearnsOfSchedulesLater(t *testing.T) {
 	k.dispatcher.set(func(d *dispatcher) { d.fail = nil })
 	k.dispatcher.await(t, func(d *dispatcher) bool { return !there(d) })
 }
+
+func TestThereAreOnlySoManySchedules(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{Schedules: sessions.SchedulesConfig{MaxSchedules: 3, MaxPerUser: 2}}})
+	k.agent("assistant")
+	create := func(c sessionsv1.ScheduleServiceClient) (*sessionsv1.Schedule, error) {
+		return c.CreateSchedule(t.Context(), &sessionsv1.CreateScheduleRequest{Schedule: &sessionsv1.Schedule{Input: "x", Interval: "1h"}})
+	}
+	mine, eves := k.schedules(), k.schedulesAs(&policyv1.Principal{Tenant: "default", Subject: "eve", Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER})
+	_, err := create(mine)
+	must(t, err)
+	last, err := create(mine)
+	must(t, err)
+	if _, err = create(mine); fault.CodeOf(err) != "limit_reached" || !strings.Contains(fault.From(err).Todo, "sessions.schedules.max_per_user") {
+		t.Errorf("a third of one user: %v", err)
+	}
+	_, err = create(eves)
+	must(t, err)
+	if _, err = create(eves); fault.CodeOf(err) != "limit_reached" || !strings.Contains(fault.From(err).Todo, "sessions.schedules.max_schedules") {
+		t.Errorf("a fourth of all: %v", err)
+	}
+	_, err = mine.DeleteSchedule(t.Context(), &sessionsv1.DeleteScheduleRequest{ScheduleId: last.GetId()})
+	must(t, err)
+	_, err = create(eves)
+	must(t, err)
+}

@@ -38,6 +38,13 @@ func (s *Service) newSession(
 	if err != nil {
 		return store.Session{}, err
 	}
+	return s.sessionWith(ctx, agent, title, labels, params)
+}
+
+// sessionWith makes a session of the caller's with an agent, without storing it.
+func (s *Service) sessionWith(
+	ctx context.Context, agent *sessionsv1.Agent, title string, labels map[string]string, params *structpb.Struct,
+) (store.Session, error) {
 	if !known(title) {
 		return store.Session{}, fault.Invalid("title", "must not contain NUL")
 	}

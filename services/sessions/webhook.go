@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -26,40 +27,75 @@ func noWebhook(id string) error {
 // CreateWebhook implements WebhookService.
 func (s *Service) CreateWebhook(ctx context.Context, req *sessionsv1.CreateWebhookRequest) (*sessionsv1.Webhook, error) {
 	want := req.GetWebhook()
-	now := micros()
-	w := store.Webhook{
-		Tenant: authn.Tenant(ctx), ID: ids.New(ids.Webhook), PerTurn: want.GetPerTurn(), CreatedBy: authn.From(ctx).GetSubject(),
-		CreateUs: now, UpdateUs: now,
-	}
-	if err := s.setWebhook(&w, want); err != nil {
-		return nil, err
-	}
-	secret, err := s.giveSecret(&w, false, now)
+	w, secret, err := s.freshWebhook(ctx, want)
 	if err != nil {
 		return nil, err
 	}
-	err = s.store.Write(ctx, func(tx *store.Tx) error {
-		count, perTurn, err := tx.CountWebhooks(ctx, w.Tenant)
-		switch {
-		case err != nil:
-			return err
-		case w.PerTurn && perTurn > 0:
-			return twoPerTurn()
-		case count >= s.cfg.Webhooks.MaxWebhooks:
-			return fault.FailedPrecondition(faultv1.Reason_REASON_LIMIT_REACHED, "there are %d webhooks, as many as there may be", count).
-				Hint("Delete one, or raise sessions.webhooks.max_webhooks.")
-		}
-		return tx.AddWebhook(ctx, w)
-	})
-	if w.PerTurn && sqldb.IsUnique(err) {
-		err = twoPerTurn()
-	}
-	if err != nil {
-		return nil, err
+	if err := s.store.Write(ctx, func(tx *store.Tx) error { return s.addWebhook(ctx, tx, w) }); err != nil {
+		return nil, webhookTwice(err, w)
 	}
 	out := webhookToProto(w)
 	out.Secret = secret.Reveal() // to who made it, this once
 	return out, nil
+}
+
+// freshWebhook is a new webhook with its signing secret.
+func (s *Service) freshWebhook(ctx context.Context, want *sessionsv1.Webhook) (store.Webhook, secret.Value, error) {
+	now := micros()
+	w := store.Webhook{
+		Tenant: authn.Tenant(ctx), ID: want.GetId(), PerTurn: want.GetPerTurn(), CreatedBy: authn.From(ctx).GetSubject(), CreateUs: now, UpdateUs: now,
+	}
+	or(&w.ID, ids.New(ids.Webhook))
+	if err := s.setWebhook(&w, want); err != nil {
+		return w, secret.Value{}, err
+	}
+	key, err := s.giveSecret(&w, false, now)
+	return w, key, err
+}
+
+// addWebhook stores a new webhook, if there may be one more.
+func (s *Service) addWebhook(ctx context.Context, tx *store.Tx, w store.Webhook) error {
+	_, err := tx.LockWebhook(ctx, w.Tenant, w.ID)
+	if err == nil {
+		return webhookExists(w.ID)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if err := s.mayAddWebhook(ctx, tx, w); err != nil {
+		return err
+	}
+	return tx.AddWebhook(ctx, w)
+}
+
+// mayAddWebhook counts what there is already.
+func (s *Service) mayAddWebhook(ctx context.Context, tx *store.Tx, w store.Webhook) error {
+	count, perTurn, err := tx.CountWebhooks(ctx, w.Tenant)
+	switch {
+	case err != nil:
+		return err
+	case w.PerTurn && perTurn > 0:
+		return twoPerTurn()
+	case count >= s.cfg.Webhooks.MaxWebhooks:
+		return fault.FailedPrecondition(faultv1.Reason_REASON_LIMIT_REACHED, "there are %d webhooks, as many as there may be", count).
+			Hint("Delete one, or raise sessions.webhooks.max_webhooks.")
+	}
+	return nil
+}
+
+// webhookTwice says what a violation of uniqueness means: somebody else was faster.
+func webhookTwice(err error, w store.Webhook) error {
+	switch {
+	case !sqldb.IsUnique(err):
+		return err
+	case w.PerTurn:
+		return twoPerTurn()
+	}
+	return webhookExists(w.ID)
+}
+
+func webhookExists(id string) error {
+	return fault.AlreadyExists("webhook %q exists already", id).Hint("Choose another id, or update the webhook.")
 }
 
 func twoPerTurn() error {

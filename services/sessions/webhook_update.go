@@ -43,11 +43,16 @@ func (s *Service) UpdateWebhook(ctx context.Context, req *sessionsv1.UpdateWebho
 		if err := changeWebhook(want, req.GetWebhook(), req.GetUpdateMask().GetPaths()); err != nil {
 			return err
 		}
-		if w.Disabled && !want.GetDisabled() || w.URL != want.GetUrl() {
-			w.LastError = ""
-		}
-		return s.setWebhook(w, want)
+		return s.reviseWebhook(w, want)
 	})
+}
+
+// reviseWebhook makes a webhook what it is wanted to be. What was wrong with another address, or before it was enabled again, is forgotten.
+func (s *Service) reviseWebhook(w *store.Webhook, want *sessionsv1.Webhook) error {
+	if w.Disabled && !want.GetDisabled() || w.URL != want.GetUrl() {
+		w.LastError = ""
+	}
+	return s.setWebhook(w, want)
 }
 
 // changeWebhook copies the fields that paths name; without paths those that are set. What a caller may not change must be as it is.
@@ -72,7 +77,7 @@ func changeWebhook(to, from *sessionsv1.Webhook, paths []string) error {
 			copyIf(&to.Disabled, from.GetDisabled(), set)
 		case "per_turn":
 			if from.GetPerTurn() != to.GetPerTurn() && (set || from.GetPerTurn()) {
-				return fault.Invalid("webhook.per_turn", "is %t and cannot be changed: make another webhook", to.GetPerTurn())
+				return perTurnFixed(to.GetPerTurn())
 			}
 		case "id", "last_error", "created_by", "create_time", "update_time", "secret": // a caller may send back what he read
 		default:
@@ -80,6 +85,15 @@ func changeWebhook(to, from *sessionsv1.Webhook, paths []string) error {
 		}
 	}
 	return nil
+}
+
+func perTurnFixed(is bool) error {
+	return fault.Invalid("webhook.per_turn", "is %t and cannot be changed: make another webhook", is)
+}
+
+// sameWebhook tells whether a webhook is as its owner wants it already.
+func sameWebhook(a, b store.Webhook) bool {
+	return a.URL == b.URL && a.Events == b.Events && a.AgentID == b.AgentID && a.Description == b.Description && a.Disabled == b.Disabled
 }
 
 // RotateWebhook implements WebhookService.

@@ -1,4 +1,4 @@
-// Package bundle reads YAML bundles: documents of kind "agent" and "source". Mistakes are named with document, line and field; all of them
+// Package bundle reads YAML bundles: documents of kind "agent", "source", "schedule" and "webhook". Mistakes are named with document, line and field; all of them
 // are found in one go.
 package bundle
 
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,14 @@ const (
 	Agent = "agent"
 	// Source is a source of tools.
 	Source = "source"
+	// Schedule begins turns by the clock.
+	Schedule = "schedule"
+	// Webhook is told of turns.
+	Webhook = "webhook"
 )
+
+// kinds lists the kinds for people.
+const kinds = "agent, source, schedule or webhook"
 
 // SourceKind is the key that sets a source's own kind, since "kind" tells the kind of document.
 const SourceKind = "source_kind"
@@ -32,31 +40,46 @@ const SourceKind = "source_kind"
 type Document struct {
 	// Number counts documents from 1; Line is where it begins.
 	Number, Line int
-	// Kind is Agent or Source; Agent or Source is set accordingly.
-	Kind   string
-	Agent  *sessionsv1.Agent
-	Source *registryv1.Source
+	// Kind tells which of the four that follow is set.
+	Kind     string
+	Agent    *sessionsv1.Agent
+	Source   *registryv1.Source
+	Schedule *sessionsv1.Schedule
+	Webhook  *sessionsv1.Webhook
 	// Fields names the top fields that the document has.
 	Fields []string
 
 	lines map[string]int
 }
 
-// ID is the agent's id or the source's name.
+// ID is the source's name, and the id of what else it is.
 func (d *Document) ID() string {
-	if d.Kind == Agent {
+	switch d.Kind {
+	case Agent:
 		return d.Agent.GetId()
+	case Schedule:
+		return d.Schedule.GetId()
+	case Webhook:
+		return d.Webhook.GetId()
 	}
 	return d.Source.GetName()
 }
 
 // Message is the document's resource.
 func (d *Document) Message() proto.Message {
-	if d.Kind == Agent {
+	switch d.Kind {
+	case Agent:
 		return d.Agent
+	case Schedule:
+		return d.Schedule
+	case Webhook:
+		return d.Webhook
 	}
 	return d.Source
 }
+
+// Has tells whether the document has a top field.
+func (d *Document) Has(field string) bool { return slices.Contains(d.Fields, field) }
 
 // Place names a field of the document for people: "document 2 (agent support), line 7: limits.max_steps". A field that
 // is not written in the document has the line of the nearest part that is.
@@ -151,7 +174,7 @@ func read(number int, node *yaml.Node) (*Document, []fault.Field) {
 	kind := value(node, "kind")
 	switch {
 	case kind == nil:
-		return d, bad(node.Line, "kind", "is missing: want agent or source")
+		return d, bad(node.Line, "kind", "is missing: want "+kinds)
 	case kind.Value == Agent:
 		d.Kind, d.Agent = Agent, &sessionsv1.Agent{}
 	case kind.Value == Source:
@@ -159,8 +182,12 @@ func read(number int, node *yaml.Node) (*Document, []fault.Field) {
 		if v := value(node, SourceKind); v != nil {
 			d.Source.Kind = v.Value
 		}
+	case kind.Value == Schedule:
+		d.Kind, d.Schedule = Schedule, &sessionsv1.Schedule{}
+	case kind.Value == Webhook:
+		d.Kind, d.Webhook = Webhook, &sessionsv1.Webhook{}
 	default:
-		return d, bad(kind.Line, "kind", "%q is unknown: want agent or source", kind.Value)
+		return d, bad(kind.Line, "kind", "%q is unknown: want "+kinds, kind.Value)
 	}
 	r := reader{doc: d}
 	r.message(d.Message().ProtoReflect(), node, "")

@@ -12,8 +12,8 @@ import (
 
 func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 	for _, row := range []struct{ name, yaml, place, message string }{
-		{"no kind", "id: a", "document 1, line 1: kind", "is missing: want agent or source"},
-		{"unknown kind", "kind: agnet\nid: a", "document 1, line 1: kind", `"agnet" is unknown: want agent or source`},
+		{"no kind", "id: a", "document 1, line 1: kind", "is missing: want agent, source, schedule or webhook"},
+		{"unknown kind", "kind: agnet\nid: a", "document 1, line 1: kind", `"agnet" is unknown: want agent, source, schedule or webhook`},
 		{"no mapping", "- a", "document 1, line 1", `want fields, as in "kind: agent"`},
 		{"misspelt field", "kind: agent\nid: a\ninstrctions: x", "document 1 (agent a), line 3: instrctions", `is no field of agent: did you mean "instructions"?`},
 		{"misspelt field inside", "kind: agent\nid: a\nlimits:\n  max_step: 3", "document 1 (agent a), line 4: limits.max_step", `is no field of agent: did you mean "max_steps"?`},
@@ -31,6 +31,9 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{"misspelt field in a list", "kind: agent\nid: a\ninstruction_rules:\n- roles: [a]\n  instrctions: x", "document 1 (agent a), line 5: instruction_rules[0].instrctions", `is no field of agent: did you mean "instructions"?`},
 		{"number in a map", "kind: source\nname: s\nenv:\n  PORT: 80", "document 1 (source s), line 4: env", "want names with values; the values are text: put numbers and true or false in quotes"},
 		{"unknown effect", "kind: source\nname: s\neffects:\n  a: reed", "document 1 (source s), line 4: effects", "want names with values; the values are read, idempotent or once"},
+		{"a schedule's revision", "kind: schedule\nid: s\nrevision: 3", "document 1 (schedule s), line 3: revision", "is no field of schedule: there are id, display_name, description, …"},
+		{"a webhook's secret", "kind: webhook\nid: w\nsecret: x", "document 1 (webhook w), line 3: secret", "is no field of webhook: there are id, url, events, agent_id, description, disabled, per_turn"},
+		{"text for a flag", "kind: webhook\nid: w\ndisabled: maybe", "document 1 (webhook w), line 3: disabled", "want true or false"},
 		{"alias", "kind: agent\nid: &x a\nmodel: *x", "document 1 (agent a), line 3: model", "anchors and aliases are not supported: write the value out"},
 		{"same agent twice", "kind: agent\nid: a\n---\nkind: agent\nid: a", "document 2 (agent a), line 4", "agent a is in document 1 already"},
 		{"nothing", "# only a comment", "yaml", "holds no document"},

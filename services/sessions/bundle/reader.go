@@ -65,7 +65,13 @@ func outputOnly(fd protoreflect.FieldDescriptor) bool {
 	if slices.Contains(behaviors, annotations.FieldBehavior_OUTPUT_ONLY) {
 		return true
 	}
-	return fd.Name() == "id" && fd.ContainingMessage().Name() == "Source" // a source is known by its name
+	switch fd.ContainingMessage().Name() {
+	case "Source":
+		return fd.Name() == "id" // a source is known by its name
+	case "Schedule":
+		return fd.Name() == "revision" // callers may name the one that they saw; a bundle says what there shall be
+	}
+	return false
 }
 
 func (r *reader) unknown(m protoreflect.Message, key *yaml.Node, path string) {

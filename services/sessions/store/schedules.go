@@ -49,6 +49,16 @@ func (s *Store) Schedules(ctx context.Context, tenant, subject, after string, li
 		AND ($3 = '' OR subject = $3) ORDER BY id LIMIT $4`, tenant, after, subject, limit)
 }
 
+// CountSchedules counts a tenant's schedules, and those of one subject; deleted ones do not count.
+func (tx *Tx) CountSchedules(ctx context.Context, tenant, subject string) (count, own int, err error) {
+	type counts struct{ all, own int }
+	n, err := sqldb.One(ctx, tx, func(s sqldb.Scanner) (n counts, err error) {
+		err = s.Scan(&n.all, &n.own)
+		return n, err
+	}, "SELECT count(*), COALESCE(SUM(CASE WHEN subject = $2 THEN 1 ELSE 0 END), 0) FROM schedules WHERE tenant = $1 AND deleted = 0", tenant, subject)
+	return n.all, n.own, err
+}
+
 // LockSchedule reads one and keeps others from changing it or its fires until the transaction ends. ErrNotFound when there is none.
 func (tx *Tx) LockSchedule(ctx context.Context, tenant, id string) (Schedule, error) {
 	return sqldb.One(ctx, tx, scanSchedule, selectSchedule+tx.db.ForUpdate(), tenant, id)

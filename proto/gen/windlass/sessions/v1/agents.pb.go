@@ -947,7 +947,7 @@ func (x *ListAgentRevisionsResponse) GetNextPageToken() string {
 // ApplyBundleRequest holds a bundle.
 type ApplyBundleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// YAML text, one or more documents. Each has `kind: agent` or `kind: source` beside the fields of that resource.
+	// YAML text, one or more documents. Each has `kind` (agent, source, schedule or webhook) beside the fields of that resource.
 	Yaml string `protobuf:"bytes,1,opt,name=yaml,proto3" json:"yaml,omitempty"`
 	// Only check and tell what would happen.
 	DryRun        bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
@@ -1048,16 +1048,18 @@ func (x *ApplyBundleResponse) GetApplied() []*Applied {
 // Applied tells what became of one document.
 type Applied struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "agent" or "source".
+	// "agent", "source", "schedule" or "webhook".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The agent's id or the source's name.
+	// The source's name; the id of what else it is.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	// "created", "updated" or "unchanged".
 	Action string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
-	// The agent's revision now.
+	// Its revision now; 0 for a webhook, which has none.
 	Revision uint32 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Something worth knowing, for example that a source could not be reached yet.
-	Warning       string `protobuf:"bytes,5,opt,name=warning,proto3" json:"warning,omitempty"`
+	Warning string `protobuf:"bytes,5,opt,name=warning,proto3" json:"warning,omitempty"`
+	// The signing secret of a webhook that was created, see Webhook.secret. This answer is the only one that holds it.
+	Secret        string `protobuf:"bytes,6,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1123,6 +1125,13 @@ func (x *Applied) GetRevision() uint32 {
 func (x *Applied) GetWarning() string {
 	if x != nil {
 		return x.Warning
+	}
+	return ""
+}
+
+func (x *Applied) GetSecret() string {
+	if x != nil {
+		return x.Secret
 	}
 	return ""
 }
@@ -1214,13 +1223,14 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\x04yaml\x18\x01 \x01(\tB\x0e\xe0A\x02\xbaH\br\x06\x10\x01\x18\x80\x80@R\x04yaml\x12\x17\n" +
 	"\adry_run\x18\x02 \x01(\bR\x06dryRun\"N\n" +
 	"\x13ApplyBundleResponse\x127\n" +
-	"\aapplied\x18\x01 \x03(\v2\x1d.windlass.sessions.v1.AppliedR\aapplied\"{\n" +
+	"\aapplied\x18\x01 \x03(\v2\x1d.windlass.sessions.v1.AppliedR\aapplied\"\x93\x01\n" +
 	"\aApplied\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x16\n" +
 	"\x06action\x18\x03 \x01(\tR\x06action\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\rR\brevision\x12\x18\n" +
-	"\awarning\x18\x05 \x01(\tR\awarning2\xb9\b\n" +
+	"\awarning\x18\x05 \x01(\tR\awarning\x12\x16\n" +
+	"\x06secret\x18\x06 \x01(\tR\x06secret2\xb9\b\n" +
 	"\fAgentService\x12\x89\x01\n" +
 	"\vCreateAgent\x12(.windlass.sessions.v1.CreateAgentRequest\x1a\x1b.windlass.sessions.v1.Agent\"3\xaa\xfd\x1b\x16sessions.agents.create\x82\xd3\xe4\x93\x02\x13:\x05agent\"\n" +
 	"/v1/agents\x12\x84\x01\n" +

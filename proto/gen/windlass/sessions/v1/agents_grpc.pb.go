@@ -50,8 +50,9 @@ type AgentServiceClient interface {
 	DeleteAgent(ctx context.Context, in *DeleteAgentRequest, opts ...grpc.CallOption) (*DeleteAgentResponse, error)
 	// ListAgentRevisions lists the blueprint revisions of an agent, newest first.
 	ListAgentRevisions(ctx context.Context, in *ListAgentRevisionsRequest, opts ...grpc.CallOption) (*ListAgentRevisionsResponse, error)
-	// ApplyBundle creates or updates everything a YAML bundle holds: documents of kind "agent" and "source".
-	// The bundle is checked as a whole first: a mistake anywhere (named with its line) applies nothing.
+	// ApplyBundle creates or updates everything a YAML bundle holds: documents of kind "agent", "source", "schedule" and "webhook".
+	// The bundle is checked as a whole first: a mistake anywhere (named with its line) applies nothing. Applying it again changes nothing.
+	// For schedules and webhooks the caller needs the permissions of making or changing them too.
 	ApplyBundle(ctx context.Context, in *ApplyBundleRequest, opts ...grpc.CallOption) (*ApplyBundleResponse, error)
 }
 
@@ -153,8 +154,9 @@ type AgentServiceServer interface {
 	DeleteAgent(context.Context, *DeleteAgentRequest) (*DeleteAgentResponse, error)
 	// ListAgentRevisions lists the blueprint revisions of an agent, newest first.
 	ListAgentRevisions(context.Context, *ListAgentRevisionsRequest) (*ListAgentRevisionsResponse, error)
-	// ApplyBundle creates or updates everything a YAML bundle holds: documents of kind "agent" and "source".
-	// The bundle is checked as a whole first: a mistake anywhere (named with its line) applies nothing.
+	// ApplyBundle creates or updates everything a YAML bundle holds: documents of kind "agent", "source", "schedule" and "webhook".
+	// The bundle is checked as a whole first: a mistake anywhere (named with its line) applies nothing. Applying it again changes nothing.
+	// For schedules and webhooks the caller needs the permissions of making or changing them too.
 	ApplyBundle(context.Context, *ApplyBundleRequest) (*ApplyBundleResponse, error)
 	mustEmbedUnimplementedAgentServiceServer()
 }

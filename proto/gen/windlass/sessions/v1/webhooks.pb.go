@@ -30,7 +30,7 @@ const (
 // Webhook is an address that is told of turns.
 type Webhook struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "whk_…".
+	// Chosen by the caller: lower-case letters, digits, "-" and "_", at most 63, starting with a letter. Empty = "whk_…" is made.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Where to POST: http:// or https://, without user and fragment. It is stored and shown, so it must hold no secret. Empty with per_turn.
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
@@ -713,7 +713,7 @@ func (x *CreateWebhookRequest) GetWebhook() *Webhook {
 // GetWebhookRequest names a webhook.
 type GetWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "whk_…".
+	// The webhook's id.
 	WebhookId     string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -814,7 +814,7 @@ func (x *ListWebhooksRequest) GetPageToken() string {
 // ListWebhooksResponse is one page.
 type ListWebhooksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Oldest first.
+	// By id.
 	Webhooks []*Webhook `protobuf:"bytes,1,rep,name=webhooks,proto3" json:"webhooks,omitempty"`
 	// Token of the next page; empty at the end.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -924,7 +924,7 @@ func (x *UpdateWebhookRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 // DeleteWebhookRequest names a webhook.
 type DeleteWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "whk_…".
+	// The webhook's id.
 	WebhookId     string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1007,7 +1007,7 @@ func (*DeleteWebhookResponse) Descriptor() ([]byte, []int) {
 // RotateWebhookRequest names a webhook.
 type RotateWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "whk_…".
+	// The webhook's id.
 	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
 	// The old secret signs nothing any more: for one that got into wrong hands.
 	RevokeOld     bool `protobuf:"varint,2,opt,name=revoke_old,json=revokeOld,proto3" json:"revoke_old,omitempty"`
@@ -1062,7 +1062,7 @@ func (x *RotateWebhookRequest) GetRevokeOld() bool {
 // ListWebhookDeliveriesRequest pages through a webhook's deliveries.
 type ListWebhookDeliveriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "whk_…".
+	// The webhook's id.
 	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
 	// At most this many, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -1181,7 +1181,7 @@ func (x *ListWebhookDeliveriesResponse) GetNextPageToken() string {
 // RedeliverWebhookRequest names a delivery.
 type RedeliverWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "whk_…".
+	// The webhook's id.
 	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
 	// "whd_…".
 	DeliveryId    string `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
@@ -1237,10 +1237,9 @@ var File_windlass_sessions_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"#windlass/sessions/v1/webhooks.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xab\x04\n" +
-	"\aWebhook\x12\x1a\n" +
-	"\x02id\x18\x01 \x01(\tB\n" +
-	"\xe0A\x03\xbaH\x04r\x02\x18@R\x02id\x12\x1a\n" +
+	"#windlass/sessions/v1/webhooks.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xc2\x04\n" +
+	"\aWebhook\x121\n" +
+	"\x02id\x18\x01 \x01(\tB!\xbaH\x1er\x1c2\x1a^([a-z][a-z0-9_-]{0,62})?$R\x02id\x12\x1a\n" +
 	"\x03url\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12x\n" +
 	"\x06events\x18\x03 \x03(\tB`\xbaH]\x92\x01Z\x10\x05\x18\x01\"TrRR\x0eturn.completedR\vturn.failedR\x0eturn.cancelledR\x12approval.requestedR\x0finput.requestedR\x06events\x12\"\n" +
 	"\bagent_id\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12*\n" +

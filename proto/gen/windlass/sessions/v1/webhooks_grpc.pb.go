@@ -35,15 +35,17 @@ const (
 //
 // WebhookService keeps the addresses that are told when turns end, or wait for somebody. Each event is sent as a POST with a WebhookEvent as its JSON body, signed as
 // Standard Webhooks: the headers webhook-id, webhook-timestamp and webhook-signature. It is sent at least once, always under the same
-// webhook-id, and tried again for 24 h until it is answered with 2xx within 15 s. Redirects are not followed. 410 disables the webhook.
+// webhook-id, and tried again for 24 h until it is answered with 2xx within 15 s. A receiver may ask for a longer pause with Retry-After. Redirects are not
+// followed. 410 disables the webhook.
 // The ends of sub-agents' turns are not told, as that of the turn that began them is; what they wait for is.
 type WebhookServiceClient interface {
 	// CreateWebhook makes a webhook. Its answer is the only one that holds the signing secret. It is told of what happens from then on.
-	// FAILED_PRECONDITION when this mesh has no key to seal secrets with (sessions.seal_key), or too many webhooks.
+	// ALREADY_EXISTS when the id is taken. FAILED_PRECONDITION when this mesh has no key to seal secrets with (sessions.seal_key), or too many
+	// webhooks.
 	CreateWebhook(ctx context.Context, in *CreateWebhookRequest, opts ...grpc.CallOption) (*Webhook, error)
 	// GetWebhook reads a webhook, without its secret.
 	GetWebhook(ctx context.Context, in *GetWebhookRequest, opts ...grpc.CallOption) (*Webhook, error)
-	// ListWebhooks lists webhooks, the oldest first.
+	// ListWebhooks lists webhooks by id; those whose id was made are in the order of their making.
 	ListWebhooks(ctx context.Context, in *ListWebhooksRequest, opts ...grpc.CallOption) (*ListWebhooksResponse, error)
 	// UpdateWebhook changes the fields that the mask names (all that are present without one). Deliveries that wait go to the new address.
 	// Enabling a webhook forgets its last error; what failed meanwhile is sent again only by RedeliverWebhook.
@@ -154,15 +156,17 @@ func (c *webhookServiceClient) RedeliverWebhook(ctx context.Context, in *Redeliv
 //
 // WebhookService keeps the addresses that are told when turns end, or wait for somebody. Each event is sent as a POST with a WebhookEvent as its JSON body, signed as
 // Standard Webhooks: the headers webhook-id, webhook-timestamp and webhook-signature. It is sent at least once, always under the same
-// webhook-id, and tried again for 24 h until it is answered with 2xx within 15 s. Redirects are not followed. 410 disables the webhook.
+// webhook-id, and tried again for 24 h until it is answered with 2xx within 15 s. A receiver may ask for a longer pause with Retry-After. Redirects are not
+// followed. 410 disables the webhook.
 // The ends of sub-agents' turns are not told, as that of the turn that began them is; what they wait for is.
 type WebhookServiceServer interface {
 	// CreateWebhook makes a webhook. Its answer is the only one that holds the signing secret. It is told of what happens from then on.
-	// FAILED_PRECONDITION when this mesh has no key to seal secrets with (sessions.seal_key), or too many webhooks.
+	// ALREADY_EXISTS when the id is taken. FAILED_PRECONDITION when this mesh has no key to seal secrets with (sessions.seal_key), or too many
+	// webhooks.
 	CreateWebhook(context.Context, *CreateWebhookRequest) (*Webhook, error)
 	// GetWebhook reads a webhook, without its secret.
 	GetWebhook(context.Context, *GetWebhookRequest) (*Webhook, error)
-	// ListWebhooks lists webhooks, the oldest first.
+	// ListWebhooks lists webhooks by id; those whose id was made are in the order of their making.
 	ListWebhooks(context.Context, *ListWebhooksRequest) (*ListWebhooksResponse, error)
 	// UpdateWebhook changes the fields that the mask names (all that are present without one). Deliveries that wait go to the new address.
 	// Enabling a webhook forgets its last error; what failed meanwhile is sent again only by RedeliverWebhook.

@@ -1,0 +1,230 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/authz"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/bundle"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// planned is what is to be done for a schedule or a webhook of a bundle, once all of the bundle is found to be good.
+type planned struct {
+	action string
+	// permission is what the caller needs for it.
+	permission string
+	// write does it in the transaction of the whole bundle, and completes the entry about it.
+	write func(ctx context.Context, tx *store.Tx, out *sessionsv1.Applied) error
+	// check finds out in that transaction what write would refuse, for a dry run; nil when there is nothing to find.
+	check func(ctx context.Context, tx *store.Tx) error
+	// revision is the schedule's after it.
+	revision int64
+}
+
+// plan checks the schedules and webhooks of a bundle against what there is and what the caller may do. It gives a plan for each of them,
+// at the place of its document.
+func (s *Service) plan(ctx context.Context, docs []*bundle.Document) ([]planned, error) {
+	plans := make([]planned, len(docs))
+	find := s.agentsOf(docs)
+	var wrong []fault.Field
+	for i, d := range docs {
+		var err error
+		switch d.Kind {
+		case bundle.Schedule:
+			plans[i], err = s.planSchedule(ctx, d, find)
+		case bundle.Webhook:
+			plans[i], err = s.planWebhook(ctx, d)
+		}
+		found, err := mistakes(d, err)
+		if err != nil {
+			return nil, err
+		}
+		wrong = append(wrong, found...)
+	}
+	if len(wrong) > 0 {
+		return nil, fault.InvalidFields(wrong)
+	}
+	return plans, s.mayApply(ctx, docs, plans)
+}
+
+// mistakes gives what is wrong with fields of a document their places; another error gets the document's.
+func mistakes(d *bundle.Document, err error) ([]fault.Field, error) {
+	if err == nil {
+		return nil, nil
+	}
+	found := fault.From(err).Fields
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s: %w", d.Place(""), err)
+	}
+	for i, f := range found {
+		found[i].Path = strings.TrimPrefix(f.Path, d.Kind+".")
+	}
+	return placed(d, found), nil
+}
+
+// agentsOf finds agents as they will be when the bundle is applied.
+func (s *Service) agentsOf(docs []*bundle.Document) agentOf {
+	here := map[string]*sessionsv1.Agent{}
+	for _, d := range docs {
+		if d.Kind == bundle.Agent {
+			here[d.ID()] = d.Agent
+		}
+	}
+	return func(ctx context.Context, id string) (*sessionsv1.Agent, error) {
+		if a := here[id]; a != nil {
+			return a, nil
+		}
+		a, err := s.liveAgent(ctx, id)
+		if fault.Is(err, faultv1.Reason_REASON_NOT_FOUND) {
+			err = fault.Invalid("agent_id", "there is no agent %q, neither here nor in the bundle", id)
+		}
+		return a, err
+	}
+}
+
+// mayApply asks policy whether the caller may make and change the schedules and webhooks of a bundle by himself.
+func (s *Service) mayApply(ctx context.Context, docs []*bundle.Document, plans []planned) error {
+	var has *authz.Permissions
+	for i, p := range plans {
+		if p.permission == "" {
+			continue
+		}
+		if has == nil {
+			resp, err := s.allowed.GetPermissions(ctx, &policyv1.GetPermissionsRequest{Principal: authn.From(ctx)})
+			if err != nil {
+				return fmt.Errorf("permissions of the caller: %w", err)
+			}
+			parsed := authz.Parse(resp.GetPermissions())
+			has = &parsed
+		}
+		if !has.Allow(p.permission) {
+			return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
+				"%s: you do not hold the permission %s", docs[i].Place(""), p.permission)
+		}
+	}
+	return nil
+}
+
+// carryOut does what is planned for a document, or only checks it.
+func (p planned) carryOut(ctx context.Context, tx *store.Tx, d *bundle.Document, out *sessionsv1.Applied, dry bool) error {
+	out.Action, out.Revision = p.action, uint32(p.revision)
+	var err error
+	switch {
+	case dry && p.check != nil:
+		err = p.check(ctx, tx)
+	case !dry && p.write != nil:
+		err = p.write(ctx, tx, out)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.Place(""), err)
+	}
+	return nil
+}
+
+// planSchedule compares a schedule with the one that there is. It becomes exactly what the document says, but for a pause that the document
+// does not speak of.
+func (s *Service) planSchedule(ctx context.Context, d *bundle.Document, find agentOf) (planned, error) {
+	want := d.Schedule
+	row, err := s.store.Schedule(ctx, authn.Tenant(ctx), want.GetId())
+	if errors.Is(err, store.ErrNotFound) || err == nil && row.Deleted {
+		return s.planNewSchedule(ctx, want, find)
+	}
+	if own := subject(ctx); err == nil && own != "" && own != row.Subject {
+		err = scheduleExists(row.ID)
+	}
+	if err != nil {
+		return planned{}, err
+	}
+	old, err := scheduleOf(row)
+	if err != nil {
+		return planned{}, err
+	}
+	if !d.Has("paused") {
+		want.Paused = old.GetPaused()
+	}
+	p := planned{action: unchanged, permission: "sessions.schedules.update", revision: row.Revision}
+	if sameSchedule(want, old) {
+		return p, nil
+	}
+	p.action, p.revision = updated, row.Revision+1
+	p.write = func(ctx context.Context, tx *store.Tx, _ *sessionsv1.Applied) error {
+		_, err := changeScheduleRow(ctx, tx, row, want)
+		return err
+	}
+	return p, s.checkChange(ctx, row, old, want, find)
+}
+
+func (s *Service) planNewSchedule(ctx context.Context, want *sessionsv1.Schedule, find agentOf) (planned, error) {
+	p := planned{action: created, permission: "sessions.schedules.create", revision: 1}
+	if err := s.checkSchedule(ctx, want, find); err != nil {
+		return p, err
+	}
+	row, err := freshSchedule(ctx, want)
+	p.check = func(ctx context.Context, tx *store.Tx) error { return s.mayAddSchedule(ctx, tx, row) }
+	p.write = func(ctx context.Context, tx *store.Tx, out *sessionsv1.Applied) error {
+		stored, err := s.addSchedule(ctx, tx, row)
+		out.Revision = uint32(stored.Revision)
+		return err
+	}
+	return p, err
+}
+
+// planWebhook compares a webhook with the one that there is. It becomes exactly what the document says, but for being disabled when the document
+// does not speak of it: an address that was disabled because it is gone stays so.
+func (s *Service) planWebhook(ctx context.Context, d *bundle.Document) (planned, error) {
+	old, err := s.store.Webhook(ctx, authn.Tenant(ctx), d.ID())
+	if errors.Is(err, store.ErrNotFound) {
+		return s.planNewWebhook(ctx, d.Webhook)
+	}
+	if err != nil {
+		return planned{}, err
+	}
+	p := planned{action: unchanged, permission: "sessions.webhooks.update"}
+	if d.Webhook.GetPerTurn() != old.PerTurn {
+		return p, perTurnFixed(old.PerTurn)
+	}
+	wanted := func(w store.Webhook) *sessionsv1.Webhook {
+		if !d.Has("disabled") {
+			d.Webhook.Disabled = w.Disabled
+		}
+		return d.Webhook
+	}
+	now := old
+	if err := s.reviseWebhook(&now, wanted(old)); err != nil || sameWebhook(now, old) {
+		return p, err
+	}
+	p.action = updated
+	p.write = func(ctx context.Context, tx *store.Tx, _ *sessionsv1.Applied) error {
+		w, err := tx.LockWebhook(ctx, old.Tenant, old.ID)
+		if err != nil {
+			return err
+		}
+		if err := s.reviseWebhook(&w, wanted(w)); err != nil {
+			return err
+		}
+		w.UpdateUs = micros()
+		return tx.SaveWebhook(ctx, w)
+	}
+	return p, nil
+}
+
+func (s *Service) planNewWebhook(ctx context.Context, want *sessionsv1.Webhook) (planned, error) {
+	p := planned{action: created, permission: "sessions.webhooks.create"}
+	w, key, err := s.freshWebhook(ctx, want)
+	p.check = func(ctx context.Context, tx *store.Tx) error { return s.mayAddWebhook(ctx, tx, w) }
+	p.write = func(ctx context.Context, tx *store.Tx, out *sessionsv1.Applied) error {
+		out.Secret = key.Reveal() // to who made it, this once
+		return webhookTwice(s.addWebhook(ctx, tx, w), w)
+	}
+	return p, err
+}
