@@ -24,6 +24,8 @@ func TestBundleMistakesAreNamedWithTheirLines(t *testing.T) {
 		{"a source of no kind", "kind: source\nname: bundle\nsource_kind: fax\n", "invalid_argument", "document 1 (source bundle), line 3: source_kind", ""},
 		{"a source without an address", "kind: agent\nid: bundle\n---\nkind: source\nname: bundle\nsource_kind: mcp\n", "invalid_argument", "document 2 (source bundle), line 4: url", "exactly one of url and command"},
 		{"a source with a secret", "kind: source\nname: bundle\nurl: http://127.0.0.1:1/\nheaders:\n  Authorization: Bearer x\n", "invalid_argument", "document 1 (source bundle), line 5: headers.Authorization", "${env:"},
+		{"a schedule without a time", "kind: agent\nid: bundle\n---\nkind: schedule\nid: bundle\nagent_id: bundle\ninput: x\n", "invalid_argument", "document 2 (schedule bundle), line 4: cron", "say when"},
+		{"a webhook without an address", "kind: webhook\nid: bundle\nurl: ftp://example.com/\n", "invalid_argument", "document 1 (webhook bundle), line 3: url", "http"},
 	} {
 		for _, dry := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, dry run %v", tc.name, dry), func(t *testing.T) {
