@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/windlass-dev/windlass/libs/secret"
 )
@@ -22,17 +23,39 @@ const (
 	header  = 1 + idLen
 )
 
-// ErrOtherKey means that something was sealed with another key than the box's.
+// ErrOtherKey means that something was sealed with a key that the box does not have.
 var ErrOtherKey = errors.New("sealed with another key")
 
-// Box seals and opens with one key. It is safe for concurrent use.
+// Box seals with one key, and opens with that and older ones. It is safe for concurrent use.
 type Box struct {
+	newest *lock
+	locks  []*lock
+}
+
+// lock is what is derived from one key.
+type lock struct {
 	aead cipher.AEAD
 	id   []byte
 }
 
-// New derives what is needed from a key of at least MinKey bytes.
-func New(key secret.Value) (*Box, error) {
+// New derives what is needed from keys of at least MinKey bytes each. The newest seals; the older ones only open what they sealed before.
+func New(newest secret.Value, older ...secret.Value) (*Box, error) {
+	first, err := newLock(newest)
+	if err != nil {
+		return nil, err
+	}
+	b := &Box{newest: first, locks: []*lock{first}}
+	for i, key := range older {
+		l, err := newLock(key)
+		if err != nil {
+			return nil, fmt.Errorf("older key %d: %w", i+1, err)
+		}
+		b.locks = append(b.locks, l)
+	}
+	return b, nil
+}
+
+func newLock(key secret.Value) (*lock, error) {
 	raw := []byte(key.Reveal())
 	if len(raw) < MinKey {
 		return nil, fmt.Errorf("the key has %d bytes; at least %d are needed", len(raw), MinKey)
@@ -54,26 +77,32 @@ func New(key secret.Value) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build the cipher: %w", err)
 	}
-	return &Box{aead: aead, id: id}, nil
+	return &lock{aead: aead, id: id}, nil
 }
 
 // Seal encrypts a secret for its owner: only Open with the same owner gives it back, so that a sealed secret which somebody copies to another
 // row opens nowhere. The same secret is sealed differently each time.
 func (b *Box) Seal(s secret.Value, owner string) []byte {
-	out := append([]byte{version}, b.id...)
-	return b.aead.Seal(out, nil, []byte(s.Reveal()), []byte(owner))
+	out := append([]byte{version}, b.newest.id...)
+	return b.newest.aead.Seal(out, nil, []byte(s.Reveal()), []byte(owner))
 }
 
-// Open gives back what was sealed for owner. ErrOtherKey when it was sealed with another key; any other error means that it was changed, or is
-// another owner's.
+// Newest tells whether something was sealed with the newest key.
+func (b *Box) Newest(sealed []byte) bool {
+	return len(sealed) >= header && sealed[0] == version && bytes.Equal(sealed[1:header], b.newest.id)
+}
+
+// Open gives back what was sealed for owner. ErrOtherKey when it was sealed with a key that is not here; any other error means that it was
+// changed, or is another owner's.
 func (b *Box) Open(sealed []byte, owner string) (secret.Value, error) {
 	if len(sealed) < header || sealed[0] != version {
 		return secret.Value{}, errors.New("not a sealed secret")
 	}
-	if !bytes.Equal(sealed[1:header], b.id) {
+	at := slices.IndexFunc(b.locks, func(l *lock) bool { return bytes.Equal(sealed[1:header], l.id) })
+	if at < 0 {
 		return secret.Value{}, ErrOtherKey
 	}
-	plain, err := b.aead.Open(nil, nil, sealed[header:], []byte(owner))
+	plain, err := b.locks[at].aead.Open(nil, nil, sealed[header:], []byte(owner))
 	if err != nil {
 		return secret.Value{}, errors.New("the sealed secret was changed, or belongs to another owner")
 	}

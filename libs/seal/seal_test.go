@@ -55,6 +55,34 @@ func TestWhatIsSealedOpensForItsOwnerOnly(t *testing.T) {
 	}
 }
 
+func TestOlderKeysOpenOnly(t *testing.T) {
+	const owner = "tenant/whk_1"
+	old, fresh := strings.Repeat("o", seal.MinKey), strings.Repeat("n", seal.MinKey)
+	before := box(t, old)
+	sealed := before.Seal(secret.New("whsec_abc"), owner)
+	both, err := seal.New(secret.New(fresh), secret.New(old))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := both.Open(sealed, owner)
+	if err != nil || got.Reveal() != "whsec_abc" || both.Newest(sealed) || !before.Newest(sealed) {
+		t.Errorf("opened %q, %v", got.Reveal(), err)
+	}
+	again := both.Seal(got, owner)
+	if _, err := before.Open(again, owner); !errors.Is(err, seal.ErrOtherKey) || !both.Newest(again) {
+		t.Errorf("sealed anew: %v", err)
+	}
+	if got, err := box(t, fresh).Open(again, owner); err != nil || got.Reveal() != "whsec_abc" {
+		t.Errorf("opened with the new key alone: %q, %v", got.Reveal(), err)
+	}
+	if both.Newest(nil) {
+		t.Error("nothing is sealed with the newest key")
+	}
+	if _, err := seal.New(secret.New(fresh), secret.New("short")); err == nil || !strings.Contains(err.Error(), "older key 1") {
+		t.Errorf("a short older key: %v", err)
+	}
+}
+
 func TestAShortKeyIsRefused(t *testing.T) {
 	for _, key := range []string{"", strings.Repeat("k", seal.MinKey-1)} {
 		if _, err := seal.New(secret.New(key)); err == nil || !strings.Contains(err.Error(), "32") || key != "" && strings.Contains(err.Error(), key) {

@@ -51,6 +51,8 @@ type Config struct {
 	IdempotencyAge time.Duration `yaml:"idempotency_age" doc:"how long idempotency keys are remembered (default 24h)"`
 	// SealKey seals secrets that are stored.
 	SealKey secret.Value `yaml:"seal_key" doc:"Secret of at least 32 characters under which signing secrets of webhooks are stored; the same for all processes with the sessions role. windlass up makes its own."`
+	// OldSealKeys open what was sealed before SealKey was changed.
+	OldSealKeys []secret.Value `yaml:"old_seal_keys" doc:"Keys that seal_key was before: they open what they sealed, which is then sealed anew with seal_key."`
 	// Webhooks says how the ends of turns are told.
 	Webhooks WebhooksConfig `yaml:"webhooks" doc:"how webhooks are told of the ends of turns"`
 	// DeltaAge is how long the bus keeps deltas for late watchers.

@@ -58,6 +58,9 @@ func (s *Service) look(ctx context.Context) {
 			if err := s.forgetDeliveries(ctx); err != nil && ctx.Err() == nil {
 				s.log.ErrorContext(ctx, "old deliveries of webhooks cannot be removed", "error", err)
 			}
+			if err := s.reseal(ctx); err != nil && ctx.Err() == nil {
+				s.log.ErrorContext(ctx, "secrets cannot be sealed anew", "error", err)
+			}
 		}
 		select {
 		case <-tick.C:

@@ -41,6 +41,8 @@ type receiver struct {
 
 	mu       sync.Mutex
 	statuses []int
+	// later is the header Retry-After of what is not 204.
+	later func() string
 }
 
 func receive(t testing.TB, statuses ...int) *receiver {
@@ -55,6 +57,9 @@ func receive(t testing.TB, statuses ...int) *receiver {
 		if len(r.statuses) > 0 {
 			code, r.statuses = r.statuses[0], r.statuses[1:]
 		}
+		if later := r.later; later != nil && code != http.StatusNoContent {
+			w.Header().Set("Retry-After", later())
+		}
 		r.mu.Unlock()
 		r.got <- a
 		w.Header().Set("Location", "http://127.0.0.1:1/elsewhere")
@@ -65,6 +70,13 @@ func receive(t testing.TB, statuses ...int) *receiver {
 	}))
 	t.Cleanup(r.Close)
 	return r
+}
+
+// asks has the receiver ask for a pause whenever it fails.
+func (r *receiver) asks(later func() string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.later = later
 }
 
 func (r *receiver) next(t testing.TB) arrived {

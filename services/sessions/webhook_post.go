@@ -19,6 +19,8 @@ import (
 const (
 	// maxAnswer bounds what is read of a receiver's answer, in bytes. It is read for the connection's sake only and never kept.
 	maxAnswer = 64 << 10
+	// maxRetryAfter bounds what a receiver may ask for; a delivery is given up before that.
+	maxRetryAfter = 366 * day
 	// maxProblem bounds what is kept of why an attempt failed, in bytes.
 	maxProblem = 500
 )
@@ -31,6 +33,8 @@ type answer struct {
 	problem string
 	// final: trying again is of no use. gone: the receiver wants nothing more, ever.
 	final, gone bool
+	// after is how long the receiver asked to be left alone, 0 = it did not.
+	after time.Duration
 	// aside: it says nothing about the receiver. interrupted: we are stopping, nothing is known.
 	aside, interrupted bool
 }
@@ -60,7 +64,31 @@ func (h *hooks) post(ctx context.Context, w store.Webhook, d store.Delivery) ans
 	}
 	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer) // only so that the connection can be used again
 	_ = res.Body.Close()
-	return judge(res.StatusCode)
+	out := judge(res.StatusCode)
+	if out.problem != "" {
+		out.after = retryAfter(res.Header.Get("Retry-After"), time.Now())
+	}
+	return out
+}
+
+// retryAfter reads the header of that name: seconds, or an HTTP date. What it cannot read, or is past, is 0.
+func retryAfter(header string, now time.Time) time.Duration {
+	header = strings.TrimSpace(header)
+	if header == "" {
+		return 0
+	}
+	if digits := strings.Trim(header, "0123456789"); digits == "" {
+		seconds, err := strconv.ParseInt(header, 10, 64)
+		if err != nil || seconds > int64(maxRetryAfter/time.Second) { // too many digits
+			return maxRetryAfter
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(header)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
 func statusOfAnswer(res *http.Response) int {

@@ -32,13 +32,16 @@ func newSecret() secret.Value {
 }
 
 // sealer is the box in which secrets rest, nil without a key.
-func sealer(key secret.Value) (*seal.Box, error) {
-	if key.IsZero() {
+func sealer(cfg Config) (*seal.Box, error) {
+	if cfg.SealKey.IsZero() {
+		if len(cfg.OldSealKeys) > 0 {
+			return nil, errors.New("sessions: old_seal_keys only open: set seal_key too")
+		}
 		return nil, nil //nolint:nilnil // no box is what no key gives
 	}
-	box, err := seal.New(key)
+	box, err := seal.New(cfg.SealKey, cfg.OldSealKeys...)
 	if err != nil {
-		return nil, fmt.Errorf("sessions: seal_key: %w", err)
+		return nil, fmt.Errorf("sessions: seal_key and old_seal_keys: %w", err)
 	}
 	return box, nil
 }
@@ -80,7 +83,7 @@ func (h *hooks) signature(w store.Webhook, id string, seconds int64, nowUs int64
 		switch {
 		case i > 0 && err != nil: // the new one is enough
 		case errors.Is(err, seal.ErrOtherKey):
-			return "", errors.New("the signing secret was sealed with another key: set sessions.seal_key back, or give the webhook a new secret with :rotate")
+			return "", errors.New("the signing secret was sealed with another key than sessions.seal_key: put that into sessions.old_seal_keys, or give the webhook a new secret with :rotate")
 		case err != nil:
 			return "", fmt.Errorf("%w: give the webhook a new secret with :rotate", err)
 		default:

@@ -41,7 +41,7 @@ type hooks struct {
 }
 
 func newHooks(s *store.Store, e *egress.Egress, log *slog.Logger, cfg Config) (*hooks, error) {
-	box, err := sealer(cfg.SealKey)
+	box, err := sealer(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,11 @@ func (h *hooks) note(ctx context.Context, tx *store.Tx, w store.Webhook, taken s
 		return tx.SaveDelivery(ctx, d)
 	}
 	d.ResponseCode, d.Error = got.code, got.problem
-	d.NextUs += h.pause(d.Attempts).Microseconds()
+	next := now + h.pause(d.Attempts).Microseconds()
+	if asked := now + got.after.Microseconds(); asked > next {
+		next = min(asked, max(d.GiveUpUs, next)) // if it is to be later than we try, then once more at the very end
+	}
+	d.NextUs = next
 	switch {
 	case got.problem == "":
 		d.Status, d.EndUs = store.DeliveryDelivered, now

@@ -62,6 +62,12 @@ func (s *Store) Webhooks(ctx context.Context, tenant, after string, limit int) (
 		tenant, after, limit)
 }
 
+// AllWebhooks lists those of all tenants by tenant and id, after the given ones.
+func (s *Store) AllWebhooks(ctx context.Context, tenant, id string, limit int) ([]Webhook, error) {
+	return all(ctx, s.db.Reader(), scanWebhook, "SELECT "+webhookColumns+` FROM webhooks WHERE tenant > $1 OR (tenant = $1 AND id > $2)
+		ORDER BY tenant, id LIMIT $3`, tenant, id, limit)
+}
+
 // LockWebhook reads one and keeps others from changing it until the transaction ends.
 func (tx *Tx) LockWebhook(ctx context.Context, tenant, id string) (Webhook, error) {
 	return sqldb.One(ctx, tx, scanWebhook, selectWebhook+tx.db.ForUpdate(), tenant, id)
