@@ -186,6 +186,7 @@ func (c *connection) request(ctx context.Context, id int64, method mcp.MCPMethod
 	if err := ctx.Err(); err != nil {
 		return nil, &sendError{fate: notSent, cause: err}
 	}
+	header = c.withKey(header, method, params)
 	x := &exchange{}
 	req := transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: string(method), Header: header}
 	if params != nil {

@@ -68,6 +68,9 @@ func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
 		case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
 			r.Refuse("server.headers["+name+"]", "not a valid HTTP header")
 			continue
+		case canonical == keyHeader:
+			r.Refuse("server.headers["+name+"]", "each call has a key of its own, which this header carries")
+			continue
 		case strings.HasPrefix(canonical, "Mcp-") || canonical == "Content-Type" || canonical == "Accept" || canonical == "Content-Length":
 			r.Refuse("server.headers["+name+"]", "this header is the protocol's own")
 			continue

@@ -47,6 +47,9 @@ func newToolServer() *toolServer {
 	s.AddTool(mcp.NewTool("headers"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText(r.Header.Get("X-Key") + " " + r.Header.Get("Traceparent")), nil
 	})
+	s.AddTool(mcp.NewTool("key"), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(strings.Join(r.Header.Values("Idempotency-Key"), "|")), nil
+	})
 	s.AddTool(mcp.NewTool("environ"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText(strings.Join(os.Environ(), "\n")), nil
 	})

@@ -203,6 +203,9 @@ func (r *trial) checkTools(events []harness.Event, l leeway) {
 			if a.Str("idempotency_key") != row.Str("key") {
 				r.t.Errorf("%s was called with key %q, the ledger has %q", row.Str("tool"), a.Str("idempotency_key"), row.Str("key"))
 			}
+			if a.Str("idempotency_header") != row.Str("key") {
+				r.t.Errorf("%s was called with header %q, the ledger has %q", row.Str("tool"), a.Str("idempotency_header"), row.Str("key"))
+			}
 		}
 		switch state := row.Str("state"); {
 		case state == "done" && len(acts) > 0 && strings.HasPrefix(told[row.Str("tool")], "done "):

@@ -22,6 +22,7 @@ type Entry struct {
 	Argument       string         `json:"argument"`
 	Tool           string         `json:"tool"`
 	IdempotencyKey string         `json:"idempotency_key"`     // empty when _meta had none
+	Header         string         `json:"idempotency_header"`  // the header Idempotency-Key; empty over stdio
 	Meta           map[string]any `json:"meta"`                // all of _meta but the progress token
 	Cancelled      bool           `json:"cancelled,omitempty"` // no arrival: the caller took back what arrived before
 	PID            int            `json:"pid"`
@@ -69,6 +70,7 @@ func (l *Ledger) record(req mcp.CallToolRequest, entry Entry) error {
 		return nil
 	}
 	entry.Tool, entry.PID, entry.Time = req.Params.Name, os.Getpid(), time.Now().UTC()
+	entry.Header = req.Header.Get("Idempotency-Key")
 	if req.Params.Meta != nil {
 		entry.Meta = req.Params.Meta.AdditionalFields
 		entry.IdempotencyKey, _ = entry.Meta[IdempotencyKey].(string)

@@ -421,7 +421,8 @@ type CallToolRequest struct {
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	// JSON object.
 	ArgumentsJson []byte `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
-	// Entries for `_meta`, for example "windlass/idempotency_key".
+	// Entries for `_meta`. "windlass/idempotency_key" also goes as the header Idempotency-Key of the request over HTTP, where bytes other than visible
+	// ASCII, and "%", are percent-encoded.
 	Meta map[string]string `protobuf:"bytes,4,rep,name=meta,proto3" json:"meta,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The tool may ask the user something. Without it such a question is declined.
 	CanAsk bool `protobuf:"varint,5,opt,name=can_ask,json=canAsk,proto3" json:"can_ask,omitempty"`

@@ -1,0 +1,46 @@
+package mcpbridge
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+const (
+	// keyMeta is the entry of `_meta` with a call's key: the same over all attempts of the call, and of no other call.
+	keyMeta = "windlass/idempotency_key"
+	// keyHeader carries the key over HTTP, for servers and proxies that know nothing of MCP.
+	keyHeader = "Idempotency-Key"
+)
+
+// withKey adds the header with the key of a tool call that has one.
+func (c *connection) withKey(header http.Header, method mcp.MCPMethod, params map[string]any) http.Header {
+	if c.spec.kind == overStdio || method != mcp.MethodToolsCall {
+		return header
+	}
+	meta, _ := params["_meta"].(map[string]any)
+	key, _ := meta[keyMeta].(string)
+	if key == "" {
+		return header
+	}
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set(keyHeader, visible(key))
+	return header
+}
+
+// visible gives a text as a header can carry it: two texts never become the same one.
+func visible(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		if c := text[i]; c <= ' ' || c > '~' || c == '%' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
