@@ -37,7 +37,7 @@ func (s *Service) CheckText(_ context.Context, req *policyv1.CheckTextRequest) (
 		return nil, err
 	}
 	out := &policyv1.CheckTextResponse{}
-	for _, stage := range []string{shield.Input, shield.Tool, shield.Output} {
+	for _, stage := range []string{shield.Input, shield.Tool, shield.Result, shield.Output} {
 		if slices.ContainsFunc(asked, func(s *shield.Shield) bool { return s.Looks(stage) }) {
 			out.Stages = append(out.Stages, stage)
 		}

@@ -27,6 +27,7 @@ func TestCheckText(t *testing.T) {
 		{"redacted", "input", "private falcon", "I am a@b.cd", "redacted I am [redacted:email] [private redact [email]]"},
 		{"blocked goes before redacted", "input", "private falcon", "a@b.cd Falcon", "blocked  [private redact [email] falcon block [pattern]]"},
 		{"one that looks elsewhere", "tool", "private falcon", "Falcon", "  []"},
+		{"of a result", "result", "falcon private", "Falcon is at a@b.cd", "redacted Falcon is at [redacted:email] [private redact [email]]"},
 		{"what blocks sees the text itself", "output", "private mail", "a@b.cd", "blocked  [private redact [email] mail block [pattern]]"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

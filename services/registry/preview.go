@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -24,16 +23,23 @@ type keeper struct {
 	wholes          []*registryv1.Whole
 }
 
-// keep takes bytes out of a result and gives their id.
-func (k *keeper) keep(suffix, mediaType string, data []byte) string {
+// keep takes bytes out of a result.
+func (k *keeper) keep(suffix, mediaType string, data []byte) *registryv1.Whole {
 	n := len(k.wholes)
 	id := ids.Artifact + strings.TrimPrefix(k.execution, ids.Execution)
 	name := k.tool
 	if n > 0 {
 		id, name = fmt.Sprintf("%s_%d", id, n), fmt.Sprintf("%s-%d", name, n)
 	}
-	k.wholes = append(k.wholes, &registryv1.Whole{ArtifactId: id, Name: name + suffix, MediaType: mediaType, Data: data})
-	return id
+	whole := &registryv1.Whole{ArtifactId: id, Name: name + suffix, MediaType: mediaType, Data: data}
+	k.wholes = append(k.wholes, whole)
+	return whole
+}
+
+// show gives the part of a result's content that shows the two ends of a text that is kept whole.
+func show(result *turnv1.ToolResult, whole *registryv1.Whole, text string, limit int) *turnv1.ContentPart {
+	whole.PreviewLimit, whole.PreviewPart = int32(limit), int32(len(result.GetContent()))
+	return textPart(contract.Preview(text, limit, whole.GetArtifactId()))
 }
 
 // forModel makes what a model is given of a result: text of more than limit bytes in all is kept whole beside it, and shown by its two ends; so
@@ -52,14 +58,14 @@ func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult,
 	if long {
 		whole := strings.Join(texts, "\n")
 		suffix, mediaType := kindOf(whole)
-		result.Content = append(result.Content, textPart(preview(whole, limit, k.keep(suffix, mediaType, []byte(whole)))))
+		result.Content = append(result.Content, show(result, k.keep(suffix, mediaType, []byte(whole)), whole, limit))
 	}
 	for _, part := range full.GetContent() {
 		blob := part.GetBlob()
 		switch {
 		case part.GetLink() == nil && blob == nil && long: // in the preview
 		case blob != nil && len(blob.GetData()) > blobLimit(blob, limit):
-			id := k.keep("", blob.GetMediaType(), blob.GetData())
+			id := k.keep("", blob.GetMediaType(), blob.GetData()).GetArtifactId()
 			result.Content = append(result.Content, textPart(fmt.Sprintf("[%d bytes of %s, kept as artifact %s]", len(blob.GetData()), blob.GetMediaType(), id)))
 		default:
 			result.Content = append(result.Content, part)
@@ -68,8 +74,7 @@ func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult,
 	if s := result.GetStructuredContent(); s != nil && proto.Size(s) > limit {
 		result.StructuredContent, result.Truncated = nil, true
 		if data, err := protojson.Marshal(s); err == nil && total <= limit/4 { // the text is no more than a summary of it
-			id := k.keep(".json", "application/json", data)
-			result.Content = append(result.Content, textPart(preview(string(data), limit, id)))
+			result.Content = append(result.Content, show(result, k.keep(".json", "application/json", data), string(data), limit))
 		}
 	}
 	for _, w := range k.wholes {
@@ -93,35 +98,6 @@ func kindOf(text string) (suffix, mediaType string) {
 		}
 	}
 	return ".txt", "text/plain; charset=utf-8"
-}
-
-// preview shows the two ends of a text, three eighths of limit in all, and says what is missing and where it is.
-func preview(text string, limit int, artifact string) string {
-	head := cut(text, limit/4)
-	if at := strings.LastIndexByte(head, '\n'); at > len(head)*3/4 {
-		head = head[:at+1]
-	}
-	from := max(len(head), len(text)-limit/8)
-	for from < len(text) && !utf8.RuneStart(text[from]) {
-		from++
-	}
-	tail := text[from:]
-	if at := strings.IndexByte(tail, '\n'); at >= 0 && at < len(tail)/4 {
-		tail = tail[at+1:]
-	}
-	return fmt.Sprintf("%s\n[cut: of %d bytes the first %d and the last %d are shown. The whole is artifact %s; read parts of it with %s.]\n%s",
-		strings.TrimSuffix(head, "\n"), len(text), len(head), len(tail), artifact, contract.ReadArtifact, tail)
-}
-
-// cut gives the longest beginning of text with at most n bytes and whole characters.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:max(n, 0)]
 }
 
 func textPart(text string) *turnv1.ContentPart {

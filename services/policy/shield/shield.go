@@ -14,6 +14,7 @@ import (
 const (
 	Input  = "input"
 	Tool   = "tool"
+	Result = "result"
 	Output = "output"
 )
 
@@ -32,7 +33,7 @@ type Config struct {
 	// Pattern is for the detector "pattern".
 	Pattern string `yaml:"pattern" doc:"For the detector pattern: a regular expression in RE2 syntax; (?i) at its beginning ignores case."`
 	// Stage is where it looks.
-	Stage []string `yaml:"stage" doc:"Where it looks: input, tool (arguments of tool calls), output. Empty: everywhere."`
+	Stage []string `yaml:"stage" doc:"Where it looks: input, tool (arguments of tool calls), result (what tools answer), output. Empty: everywhere."`
 	// Action is "block" or "redact".
 	Action string `yaml:"action" doc:"block (default) or redact: what is found is replaced."`
 }
@@ -62,11 +63,11 @@ func New(c Config) (*Shield, error) {
 		return nil, errors.New("a shield has no name")
 	}
 	if len(s.Stages) == 0 {
-		s.Stages = []string{Input, Tool, Output}
+		s.Stages = []string{Input, Tool, Result, Output}
 	}
 	for _, stage := range s.Stages {
-		if stage != Input && stage != Tool && stage != Output {
-			return nil, fmt.Errorf("shield %q: there is no stage %q: want input, tool or output", c.Name, stage)
+		if !slices.Contains([]string{Input, Tool, Result, Output}, stage) {
+			return nil, fmt.Errorf("shield %q: there is no stage %q: want input, tool, result or output", c.Name, stage)
 		}
 	}
 	if s.Action != Block && s.Action != Redact {

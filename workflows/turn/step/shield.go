@@ -24,6 +24,7 @@ type TextChecker interface {
 const (
 	stageInput  = "input"
 	stageTool   = "tool"
+	stageResult = "result"
 	stageOutput = "output"
 )
 
@@ -32,7 +33,9 @@ const (
 	stagesAge = 10 * time.Second
 	// lateCheck bounds the check of a text that was cut off by the end of its turn.
 	lateCheck = 5 * time.Second
-	// codeShield is the code of a tool call that a shield blocks.
+	// textsAtOnce bounds the texts of one question to shields.
+	textsAtOnce = 5000
+	// codeShield is the code of a tool call that a shield blocks, or whose result it does.
 	codeShield = "shield_blocked"
 	// finishFiltered is the finish reason of what a shield blocks.
 	finishFiltered = "content_filter"
@@ -67,14 +70,18 @@ func (r *Runner) checkTexts(ctx context.Context, a *sessionsv1.Agent, stage stri
 	if err != nil || !looks || len(texts) == 0 {
 		return nil, err
 	}
-	resp, err := r.deps.Shields.CheckText(ctx, &policyv1.CheckTextRequest{Shields: a.GetShields(), Stage: stage, Texts: texts})
-	if err != nil {
-		return nil, fmt.Errorf("ask shields: %w", err)
+	checked := make([]*policyv1.CheckedText, 0, len(texts))
+	for part := range slices.Chunk(texts, textsAtOnce) {
+		resp, err := r.deps.Shields.CheckText(ctx, &policyv1.CheckTextRequest{Shields: a.GetShields(), Stage: stage, Texts: part})
+		if err != nil {
+			return nil, fmt.Errorf("ask shields: %w", err)
+		}
+		if len(resp.GetTexts()) != len(part) {
+			return nil, fmt.Errorf("ask shields: %d answers about %d texts", len(resp.GetTexts()), len(part))
+		}
+		checked = append(checked, resp.GetTexts()...)
 	}
-	if len(resp.GetTexts()) != len(texts) {
-		return nil, fmt.Errorf("ask shields: %d answers about %d texts", len(resp.GetTexts()), len(texts))
-	}
-	return resp.GetTexts(), nil
+	return checked, nil
 }
 
 // triggered tells of the shields that found something in any of the texts, each once.

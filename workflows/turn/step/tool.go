@@ -61,10 +61,15 @@ func (t tool) doRound(ctx context.Context, w *work) (*sessionsv1.CommitStepReque
 	switch {
 	case err != nil:
 		return nil, err
-	case r.recorded:
-		return t.handedOver(w, fromRecord(t.committed(w, r.completed, r.events))), nil
 	case r.completed != nil:
-		return t.handedOver(w, t.committed(w, r.completed, r.events)), nil
+		req, err := t.concluded(ctx, w, r.completed, r.events)
+		if err != nil {
+			return nil, err
+		}
+		if r.recorded {
+			req = fromRecord(req)
+		}
+		return t.handedOver(w, req), nil
 	case r.wait != nil:
 		return t.waiting(r.wait, r.events), nil
 	}
@@ -81,25 +86,34 @@ func (t tool) doRound(ctx context.Context, w *work) (*sessionsv1.CommitStepReque
 		log.take()
 		return nil, fmt.Errorf("call tool %s: %w", w.call.GetTool(), err)
 	}
-	return t.ended(w, r.ask, end, log.take()), nil
+	return t.ended(ctx, w, r.ask, end, log.take())
 }
 
 // ended makes the commit of a round that the registry has ended: with a result, or with something to wait for.
 func (t tool) ended(
-	w *work, ask *registryv1.CallToolRequest, end *registryv1.CallToolResponse, events []*turnv1.Event,
-) *sessionsv1.CommitStepRequest {
+	ctx context.Context, w *work, ask *registryv1.CallToolRequest, end *registryv1.CallToolResponse, events []*turnv1.Event,
+) (*sessionsv1.CommitStepRequest, error) {
 	c := end.GetCompleted()
 	switch {
 	case end.GetApprovalRequired() != nil:
-		return t.waiting(approvalWait(w, ask, end.GetApprovalRequired()), events)
+		return t.waiting(approvalWait(w, ask, end.GetApprovalRequired()), events), nil
 	case end.GetInputRequired() != nil:
-		return t.waiting(inputWait(w, ask, end.GetInputRequired()), events)
+		return t.waiting(inputWait(w, ask, end.GetInputRequired()), events), nil
 	case parks(w, ask, c):
-		return t.waiting(resolutionWait(w, ask, c), events)
+		return t.waiting(resolutionWait(w, ask, c), events), nil
 	case c.GetUnresolved() && !givenUp(ask): // a call that was parked was told of then
 		events = append(events, toolUnresolved(w, c))
 	}
-	return t.committed(w, c, events)
+	return t.concluded(ctx, w, c, events)
+}
+
+// concluded makes the commit of a call's end as the agent's shields leave it.
+func (t tool) concluded(ctx context.Context, w *work, c *registryv1.Completed, events []*turnv1.Event) (*sessionsv1.CommitStepRequest, error) {
+	found, err := t.shieldResult(ctx, w, c)
+	if err != nil {
+		return nil, err
+	}
+	return t.committed(w, c, append(events, found...)), nil
 }
 
 // call runs the call until the registry ends it, and journals on the way. The answer is one that ends the call, if only for now.
@@ -128,7 +142,7 @@ func (t tool) call(
 			log.add(toolExecuting(w, e.Executing))
 			log.writeAfter(t.cfg.ExecutingAfter)
 		case *registryv1.CallToolResponse_Progress:
-			publish(toolProgress(w, e.Progress))
+			publish(toolProgress(w, t.shieldProgress(ctx, w, e.Progress)))
 		case *registryv1.CallToolResponse_Completed, *registryv1.CallToolResponse_ApprovalRequired, *registryv1.CallToolResponse_InputRequired:
 			return m, nil
 		}

@@ -1,6 +1,7 @@
 package step_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -128,10 +129,15 @@ func TestRegistryErrors(t *testing.T) {
 		for range 10 {
 			w.Fail("CallTool", away)
 		}
+		var rests []time.Duration
 		for range 9 {
 			if _, err := w.runner.Do(t.Context(), in, ref); asRetry(err) == nil {
 				t.Fatalf("err = %v", err)
 			}
+			rests = append(rests, w.Journal.EndRest(in.TurnID, ref.GetKey()))
+		}
+		if got := fmt.Sprint(rests); got != "[200ms 400ms 800ms 1.6s 3.2s 5s 5s 5s 5s]" {
+			t.Errorf("it rests %s", got)
 		}
 		if out := w.do(ref); !out.GetIsError() || out.GetError() != nil || w.result().GetCode() != "unavailable" {
 			t.Errorf("outcome = %v, result = %v", out, w.result())

@@ -38,6 +38,8 @@ type turnRecord struct {
 	ending  *turnv1.Ending
 	waits   []*waitRecord
 	inputs  []*turnv1.StepOutcome
+	// what was kept whole beside results
+	artifacts []*sessionsv1.NewArtifact
 	// recorded results of a re-run, by call id
 	recorded map[string]*turnv1.ToolResult
 	summary  *turnv1.ContextCompacted
@@ -52,6 +54,7 @@ type stepRecord struct {
 	done    *turnv1.StepOutcome
 	commits int
 	rests   bool
+	rest    time.Duration
 }
 
 func newJournal(m *Mesh) *Journal {
@@ -127,6 +130,18 @@ func (j *Journal) Commits(turn string) map[string]int {
 	return counts
 }
 
+// EndRest lets a step that rests after a failure be begun at once, and gives how long it should have rested in all.
+func (j *Journal) EndRest(turn, step string) time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := j.turns[turn].steps[step]
+	if s == nil || !s.rests {
+		return 0
+	}
+	s.rests = false
+	return s.rest
+}
+
 // Released tells whether nobody holds a step.
 func (j *Journal) Released(turn, step string) bool {
 	j.mu.Lock()
@@ -139,6 +154,13 @@ func (j *Journal) Events(turn string) []*turnv1.Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return append([]*turnv1.Event(nil), j.turns[turn].events...)
+}
+
+// Artifacts are what was kept beside the turn's results so far.
+func (j *Journal) Artifacts(turn string) []*sessionsv1.NewArtifact {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]*sessionsv1.NewArtifact(nil), j.turns[turn].artifacts...)
 }
 
 // Messages are the conversation so far.

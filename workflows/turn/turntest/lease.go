@@ -91,7 +91,8 @@ func (j *Journal) ReleaseStep(_ context.Context, req *sessionsv1.ReleaseStepRequ
 	}
 	defer unlock()
 	if s := j.step(t, req.GetStep()); s.fence == req.GetFence() {
-		s.owner, s.rests, s.expires = "", req.GetRestMs() > 0, time.Now().Add(time.Duration(req.GetRestMs())*time.Millisecond)
+		s.rest = time.Duration(req.GetRestMs()) * time.Millisecond
+		s.owner, s.rests, s.expires = "", s.rest > 0, time.Now().Add(s.rest)
 	}
 	return &sessionsv1.ReleaseStepResponse{}, nil
 }
@@ -172,6 +173,7 @@ func (j *Journal) commit(t *turnRecord, req *sessionsv1.CommitStepRequest) (*ses
 	}
 	o = j.begins(t, o, req.GetWait())
 	t.history = append(t.history, req.GetMessages()...)
+	t.artifacts = append(t.artifacts, req.GetArtifacts()...)
 	if o.GetSurface() != nil {
 		t.load.Surface, t.load.Tools = o.GetSurface(), req.GetTools()
 	}

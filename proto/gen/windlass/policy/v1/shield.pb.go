@@ -28,8 +28,8 @@ type CheckTextRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names of shields, as policy's configuration has them. One that there is not is FAILED_PRECONDITION/INVALID_BLUEPRINT.
 	Shields []string `protobuf:"bytes,1,rep,name=shields,proto3" json:"shields,omitempty"`
-	// Where the texts stand: "input" (what a user says), "tool" (arguments of a tool call) or "output" (what the model says). Only the shields that look there
-	// are asked.
+	// Where the texts stand: "input" (what a user says), "tool" (arguments of a tool call), "result" (what a tool answers) or "output" (what the model
+	// says). Only the shields that look there are asked.
 	Stage string `protobuf:"bytes,2,opt,name=stage,proto3" json:"stage,omitempty"`
 	// The texts; none = only tell the stages.
 	Texts         []string `protobuf:"bytes,3,rep,name=texts,proto3" json:"texts,omitempty"`
@@ -284,10 +284,10 @@ var File_windlass_policy_v1_shield_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_shield_proto_rawDesc = "" +
 	"\n" +
-	"\x1fwindlass/policy/v1/shield.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\"\x8e\x01\n" +
+	"\x1fwindlass/policy/v1/shield.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\"\x96\x01\n" +
 	"\x10CheckTextRequest\x12'\n" +
-	"\ashields\x18\x01 \x03(\tB\r\xe0A\x02\xbaH\a\x92\x01\x04\b\x01\x10@R\ashields\x120\n" +
-	"\x05stage\x18\x02 \x01(\tB\x1a\xbaH\x17r\x15R\x05inputR\x04toolR\x06outputR\x05stage\x12\x1f\n" +
+	"\ashields\x18\x01 \x03(\tB\r\xe0A\x02\xbaH\a\x92\x01\x04\b\x01\x10@R\ashields\x128\n" +
+	"\x05stage\x18\x02 \x01(\tB\"\xbaH\x1fr\x1dR\x05inputR\x04toolR\x06resultR\x06outputR\x05stage\x12\x1f\n" +
 	"\x05texts\x18\x03 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05texts\"b\n" +
 	"\x11CheckTextResponse\x125\n" +
 	"\x05texts\x18\x01 \x03(\v2\x1f.windlass.policy.v1.CheckedTextR\x05texts\x12\x16\n" +

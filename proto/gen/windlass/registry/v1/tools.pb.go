@@ -1292,7 +1292,7 @@ func (x *StopCallRequest) GetKey() string {
 // StopCallResponse tells what was found.
 type StopCallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call ran, and is being given up. False when nothing runs with this key in the process that answered.
+	// The call ran, and is being given up, at the latest about a second later. False when nothing runs with this key.
 	Stopped       bool `protobuf:"varint,1,opt,name=stopped,proto3" json:"stopped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2259,7 +2259,12 @@ type Whole struct {
 	// IANA media type.
 	MediaType string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
 	// All the bytes.
-	Data          []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	Data []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	// For a text of which the result shows the two ends: bytes of text in a result at most, from which their lengths follow; 0 = the result only
+	// names it.
+	PreviewLimit int32 `protobuf:"varint,5,opt,name=preview_limit,json=previewLimit,proto3" json:"preview_limit,omitempty"`
+	// With preview_limit: which part of the result's content shows the ends.
+	PreviewPart   int32 `protobuf:"varint,6,opt,name=preview_part,json=previewPart,proto3" json:"preview_part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2320,6 +2325,20 @@ func (x *Whole) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *Whole) GetPreviewLimit() int32 {
+	if x != nil {
+		return x.PreviewLimit
+	}
+	return 0
+}
+
+func (x *Whole) GetPreviewPart() int32 {
+	if x != nil {
+		return x.PreviewPart
+	}
+	return 0
 }
 
 var File_windlass_registry_v1_tools_proto protoreflect.FileDescriptor
@@ -2509,14 +2528,16 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
 	"unresolved\x18\x06 \x01(\bR\n" +
 	"unresolved\x123\n" +
-	"\x06wholes\x18\a \x03(\v2\x1b.windlass.registry.v1.WholeR\x06wholes\"o\n" +
+	"\x06wholes\x18\a \x03(\v2\x1b.windlass.registry.v1.WholeR\x06wholes\"\xb7\x01\n" +
 	"\x05Whole\x12\x1f\n" +
 	"\vartifact_id\x18\x01 \x01(\tR\n" +
 	"artifactId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
 	"\n" +
 	"media_type\x18\x03 \x01(\tR\tmediaType\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data2\xea\x05\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\x12#\n" +
+	"\rpreview_limit\x18\x05 \x01(\x05R\fpreviewLimit\x12!\n" +
+	"\fpreview_part\x18\x06 \x01(\x05R\vpreviewPart2\xea\x05\n" +
 	"\vToolService\x12\x86\x01\n" +
 	"\tListTools\x12&.windlass.registry.v1.ListToolsRequest\x1a'.windlass.registry.v1.ListToolsResponse\"(\xaa\xfd\x1b\x13registry.tools.list\x82\xd3\xe4\x93\x02\v\x12\t/v1/tools\x12{\n" +
 	"\aGetTool\x12$.windlass.registry.v1.GetToolRequest\x1a\x1a.windlass.registry.v1.Tool\".\xaa\xfd\x1b\x12registry.tools.get\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/tools/{name}\x12\x9c\x01\n" +

@@ -314,8 +314,8 @@ type ToolExecutionServiceClient interface {
 	// is running right now is joined.
 	CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CallToolResponse], error)
 	// StopCall ends a call that runs, because its turn was cancelled: the tool server is told, and a call whose outcome is not known then is
-	// `unresolved` in the ledger. Going away without this lets a call that may change something run on. A key of which nothing runs here is
-	// no error.
+	// `unresolved` in the ledger. Going away without this lets a call that may change something run on. A call that another replica runs is
+	// stopped there within about a second. A key of which nothing runs is no error.
 	StopCall(ctx context.Context, in *StopCallRequest, opts ...grpc.CallOption) (*StopCallResponse, error)
 }
 
@@ -406,8 +406,8 @@ type ToolExecutionServiceServer interface {
 	// is running right now is joined.
 	CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolResponse]) error
 	// StopCall ends a call that runs, because its turn was cancelled: the tool server is told, and a call whose outcome is not known then is
-	// `unresolved` in the ledger. Going away without this lets a call that may change something run on. A key of which nothing runs here is
-	// no error.
+	// `unresolved` in the ledger. Going away without this lets a call that may change something run on. A call that another replica runs is
+	// stopped there within about a second. A key of which nothing runs is no error.
 	StopCall(context.Context, *StopCallRequest) (*StopCallResponse, error)
 	mustEmbedUnimplementedToolExecutionServiceServer()
 }

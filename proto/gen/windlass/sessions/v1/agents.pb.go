@@ -74,8 +74,8 @@ type Agent struct {
 	ParamsSchema *structpb.Struct `protobuf:"bytes,17,opt,name=params_schema,json=paramsSchema,proto3" json:"params_schema,omitempty"`
 	// Further instructions for some of the users, in order.
 	InstructionRules []*InstructionRule `protobuf:"bytes,18,rep,name=instruction_rules,json=instructionRules,proto3" json:"instruction_rules,omitempty"`
-	// Names of shields that check what users say, what tools are called with and what the model says. They are defined in policy's configuration
-	// (policy.shields); a turn with one that there is not fails when it begins, naming it.
+	// Names of shields that check what users say, what tools are called with and answer, and what the model says. They are defined in policy's
+	// configuration (policy.shields); a turn with one that there is not fails when it begins, naming it.
 	Shields []string `protobuf:"bytes,19,rep,name=shields,proto3" json:"shields,omitempty"`
 	// Who thinks in the place of a model; unset = a model does.
 	Executor *Executor `protobuf:"bytes,21,opt,name=executor,proto3" json:"executor,omitempty"`

@@ -3304,13 +3304,13 @@ type ShieldTriggered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the shield.
 	Shield string `protobuf:"bytes,1,opt,name=shield,proto3" json:"shield,omitempty"`
-	// "input", "tool" or "output".
+	// "input", "tool", "result" or "output".
 	Stage string `protobuf:"bytes,2,opt,name=stage,proto3" json:"stage,omitempty"`
 	// "block" or "redact".
 	Action string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
 	// Kinds of things found, for example "email" or "private_key".
 	Categories []string `protobuf:"bytes,4,rep,name=categories,proto3" json:"categories,omitempty"`
-	// For stage "tool": the call.
+	// For the stages "tool" and "result": the call.
 	CallId        string `protobuf:"bytes,5,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

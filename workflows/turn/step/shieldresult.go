@@ -1,0 +1,161 @@
+package step
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// shieldResult checks what a call came to before any of it is written, and changes it: redacted, what is kept whole beside it too, or withheld as
+// a whole. Only the ledger keeps what the tool said. A check that cannot be made for a result that came as the turn was cut off withholds it.
+func (t tool) shieldResult(ctx context.Context, w *work, c *registryv1.Completed) ([]*turnv1.Event, error) {
+	if len(w.loaded.GetAgent().GetShields()) == 0 {
+		return nil, nil
+	}
+	late := ctx.Err() != nil
+	if late {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateCheck)
+		defer cancel()
+	}
+	checked, err := t.checkResult(ctx, w, c)
+	switch {
+	case err != nil && late:
+		withhold(w, c, "it could not be checked in time")
+		return nil, nil
+	case err != nil || checked == nil:
+		return nil, err
+	}
+	events := triggered(stageResult, w.call.GetCallId(), checked)
+	if who := blocker(checked); who != "" {
+		withhold(w, c, "shield "+who+" blocks it")
+		return events, nil
+	}
+	if !slices.ContainsFunc(checked, (*policyv1.CheckedText).GetRedacted) {
+		return events, nil
+	}
+	n := 0
+	return events, eachOfResult(c, func(text string) string {
+		found := checked[n]
+		n++
+		if found.GetRedacted() {
+			return found.GetText()
+		}
+		return text
+	})
+}
+
+// checkResult asks the shields about all texts of a result, in the order of eachOfResult; nil when none looks there.
+func (t tool) checkResult(ctx context.Context, w *work, c *registryv1.Completed) ([]*policyv1.CheckedText, error) {
+	looks, err := t.looks(ctx, w.loaded.GetAgent(), stageResult)
+	if err != nil || !looks {
+		return nil, err
+	}
+	var texts []string
+	if err := eachOfResult(c, func(text string) string { texts = append(texts, text); return text }); err != nil {
+		return nil, err
+	}
+	return t.checkTexts(ctx, w.loaded.GetAgent(), stageResult, texts...)
+}
+
+// withhold puts a text for the model in the place of a result and of all that is kept beside it.
+func withhold(w *work, c *registryv1.Completed, why string) {
+	c.Code, c.Wholes = codeShield, nil
+	c.Result = errorResult(w.call, "The result of the call is withheld: "+why+". Calling it again does not change that.")
+}
+
+// shieldProgress takes a tool's own words out of its progress where shields look at what it says: they would pass unchecked.
+func (t tool) shieldProgress(ctx context.Context, w *work, p *registryv1.Progress) *registryv1.Progress {
+	if looks, err := t.looks(ctx, w.loaded.GetAgent(), stageResult); looks || err != nil {
+		p.Message = ""
+	}
+	return p
+}
+
+// eachOfResult replaces all texts of a result by what change makes of them, always in the same order: what is kept whole, from which the parts that
+// show its ends are made anew, the other parts, and each text, name and number of the structured content. Bytes that are no text stay.
+func eachOfResult(c *registryv1.Completed, change func(string) string) error {
+	result := c.GetResult()
+	shown := map[int]bool{}
+	for _, whole := range c.GetWholes() {
+		part := int(whole.GetPreviewPart())
+		shows := whole.GetPreviewLimit() > 0 && part < len(result.GetContent())
+		if shows {
+			shown[part] = true
+		}
+		if !utf8.Valid(whole.GetData()) {
+			continue
+		}
+		text := string(whole.GetData())
+		now := change(text)
+		if now == text {
+			continue
+		}
+		whole.Data = []byte(now)
+		if shows {
+			result.Content[part] = &turnv1.ContentPart{Part: &turnv1.ContentPart_Text{
+				Text: contract.Preview(now, int(whole.GetPreviewLimit()), whole.GetArtifactId()),
+			}}
+		}
+	}
+	for i, p := range result.GetContent() {
+		if !shown[i] {
+			eachOfPart(p, change)
+		}
+	}
+	return eachOfStructured(result, change)
+}
+
+func eachOfPart(p *turnv1.ContentPart, change func(string) string) {
+	switch part := p.GetPart().(type) {
+	case *turnv1.ContentPart_Text:
+		part.Text = change(part.Text)
+	case *turnv1.ContentPart_Link:
+		part.Link.Uri, part.Link.Name = change(part.Link.GetUri()), change(part.Link.GetName())
+	case *turnv1.ContentPart_Blob:
+		if utf8.Valid(part.Blob.GetData()) {
+			part.Blob.Data = []byte(change(string(part.Blob.GetData())))
+		}
+	}
+}
+
+func eachOfStructured(result *turnv1.ToolResult, change func(string) string) error {
+	if result.GetStructuredContent() == nil {
+		return nil
+	}
+	text, err := protojson.Marshal(result.GetStructuredContent())
+	if err != nil {
+		return fmt.Errorf("encode structured content: %w", err)
+	}
+	value, ok := parseArguments(string(text))
+	if !ok {
+		return fmt.Errorf("structured content is no JSON")
+	}
+	changed := false
+	value = each(value, func(text string) string {
+		now := change(text)
+		changed = changed || now != text
+		return now
+	})
+	if !changed {
+		return nil
+	}
+	if text, err = json.Marshal(value); err != nil {
+		return fmt.Errorf("encode structured content: %w", err)
+	}
+	result.StructuredContent = &structpb.Value{}
+	if err := protojson.Unmarshal(text, result.GetStructuredContent()); err != nil {
+		return fmt.Errorf("read structured content: %w", err)
+	}
+	return nil
+}
