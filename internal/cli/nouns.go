@@ -98,6 +98,9 @@ func sources() noun {
 			if where == "" {
 				where = strings.Join(m.GetCommand(), " ")
 			}
+			if b := m.GetBreaker(); b != "" && b != "closed" {
+				state += ", calls stopped"
+			}
 			if m.GetDisabled() {
 				state = "disabled"
 			}

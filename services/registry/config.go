@@ -22,6 +22,9 @@ type Config struct {
 	CallTimeout time.Duration `yaml:"call_timeout" doc:"Time for one tool call, where the source says nothing else."`
 	// CallRetry is the pause before a call that may be repeated is sent again; it doubles.
 	CallRetry time.Duration `yaml:"call_retry" doc:"Pause before a tool call that may be repeated is sent again; it doubles."`
+	// BreakerFailures and BreakerPause bound what is wasted on a source that is away.
+	BreakerFailures int           `yaml:"breaker_failures" doc:"How often in a row a source cannot be reached before its calls fail at once. Each call is tried three times."`
+	BreakerPause    time.Duration `yaml:"breaker_pause" doc:"Time for which the calls of such a source fail at once, unless it is found to answer before; then one is let through to try."`
 	// MaxTextBytes bounds the text of a result that a model is given.
 	MaxTextBytes int `yaml:"max_text_bytes" doc:"Text of a tool's result that a model is given at most, in bytes; the rest is cut."`
 	// MaxResultBytes bounds a result as it is kept.
@@ -67,6 +70,7 @@ func DefaultConfig() Config {
 	return Config{
 		SyncEvery: 30 * time.Second, SyncRetry: time.Second, DiscoverTimeout: 15 * time.Second,
 		CallTimeout: 2 * time.Minute, CallRetry: 200 * time.Millisecond,
+		BreakerFailures: 6, BreakerPause: 10 * time.Second,
 		MaxTextBytes: 64 << 10, MaxResultBytes: 8 << 20, LeaseTTL: 5 * time.Second, DrainTimeout: 10 * time.Second,
 	}
 }
@@ -84,6 +88,7 @@ func (c Config) complete() (Config, error) {
 		{"discover_timeout", &c.DiscoverTimeout, def.DiscoverTimeout},
 		{"call_timeout", &c.CallTimeout, def.CallTimeout},
 		{"call_retry", &c.CallRetry, def.CallRetry},
+		{"breaker_pause", &c.BreakerPause, def.BreakerPause},
 		{"lease_ttl", &c.LeaseTTL, def.LeaseTTL},
 		{"drain_timeout", &c.DrainTimeout, def.DrainTimeout},
 	} {
@@ -94,8 +99,11 @@ func (c Config) complete() (Config, error) {
 			*d.value = d.def
 		}
 	}
-	if c.MaxTextBytes < 0 || c.MaxResultBytes < 0 {
-		return c, errors.New("registry: max_text_bytes and max_result_bytes must not be negative")
+	if c.MaxTextBytes < 0 || c.MaxResultBytes < 0 || c.BreakerFailures < 0 {
+		return c, errors.New("registry: max_text_bytes, max_result_bytes and breaker_failures must not be negative")
+	}
+	if c.BreakerFailures == 0 {
+		c.BreakerFailures = def.BreakerFailures
 	}
 	if c.MaxTextBytes == 0 {
 		c.MaxTextBytes = def.MaxTextBytes

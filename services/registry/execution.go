@@ -83,7 +83,8 @@ func (s *Service) CallTool(req *registryv1.CallToolRequest, stream grpc.ServerSt
 
 // StopCall implements ToolExecutionService.
 func (s *Service) StopCall(ctx context.Context, req *registryv1.StopCallRequest) (*registryv1.StopCallResponse, error) {
-	return &registryv1.StopCallResponse{Stopped: s.executor.Stop(authn.Tenant(ctx), req.GetKey())}, nil
+	stopped, err := s.executor.Stop(ctx, authn.Tenant(ctx), req.GetKey())
+	return &registryv1.StopCallResponse{Stopped: stopped}, err
 }
 
 // CheckCall implements ToolExecutionService.

@@ -81,8 +81,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
 	s := &Service{cfg: cfg, store: store.New(deps.DB), policy: deps.Policy, log: deps.Log}
-	s.upstream = upstream.New(upstream.Config{DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout}, deps.Bridge,
-		builtin.New(time.Now, deps.Artifacts))
+	s.upstream = upstream.New(upstream.Config{
+		DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout, BreakerFailures: cfg.BreakerFailures, BreakerPause: cfg.BreakerPause,
+	}, deps.Bridge, builtin.New(time.Now, deps.Artifacts), deps.Log)
 	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available, deps.Log)
 	s.executor = execute.New(execute.Config{
 		LeaseTTL: cfg.LeaseTTL, MaxResultBytes: cfg.MaxResultBytes, DrainTimeout: cfg.DrainTimeout, RetryPause: cfg.CallRetry,

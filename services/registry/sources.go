@@ -33,7 +33,7 @@ func (s *Service) CreateSource(ctx context.Context, req *registryv1.CreateSource
 		return nil, err
 	}
 	if req.GetValidateOnly() {
-		return sourceToProto(src), nil
+		return s.sourceToProto(src), nil
 	}
 	src = fresh(src)
 	err := s.store.CreateSource(ctx, src)
@@ -57,7 +57,7 @@ func (s *Service) looked(ctx context.Context, src store.Source) (*registryv1.Sou
 	if err != nil {
 		return nil, notFound(err, src.Name)
 	}
-	return sourceToProto(after), nil
+	return s.sourceToProto(after), nil
 }
 
 // GetSource implements SourceService.
@@ -66,7 +66,7 @@ func (s *Service) GetSource(ctx context.Context, req *registryv1.GetSourceReques
 	if err != nil {
 		return nil, err
 	}
-	return sourceToProto(src), nil
+	return s.sourceToProto(src), nil
 }
 
 func (s *Service) source(ctx context.Context, idOrName string) (store.Source, error) {
@@ -107,7 +107,7 @@ func (s *Service) ListSources(ctx context.Context, req *registryv1.ListSourcesRe
 		resp.NextPageToken = page.Encode("sources", found[size-1].Name)
 	}
 	for _, src := range found {
-		resp.Sources = append(resp.Sources, sourceToProto(src))
+		resp.Sources = append(resp.Sources, s.sourceToProto(src))
 	}
 	return resp, nil
 }
@@ -133,7 +133,7 @@ func (s *Service) UpdateSource(ctx context.Context, req *registryv1.UpdateSource
 		return nil, err
 	}
 	if req.GetValidateOnly() {
-		return sourceToProto(changed), nil
+		return s.sourceToProto(changed), nil
 	}
 	changed.UpdateTime = now()
 	err = s.store.UpdateSource(ctx, changed)
@@ -258,4 +258,11 @@ func applyUpdate(have store.Source, req *registryv1.UpdateSourceRequest) (store.
 		}
 	}
 	return have, nil
+}
+
+// sourceToProto gives a source as it is kept, and what this replica knows of it.
+func (s *Service) sourceToProto(src store.Source) *registryv1.Source {
+	p := sourceToProto(src)
+	p.Breaker = s.upstream.Breaker(src)
+	return p
 }

@@ -5,9 +5,44 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testpg"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
+
+// TestStopCallOfAnotherReplica asks one registry to stop what another one runs.
+func TestStopCallOfAnotherReplica(t *testing.T) {
+	t.Run("on SQLite", func(t *testing.T) { stopElsewhere(t, newWorld(t)) })
+	t.Run("on PostgreSQL", func(t *testing.T) { stopElsewhere(t, newWorldOn(t, testpg.URL(t))) })
+}
+
+func stopElsewhere(t *testing.T, w *world) {
+	one, two := w.start(config()), w.start(config())
+	one.notes()
+	told := make(chan error, 1)
+	w.bridge.set(func() {
+		w.bridge.call = func(ctx context.Context, _ *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+			<-ctx.Done()
+			told <- ctx.Err()
+			return nil, ctx.Err()
+		}
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	gone := one.begin(ctx, one.request("notes__send", "k"))
+	leave() // its caller goes away, as a cancelled step does: the call runs on
+	<-gone
+	resp, err := two.calls.StopCall(t.Context(), &registryv1.StopCallRequest{Key: "k"})
+	if err != nil || !resp.GetStopped() {
+		t.Fatalf("the other replica: %v, %v", resp, err)
+	}
+	if err := <-told; err == nil {
+		t.Error("the tool was not told")
+	}
+	w.eventually("the ledger says that nobody knows", func() bool { return two.row("k").GetState() == "unresolved" })
+	if resp, err := two.calls.StopCall(t.Context(), &registryv1.StopCallRequest{Key: "k"}); err != nil || resp.GetStopped() {
+		t.Errorf("a call that is over: %v, %v", resp, err)
+	}
+}
 
 // TestStopCall ends calls for good that going away does not end.
 func TestStopCall(t *testing.T) {

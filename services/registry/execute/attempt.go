@@ -47,7 +47,7 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 	if err != nil {
 		return Outcome{}, err
 	}
-	x.flights.hold(opened.ID)
+	x.flights.hold(opened.ID, f)
 	defer x.flights.release(opened.ID)
 	return x.send(ctx, f, r, t, opened)
 }

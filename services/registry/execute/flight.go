@@ -17,7 +17,7 @@ var errAbandoned = errors.New("nobody waits for this call any more")
 type flights struct {
 	mu     sync.Mutex
 	byKey  map[flightKey]*flight
-	rows   map[string]bool // ids of the ledger rows that are ours and open
+	rows   map[string]*flight // by the id of its ledger row: those that are ours and open
 	closed bool
 	idle   chan struct{} // closed when the last flight of a closed set ends
 	base   context.Context
@@ -28,7 +28,7 @@ type flightKey struct{ tenant, key string }
 
 func newFlights() *flights {
 	base, cancel := context.WithCancelCause(context.Background())
-	return &flights{byKey: map[flightKey]*flight{}, rows: map[string]bool{}, idle: make(chan struct{}), base: base, cancel: cancel}
+	return &flights{byKey: map[flightKey]*flight{}, rows: map[string]*flight{}, idle: make(chan struct{}), base: base, cancel: cancel}
 }
 
 // flight is one execution that runs, watched by its callers.
@@ -129,10 +129,10 @@ func (s *flights) close(patience time.Duration) {
 }
 
 // hold and release keep the set of open rows that the heartbeat covers.
-func (s *flights) hold(row string) {
+func (s *flights) hold(row string, f *flight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rows[row] = true
+	s.rows[row] = f
 }
 
 func (s *flights) release(row string) {

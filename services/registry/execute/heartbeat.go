@@ -5,14 +5,18 @@ import (
 	"time"
 )
 
-// sweepEvery is how often orphaned executions are looked for.
-const sweepEvery = time.Minute
+const (
+	// sweepEvery is how often orphaned executions are looked for.
+	sweepEvery = time.Minute
+	// beatEvery is the longest pause between two signs of life: a call that another replica was asked to stop is found with them.
+	beatEvery = time.Second
+)
 
 // Keep tells other replicas once in a while that the open executions of this one live. When ctx ends it refuses new calls,
 // waits for the running ones as configured, gives up the rest and returns nil.
 func (x *Executor) Keep(ctx context.Context) error {
 	beat := context.WithoutCancel(ctx)
-	tick, sweep := time.NewTicker(x.cfg.LeaseTTL/5), time.NewTicker(sweepEvery)
+	tick, sweep := time.NewTicker(min(x.cfg.LeaseTTL/5, beatEvery)), time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	defer sweep.Stop()
 	x.sweep(ctx)
@@ -54,7 +58,9 @@ func (x *Executor) heartbeat(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.cfg.LeaseTTL)
 	defer cancel()
-	if err := x.deps.Store.Extend(ctx, x.owner, rows, now().Add(x.cfg.LeaseTTL)); err != nil {
+	stopped, err := x.deps.Store.Extend(ctx, x.owner, rows, now().Add(x.cfg.LeaseTTL))
+	if err != nil {
 		x.deps.Log.WarnContext(ctx, "leases of executions were not extended", "executions", len(rows), "error", err)
 	}
+	x.flights.stopRows(stopped)
 }

@@ -56,6 +56,9 @@ func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool
 
 // exchange sends the call until there is an answer or no sense in trying on, at the latest until its time is up. The error
 // is that of the ledger.
+//
+// This is the one place that repeats calls. The bridge below only sends on a new connection what a server refused unread, once; the worker above
+// repeats a step whose registry did not answer, which comes back to the same row, and takes what is given up here for the call's result.
 func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, row *store.Execution, until time.Time) (upstream.Reply, *upstream.Error, error) {
 	by := builtin.Caller{Principal: r.Principal, SessionID: r.SessionID}
 	req := upstream.Request{Source: t.Source, Tool: t.OriginalName, Arguments: r.args, By: by, CanAsk: r.CanWait, Answer: r.Input, Meta: map[string]string{
@@ -114,7 +117,7 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row sto
 	case failure == nil:
 	case failure.Kind == upstream.TooLarge:
 		out.Result, out.Code = tooLarge(r.Tool, x.cfg.MaxResultBytes), fault.CodeName(faultv1.Reason_REASON_TOO_LARGE)
-	case failure.Kind == upstream.Away || failure.Kind == upstream.NotSent:
+	case failure.Kind == upstream.Away || failure.Kind == upstream.NotSent || failure.Kind == upstream.Stopped:
 		row.State = store.Failed
 		out.Fault = notRun(r.Tool, failure.Fault)
 		if out.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE {

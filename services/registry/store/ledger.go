@@ -38,7 +38,7 @@ func (q sqlStore) Open(ctx context.Context, e Execution) error {
 
 func (q sqlStore) Reopen(ctx context.Context, e Execution, owner string, lease time.Time) (Execution, error) {
 	err := q.changeOne(ctx, `UPDATE executions SET state = $1, owner = $2, lease_us = $3, attempts = attempts + 1, is_error = $4, code = '',
-		result = NULL, latency_us = 0, ended_us = 0, decision_id = $5, definition_hash = $6, effect = $18, approval_id = $7,
+		result = NULL, latency_us = 0, ended_us = 0, stop_us = 0, decision_id = $5, definition_hash = $6, effect = $18, approval_id = $7,
 		resolution = $8, resolution_id = $9, resolved_by = $10, resolution_comment = $11, resolved_us = $12
 		WHERE tenant = $13 AND id = $14 AND state = $15 AND owner = $16 AND attempts = $17`,
 		Open, owner, sqldb.Micros(lease), false, e.DecisionID, e.DefinitionHash, e.ApprovalID,
@@ -103,17 +103,51 @@ func (q sqlStore) GiveUpOrphans(ctx context.Context, before, at time.Time) (n in
 	return n, nil
 }
 
-func (q sqlStore) Extend(ctx context.Context, owner string, ids []string, lease time.Time) error {
-	return q.db.Write(ctx, func(tx sqldb.Tx) error {
+func (q sqlStore) Extend(ctx context.Context, owner string, ids []string, lease time.Time) (stopped []string, err error) {
+	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
+		stopped = nil
 		for part := range slices.Chunk(ids, chunk) {
 			args := []any{sqldb.Micros(lease), owner}
-			if _, err := sqldb.Exec(ctx, tx, `UPDATE executions SET lease_us = $1
-				WHERE owner = $2 AND state = 'open' AND id IN (`+places(&args, part)+`)`, args...); err != nil {
+			found, err := sqldb.All(ctx, tx, scanStop, `UPDATE executions SET lease_us = $1
+				WHERE owner = $2 AND state = 'open' AND id IN (`+places(&args, part)+`) RETURNING id, stop_us`, args...)
+			if err != nil {
 				return err
+			}
+			for _, row := range found {
+				if row.asked != 0 {
+					stopped = append(stopped, row.id)
+				}
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, fmt.Errorf("extend leases: %w", err)
+	}
+	return stopped, nil
+}
+
+// stop is what a row says of being stopped.
+type stop struct {
+	id    string
+	asked int64
+}
+
+func scanStop(row sqldb.Scanner) (s stop, err error) {
+	err = row.Scan(&s.id, &s.asked)
+	return s, err
+}
+
+func (q sqlStore) AskStop(ctx context.Context, tenant, key string, at time.Time) (bool, error) {
+	err := q.changeOne(ctx, `UPDATE executions SET stop_us = $1 WHERE tenant = $2 AND key = $3 AND state = 'open' AND lease_us >= $1`,
+		sqldb.Micros(at), tenant, key)
+	if errors.Is(err, ErrChanged) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask to stop execution: %w", err)
+	}
+	return true, nil
 }
 
 func (q sqlStore) Executions(ctx context.Context, tenant string, f ExecutionFilter, after Cursor, limit int) ([]Execution, error) {

@@ -77,8 +77,10 @@ type Ledger interface {
 	GiveUp(ctx context.Context, e Execution, at time.Time) error
 	// GiveUpOrphans marks the open rows unresolved whose lease ended before the given time, and tells how many.
 	GiveUpOrphans(ctx context.Context, before, at time.Time) (int64, error)
-	// Extend prolongs the leases of those of the rows that are open and the owner's.
-	Extend(ctx context.Context, owner string, ids []string, lease time.Time) error
+	// Extend prolongs the leases of those of the rows that are open and the owner's, and gives the ids of those that AskStop marked.
+	Extend(ctx context.Context, owner string, ids []string, lease time.Time) (stopped []string, err error)
+	// AskStop marks an open row whose lease holds, so that its owner stops the call; false when there is none. Reopen takes the mark off.
+	AskStop(ctx context.Context, tenant, key string, at time.Time) (bool, error)
 	// Executions gives at most limit rows after the cursor, newest first, without results.
 	Executions(ctx context.Context, tenant string, f ExecutionFilter, after Cursor, limit int) ([]Execution, error)
 }

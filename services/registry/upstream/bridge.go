@@ -23,6 +23,8 @@ const (
 	Away Kind = iota + 1
 	// NotSent means that nothing was sent. Trying again is of use only where the tool server could not be reached (TOOL_UNAVAILABLE).
 	NotSent
+	// Stopped means that nothing was sent, because the source could not be reached several times in a row. There is no use in trying again soon.
+	Stopped
 	// InDoubt means that the call may have run.
 	InDoubt
 	// TooLarge means that it ran, and its answer is too large for the mesh.

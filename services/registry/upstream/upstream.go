@@ -4,6 +4,7 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -19,24 +20,38 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// Config holds the times for one source that says nothing else.
+// Config holds the limits for one source; its own word on the time for calls goes before.
 type Config struct {
 	// DiscoverTimeout bounds a look at a source.
 	DiscoverTimeout time.Duration
 	// CallTimeout bounds one call.
 	CallTimeout time.Duration
+	// BreakerFailures is how often in a row a source cannot be reached before its calls are stopped for BreakerPause.
+	BreakerFailures int
+	BreakerPause    time.Duration
 }
 
 // Upstream reaches all kinds of sources. Safe for concurrent use.
 type Upstream struct {
-	cfg     Config
-	bridge  mcpbridgev1.BridgeServiceClient
-	builtin builtin.Tools
+	cfg      Config
+	bridge   mcpbridgev1.BridgeServiceClient
+	builtin  builtin.Tools
+	breakers *breakers
 }
 
 // New makes one.
-func New(cfg Config, bridge mcpbridgev1.BridgeServiceClient, tools builtin.Tools) *Upstream {
-	return &Upstream{cfg: cfg, bridge: bridge, builtin: tools}
+func New(cfg Config, bridge mcpbridgev1.BridgeServiceClient, tools builtin.Tools, log *slog.Logger) *Upstream {
+	return &Upstream{cfg: cfg, bridge: bridge, builtin: tools, breakers: &breakers{
+		failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, log: log, bySource: map[string]breaker{},
+	}}
+}
+
+// Breaker tells whether calls go to a source: "closed" (they do), "open" or "half_open"; empty for the mesh's own.
+func (u *Upstream) Breaker(s store.Source) string {
+	if s.Kind == store.Builtin {
+		return ""
+	}
+	return u.breakers.state(s)
 }
 
 // CallTimeout gives the time for one call to the source.
@@ -58,6 +73,7 @@ func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventor
 	if err != nil {
 		return store.Inventory{}, unreachable(s, err)
 	}
+	u.breakers.reached(s.ID)
 	inv := store.Inventory{
 		ServerVersion: joined(resp.GetServerName(), resp.GetServerVersion()), ProtocolVersion: resp.GetProtocolVersion(),
 	}
@@ -106,6 +122,7 @@ func (u *Upstream) Release(ctx context.Context, s store.Source) error {
 	if s.Kind == store.Builtin {
 		return nil
 	}
+	u.breakers.reached(s.ID)
 	if _, err := u.bridge.Release(ctx, &mcpbridgev1.ReleaseRequest{ServerId: s.ID}); err != nil {
 		return fmt.Errorf("release source %q: %w", s.Name, err)
 	}
@@ -198,7 +215,7 @@ func (u *Upstream) Call(ctx context.Context, r Request, progress func(Progress))
 	if r.Source.Kind == store.Builtin {
 		return u.callMesh(ctx, r)
 	}
-	return u.callBridge(ctx, r, progress)
+	return u.breakers.call(r.Source, func() (Reply, error) { return u.callBridge(ctx, r, progress) })
 }
 
 func (u *Upstream) callMesh(ctx context.Context, r Request) (Reply, error) {

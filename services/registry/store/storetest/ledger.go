@@ -58,11 +58,11 @@ func (s suite) ledger(t *testing.T) {
 		t.Errorf("the same attempt again: %v", err)
 	}
 	e.Attempts = 2
-	if err := s.Extend(t.Context(), "me", []string{e.ID, "exe_none"}, begin.Add(time.Hour)); err != nil {
-		t.Error(err)
+	if stopped, err := s.Extend(t.Context(), "me", []string{e.ID, "exe_none"}, begin.Add(time.Hour)); err != nil || len(stopped) > 0 {
+		t.Error(stopped, err)
 	}
-	if err := s.Extend(t.Context(), "you", []string{e.ID}, begin.Add(2*time.Hour)); err != nil {
-		t.Error(err)
+	if stopped, err := s.Extend(t.Context(), "you", []string{e.ID}, begin.Add(2*time.Hour)); err != nil || len(stopped) > 0 {
+		t.Error(stopped, err)
 	}
 	if got := s.row(t, e); !got.Lease.Equal(begin.Add(time.Hour)) || got.Attempts != 2 {
 		t.Errorf("after the heartbeat: %+v", got)

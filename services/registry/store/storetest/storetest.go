@@ -41,6 +41,7 @@ func Run(t *testing.T, url string) {
 	t.Run("ledger under contention", s.contention)
 	t.Run("late answers", s.lateAnswers)
 	t.Run("resolved", s.resolved)
+	t.Run("stops", s.stops)
 	t.Run("orphans", s.orphans)
 	t.Run("executions by page", s.executions)
 	t.Run("tool groups", s.groups)

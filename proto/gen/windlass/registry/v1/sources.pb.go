@@ -79,7 +79,11 @@ type Source struct {
 	// When its definition was last changed.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// Rises with each change of the definition.
-	Revision      uint32 `protobuf:"varint,28,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision uint32 `protobuf:"varint,28,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Whether calls go to it, as the replica that answers sees it: "closed" (they do), "open" (it could not be reached several times in a row, so they
+	// fail at once with tool_unavailable) or "half_open" (the next one is let through to try). A look at it that succeeds closes it. Empty for the
+	// mesh's own source.
+	Breaker       string `protobuf:"bytes,29,opt,name=breaker,proto3" json:"breaker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -273,6 +277,13 @@ func (x *Source) GetRevision() uint32 {
 		return x.Revision
 	}
 	return 0
+}
+
+func (x *Source) GetBreaker() string {
+	if x != nil {
+		return x.Breaker
+	}
+	return ""
 }
 
 // CreateSourceRequest holds the new source.
@@ -765,7 +776,7 @@ var File_windlass_registry_v1_sources_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x9c\f\n" +
+	"\"windlass/registry/v1/sources.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xbb\f\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
@@ -795,7 +806,8 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"createTime\x12@\n" +
 	"\vupdate_time\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"updateTime\x12\x1f\n" +
-	"\brevision\x18\x1c \x01(\rB\x03\xe0A\x03R\brevision\x1a6\n" +
+	"\brevision\x18\x1c \x01(\rB\x03\xe0A\x03R\brevision\x12\x1d\n" +
+	"\abreaker\x18\x1d \x01(\tB\x03\xe0A\x03R\abreaker\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +

@@ -1,0 +1,58 @@
+package registry_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+)
+
+// TestASourceThatIsAwayFailsFast until it is found to answer.
+func TestASourceThatIsAwayFailsFast(t *testing.T) {
+	w := newWorld(t)
+	cfg := config()
+	cfg.BreakerFailures = 3
+	r := w.start(cfg)
+	r.notes()
+	w.bridge.set(func() {
+		w.bridge.discover = unreachable()
+		w.bridge.call = func(context.Context, *mcpbridgev1.CallToolRequest, func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+			return nil, unreachable()
+		}
+	})
+	breaker := func() string {
+		t.Helper()
+		src, err := r.sources.GetSource(t.Context(), &registryv1.GetSourceRequest{SourceId: "notes"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return src.GetBreaker()
+	}
+	if got := breaker(); got != "closed" {
+		t.Errorf("at first the breaker is %s", got)
+	}
+	if s := r.call(t.Context(), r.request("notes__send", "one")); s.completed.GetCode() != "tool_unavailable" || len(w.bridge.seen()) != 3 {
+		t.Errorf("the first call: %+v after %d attempts", s, len(w.bridge.seen()))
+	}
+	for _, key := range []string{"two", "one"} {
+		s := r.call(t.Context(), r.request("notes__send", key))
+		if s.completed.GetCode() != "tool_unavailable" || !strings.Contains(s.text(), `could not be reached 3 times in a row`) || s.completed.GetUnresolved() {
+			t.Errorf("while it is away: %+v %q", s, s.text())
+		}
+		if row := r.row(key); row.GetState() != "failed" {
+			t.Errorf("row %v", row)
+		}
+	}
+	if n := len(w.bridge.seen()); n != 3 || breaker() != "open" {
+		t.Errorf("%d attempts, the breaker is %s", n, breaker())
+	}
+	w.bridge.set(func() { w.bridge.discover, w.bridge.call = nil, newBridge().call })
+	if _, err := r.sources.SyncSource(t.Context(), &registryv1.SyncSourceRequest{SourceId: "notes"}); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.call(t.Context(), r.request("notes__send", "two")); s.text() != "ok" || breaker() != "closed" {
+		t.Errorf("when it is back: %+v, the breaker is %s", s, breaker())
+	}
+}

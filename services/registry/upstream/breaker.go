@@ -1,0 +1,105 @@
+package upstream
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// breakers keep calls away from sources that could not be reached several times in a row: one for each source, in this process. A bridge that
+// is away, and a call that its caller gave up, say nothing about the source.
+type breakers struct {
+	failures uint32
+	pause    time.Duration
+	log      *slog.Logger
+
+	mu       sync.Mutex
+	bySource map[string]breaker
+}
+
+type breaker struct {
+	*gobreaker.CircuitBreaker[Reply]
+	revision uint32 // of the source: a changed definition begins anew
+}
+
+// call sends one call, unless the source's calls are stopped.
+func (b *breakers) call(s store.Source, send func() (Reply, error)) (Reply, error) {
+	reply, err := b.of(s).Execute(send)
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		return Reply{}, &Error{Kind: Stopped, Fault: fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE,
+			"source %q could not be reached %d times in a row; calls to it fail at once until it answers again", s.Name, b.failures).RetryAfter(b.pause)}
+	}
+	return reply, err
+}
+
+func (b *breakers) of(s store.Source) *gobreaker.CircuitBreaker[Reply] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	have, ok := b.bySource[s.ID]
+	if !ok || have.revision != s.Revision {
+		have = breaker{b.fresh(s), s.Revision}
+		b.bySource[s.ID] = have
+	}
+	return have.CircuitBreaker
+}
+
+func (b *breakers) fresh(s store.Source) *gobreaker.CircuitBreaker[Reply] {
+	return gobreaker.NewCircuitBreaker[Reply](gobreaker.Settings{
+		Name: s.Name, Timeout: b.pause,
+		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= b.failures },
+		IsSuccessful: hasReached,
+		IsExcluded:   func(err error) bool { return !hasReached(err) && !isUnreachable(err) },
+		OnStateChange: func(name string, from, to gobreaker.State) {
+			b.log.Warn("calls to a source", "source", name, "breaker", stateName(to), "before", stateName(from))
+		},
+	})
+}
+
+// isUnreachable tells whether a call failed because its tool server could not be reached.
+func isUnreachable(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Kind == NotSent && e.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE
+}
+
+// hasReached tells whether a call came to its tool server, or may have, whatever became of it.
+func hasReached(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return err == nil || ok && e.Kind == TooLarge || ok && e.Kind == InDoubt && e.Fault.Code != codes.Canceled
+}
+
+// reached says that a source answered just now, or is another one from now on.
+func (b *breakers) reached(sourceID string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.bySource, sourceID)
+}
+
+// state is "closed", "open" or "half_open".
+func (b *breakers) state(s store.Source) string {
+	b.mu.Lock()
+	have, ok := b.bySource[s.ID]
+	b.mu.Unlock()
+	if !ok || have.revision != s.Revision {
+		return stateName(gobreaker.StateClosed)
+	}
+	return stateName(have.State())
+}
+
+func stateName(s gobreaker.State) string {
+	switch s {
+	case gobreaker.StateOpen:
+		return "open"
+	case gobreaker.StateHalfOpen:
+		return "half_open"
+	default:
+		return "closed"
+	}
+}
