@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -16,6 +17,7 @@ func TestMain(m *testing.M) {
 	if owner.end(code != 0) {
 		code = max(code, 1)
 	}
+	testpg.Stop()
 	os.Exit(code)
 }
 

@@ -1,0 +1,34 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/rpc"
+)
+
+// Replica starts one more process of a service role, waits until it is ready, and gives a connection to it whose calls are a worker's. Nobody else
+// calls it. The mesh's database must be one that processes share.
+func (m *Mesh) Replica(role string) *grpc.ClientConn {
+	m.t.Helper()
+	name, addr := role+" again", m.addr(9300+slices.Index(serviceRoles, role))
+	env := append(slices.Clone(m.env), "WINDLASS_MESH_LISTEN_"+strings.ToUpper(role)+"="+addr)
+	p := Launch(m.t, name, env, m.daemon(), role, "--config", m.config)
+	m.procs[name] = p
+	p.Await()
+	ring, err := authn.NewKeyring([]byte(meshKey))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	as := authn.Service("worker")
+	as.Tenant = authn.DefaultTenant
+	conn, err := rpc.Dial(rpc.TCP{Targets: map[string]string{role: addr}}, role, rpc.ClientConfig{Keyring: ring, As: as})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
