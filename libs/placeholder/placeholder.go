@@ -7,6 +7,7 @@ package placeholder
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -57,15 +58,15 @@ func Resolve(text string, lookup Lookup) (string, []*Error) {
 	return walk(text, lookup, plain)
 }
 
-// Begin puts in the values of all namespaces but one, whose placeholders are left for Finish: of lookup only the error counts for them. The result
-// is sealed: only Finish reads it.
-func Begin(text, later string, lookup Lookup) (string, []*Error) {
+// Begin puts in the values of all namespaces but those of later, whose placeholders are left for Finish: of lookup only the error counts for
+// them. The result is sealed: only Finish reads it.
+func Begin(text string, lookup Lookup, later ...string) (string, []*Error) {
 	if !strings.Contains(text, "$") {
 		return text, nil
 	}
 	return walk(text, func(r Ref) (string, *Error) {
 		value, wrong := lookup(r)
-		if r.Namespace == later {
+		if slices.Contains(later, r.Namespace) {
 			return r.String(), wrong
 		}
 		return seal(value), wrong

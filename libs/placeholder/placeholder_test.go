@@ -37,7 +37,7 @@ func TestResolve(t *testing.T) {
 			if got != row.want || !strings.Contains(text(wrong), row.wrong) || (row.wrong == "") != (wrong == nil) {
 				t.Errorf("%q, %s; want %q, %s", got, text(wrong), row.want, row.wrong)
 			}
-			first, early := placeholder.Begin(row.text, "runner", values(known))
+			first, early := placeholder.Begin(row.text, values(known), "runner")
 			if early == nil {
 				first, early = placeholder.Finish(first, values(known))
 			}
@@ -52,7 +52,7 @@ func TestASecondStageReadsNoValuesOfTheFirst(t *testing.T) {
 	for _, evil := range []string{"${runner.host}", "$", "$$", "$${runner.host}", "$${", "${"} {
 		known := map[string]string{"params.evil": evil, "runner.host": "HOST"}
 		for _, around := range []string{"${params.evil}", "${params.evil}{runner.host}", "${params.evil}${runner.host}", "a$ ${params.evil}$"} {
-			sealed, wrong := placeholder.Begin(around, "runner", values(known))
+			sealed, wrong := placeholder.Begin(around, values(known), "runner")
 			if wrong != nil {
 				t.Fatal(text(wrong))
 			}
@@ -108,7 +108,7 @@ func FuzzTwoStages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content, a, b string) {
 		known := values(map[string]string{"params.a": a, "runner.b": b})
 		at, wrong := placeholder.Resolve(content, known)
-		sealed, first := placeholder.Begin(content, "runner", known)
+		sealed, first := placeholder.Begin(content, known, "runner")
 		if first != nil {
 			if wrong == nil {
 				t.Fatalf("only the stages refuse %q: %s", content, text(first))

@@ -40,9 +40,6 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if out.Agent, err = s.blueprint(ctx, t); err != nil {
 		return nil, err
 	}
-	if out.ExecutorSessionId, err = s.executorSession(ctx, t, out.GetAgent()); err != nil {
-		return nil, err
-	}
 	if out.Surface == nil {
 		if out.AgentTools, err = s.agentTools(ctx, out.GetAgent()); err != nil {
 			return nil, err
@@ -65,6 +62,9 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 		return nil, fmt.Errorf("principal of turn %s: %w", t.ID, err)
 	}
 	if err := s.resolveBlueprint(out, t, ses); err != nil {
+		return nil, err
+	}
+	if out.ExecutorSessionId, err = s.executorSession(ctx, t, out.GetAgent()); err != nil { // it is known by what the placeholders came to
 		return nil, err
 	}
 	if out.Rerun, err = rerunOf(in[0]); err != nil {

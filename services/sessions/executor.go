@@ -10,8 +10,10 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/placeholder"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -41,10 +43,10 @@ func checkExecutor(prefix string, a *sessionsv1.Agent) []fault.Field {
 	switch {
 	case process && (len(x.GetCommand()) == 0 || strings.TrimSpace(x.GetCommand()[0]) == ""):
 		bad("command", `an executor of kind "process" needs a program, for example ["python3", "agent.py"]`)
-	case process && x.GetDir() != "" && !filepath.IsAbs(x.GetDir()):
+	case process && x.GetDir() != "" && !filepath.IsAbs(x.GetDir()) && !placeholder.In(x.GetDir()): // the worker looks at what they come to
 		bad("dir", "want an absolute path")
 	case remote:
-		if message := wrongExecutorURL(x.GetKind(), x.GetUrl()); message != "" {
+		if message := wrongExecutorURL(x.GetKind(), blueprint.Shape(x.GetUrl())); message != "" {
 			bad("url", message)
 		}
 	}

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -61,7 +62,7 @@ func (s *Service) checkResolvable(ctx context.Context, a *sessionsv1.Agent, ses 
 			return paramsOutdated(err, a.GetId())
 		}
 	}
-	problems := s.checker.Resolve(proto.CloneOf(a), s.facts(ses.ID, "", micros(), params, authn.From(ctx)))
+	problems := s.checker.Resolve(proto.CloneOf(a), s.facts(cmp.Or(ses.ID, "ses_new"), "trn_new", micros(), params, authn.From(ctx)))
 	if len(problems) > 0 {
 		return unresolvable(a.GetId(), problems)
 	}
@@ -105,6 +106,7 @@ func (s *Service) resolveBlueprint(out *sessionsv1.LoadTurnResponse, t store.Tur
 		}
 		out.Params = params
 	}
+	out.ExecutorSealed = blueprint.ExecutorNeeded(a)
 	if problems := s.checker.Resolve(a, s.facts(ses.ID, t.ID, t.CreateUs, out.GetParams(), out.GetPrincipal())); len(problems) > 0 {
 		out.Unresolved = turnErrorOf(unresolvable(a.GetId(), problems))
 	}

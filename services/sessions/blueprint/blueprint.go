@@ -84,7 +84,7 @@ func (c Checker) Check(prefix string, a *sessionsv1.Agent) []fault.Field {
 			wrong = append(wrong, fault.Field{Path: prefix + s.path, Message: e.Error()})
 		}
 	}
-	return wrong
+	return append(wrong, c.checkExecutor(prefix, a)...)
 }
 
 // ref checks one placeholder.
@@ -101,7 +101,7 @@ func (c Checker) ref(s slot, schema map[string]any, r placeholder.Ref) *placehol
 	case nsEnv:
 		switch {
 		case !s.sealed:
-			return placeholder.Wrong(r, "is not allowed here: the value would be stored with the turn; variables of the environment may stand in instructions only")
+			return placeholder.Wrong(r, "is not allowed here: the value would be stored with the turn; variables of the environment may stand in instructions and in executors only")
 		case !slices.Contains(c.Env, r.Path):
 			return placeholder.Wrong(r, "is not allowed: name the variable in sessions.placeholder_env of the configuration")
 		}
@@ -112,7 +112,7 @@ func (c Checker) ref(s slot, schema map[string]any, r placeholder.Ref) *placehol
 		}
 	case contract.RunnerNamespace:
 		if !s.sealed {
-			return placeholder.Wrong(r, "is not allowed here: it is known only where a step runs; use it in instructions")
+			return placeholder.Wrong(r, "is not allowed here: it is known only where a step runs; use it in instructions or in an executor")
 		}
 	case nsRuntime:
 	default:

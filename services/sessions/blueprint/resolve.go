@@ -32,14 +32,14 @@ type Facts struct {
 
 // Needed tells whether an agent must be resolved at all.
 func Needed(a *sessionsv1.Agent) bool {
-	if len(a.GetInstructionRules()) > 0 || strings.Contains(a.GetInstructions(), "$") || placeholder.In(a.GetModel()) {
+	if len(a.GetInstructionRules()) > 0 || strings.Contains(a.GetInstructions(), "$") || placeholder.In(a.GetModel()) || ExecutorNeeded(a) {
 		return true
 	}
 	return slices.ContainsFunc(a.GetTools(), placeholder.In)
 }
 
-// Resolve makes a the agent of one turn: rules are applied and gone, and placeholders replaced; instructions are sealed for the worker, see
-// placeholder.Finish. The problems are for people and name placeholders, never values.
+// Resolve makes a the agent of one turn: rules are applied and gone, and placeholders replaced; instructions, and the executor's texts if
+// ExecutorNeeded, are sealed for the worker, see placeholder.Finish. The problems are for people and name placeholders, never values.
 func (c Checker) Resolve(a *sessionsv1.Agent, f Facts) []string {
 	if !Needed(a) {
 		return nil
@@ -56,7 +56,7 @@ func (c Checker) Resolve(a *sessionsv1.Agent, f Facts) []string {
 		}
 	}
 	for i, text := range parts {
-		sealed, wrong := placeholder.Begin(text, contract.RunnerNamespace, look(slot{sealed: true}))
+		sealed, wrong := placeholder.Begin(text, look(slot{sealed: true}), contract.RunnerNamespace)
 		report("instructions", wrong)
 		parts[i] = sealed
 	}
@@ -68,6 +68,9 @@ func (c Checker) Resolve(a *sessionsv1.Agent, f Facts) []string {
 		}
 		report(s.path, wrong)
 		*s.text = text
+	}
+	if ExecutorNeeded(a) {
+		c.resolveExecutor(a, f, report)
 	}
 	return problems
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/placeholder"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -60,6 +61,8 @@ func New(cfg Config, deps Deps) (*Host, error) {
 type Round struct {
 	// Executor is the agent's.
 	Executor *sessionsv1.Executor
+	// Later gives what the placeholders that are left in the executor's texts stand for here. Nil when the texts are not sealed.
+	Later placeholder.Lookup
 	// Invocation is all that the executor is told, its deadline apart.
 	Invocation *executorv1.Invocation
 	// Asked are the calls of the message before, whose results the invocation brings; nil in a round that begins otherwise.
@@ -97,7 +100,7 @@ var errRoundTime = errors.New("the executor's time for the round is up")
 // Run does a round. When ctx ends it ends the executor (SIGTERM, then SIGKILL; remote ones are hung up on), and returns once that is done.
 // Errors are faults: EXECUTOR_UNAVAILABLE may pass, all others are final. An error of Sink.Attached is returned as it is.
 func (h *Host) Run(ctx context.Context, r Round, sink Sink) (*Answer, error) {
-	s, err := newSpec(r.Executor, h.cfg)
+	s, err := newSpec(r.Executor, h.cfg, r.Later)
 	if err != nil {
 		return nil, err
 	}

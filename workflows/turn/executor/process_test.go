@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/placeholder"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
 )
@@ -207,5 +209,39 @@ func TestOneThatWaitsIsEndedInTime(t *testing.T) {
 	other.Invocation.TurnId = "trn_2"
 	if _, err := h.Run(t.Context(), other, (&heard{}).sink()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSealedTexts: a worker puts in what it knows and what is referred to, once, and reads the values for nothing again.
+func TestSealedTexts(t *testing.T) {
+	t.Setenv("WINDLASS_EXECUTOR_KEY", "top secret $${worker_env.X}")
+	later := func(r placeholder.Ref) (string, *placeholder.Error) {
+		if r.Namespace != "runner" {
+			return "", placeholder.Wrong(r, "is not known")
+		}
+		return "here", nil
+	}
+	sealed := func(say string) executor.Round {
+		r := round(program("say", "SAY", `{"type":"answer","text":"`+say+`"}`+"\n"))
+		r.Later = later
+		return r
+	}
+	a, err := newHost(t).Run(t.Context(), sealed("${runner.host} $${env:WINDLASS_EXECUTOR_KEY} $$5 ${worker_env.WINDLASS_EXECUTOR_KEY}"), (&heard{}).sink())
+	if err != nil || a.Text != "here ${env:WINDLASS_EXECUTOR_KEY} $5 top secret $${worker_env.X}" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	for name, say := range map[string]string{"unknown": "${moon.x}", "not sealed": "$5", "another variable": "${worker_env.HOME}"} {
+		if _, err := newHost(t).Run(t.Context(), sealed(say), (&heard{}).sink()); err == nil || !strings.Contains(fmt.Sprint(fault.As(err).Fields), "executor.env.SAY") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	r := sealed("")
+	r.Executor.Env, r.Executor.Command = nil, []string{"sh", "${worker_env.WINDLASS_EXECUTOR_KEY}"}
+	if _, err := newHost(t).Run(t.Context(), r, (&heard{}).sink()); err == nil || !strings.Contains(fmt.Sprint(fault.As(err).Fields), "executor.command[1]") {
+		t.Errorf("a reference in an argument: %v", err)
+	}
+	r.Executor.Command, r.Executor.Dir = []string{"sh"}, "${runner.os}/x"
+	if _, err := newHost(t).Run(t.Context(), r, (&heard{}).sink()); err == nil || !strings.Contains(fmt.Sprint(fault.As(err).Fields), "executor.dir") {
+		t.Errorf("a folder that is not absolute: %v", err)
 	}
 }

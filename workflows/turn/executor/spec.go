@@ -1,12 +1,15 @@
 package executor
 
 import (
+	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/placeholder"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -24,41 +27,76 @@ type spec struct {
 	redact  func(string) string // takes secrets out of texts
 }
 
-// newSpec resolves an executor, and refuses what may not run here. Its errors are final.
-func newSpec(x *sessionsv1.Executor, cfg Config) (*spec, error) {
+// newSpec resolves an executor, and refuses what may not run here. later gives what placeholders of sealed texts stand for, nil when the texts are
+// not sealed. Its errors are final.
+func newSpec(x *sessionsv1.Executor, cfg Config, later placeholder.Lookup) (*spec, error) {
+	t := texts{later: later, env: envref.New(envref.Config{Allow: cfg.EnvAllow, Owner: "worker", Setting: "worker.executors.env_allow"})}
 	s := &spec{
-		kind: x.GetKind(), command: x.GetCommand(), dir: x.GetDir(), url: x.GetUrl(), env: map[string]string{}, headers: map[string]string{},
-		timeout: time.Duration(x.GetTimeoutSeconds()) * time.Second,
+		kind: x.GetKind(), dir: t.open("dir", x.GetDir(), false), url: t.open("url", x.GetUrl(), false),
+		env: t.all("env", x.GetEnv()), headers: t.all("headers", x.GetHeaders()), timeout: time.Duration(x.GetTimeoutSeconds()) * time.Second,
+	}
+	for i, text := range x.GetCommand() {
+		s.command = append(s.command, t.open(fmt.Sprintf("command[%d]", i), text, false))
 	}
 	if s.timeout == 0 {
 		s.timeout = roundTimeout
 	}
+	if len(t.env.Wrong) > 0 {
+		return nil, fault.InvalidFields(t.env.Wrong)
+	}
 	if s.kind == contract.ExecutorProcess {
-		if err := allowed(x, cfg); err != nil {
+		if err := s.allowed(cfg); err != nil {
 			return nil, err
 		}
 	}
-	r := envref.New(envref.Config{Allow: cfg.EnvAllow, Owner: "worker", Setting: "worker.executors.env_allow"})
-	for name, value := range x.GetEnv() {
-		s.env[name] = r.Resolve("executor.env."+name, value)
-	}
-	for name, value := range x.GetHeaders() {
-		s.headers[name] = r.Resolve("executor.headers."+name, value)
-	}
-	if len(r.Wrong) > 0 {
-		return nil, fault.InvalidFields(r.Wrong)
-	}
-	s.redact = envref.Redactor(r.Secrets)
+	s.redact = envref.Redactor(t.env.Secrets)
 	return s, nil
 }
 
+// texts opens the texts of an executor.
+type texts struct {
+	later placeholder.Lookup
+	env   *envref.Resolver // its Wrong takes what is wrong
+}
+
+// open gives what a text comes to. With refs it may refer to the worker's environment. What a placeholder stands for is read for neither again.
+func (t texts) open(field, text string, refs bool) string {
+	field = "executor." + field
+	if t.later == nil {
+		if refs {
+			return t.env.Resolve(field, text)
+		}
+		return text
+	}
+	out, wrong := placeholder.Finish(text, func(r placeholder.Ref) (string, *placeholder.Error) {
+		if refs && r.Namespace == contract.WorkerEnvNamespace {
+			return t.env.Resolve(field, "${env:"+r.Path+"}"), nil
+		}
+		return t.later(r)
+	})
+	for _, e := range wrong {
+		t.env.Refuse(field, e.Error())
+	}
+	return out
+}
+
+func (t texts) all(field string, values map[string]string) map[string]string {
+	out := make(map[string]string, len(values))
+	for name, value := range values {
+		out[name] = t.open(field+"."+name, value, true)
+	}
+	return out
+}
+
 // allowed refuses programs that the configuration does not let run.
-func allowed(x *sessionsv1.Executor, cfg Config) error {
-	if len(x.GetCommand()) == 0 {
+func (s *spec) allowed(cfg Config) error {
+	if len(s.command) == 0 || s.command[0] == "" {
 		return fault.Invalid("executor.command", "is empty")
 	}
-	program := x.GetCommand()[0]
+	program := s.command[0]
 	switch {
+	case s.dir != "" && !filepath.IsAbs(s.dir):
+		return fault.Invalid("executor.dir", "want an absolute path")
 	case !cfg.Process:
 		return failed("executors of kind process do not run on this worker").
 			Hint("Set worker.executors.process to true in the worker's configuration, or reach the executor over http or grpc.")

@@ -44,6 +44,9 @@ func (r *Runner) hosted(ctx context.Context, w *work, truncated bool) (*callIDs,
 	ids := &callIDs{infer: strings.TrimPrefix(w.ref.GetKey(), "infer-"), used: maps.Clone(used), given: map[int]string{}}
 	return ids, func(ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse)) (*inferencev1.Finished, error) {
 		round := executor.Round{Executor: w.loaded.GetAgent().GetExecutor(), Used: used, Invocation: invocation(w, now, req, truncated)}
+		if w.loaded.GetExecutorSealed() {
+			round.Later = r.here
+		}
 		round.Asked = told(round.Invocation, req.GetMessages(), w.turn.TurnID)
 		got, err := r.deps.Executors.Run(ctx, round, r.sink(w, add))
 		if err != nil {

@@ -106,9 +106,12 @@ type LoadTurnResponse struct {
 	// Sub-agents that the turn may call: pinned when the turn has begun, else the newest.
 	AgentTools []*AgentTool `protobuf:"bytes,13,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
 	// For a turn that runs another one again: which, and how. Its model stands in `agent` already.
-	Rerun         *v11.TurnRerun `protobuf:"bytes,14,opt,name=rerun,proto3" json:"rerun,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Rerun *v11.TurnRerun `protobuf:"bytes,14,opt,name=rerun,proto3" json:"rerun,omitempty"`
+	// The executor's texts (command, env, dir, url, headers) are sealed: only placeholder.Finish reads them, where ${env:NAME} is
+	// ${worker_env.NAME}. False when they hold no placeholders: then they stand as they are.
+	ExecutorSealed bool `protobuf:"varint,15,opt,name=executor_sealed,json=executorSealed,proto3" json:"executor_sealed,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *LoadTurnResponse) Reset() {
@@ -244,6 +247,13 @@ func (x *LoadTurnResponse) GetRerun() *v11.TurnRerun {
 		return x.Rerun
 	}
 	return nil
+}
+
+func (x *LoadTurnResponse) GetExecutorSealed() bool {
+	if x != nil {
+		return x.ExecutorSealed
+	}
+	return false
 }
 
 // GetRecordingRequest names a call of a re-run.
@@ -2672,7 +2682,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"$windlass/sessions/v1/execution.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"6\n" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
-	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xa7\x06\n" +
+	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xd0\x06\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -2692,7 +2702,8 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\rcontext_bytes\x18\f \x01(\x03R\fcontextBytes\x12@\n" +
 	"\vagent_tools\x18\r \x03(\v2\x1f.windlass.sessions.v1.AgentToolR\n" +
 	"agentTools\x121\n" +
-	"\x05rerun\x18\x0e \x01(\v2\x1b.windlass.turn.v1.TurnRerunR\x05rerun\"\x81\x01\n" +
+	"\x05rerun\x18\x0e \x01(\v2\x1b.windlass.turn.v1.TurnRerunR\x05rerun\x12'\n" +
+	"\x0fexecutor_sealed\x18\x0f \x01(\bR\x0eexecutorSealed\"\x81\x01\n" +
 	"\x13GetRecordingRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +

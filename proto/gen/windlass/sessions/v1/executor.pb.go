@@ -28,16 +28,18 @@ type Executor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "builtin" (the default: the agent's model and the built-in engine), "process", "http" or "grpc".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// For a process: the program and its arguments; no shell is involved. A name without a slash is looked for as for tool servers.
+	// For a process: the program and its arguments; no shell is involved. A name without a slash is looked for as for tool servers. Arguments may
+	// have placeholders; each stays one argument. The program may have ${env.*} and ${runner.*} only: it is not the caller's to choose.
 	Command []string `protobuf:"bytes,2,rep,name=command,proto3" json:"command,omitempty"`
 	// For a process: variables of its environment, beside PATH, HOME, LANG and TMPDIR. Values may hold references to the worker's environment,
-	// ${env:WINDLASS_EXECUTOR_…}; secrets must.
+	// ${env:WINDLASS_EXECUTOR_…}; secrets must. They may have placeholders too.
 	Env map[string]string `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// For a process: its working directory; empty = the worker's.
+	// For a process: its working directory; empty = the worker's. It may have placeholders; what callers give must be part of a name, without slashes.
 	Dir string `protobuf:"bytes,4,opt,name=dir,proto3" json:"dir,omitempty"`
-	// For http: an absolute http or https address. For grpc: grpc://host:port, or grpcs://host:port with TLS.
+	// For http: an absolute http or https address. For grpc: grpc://host:port, or grpcs://host:port with TLS. Placeholders may stand in host, path
+	// and query. What they stand for is escaped in path and query; in the host what callers give must be one label of a name, and not its last.
 	Url string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
-	// For http and grpc: headers (metadata) of each call, with references as in `env`.
+	// For http and grpc: headers (metadata) of each call, with references and placeholders as in `env`.
 	Headers map[string]string `protobuf:"bytes,6,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Seconds that one round (until the answer, or the next tool calls) may take; 0 = 600. The turn's own time bounds it too.
 	TimeoutSeconds uint32 `protobuf:"varint,7,opt,name=timeout_seconds,json=timeoutSeconds,proto3" json:"timeout_seconds,omitempty"`

@@ -1,0 +1,172 @@
+package blueprint
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/placeholder"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// place is where in an executor a text stands. It says what may stand in it.
+type place int
+
+const (
+	program  place = iota // what is started: not the caller's to choose
+	argument              // stays one argument, and no option where the author wrote none
+	variable              // of the environment
+	folder                // callers give parts of names
+	header                // printable ASCII
+	address               // see url.go
+)
+
+// part is one text of an executor.
+type part struct {
+	path  string
+	place place
+	text  string
+	put   func(string)
+}
+
+// refs tells whether the text may refer to the worker's environment, as ${env:NAME}.
+func (p part) refs() bool { return p.place == variable || p.place == header }
+
+// parts are all texts of an agent's executor.
+func parts(a *sessionsv1.Agent) []part {
+	x := a.GetExecutor()
+	if x == nil {
+		return nil
+	}
+	var out []part
+	for i, text := range x.GetCommand() {
+		p := part{path: fmt.Sprintf("executor.command[%d]", i), place: argument, text: text, put: func(s string) { x.Command[i] = s }}
+		if i == 0 {
+			p.place = program
+		}
+		out = append(out, p)
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.GetEnv())) {
+		out = append(out, part{path: "executor.env." + name, place: variable, text: x.GetEnv()[name], put: func(s string) { x.Env[name] = s }})
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.GetHeaders())) {
+		out = append(out, part{path: "executor.headers." + name, place: header, text: x.GetHeaders()[name], put: func(s string) { x.Headers[name] = s }})
+	}
+	return append(out,
+		part{path: "executor.dir", place: folder, text: x.GetDir(), put: func(s string) { x.Dir = s }},
+		part{path: "executor.url", place: address, text: x.GetUrl(), put: func(s string) { x.Url = s }})
+}
+
+// ExecutorNeeded tells whether the texts of an agent's executor have placeholders, and so must be resolved and are sealed. References alone are the
+// worker's to resolve.
+func ExecutorNeeded(a *sessionsv1.Agent) bool {
+	if !contract.Hosted(a) {
+		return false
+	}
+	return slices.ContainsFunc(parts(a), func(p part) bool { return placeholder.In(p.bare()) })
+}
+
+var reference = regexp.MustCompile(`\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// bare is the text without its references.
+func (p part) bare() string { return p.rewrite(func(string) string { return "" }) }
+
+// rewrite replaces the references of a text, whose "$" is not escaped by another.
+func (p part) rewrite(as func(name string) string) string {
+	if !p.refs() {
+		return p.text
+	}
+	var b strings.Builder
+	from := 0
+	for _, m := range reference.FindAllStringSubmatchIndex(p.text, -1) {
+		if m[0] > 0 && p.text[m[0]-1] == '$' {
+			continue
+		}
+		b.WriteString(p.text[from:m[0]] + as(p.text[m[2]:m[3]]))
+		from = m[1]
+	}
+	return b.String() + p.text[from:]
+}
+
+// callers tells whether a placeholder stands for what callers say of themselves or of the session, not the operator.
+func callers(r placeholder.Ref) bool {
+	return r.Namespace != nsEnv && r.Namespace != contract.RunnerNamespace
+}
+
+// checkExecutor finds placeholders in an executor that are unknown, or that may not stand where they do.
+func (c Checker) checkExecutor(prefix string, a *sessionsv1.Agent) (wrong []fault.Field) {
+	schema := a.GetParamsSchema().AsMap()
+	for _, p := range parts(a) {
+		errs := placeholder.Check(p.bare(), func(r placeholder.Ref) *placeholder.Error {
+			if p.place == program && callers(r) {
+				return placeholder.Wrong(r, "is not allowed here: whoever calls the agent would choose the program; ${env.*} and ${runner.*} may stand here")
+			}
+			return c.ref(slot{sealed: true}, schema, r)
+		})
+		if p.place == address && len(errs) == 0 {
+			errs = checkAddress(p.text)
+		}
+		for _, e := range errs {
+			wrong = append(wrong, fault.Field{Path: prefix + p.path, Message: e.Error()})
+		}
+	}
+	return wrong
+}
+
+// resolveExecutor puts values in the texts of an executor, and seals them for the worker.
+func (c Checker) resolveExecutor(a *sessionsv1.Agent, f Facts, report func(path string, wrong []*placeholder.Error)) {
+	for _, p := range parts(a) {
+		lookup := func(r placeholder.Ref) (string, *placeholder.Error) {
+			if r.Namespace == contract.WorkerEnvNamespace { // from rewrite
+				return "", nil
+			}
+			text, wrong := c.value(slot{sealed: true}, a, r, f)
+			if wrong == nil {
+				wrong = p.fits(r, text)
+			}
+			return text, wrong
+		}
+		text := p.rewrite(func(name string) string { return "${" + contract.WorkerEnvNamespace + "." + name + "}" })
+		if p.place == address {
+			lookup = escaping(p.text, lookup)
+		}
+		sealed, wrong := placeholder.Begin(text, lookup, contract.RunnerNamespace, contract.WorkerEnvNamespace)
+		if p.place == argument && len(wrong) == 0 {
+			wrong = option(p.text, sealed)
+		}
+		report(p.path, wrong)
+		p.put(sealed)
+	}
+}
+
+// option refuses an argument that begins with what a caller gave and is an option by that.
+func option(text, resolved string) []*placeholder.Error {
+	if !strings.HasPrefix(text, "${") || !strings.HasPrefix(resolved, "-") {
+		return nil
+	}
+	var wrong []*placeholder.Error
+	placeholder.Check(text, func(r placeholder.Ref) *placeholder.Error {
+		if callers(r) && wrong == nil {
+			wrong = []*placeholder.Error{placeholder.Wrong(r, `stands for something that begins with "-", which the program would read as an option`)}
+		}
+		return nil
+	})
+	return wrong
+}
+
+// fits refuses a value that would say more than its place is for.
+func (p part) fits(r placeholder.Ref, value string) *placeholder.Error {
+	switch {
+	case strings.ContainsRune(value, 0):
+		return placeholder.Wrong(r, "stands for a text with a NUL byte")
+	case p.place == folder && callers(r) && !namePart.MatchString(value):
+		return placeholder.Wrong(r, `stands for something that is no part of a folder's name: want letters, digits, "_" and "-"`)
+	case p.place == header && strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }):
+		return placeholder.Wrong(r, "stands for something that is no header's value: want printable ASCII on one line")
+	}
+	return nil
+}
