@@ -83,6 +83,8 @@ type copied struct {
 	messages []store.Message
 	// turn are messages that stand behind the input of its first turn, which that turn stores.
 	turn []store.Message
+	// called gives the ids of turn in the new session by those in the other.
+	called map[string]string
 	// artifacts are those that the messages speak of; compaction is what models were shown instead of older messages, nil for none.
 	artifacts  []store.Artifact
 	compaction *store.Compaction
@@ -130,7 +132,7 @@ func (s *Service) forkedSession(ctx context.Context, from store.Session, req *se
 
 // copyPast makes what was read of a session the beginning of a new one.
 func (s *Service) copyPast(ctx context.Context, ses, from store.Session, p past) (*copied, error) {
-	c := &copied{session: ses}
+	c := &copied{session: ses, called: map[string]string{}}
 	c.session.ForkedSeq = p.upTo
 	if err := s.takeContext(ctx, c, from, p); err != nil {
 		return nil, err
@@ -150,11 +152,12 @@ func (s *Service) copyPast(ctx context.Context, ses, from store.Session, p past)
 		return nil, err
 	}
 	for i, m := range p.turn {
+		before := m.GetId()
 		row, err := copyOf(m, c.session)
 		if err != nil {
 			return nil, err
 		}
-		row.Seq = int64(i - len(p.turn))
+		row.Seq, c.called[before] = int64(i-len(p.turn)), m.GetId()
 		c.session.ContextBytes += int64(len(row.Data))
 		c.turn = append(c.turn, row)
 	}

@@ -55,7 +55,7 @@ func (s *Service) RerunTurn(ctx context.Context, req *sessionsv1.RerunTurnReques
 	if err != nil {
 		return nil, err
 	}
-	cut, err := s.rerunFrom(ctx, t, ses.AgentID, event.GetFromStep())
+	cut, err := s.rerunFrom(ctx, t, ses.AgentID, event)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *Service) rerunOrder(ctx context.Context, t store.Turn, from, ses store.
 	if len(given) != 1 || input == nil {
 		return order{}, noTurn(t.ID) // it was deleted just now
 	}
-	event.Messages = uint32(len(c.turn))
+	event.Messages, event.Plan = uint32(len(c.turn)), renamePlan(event.GetPlan(), c.called)
 	return order{
 		session: c.session, fresh: true, copy: c, content: input.GetContent(), tools: given[0].ClientTools,
 		rerun: &rerun{event: event, messages: c.turn},

@@ -15,12 +15,13 @@ import (
 )
 
 // rerunFrom finds the message at which a re-run from a model step cuts: the one that the step wrote, "" when it wrote none. It refuses steps
-// that the turn does not have, and turns that can only be run again from the start.
-func (s *Service) rerunFrom(ctx context.Context, t store.Turn, agentID string, from uint32) (string, error) {
+// that the turn does not have, and turns that can only be run again from the start. How the new turn is to go on is written into the event.
+func (s *Service) rerunFrom(ctx context.Context, t store.Turn, agentID string, event *turnv1.TurnRerun) (string, error) {
 	steps, err := s.store.Steps(ctx, t.Tenant, t.ID)
 	if err != nil {
 		return "", err
 	}
+	from := event.GetFromStep()
 	infers, cut, chosen := 0, "", turnv1.Strategy_STRATEGY_UNSPECIFIED
 	for _, step := range steps {
 		if !step.Done {
@@ -50,33 +51,44 @@ func (s *Service) rerunFrom(ctx context.Context, t store.Turn, agentID string, f
 	case int(from) > infers:
 		return "", fault.Invalid("from_step", "turn %s has the model steps infer-1 to infer-%d", t.ID, infers)
 	}
-	return cut, s.fromTheMiddle(ctx, t, chosen, agentID)
+	if event.Strategy, err = s.fromTheMiddle(ctx, t, chosen, agentID); err != nil {
+		return "", err
+	}
+	if event.GetStrategy() == turnv1.Strategy_STRATEGY_PLAN {
+		event.Plan, event.Plans, err = s.planAt(ctx, t, cut)
+	}
+	return cut, err
 }
 
-// fromTheMiddle refuses to go on in the middle of a turn that was, or would be, more than one model step after the other.
-func (s *Service) fromTheMiddle(ctx context.Context, t store.Turn, chosen turnv1.Strategy, agentID string) error {
+// fromTheMiddle says how a re-run goes on in the middle of a turn, unset when as its agent says. It refuses what does not fit together.
+func (s *Service) fromTheMiddle(ctx context.Context, t store.Turn, was turnv1.Strategy, agentID string) (turnv1.Strategy, error) {
+	const asAgentSays = turnv1.Strategy_STRATEGY_UNSPECIFIED
 	before, err := s.blueprint(ctx, t)
 	if err != nil {
-		return err
+		return asAgentSays, err
 	}
-	now, err := s.liveAgent(ctx, agentID)
+	agent, err := s.liveAgent(ctx, agentID)
 	if err != nil {
-		return agentGone(err, agentID)
+		return asAgentSays, agentGone(err, agentID)
 	}
-	whole := func(strategy turnv1.Strategy) bool {
-		switch strategy {
-		case turnv1.Strategy_STRATEGY_PLAN, turnv1.Strategy_STRATEGY_ROUTE, turnv1.Strategy_STRATEGY_AUTO:
-			return true
-		}
-		return false
+	if contract.Hosted(before) || contract.Hosted(agent) {
+		return asAgentSays, fault.Invalid("from_step", "an agent with an executor runs a turn again from the start only: leave it out")
 	}
+	now := agent.GetStrategy()
+	planned := was == turnv1.Strategy_STRATEGY_PLAN
 	switch {
-	case contract.Hosted(before) || contract.Hosted(now):
-		return fault.Invalid("from_step", "an agent with an executor runs a turn again from the start only: leave it out")
-	case whole(chosen) || whole(now.GetStrategy()):
-		return fault.Invalid("from_step", "a turn with strategy plan, route or auto is run again from the start only: leave it out")
+	case planned && (now == turnv1.Strategy_STRATEGY_PLAN || now == turnv1.Strategy_STRATEGY_AUTO):
+		return was, nil
+	case planned:
+		return asAgentSays, fault.Invalid("from_step", "the turn was at a plan there, and agent %q makes none: leave from_step out, or name an agent with strategy plan", agentID)
+	case now == turnv1.Strategy_STRATEGY_PLAN:
+		return asAgentSays, fault.Invalid("from_step", "the turn had no plan there, and agent %q begins with one: leave from_step out, or name another agent", agentID)
+	case now != turnv1.Strategy_STRATEGY_AUTO && now != turnv1.Strategy_STRATEGY_ROUTE:
+		return asAgentSays, nil
+	case was == turnv1.Strategy_STRATEGY_ROUTE: // the agent was chosen in the first model step; after that a routed turn goes on as react
+		return turnv1.Strategy_STRATEGY_REACT, nil
 	}
-	return nil
+	return was, nil
 }
 
 // pastOf reads the conversation as it stood when a turn of it came to a model step: what was said before the turn, its input, and what it did

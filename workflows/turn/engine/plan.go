@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -45,9 +47,8 @@ type progress struct {
 
 // progress reads what became of the plan. A step of a plan ends with the first model step that asks for no tool.
 func (t record) progress() progress {
-	p := progress{}
-	plans, ended := 0, 0 // plans taken up, steps of them that have ended
-	if !p.take(t, &plans, 0) {
+	p, plans, ended := t.resumed() // plans taken up, steps of them that have ended
+	if plans == 0 && !p.take(t, &plans, 0) {
 		return p
 	}
 	for _, o := range t.infers {
@@ -77,6 +78,22 @@ func (t record) progress() progress {
 		p.steps[ended].Status = turnv1.PlanStepStatus_PLAN_STEP_STATUS_RUNNING
 	}
 	return p
+}
+
+// resumed is where a planned turn begins: with nothing, or in the middle of the plan of the turn that it runs again.
+func (t record) resumed() (p progress, plans, ended int) {
+	plan := t.surface().GetResumedPlan()
+	if plan == nil {
+		return p, 0, 0
+	}
+	p.message = plan.GetMessageId()
+	for _, step := range plan.GetSteps() {
+		p.steps = append(p.steps, proto.CloneOf(step))
+		if s := step.GetStatus(); s == turnv1.PlanStepStatus_PLAN_STEP_STATUS_COMPLETED || s == turnv1.PlanStepStatus_PLAN_STEP_STATUS_FAILED {
+			ended++
+		}
+	}
+	return p, max(int(t.surface().GetResumedPlans()), 1), ended
 }
 
 // take adds the steps of the next plan behind those that have ended. It tells whether that plan is there.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
@@ -102,6 +104,47 @@ func TestNextOfPlansAndChoices(t *testing.T) {
 				t.Errorf("decision: %s, want %s", got, row.want)
 			}
 		})
+	}
+}
+
+// A re-run from the middle of a plan decides as the turn that it runs again did from there on: what stood in the plan then is what it begins with.
+func TestAPlanIsTakenUpInItsMiddle(t *testing.T) {
+	whole := outcomes(planning(), plan(1, "a", "b", "c"), infer(1, "tool_calls", "x"), tool(1, 0, "h"), infer(2, "stop"), gaveUp(3), plan(2, "d", "e"),
+		infer(4, "stop"), infer(5, "stop"), infer(6, "stop"))
+	for from := 2; from <= 6; from++ {
+		before := from + 2 // the begin step, a plan, the tool's result: what was done before infer-N
+		if from > 3 {
+			before++ // the second plan
+		}
+		ref := engine.Next(engine.State{Outcomes: whole[:before], Now: now}).Steps[0]
+		if ref.GetKey() != engine.InferKey(from) {
+			t.Fatalf("%d outcomes lead to %s", before, ref.GetKey())
+		}
+		plans := uint32(1)
+		if from > 3 {
+			plans = 2
+		}
+		again := outcomes(begun(func(s *turnv1.Surface) {
+			s.Strategy, s.MaxSteps, s.ResumedPlan, s.ResumedPlans = turnv1.Strategy_STRATEGY_PLAN, 9, ref.GetPlan(), plans
+		}))
+		for at := before; at <= len(whole); at++ {
+			d := engine.Next(engine.State{Outcomes: again, Now: now})
+			want := engine.Next(engine.State{Outcomes: whole[:at], Now: now})
+			if got, expected := d.Steps[0].GetPlan().String(), want.Steps[0].GetPlan().String(); got != expected || d.Steps[0].GetKind() != want.Steps[0].GetKind() {
+				t.Errorf("from infer-%d, after %d outcomes: %s with %s, want %s with %s", from, at, text(d), got, text(want), expected)
+			}
+			if at < len(whole) {
+				next := with(proto.CloneOf(whole[at]), func(o *turnv1.StepOutcome) {
+					if n, ok := strings.CutPrefix(o.GetKey(), "infer-"); ok {
+						o.Key = engine.InferKey(int(n[0]-'0') - from + 1)
+					}
+				})
+				again = append(again, next)
+			}
+		}
+		if s := ref.GetPlan().GetSteps(); len(s) > 0 && s[len(s)-1].GetMessageId() != "" && from < 6 {
+			t.Errorf("the plan that it began with was changed: %v", s)
+		}
 	}
 }
 

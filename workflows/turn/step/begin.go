@@ -50,6 +50,7 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	}
 	strategy, reason := choose(agent, len(tools)+len(client)+len(agents))
 	surface := b.surface(agent, time.Now())
+	strategy, reason = resume(loaded.GetRerun(), surface, strategy, reason)
 	surface.Model, surface.Strategy, surface.Tools = model.GetName(), strategy, uint32(len(tools)+len(client)+len(agents))
 	surface.SurfaceHash, surface.Price = surfaceHash(tools, agents), model.GetPrice()
 	surface.PromptTokens, surface.MaxOutputTokens = promptTokens(agent, tools, client, agents), agent.GetMaxOutputTokens()
@@ -77,6 +78,7 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 	if events = append(events, shields...); blocked {
 		outcome.FinishReason = finishFiltered
 	}
+	events = append(events, resumedPlan(loaded.GetRerun())...)
 	if strategy != turnv1.Strategy_STRATEGY_AUTO { // else the select step tells
 		events = append(events, strategySelected(strategy, reason))
 	}

@@ -29,7 +29,7 @@ type cutPlan struct {
 // plan decides where to cut; nil when the conversation fits, or nothing can be left out. What stays are the newest messages, and of the turn itself
 // what was asked, planned and found: its user's messages, and those of the model that call no tool.
 func (compact) plan(w *work, history *sessionsv1.GetContextResponse) *cutPlan {
-	messages, why, surface := history.GetMessages(), w.ref.GetCompact(), w.loaded.GetSurface()
+	messages, why, surface := adopted(history.GetMessages(), w.turn.TurnID), w.ref.GetCompact(), w.loaded.GetSurface()
 	size := tokens.Messages(messages)
 	p := &cutPlan{head: int(history.GetCompacted()), room: roomFor(why, surface, int64(size))}
 	leftOut := history.GetTruncated() && w.ref.GetKey() == engine.CompactKey(1) // later it may be the turn's own summary that is meant

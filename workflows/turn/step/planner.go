@@ -60,6 +60,7 @@ func (p planner) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest
 	if err != nil {
 		return nil, err
 	}
+	req.Messages = adopted(req.GetMessages(), w.turn.TurnID)
 	request := query(req.GetMessages(), w.turn.TurnID)
 	req.Messages = planQuestion(req.GetMessages(), before, w.turn.TurnID)
 	var goals []goal
@@ -169,7 +170,7 @@ func planLine(id uint32, title string) string { return fmt.Sprintf("%d. %s: ", i
 // planRequest turns a model call into work at a part of a plan: the model reads the request, the plan with the results so far, and
 // what this part of the plan has done. What other parts did is in their results.
 func planRequest(req *inferencev1.GenerateRequest, plan *turnv1.PlanRef, turnID string) {
-	all := req.GetMessages()
+	all := adopted(req.GetMessages(), turnID)
 	messages := asked(all, turnID)
 	if plan.GetCurrent() == 0 {
 		req.Instructions = join(req.GetInstructions(), answerInstructions)

@@ -3,6 +3,9 @@ package step
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
 
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -52,6 +55,48 @@ func (t tool) mayRun(ctx context.Context, w *work) (bool, error) {
 		}
 	}
 	return w.effect() == turnv1.EffectClass_EFFECT_CLASS_READ, nil
+}
+
+// resume has a re-run go on as the turn that it runs again: nothing is chosen or planned that was chosen or planned before its first step.
+func resume(r *turnv1.TurnRerun, surface *turnv1.Surface, strategy turnv1.Strategy, reason string) (turnv1.Strategy, string) {
+	if r.GetStrategy() == turnv1.Strategy_STRATEGY_UNSPECIFIED {
+		return strategy, reason
+	}
+	if plan := r.GetPlan(); plan != nil {
+		surface.ResumedPlan = &turnv1.PlanRef{MessageId: plan.GetMessageId(), Steps: plan.GetSteps()}
+		surface.ResumedPlans = r.GetPlans()
+	}
+	return r.GetStrategy(), "the turn that is run again thought so"
+}
+
+// resumedPlan tells watchers of the plan that a re-run goes on with.
+func resumedPlan(r *turnv1.TurnRerun) []*turnv1.Event {
+	if r.GetPlan() == nil {
+		return nil
+	}
+	return []*turnv1.Event{{Data: &turnv1.Event_PlanUpdated{PlanUpdated: r.GetPlan()}}}
+}
+
+// adopted gives a re-run what it took over as its own: what stands behind its request. It is still named after the turn that is run again, so that its
+// calls are told from the new ones. Other turns have nothing there that is not theirs.
+func adopted(messages []*turnv1.Message, turnID string) []*turnv1.Message {
+	var out []*turnv1.Message
+	began := false
+	for i, m := range messages {
+		foreign := began && m.GetTurnId() != turnID && m.GetTurnId() != ""
+		began = began || m.GetTurnId() == turnID
+		if foreign && out == nil {
+			out = slices.Clone(messages)
+		}
+		if foreign {
+			m = proto.CloneOf(m)
+			m.TurnId, out[i] = turnID, m
+		}
+	}
+	if out == nil {
+		return messages
+	}
+	return out
 }
 
 // fromRecord marks the result of a commit as recorded.

@@ -1296,7 +1296,13 @@ type TurnRerun struct {
 	// The model that was asked for instead of the agent's; empty for the agent's.
 	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
 	// Number of messages of the other turn that stand in the conversation behind the input. They are not told by events of their own.
-	Messages      uint32 `protobuf:"varint,6,opt,name=messages,proto3" json:"messages,omitempty"`
+	Messages uint32 `protobuf:"varint,6,opt,name=messages,proto3" json:"messages,omitempty"`
+	// How the turn thinks, where it goes on in the middle of something that is not to be chosen or planned again; unset = as its agent says.
+	Strategy Strategy `protobuf:"varint,7,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
+	// The plan in whose middle it goes on, as it stood when the other turn came to the step.
+	Plan *PlanUpdated `protobuf:"bytes,8,opt,name=plan,proto3" json:"plan,omitempty"`
+	// How many plans the other turn had written by then.
+	Plans         uint32 `protobuf:"varint,9,opt,name=plans,proto3" json:"plans,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1369,6 +1375,27 @@ func (x *TurnRerun) GetModel() string {
 func (x *TurnRerun) GetMessages() uint32 {
 	if x != nil {
 		return x.Messages
+	}
+	return 0
+}
+
+func (x *TurnRerun) GetStrategy() Strategy {
+	if x != nil {
+		return x.Strategy
+	}
+	return Strategy_STRATEGY_UNSPECIFIED
+}
+
+func (x *TurnRerun) GetPlan() *PlanUpdated {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+func (x *TurnRerun) GetPlans() uint32 {
+	if x != nil {
+		return x.Plans
 	}
 	return 0
 }
@@ -3955,14 +3982,17 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\rSessionForked\x12!\n" +
 	"\ffrom_session\x18\x01 \x01(\tR\vfromSession\x12\x19\n" +
 	"\bfrom_seq\x18\x02 \x01(\rR\afromSeq\x12\x1a\n" +
-	"\bmessages\x18\x03 \x01(\rR\bmessages\"\xa3\x01\n" +
+	"\bmessages\x18\x03 \x01(\rR\bmessages\"\xa4\x02\n" +
 	"\tTurnRerun\x12\x17\n" +
 	"\aof_turn\x18\x01 \x01(\tR\x06ofTurn\x12\x1b\n" +
 	"\tfrom_step\x18\x02 \x01(\rR\bfromStep\x12\x14\n" +
 	"\x05tools\x18\x03 \x01(\tR\x05tools\x12\x18\n" +
 	"\amissing\x18\x04 \x01(\tR\amissing\x12\x14\n" +
 	"\x05model\x18\x05 \x01(\tR\x05model\x12\x1a\n" +
-	"\bmessages\x18\x06 \x01(\rR\bmessages\"b\n" +
+	"\bmessages\x18\x06 \x01(\rR\bmessages\x126\n" +
+	"\bstrategy\x18\a \x01(\x0e2\x1a.windlass.turn.v1.StrategyR\bstrategy\x121\n" +
+	"\x04plan\x18\b \x01(\v2\x1d.windlass.turn.v1.PlanUpdatedR\x04plan\x12\x14\n" +
+	"\x05plans\x18\t \x01(\rR\x05plans\"b\n" +
 	"\x10StrategySelected\x126\n" +
 	"\bstrategy\x18\x01 \x01(\x0e2\x1a.windlass.turn.v1.StrategyR\bstrategy\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xc9\x02\n" +
@@ -4288,39 +4318,41 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	45, // 43: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
 	46, // 44: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
 	47, // 45: windlass.turn.v1.TurnEnded.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	48, // 46: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	49, // 47: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
-	46, // 48: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	50, // 49: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	45, // 50: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	51, // 51: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	52, // 52: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	53, // 53: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	54, // 54: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	55, // 55: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	43, // 56: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	51, // 57: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	52, // 58: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	42, // 59: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	42, // 60: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	54, // 61: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	26, // 62: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	55, // 63: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	51, // 64: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	51, // 65: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	42, // 66: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	54, // 67: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	44, // 68: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
-	45, // 69: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
-	47, // 70: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	45, // 71: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	56, // 72: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
-	56, // 73: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
-	74, // [74:74] is the sub-list for method output_type
-	74, // [74:74] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	48, // 46: windlass.turn.v1.TurnRerun.strategy:type_name -> windlass.turn.v1.Strategy
+	11, // 47: windlass.turn.v1.TurnRerun.plan:type_name -> windlass.turn.v1.PlanUpdated
+	48, // 48: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	49, // 49: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	46, // 50: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	50, // 51: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	45, // 52: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	51, // 53: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	52, // 54: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	53, // 55: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	54, // 56: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	55, // 57: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	43, // 58: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	51, // 59: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	52, // 60: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	42, // 61: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	42, // 62: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	54, // 63: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	26, // 64: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	55, // 65: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	51, // 66: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	51, // 67: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	42, // 68: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	54, // 69: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	44, // 70: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
+	45, // 71: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
+	47, // 72: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	45, // 73: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	56, // 74: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
+	56, // 75: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
+	76, // [76:76] is the sub-list for method output_type
+	76, // [76:76] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }

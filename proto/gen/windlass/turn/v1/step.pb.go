@@ -846,7 +846,11 @@ type Surface struct {
 	// Tokens one model call may write, 0 = the provider's default.
 	MaxOutputTokens int32 `protobuf:"varint,19,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
 	// The time of the turn in seconds, that deadline_micros was made from; 0 = unknown (turns begun by an older worker).
-	TurnSeconds   uint32 `protobuf:"varint,20,opt,name=turn_seconds,json=turnSeconds,proto3" json:"turn_seconds,omitempty"`
+	TurnSeconds uint32 `protobuf:"varint,20,opt,name=turn_seconds,json=turnSeconds,proto3" json:"turn_seconds,omitempty"`
+	// The plan in whose middle a re-run begins, unset for other turns.
+	ResumedPlan *PlanRef `protobuf:"bytes,21,opt,name=resumed_plan,json=resumedPlan,proto3" json:"resumed_plan,omitempty"`
+	// How many plans the turn that is run again had written by then.
+	ResumedPlans  uint32 `protobuf:"varint,22,opt,name=resumed_plans,json=resumedPlans,proto3" json:"resumed_plans,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1014,6 +1018,20 @@ func (x *Surface) GetTurnSeconds() uint32 {
 	return 0
 }
 
+func (x *Surface) GetResumedPlan() *PlanRef {
+	if x != nil {
+		return x.ResumedPlan
+	}
+	return nil
+}
+
+func (x *Surface) GetResumedPlans() uint32 {
+	if x != nil {
+		return x.ResumedPlans
+	}
+	return 0
+}
+
 var File_windlass_turn_v1_step_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_step_proto_rawDesc = "" +
@@ -1081,7 +1099,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x0econtext_tokens\x18\x14 \x01(\x03R\rcontextTokens\x128\n" +
 	"\texhausted\x18\x15 \x01(\v2\x1a.windlass.turn.v1.LimitUseR\texhausted\"E\n" +
 	"\bProgress\x129\n" +
-	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"\xdc\x05\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"\xbf\x06\n" +
 	"\aSurface\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x126\n" +
@@ -1103,7 +1121,9 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x0econtext_window\x18\x10 \x01(\x03R\rcontextWindow\x12#\n" +
 	"\rprompt_tokens\x18\x12 \x01(\x05R\fpromptTokens\x12*\n" +
 	"\x11max_output_tokens\x18\x13 \x01(\x05R\x0fmaxOutputTokens\x12!\n" +
-	"\fturn_seconds\x18\x14 \x01(\rR\vturnSeconds*\xe3\x01\n" +
+	"\fturn_seconds\x18\x14 \x01(\rR\vturnSeconds\x12<\n" +
+	"\fresumed_plan\x18\x15 \x01(\v2\x19.windlass.turn.v1.PlanRefR\vresumedPlan\x12#\n" +
+	"\rresumed_plans\x18\x16 \x01(\rR\fresumedPlans*\xe3\x01\n" +
 	"\bStepKind\x12\x19\n" +
 	"\x15STEP_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSTEP_KIND_BEGIN\x10\x01\x12\x13\n" +
@@ -1176,11 +1196,12 @@ var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	6,  // 20: windlass.turn.v1.Progress.outcomes:type_name -> windlass.turn.v1.StepOutcome
 	9,  // 21: windlass.turn.v1.Surface.strategy:type_name -> windlass.turn.v1.Strategy
 	18, // 22: windlass.turn.v1.Surface.price:type_name -> windlass.turn.v1.Price
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	3,  // 23: windlass.turn.v1.Surface.resumed_plan:type_name -> windlass.turn.v1.PlanRef
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_step_proto_init() }
