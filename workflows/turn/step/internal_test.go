@@ -1,6 +1,7 @@
 package step
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -165,5 +166,28 @@ func TestAWaitMovesTheDeadline(t *testing.T) {
 	w.ref.DeadlineMicros = pinned.Add(time.Hour).UnixMicro()
 	if got := w.deadline(); !got.Equal(pinned.Add(time.Hour)) {
 		t.Errorf("moved deadline %v", got)
+	}
+}
+
+func TestWhatARerunTookOverIsItsOwn(t *testing.T) {
+	turns := func(ids ...string) (out []*turnv1.Message) {
+		for _, id := range ids {
+			out = append(out, &turnv1.Message{TurnId: id})
+		}
+		return out
+	}
+	for name, row := range map[string]struct{ given, want []*turnv1.Message }{
+		"other turns keep their messages": {turns("a", "b", "own", "own"), turns("a", "b", "own", "own")},
+		"what stands behind the request":  {turns("a", "own", "old", "older", "own"), turns("a", "own", "own", "own", "own")},
+		"a summary is of no turn":         {turns("", "own", "", "old"), turns("", "own", "", "own")},
+		"a request that is not there":     {turns("a", "b"), turns("a", "b")},
+	} {
+		before := fmt.Sprint(row.given)
+		if got := fmt.Sprint(adopted(row.given, "own")); got != fmt.Sprint(row.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+		if before != fmt.Sprint(row.given) {
+			t.Errorf("%s: the conversation itself was changed", name)
+		}
 	}
 }

@@ -31,7 +31,8 @@ type RerunTurnRequest struct {
 	// The turn, "trn_…". It must be over.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// The first model step to do anew: "infer-2", or "2". Empty = from the start, as is "1". What the turn did before it is taken over: answers, tool
-	// results, input that came meanwhile. A planned or routed turn is run again from the start only, as is one of an agent with an executor.
+	// results, input that came meanwhile, and the plan in whose middle the step is. From the middle of a plan only an agent that plans goes on
+	// (strategy plan or auto), and from that of another turn none that plans. A turn of an agent with an executor is run again from the start only.
 	FromStep string `protobuf:"bytes,2,opt,name=from_step,json=fromStep,proto3" json:"from_step,omitempty"`
 	// Agent of the new turn; empty = that of the other one. Its newest revision counts in any case.
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
