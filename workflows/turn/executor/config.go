@@ -31,6 +31,7 @@ const (
 	maxRound     = 16 << 20 // of all events of one round
 	maxCalls     = 128      // tool calls of one round
 	maxErrorBody = 2 << 10  // of an HTTP error's body
+	maxCost      = 1 << 53  // of one round, in millionths: JSON numbers are exact up to here
 	roundTimeout = 10 * time.Minute
 	writeTimeout = 10 * time.Second
 )

@@ -25,6 +25,7 @@ type wireEvent struct {
 	CachedInputTokens float64         `json:"cached_input_tokens"`
 	ReasoningTokens   float64         `json:"reasoning_tokens"`
 	ModelCalls        float64         `json:"model_calls"`
+	CostMicros        float64         `json:"cost_micros"`
 	Code              string          `json:"code"`
 	Message           string          `json:"message"`
 	Retryable         bool            `json:"retryable"`
@@ -67,7 +68,7 @@ func Decode(line []byte) (*executorv1.RunResponse, error) {
 	case "usage":
 		out.Event = &executorv1.RunResponse_Usage{Usage: &turnv1.Usage{
 			InputTokens: count(e.InputTokens), OutputTokens: count(e.OutputTokens), CachedInputTokens: count(e.CachedInputTokens),
-			ReasoningTokens: count(e.ReasoningTokens), ModelCalls: count(e.ModelCalls),
+			ReasoningTokens: count(e.ReasoningTokens), ModelCalls: count(e.ModelCalls), CostMicros: cost(e.CostMicros),
 		}}
 	case "answer":
 		out.Event = &executorv1.RunResponse_Answer{Answer: e.Text}
@@ -103,6 +104,14 @@ func count(f float64) int32 {
 		return 0
 	}
 	return int32(min(f, math.MaxInt32))
+}
+
+// cost reads an amount of money in millionths.
+func cost(f float64) int64 {
+	if math.IsNaN(f) || f < 0 {
+		return 0
+	}
+	return int64(math.Ceil(min(f, maxCost)))
 }
 
 func cutText(s string, limit int) string {

@@ -79,6 +79,8 @@ type Sink struct {
 	Text, Reasoning func(piece string)
 	// Call takes a tool call and its place in the round, from 0.
 	Call func(index int, call *turnv1.ToolCall)
+	// Used takes all that the round has used so far, each time the executor tells of it. The usage is the taker's.
+	Used func(sum *turnv1.Usage)
 }
 
 // Answer is what a round came to.

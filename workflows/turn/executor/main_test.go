@@ -64,7 +64,7 @@ func child(mode string) {
 	case "echo":
 		say(`{"type":"session","executor_session_id":"mine"}`, `{"type":"reasoning.delta","text":"hm"}`, `{"type":"text.delta","text":"you "}`)
 		say(fmt.Sprintf(`{"type":"text.delta","text":%q}`, "said "+inv.Input[0].Text), `{"type":"never heard of","x":1}`)
-		say(`{"type":"usage","input_tokens":7,"output_tokens":3}`, `{"type":"usage","input_tokens":1,"model_calls":2}`, `{"type":"end","model":"x/y"}`)
+		say(`{"type":"usage","input_tokens":7,"output_tokens":3}`, `{"type":"usage","input_tokens":1,"model_calls":2,"cost_micros":1500.2}`, `{"type":"usage","cost_micros":-7}`, `{"type":"end","model":"x/y"}`)
 	case "plain": // neither id nor end
 		say(`{"type":"answer","text":"plain"}`)
 	case "calls":
@@ -163,6 +163,7 @@ func text(s string) []*turnv1.ContentPart {
 
 // heard is what a sink got.
 type heard struct {
+	used            *turnv1.Usage
 	text, reasoning string
 	calls           []string
 	sessions        []string
@@ -171,6 +172,7 @@ type heard struct {
 
 func (h *heard) sink() executor.Sink {
 	return executor.Sink{
+		Used:     func(sum *turnv1.Usage) { h.used = sum },
 		Attached: func(_ context.Context, id string) error { h.sessions = append(h.sessions, id); return nil },
 		Text: func(s string) {
 			h.text += s

@@ -26,7 +26,7 @@ func TestARoundOfAProgram(t *testing.T) {
 	if a.Text != "you said hello" || got.text != a.Text || a.Reasoning != "hm" || got.reasoning != "hm" || a.FinishReason != "stop" || a.Model != "x/y" {
 		t.Errorf("answer = %+v, heard %+v", a, got)
 	}
-	if u := a.Usage; u.GetInputTokens() != 8 || u.GetOutputTokens() != 3 || u.GetModelCalls() != 2 {
+	if u := a.Usage; u.GetInputTokens() != 8 || u.GetOutputTokens() != 3 || u.GetModelCalls() != 2 || u.GetCostMicros() != 1501 || got.used.String() != u.String() {
 		t.Errorf("usage = %v", u)
 	}
 	if !slices.Equal(got.sessions, []string{"mine"}) {

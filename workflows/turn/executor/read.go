@@ -151,6 +151,8 @@ func (in *reading) use(u *turnv1.Usage) {
 	sum.CachedInputTokens += max(0, u.GetCachedInputTokens())
 	sum.ReasoningTokens += max(0, u.GetReasoningTokens())
 	sum.ModelCalls += max(0, u.GetModelCalls())
+	sum.CostMicros = min(maxCost, sum.CostMicros+min(maxCost, max(0, u.GetCostMicros())))
+	in.sink.Used(proto.CloneOf(sum))
 }
 
 // failed sorts an error that the executor tells.

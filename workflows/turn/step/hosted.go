@@ -43,6 +43,7 @@ func (r *Runner) hosted(ctx context.Context, w *work, truncated bool) (*callIDs,
 	}
 	ids := &callIDs{infer: strings.TrimPrefix(w.ref.GetKey(), "infer-"), used: maps.Clone(used), given: map[int]string{}}
 	return ids, func(ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse)) (*inferencev1.Finished, error) {
+		w.used = nil // of an earlier try
 		round := executor.Round{Executor: w.loaded.GetAgent().GetExecutor(), Used: used, Invocation: invocation(w, now, req, truncated)}
 		if w.loaded.GetExecutorSealed() {
 			round.Later = r.here
@@ -67,7 +68,7 @@ func invocation(w *work, now *sessionsv1.LoadTurnResponse, req *inferencev1.Gene
 		ExecutorSessionId: now.GetExecutorSessionId(), Conversation: req.GetMessages(), ConversationTruncated: truncated,
 		Agent: &executorv1.AgentSpec{
 			Id: agent.GetId(), Revision: agent.GetRevision(), Instructions: req.GetInstructions(), Model: agent.GetModel(),
-			Temperature: agent.Temperature, MaxOutputTokens: agent.GetMaxOutputTokens(), MaxSteps: w.loaded.GetSurface().GetMaxSteps(),
+			Temperature: agent.Temperature, MaxOutputTokens: req.GetMaxOutputTokens(), MaxSteps: w.loaded.GetSurface().GetMaxSteps(),
 		},
 	}
 	if in.GetExecutorSessionId() != "" {
@@ -105,6 +106,7 @@ func told(in *executorv1.Invocation, messages []*turnv1.Message, turnID string) 
 func (r *Runner) sink(w *work, add func(*inferencev1.GenerateResponse)) executor.Sink {
 	return executor.Sink{
 		Attached: func(ctx context.Context, id string) error { return r.attached(ctx, w, id) },
+		Used:     func(sum *turnv1.Usage) { w.used = sum },
 		Text: func(piece string) {
 			add(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_TextDelta{TextDelta: piece}})
 		},

@@ -82,6 +82,7 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 		done.FinishReason, outcome.FinishReason = finishFiltered, finishFiltered
 	}
 	if finished == nil {
+		countUsed(outcome.GetUsage(), w.used)
 		done.FinishReason, outcome.FinishReason = "cancelled", "cancelled"
 		w.cancelled = errors.Is(context.Cause(ctx), ErrCancelled)
 		if !w.cancelled {
@@ -207,9 +208,17 @@ func (infer) giveUp(w *work, why *turnv1.TurnError) *sessionsv1.CommitStepReques
 
 // usageOf counts the call itself too, whatever the provider told.
 func usageOf(finished *inferencev1.Finished) *turnv1.Usage {
-	u := finished.GetUsage()
-	return &turnv1.Usage{
-		InputTokens: u.GetInputTokens(), OutputTokens: u.GetOutputTokens(), CachedInputTokens: u.GetCachedInputTokens(),
-		ReasoningTokens: u.GetReasoningTokens(), ModelCalls: max(1, u.GetModelCalls()),
+	out := &turnv1.Usage{ModelCalls: 1}
+	countUsed(out, finished.GetUsage())
+	return out
+}
+
+// countUsed takes over what a model's or an executor's call used, also one that was cut in the middle. A cost is what an executor tells; that
+// of a model follows from its price, see priced.
+func countUsed(out, u *turnv1.Usage) {
+	if u == nil {
+		return
 	}
+	out.InputTokens, out.OutputTokens, out.CachedInputTokens = u.GetInputTokens(), u.GetOutputTokens(), u.GetCachedInputTokens()
+	out.ReasoningTokens, out.ModelCalls, out.CostMicros = u.GetReasoningTokens(), max(1, u.GetModelCalls()), u.GetCostMicros()
 }

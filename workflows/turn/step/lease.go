@@ -42,6 +42,8 @@ type work struct {
 	inputs uint32
 	// reads is about how many tokens a model step reads.
 	reads int64
+	// used is what an executor has told so far that its round used.
+	used *turnv1.Usage
 	// found tells what shields found in such input.
 	found []*turnv1.Event
 	// started, lease and cancelled are set by the claim.

@@ -765,7 +765,8 @@ type RunResponse_ToolCall struct {
 }
 
 type RunResponse_Usage struct {
-	// What it used since it told last; several are added up.
+	// What it used since it told last; several are added up. Its cost_micros is what that cost: the executor pays for its models itself, so their
+	// prices are not known here. What is told before a cancel or a deadline counts too.
 	Usage *v1.Usage `protobuf:"bytes,5,opt,name=usage,proto3,oneof"`
 }
 
