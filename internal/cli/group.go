@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +23,7 @@ func groups() noun {
 		read: typed((*registryv1.ToolGroup).GetName, func(m *registryv1.ToolGroup, now time.Time) []string {
 			var selectors []string
 			for _, s := range m.GetSelectors() {
-				selectors = append(selectors, orAll(s.GetSource())+"/"+orAll(s.GetName()))
+				selectors = append(selectors, selectorText(s))
 			}
 			short := func(names []string) string { return output.Short(strings.Join(names, ","), cellWidth) }
 			return []string{
@@ -30,6 +32,18 @@ func groups() noun {
 			}
 		}),
 	}
+}
+
+// selectorText is a selector in one line, for example "github/* read team=pay".
+func selectorText(s *registryv1.ToolSelector) string {
+	words := []string{orAll(s.GetSource()) + "/" + orAll(s.GetName())}
+	for _, e := range s.GetEffects() {
+		words = append(words, enum(e))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.GetLabels())) {
+		words = append(words, name+"="+s.GetLabels()[name])
+	}
+	return strings.Join(words, " ")
 }
 
 func orAll(glob string) string {
@@ -41,12 +55,15 @@ func orAll(glob string) string {
 
 func groupCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
-		Use: "create NAME [--select SOURCE/TOOL]… [--tool NAME]… [--exclude NAME]…", Short: "Make a group of tools that agents name as group:NAME",
-		Example: "  windlass group create reading --select 'github/list_*' --select 'files/read_*' --exclude '*__*secret*'",
+		Use: "create NAME [--select SOURCE/TOOL]… [--effect CLASS]… [--label NAME=VALUE]… [--tool NAME]… [--exclude NAME]…", Short: "Make a group of tools that agents name as group:NAME",
+		Example: "  windlass group create reading --select 'github/list_*' --select 'files/read_*' --exclude '*__*secret*'\n" +
+			"  windlass group create harmless --effect read",
 		Args:    cobra.ExactArgs(1), RunE: run(a, createGroup),
 	}
 	f := create.Flags()
 	f.StringArray("select", nil, "globs over source and tool, as SOURCE/TOOL; may be repeated")
+	f.StringArray("effect", nil, "only tools with this effect class, in each --select: read, idempotent or once; may be repeated")
+	f.StringToString("label", nil, "only tools of sources with this label, in each --select, as NAME=VALUE; may be repeated")
 	f.StringArray("tool", nil, "name of a tool that is in the group too; may be repeated")
 	f.StringArray("exclude", nil, "name or glob of tools that are not in the group whatever else says so; may be repeated")
 	f.String("description", "", "what the group is for")
@@ -67,17 +84,9 @@ func createGroup(c *call) error {
 			body[field] = list
 		}
 	}
-	selects, err := c.cmd.Flags().GetStringArray("select")
+	selectors, err := groupSelectors(c)
 	if err != nil {
-		return app.Usage("%s", err)
-	}
-	var selectors []map[string]string
-	for _, s := range selects {
-		source, tool, ok := strings.Cut(s, "/")
-		if !ok {
-			return app.Usage("--select %q: want SOURCE/TOOL, for example 'notes/*' or '*/read_*'", s)
-		}
-		selectors = append(selectors, map[string]string{"source": source, "name": tool})
+		return err
 	}
 	if len(selectors) > 0 {
 		body["selectors"] = selectors
@@ -93,4 +102,39 @@ func createGroup(c *call) error {
 		c.note("%s", fmt.Sprintf("%s stands for %d tools now", g.GetName(), len(g.GetMembers())))
 	}
 	return groups().printOne(c, raw)
+}
+
+// groupSelectors reads the selectors of a new group: effects and labels narrow each of them, and are one by themselves where there is none.
+func groupSelectors(c *call) ([]map[string]any, error) {
+	selects, err := c.cmd.Flags().GetStringArray("select")
+	if err != nil {
+		return nil, app.Usage("%s", err)
+	}
+	classes, err := c.cmd.Flags().GetStringArray("effect")
+	if err != nil {
+		return nil, app.Usage("%s", err)
+	}
+	labels, err := c.cmd.Flags().GetStringToString("label")
+	if err != nil {
+		return nil, app.Usage("%s", err)
+	}
+	var effects []string
+	for _, class := range classes {
+		if !slices.Contains([]string{"read", "idempotent", "once"}, class) {
+			return nil, app.Usage("--effect %q: want read, idempotent or once", class)
+		}
+		effects = append(effects, "EFFECT_CLASS_"+strings.ToUpper(class))
+	}
+	if len(selects) == 0 && len(effects)+len(labels) > 0 {
+		selects = []string{"*/*"}
+	}
+	var out []map[string]any
+	for _, s := range selects {
+		source, tool, ok := strings.Cut(s, "/")
+		if !ok {
+			return nil, app.Usage("--select %q: want SOURCE/TOOL, for example 'notes/*' or '*/read_*'", s)
+		}
+		out = append(out, map[string]any{"source": source, "name": tool, "effects": effects, "labels": labels})
+	}
+	return out, nil
 }

@@ -115,11 +115,11 @@ func (s *Service) ResolveTools(ctx context.Context, req *registryv1.ResolveTools
 	if err != nil {
 		return nil, err
 	}
-	fitting, err := s.fitting(ctx, tenant, listed)
+	fitting, err := s.fitting(ctx, tenant, listed.may)
 	if err != nil {
 		return nil, err
 	}
-	resp := &registryv1.ResolveToolsResponse{}
+	resp, byName := &registryv1.ResolveToolsResponse{}, listed.byName()
 	if len(req.GetOthers()) > 0 {
 		if resp.Others, err = s.allowed(ctx, req.GetPrincipal(), req.GetOthers()); err != nil {
 			return nil, err
@@ -135,7 +135,9 @@ func (s *Service) ResolveTools(ctx context.Context, req *registryv1.ResolveTools
 			return nil, fmt.Errorf("read tools: %w", err)
 		}
 		for _, t := range found {
-			resp.Tools = append(resp.Tools, toolToProto(t))
+			if byName || listed.has(t) {
+				resp.Tools = append(resp.Tools, toolToProto(t))
+			}
 		}
 	}
 	return resp, nil

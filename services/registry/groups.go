@@ -11,9 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	"github.com/windlass-dev/windlass/services/registry/builtin"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -140,7 +139,8 @@ func noGroup(err error, name string) error {
 
 // withMembers gives a group with the tools it stands for now that the caller may use.
 func (s *Service) withMembers(ctx context.Context, g store.Group) (*registryv1.ToolGroup, error) {
-	names, err := s.fitting(ctx, g.Tenant, func(tool string) bool { return holds(g.Spec, tool) })
+	list := toolList{groups: []store.GroupSpec{g.Spec}}
+	names, err := s.fitting(ctx, g.Tenant, list.may)
 	if err != nil {
 		return nil, err
 	}
@@ -150,42 +150,12 @@ func (s *Service) withMembers(ctx context.Context, g store.Group) (*registryv1.T
 		if err != nil {
 			return nil, err
 		}
+		if usable, err = s.standing(ctx, g.Tenant, list, usable); err != nil {
+			return nil, err
+		}
 		out.Members = append(out.Members, usable...)
 	}
 	return out, nil
-}
-
-// listed gives what says whether an agent's list of tools stands for a tool. FAILED_PRECONDITION when it names a group that is not there.
-func (s *Service) listed(ctx context.Context, tenant string, globs []string) (func(tool string) bool, error) {
-	var groups []store.GroupSpec
-	plain := make([]string, 0, len(globs))
-	for _, g := range globs {
-		name, isGroup := strings.CutPrefix(g, groupPrefix)
-		if !isGroup {
-			plain = append(plain, g)
-			continue
-		}
-		group, err := s.store.Group(ctx, tenant, name)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "the agent names the tool group %q, which does not exist", name).
-				Hint("Create the group, or take it from the agent's tools.")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read tool group: %w", err)
-		}
-		groups = append(groups, group.Spec)
-	}
-	return func(tool string) bool {
-		return fits(plain, tool) || slices.ContainsFunc(groups, func(g store.GroupSpec) bool { return holds(g, tool) })
-	}, nil
-}
-
-// holds reports whether a tool is in a group. The one that asks the user is not meant by selectors over all sources.
-func holds(g store.GroupSpec, tool string) bool {
-	if tool == MeshSource+"__"+builtin.AskUser {
-		g.Selectors = slices.DeleteFunc(slices.Clone(g.Selectors), func(sel store.Selector) bool { return sel.Source != MeshSource })
-	}
-	return g.Holds(tool)
 }
 
 func checkGroup(spec store.GroupSpec) error {
@@ -211,7 +181,11 @@ func checkGroup(spec store.GroupSpec) error {
 func groupSpec(g *registryv1.ToolGroup) store.GroupSpec {
 	spec := store.GroupSpec{Description: g.GetDescription(), Tools: g.GetTools(), Exclude: g.GetExclude()}
 	for _, s := range g.GetSelectors() {
-		spec.Selectors = append(spec.Selectors, store.Selector{Source: s.GetSource(), Name: s.GetName()})
+		sel := store.Selector{Source: s.GetSource(), Name: s.GetName(), Labels: s.GetLabels()}
+		for _, e := range s.GetEffects() {
+			sel.Effects = append(sel.Effects, store.Effect(e))
+		}
+		spec.Selectors = append(spec.Selectors, sel)
 	}
 	return spec
 }
@@ -222,7 +196,11 @@ func groupToProto(g store.Group) *registryv1.ToolGroup {
 		CreateTime: timestamp(g.CreateTime), UpdateTime: timestamp(g.UpdateTime),
 	}
 	for _, s := range g.Spec.Selectors {
-		out.Selectors = append(out.Selectors, &registryv1.ToolSelector{Source: s.Source, Name: s.Name})
+		sel := &registryv1.ToolSelector{Source: s.Source, Name: s.Name, Labels: s.Labels}
+		for _, e := range s.Effects {
+			sel.Effects = append(sel.Effects, turnv1.EffectClass(e))
+		}
+		out.Selectors = append(out.Selectors, sel)
 	}
 	return out
 }

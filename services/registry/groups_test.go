@@ -9,7 +9,9 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 func TestToolGroups(t *testing.T) {
@@ -74,6 +76,47 @@ func TestToolGroups(t *testing.T) {
 	}
 	if _, err := resolve("group:reading"); err == nil {
 		t.Error("a deleted group still stands for tools")
+	}
+}
+
+// TestToolGroupsByEffectAndLabel selects by what tools may change and by the labels of their sources.
+func TestToolGroupsByEffectAndLabel(t *testing.T) {
+	w := newWorld(t)
+	r := w.start(config())
+	r.notes()
+	w.bridge.set(func() { w.bridge.tools["bank"] = []*mcpbridgev1.Tool{tool("balance", "read"), tool("pay", "once")} })
+	if _, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{Source: &registryv1.Source{
+		Name: "bank", Kind: "mcp", Url: "http://127.0.0.1:9/mcp", Labels: map[string]string{"team": "pay"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	read := []turnv1.EffectClass{turnv1.EffectClass_EFFECT_CLASS_READ}
+	for name, row := range map[string]struct {
+		selectors []*registryv1.ToolSelector
+		want      string
+	}{
+		"reading":  {[]*registryv1.ToolSelector{{Source: "notes", Effects: read}, {Source: "bank", Effects: read}}, "bank__balance notes__read"},
+		"payments": {[]*registryv1.ToolSelector{{Labels: map[string]string{"team": "pay"}}}, "bank__balance bank__pay"},
+		"both":     {[]*registryv1.ToolSelector{{Labels: map[string]string{"team": "pay"}, Effects: read}, {Name: "put"}}, "bank__balance notes__put"},
+	} {
+		got, err := r.groups.CreateToolGroup(t.Context(), &registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{Name: name, Selectors: row.selectors}})
+		if err != nil || strings.Join(got.GetMembers(), " ") != row.want || len(got.GetSelectors()[0].GetEffects())+len(got.GetSelectors()[0].GetLabels()) == 0 {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+		resp, err := r.calls.ResolveTools(t.Context(), &registryv1.ResolveToolsRequest{Globs: []string{"group:" + name}, Principal: authn.Local()})
+		var names []string
+		for _, tool := range resp.GetTools() {
+			names = append(names, tool.GetName())
+		}
+		if err != nil || strings.Join(names, " ") != row.want {
+			t.Errorf("%s resolved to %v, %v", name, names, err)
+		}
+	}
+	_, err := r.groups.CreateToolGroup(t.Context(), &registryv1.CreateToolGroupRequest{ToolGroup: &registryv1.ToolGroup{
+		Name: "bad", Selectors: []*registryv1.ToolSelector{{Effects: []turnv1.EffectClass{0}}},
+	}})
+	if fault.CodeOf(err) != "invalid_argument" || !strings.Contains(err.Error(), "effects") {
+		t.Errorf("an effect that there is not: %v", err)
 	}
 }
 

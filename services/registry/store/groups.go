@@ -41,14 +41,41 @@ type GroupSpec struct {
 	Exclude     []string   `json:"exclude,omitempty"`
 }
 
-// Selector fits tools whose source and own name fit both globs; an empty one fits all.
+// Selector fits tools whose source and own name fit both globs, that have one of the effects, and whose source has all the labels; what is empty
+// fits all.
 type Selector struct {
-	Source string `json:"source,omitempty"`
-	Name   string `json:"name,omitempty"`
+	Source  string            `json:"source,omitempty"`
+	Name    string            `json:"name,omitempty"`
+	Effects []Effect          `json:"effects,omitempty"`
+	Labels  map[string]string `json:"labels,omitempty"`
 }
 
-// Holds reports whether a tool, by its namespaced name, is in the group.
-func (s GroupSpec) Holds(tool string) bool {
+// ByNameAlone reports whether names tell which tools are in the group.
+func (s GroupSpec) ByNameAlone() bool {
+	return !slices.ContainsFunc(s.Selectors, func(sel Selector) bool { return len(sel.Effects)+len(sel.Labels) > 0 })
+}
+
+// MayHold reports whether a tool is in the group as far as its namespaced name tells.
+func (s GroupSpec) MayHold(tool string) bool {
+	return s.holds(tool, func(Selector) bool { return true })
+}
+
+// Holds reports whether a tool is in the group.
+func (s GroupSpec) Holds(t Tool) bool {
+	return s.holds(t.Name, func(sel Selector) bool {
+		if len(sel.Effects) > 0 && !slices.Contains(sel.Effects, t.Effect) {
+			return false
+		}
+		for name, value := range sel.Labels {
+			if have, ok := t.Source.Spec.Labels[name]; !ok || have != value {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (s GroupSpec) holds(tool string, fits func(Selector) bool) bool {
 	if glob.Any(s.Exclude, tool) {
 		return false
 	}
@@ -57,7 +84,7 @@ func (s GroupSpec) Holds(tool string) bool {
 	}
 	source, name, _ := strings.Cut(tool, "__")
 	for _, sel := range s.Selectors {
-		if (sel.Source == "" || glob.Match(sel.Source, source)) && (sel.Name == "" || glob.Match(sel.Name, name)) {
+		if (sel.Source == "" || glob.Match(sel.Source, source)) && (sel.Name == "" || glob.Match(sel.Name, name)) && fits(sel) {
 			return true
 		}
 	}

@@ -19,10 +19,10 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
-// answers is a tool that ends with what make gives.
-func answers(make func() *registryv1.Completed) turntest.Call {
+// answers is a tool that ends with what give gives.
+func answers(give func() *registryv1.Completed) turntest.Call {
 	return func(_ *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
-		return turntest.Complete(stream, make())
+		return turntest.Complete(stream, give())
 	}
 }
 

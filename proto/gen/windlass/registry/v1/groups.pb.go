@@ -9,6 +9,7 @@ package registryv1
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
+	v1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -135,13 +136,18 @@ func (x *ToolGroup) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// ToolSelector fits tools by where they come from and what they are called there. Both have to fit.
+// ToolSelector fits tools by where they come from, what they are called there and what they may change. All that is given has to fit.
 type ToolSelector struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Glob over the source's name; empty = every source.
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// Glob over the tool's name without its source; empty = every tool.
-	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Effect classes, one of which the tool has: what its source's owner says, else its server's annotations; empty = every class. A tool of which nobody
+	// says anything is EFFECT_CLASS_ONCE.
+	Effects []v1.EffectClass `protobuf:"varint,3,rep,packed,name=effects,proto3,enum=windlass.turn.v1.EffectClass" json:"effects,omitempty"`
+	// Labels that the source has, all of them; empty = every source.
+	Labels        map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -188,6 +194,20 @@ func (x *ToolSelector) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *ToolSelector) GetEffects() []v1.EffectClass {
+	if x != nil {
+		return x.Effects
+	}
+	return nil
+}
+
+func (x *ToolSelector) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
 }
 
 // CreateToolGroupRequest holds the new group.
@@ -534,7 +554,7 @@ var File_windlass_registry_v1_groups_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_groups_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/registry/v1/groups.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\xc7\x04\n" +
+	"!windlass/registry/v1/groups.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xc7\x04\n" +
 	"\tToolGroup\x12\xc7\x01\n" +
 	"\x04name\x18\x01 \x01(\tB\xb2\x01\xe0A\x02\xbaH\xab\x01\xba\x01\xa7\x01\n" +
 	"\n" +
@@ -547,10 +567,15 @@ const file_windlass_registry_v1_groups_proto_rawDesc = "" +
 	"\vcreate_time\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"createTime\x12@\n" +
 	"\vupdate_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
-	"updateTime\"M\n" +
+	"updateTime\"\xa8\x02\n" +
 	"\fToolSelector\x12\x1f\n" +
 	"\x06source\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06source\x12\x1c\n" +
-	"\x04name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04name\"c\n" +
+	"\x04name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04name\x12L\n" +
+	"\aeffects\x18\x03 \x03(\x0e2\x1d.windlass.turn.v1.EffectClassB\x13\xbaH\x10\x92\x01\r\x10\x03\x18\x01\"\a\x82\x01\x04\x10\x01 \x00R\aeffects\x12P\n" +
+	"\x06labels\x18\x04 \x03(\v2..windlass.registry.v1.ToolSelector.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10\x10R\x06labels\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"c\n" +
 	"\x16CreateToolGroupRequest\x12I\n" +
 	"\n" +
 	"tool_group\x18\x01 \x01(\v2\x1f.windlass.registry.v1.ToolGroupB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\ttoolGroup\"7\n" +
@@ -595,7 +620,7 @@ func file_windlass_registry_v1_groups_proto_rawDescGZIP() []byte {
 	return file_windlass_registry_v1_groups_proto_rawDescData
 }
 
-var file_windlass_registry_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_windlass_registry_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_windlass_registry_v1_groups_proto_goTypes = []any{
 	(*ToolGroup)(nil),               // 0: windlass.registry.v1.ToolGroup
 	(*ToolSelector)(nil),            // 1: windlass.registry.v1.ToolSelector
@@ -606,32 +631,36 @@ var file_windlass_registry_v1_groups_proto_goTypes = []any{
 	(*UpdateToolGroupRequest)(nil),  // 6: windlass.registry.v1.UpdateToolGroupRequest
 	(*DeleteToolGroupRequest)(nil),  // 7: windlass.registry.v1.DeleteToolGroupRequest
 	(*DeleteToolGroupResponse)(nil), // 8: windlass.registry.v1.DeleteToolGroupResponse
-	(*timestamppb.Timestamp)(nil),   // 9: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),   // 10: google.protobuf.FieldMask
+	nil,                             // 9: windlass.registry.v1.ToolSelector.LabelsEntry
+	(*timestamppb.Timestamp)(nil),   // 10: google.protobuf.Timestamp
+	(v1.EffectClass)(0),             // 11: windlass.turn.v1.EffectClass
+	(*fieldmaskpb.FieldMask)(nil),   // 12: google.protobuf.FieldMask
 }
 var file_windlass_registry_v1_groups_proto_depIdxs = []int32{
 	1,  // 0: windlass.registry.v1.ToolGroup.selectors:type_name -> windlass.registry.v1.ToolSelector
-	9,  // 1: windlass.registry.v1.ToolGroup.create_time:type_name -> google.protobuf.Timestamp
-	9,  // 2: windlass.registry.v1.ToolGroup.update_time:type_name -> google.protobuf.Timestamp
-	0,  // 3: windlass.registry.v1.CreateToolGroupRequest.tool_group:type_name -> windlass.registry.v1.ToolGroup
-	0,  // 4: windlass.registry.v1.ListToolGroupsResponse.tool_groups:type_name -> windlass.registry.v1.ToolGroup
-	0,  // 5: windlass.registry.v1.UpdateToolGroupRequest.tool_group:type_name -> windlass.registry.v1.ToolGroup
-	10, // 6: windlass.registry.v1.UpdateToolGroupRequest.update_mask:type_name -> google.protobuf.FieldMask
-	2,  // 7: windlass.registry.v1.ToolGroupService.CreateToolGroup:input_type -> windlass.registry.v1.CreateToolGroupRequest
-	3,  // 8: windlass.registry.v1.ToolGroupService.GetToolGroup:input_type -> windlass.registry.v1.GetToolGroupRequest
-	4,  // 9: windlass.registry.v1.ToolGroupService.ListToolGroups:input_type -> windlass.registry.v1.ListToolGroupsRequest
-	6,  // 10: windlass.registry.v1.ToolGroupService.UpdateToolGroup:input_type -> windlass.registry.v1.UpdateToolGroupRequest
-	7,  // 11: windlass.registry.v1.ToolGroupService.DeleteToolGroup:input_type -> windlass.registry.v1.DeleteToolGroupRequest
-	0,  // 12: windlass.registry.v1.ToolGroupService.CreateToolGroup:output_type -> windlass.registry.v1.ToolGroup
-	0,  // 13: windlass.registry.v1.ToolGroupService.GetToolGroup:output_type -> windlass.registry.v1.ToolGroup
-	5,  // 14: windlass.registry.v1.ToolGroupService.ListToolGroups:output_type -> windlass.registry.v1.ListToolGroupsResponse
-	0,  // 15: windlass.registry.v1.ToolGroupService.UpdateToolGroup:output_type -> windlass.registry.v1.ToolGroup
-	8,  // 16: windlass.registry.v1.ToolGroupService.DeleteToolGroup:output_type -> windlass.registry.v1.DeleteToolGroupResponse
-	12, // [12:17] is the sub-list for method output_type
-	7,  // [7:12] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	10, // 1: windlass.registry.v1.ToolGroup.create_time:type_name -> google.protobuf.Timestamp
+	10, // 2: windlass.registry.v1.ToolGroup.update_time:type_name -> google.protobuf.Timestamp
+	11, // 3: windlass.registry.v1.ToolSelector.effects:type_name -> windlass.turn.v1.EffectClass
+	9,  // 4: windlass.registry.v1.ToolSelector.labels:type_name -> windlass.registry.v1.ToolSelector.LabelsEntry
+	0,  // 5: windlass.registry.v1.CreateToolGroupRequest.tool_group:type_name -> windlass.registry.v1.ToolGroup
+	0,  // 6: windlass.registry.v1.ListToolGroupsResponse.tool_groups:type_name -> windlass.registry.v1.ToolGroup
+	0,  // 7: windlass.registry.v1.UpdateToolGroupRequest.tool_group:type_name -> windlass.registry.v1.ToolGroup
+	12, // 8: windlass.registry.v1.UpdateToolGroupRequest.update_mask:type_name -> google.protobuf.FieldMask
+	2,  // 9: windlass.registry.v1.ToolGroupService.CreateToolGroup:input_type -> windlass.registry.v1.CreateToolGroupRequest
+	3,  // 10: windlass.registry.v1.ToolGroupService.GetToolGroup:input_type -> windlass.registry.v1.GetToolGroupRequest
+	4,  // 11: windlass.registry.v1.ToolGroupService.ListToolGroups:input_type -> windlass.registry.v1.ListToolGroupsRequest
+	6,  // 12: windlass.registry.v1.ToolGroupService.UpdateToolGroup:input_type -> windlass.registry.v1.UpdateToolGroupRequest
+	7,  // 13: windlass.registry.v1.ToolGroupService.DeleteToolGroup:input_type -> windlass.registry.v1.DeleteToolGroupRequest
+	0,  // 14: windlass.registry.v1.ToolGroupService.CreateToolGroup:output_type -> windlass.registry.v1.ToolGroup
+	0,  // 15: windlass.registry.v1.ToolGroupService.GetToolGroup:output_type -> windlass.registry.v1.ToolGroup
+	5,  // 16: windlass.registry.v1.ToolGroupService.ListToolGroups:output_type -> windlass.registry.v1.ListToolGroupsResponse
+	0,  // 17: windlass.registry.v1.ToolGroupService.UpdateToolGroup:output_type -> windlass.registry.v1.ToolGroup
+	8,  // 18: windlass.registry.v1.ToolGroupService.DeleteToolGroup:output_type -> windlass.registry.v1.DeleteToolGroupResponse
+	14, // [14:19] is the sub-list for method output_type
+	9,  // [9:14] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_groups_proto_init() }
@@ -645,7 +674,7 @@ func file_windlass_registry_v1_groups_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_groups_proto_rawDesc), len(file_windlass_registry_v1_groups_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
