@@ -31,8 +31,8 @@ func TestDiscoverListsEveryPageByteForByte(t *testing.T) {
 		for _, tool := range res.GetTools() {
 			tools[tool.GetName()] = tool
 		}
-		if len(tools) != 16 {
-			t.Errorf("got %d tools, want 16 over four pages", len(tools))
+		if len(tools) != 17 {
+			t.Errorf("got %d tools, want 17 over five pages", len(tools))
 		}
 		schema := `{"type":"object","$schema":"https://json-schema.org/draft/2020-12/schema","oneOf":[{"required":["a"]},{"required":["b"]}],"x-own":{"z":1,"a":2}}`
 		if got := string(tools["strict"].GetInputSchemaJson()); got != schema {
