@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authz"
@@ -59,7 +58,7 @@ type Process struct {
 	bus        *bus.Bus
 	temporal   temporal.Client
 	databases  map[string]*sqldb.DB
-	conns      map[string]*grpc.ClientConn
+	conns      map[string]rpc.Conn
 	authorizer *authorizer
 	// ready names checks that /readyz makes.
 	ready map[string]func(context.Context) error
@@ -74,7 +73,7 @@ func New(ctx context.Context, opts Options) (*Process, error) {
 	p := &Process{
 		opts: opts, cfg: opts.Config, log: opts.Log, ctx: ctx,
 		authorizer: &authorizer{},
-		databases:  map[string]*sqldb.DB{}, conns: map[string]*grpc.ClientConn{}, ready: map[string]func(context.Context) error{},
+		databases:  map[string]*sqldb.DB{}, conns: map[string]rpc.Conn{}, ready: map[string]func(context.Context) error{},
 	}
 	p.group.Log = opts.Log
 	if err := p.build(parts); err != nil {
@@ -185,7 +184,7 @@ func (p *Process) loopback() *policyv1.Principal {
 }
 
 // dial gives the process's connection to a role; as nil it passes on the caller's principal.
-func (p *Process) dial(role string, as *policyv1.Principal) (*grpc.ClientConn, error) {
+func (p *Process) dial(role string, as *policyv1.Principal) (rpc.Conn, error) {
 	key := role + " as " + as.GetSubject()
 	if c, ok := p.conns[key]; ok {
 		return c, nil

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/stats"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -39,24 +40,23 @@ type ClientConfig struct {
 const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}]}`
 
 // Dial makes a connection to a role. It does not wait: the first call does.
-func Dial(n Network, role string, cfg ClientConfig) (*grpc.ClientConn, error) {
+func Dial(n Network, role string, cfg ClientConfig) (Conn, error) {
 	if cfg.Keyring == nil {
 		return nil, fmt.Errorf("dial %s: a keyring is needed", role)
 	}
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = 15 * time.Second
 	}
-	target, opts, err := n.Target(role)
-	if err != nil {
-		return nil, err
-	}
-	c := caller{cfg}
-	opts = append(opts,
+	return n.dial(role, caller{cfg})
+}
+
+type caller struct{ cfg ClientConfig }
+
+// options are those of a gRPC connection.
+func (c caller) options() []grpc.DialOption {
+	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
-			otelgrpc.WithFilter(filters.Not(filters.HealthCheck())),
-			otelgrpc.WithMeterProvider(noop.NewMeterProvider()), // the server of each call measures it
-		)),
+		grpc.WithStatsHandler(clientStats()),
 		grpc.WithUnaryInterceptor(c.unary),
 		grpc.WithStreamInterceptor(c.stream),
 		grpc.WithDefaultServiceConfig(serviceConfig),
@@ -66,15 +66,18 @@ func Dial(n Network, role string, cfg ClientConfig) (*grpc.ClientConn, error) {
 			MinConnectTimeout: 2 * time.Second,
 		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true}),
-	)
-	conn, err := grpc.NewClient(target, opts...)
-	if err != nil {
-		return nil, fmt.Errorf("dial %s at %s: %w", role, target, err)
 	}
-	return conn, nil
 }
 
-type caller struct{ cfg ClientConfig }
+// clientStats traces calls; the server of each call measures it.
+func clientStats() stats.Handler {
+	return otelgrpc.NewClientHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())), otelgrpc.WithMeterProvider(noop.NewMeterProvider()))
+}
+
+// serverStats traces and measures calls.
+func serverStats() stats.Handler {
+	return otelgrpc.NewServerHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())))
+}
 
 // sign adds the principal. What came in as outgoing metadata under our header is replaced: nobody speaks for another.
 func (c caller) sign(ctx context.Context) (context.Context, error) {
@@ -98,6 +101,14 @@ func (c caller) sign(ctx context.Context) (context.Context, error) {
 	return metadata.NewOutgoingContext(ctx, md), nil
 }
 
+// bound gives a unary call its deadline.
+func (c caller) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, c.cfg.Timeout)
+}
+
 func (c caller) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	ctx, err := c.sign(ctx)
 	if err != nil {
@@ -106,11 +117,8 @@ func (c caller) unary(ctx context.Context, method string, req, reply any, cc *gr
 	if err := c.reach(ctx, cc); err != nil {
 		return err
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
 	return invoke(ctx, method, req, reply, cc, opts...)
 }
 

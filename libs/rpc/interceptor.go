@@ -130,7 +130,7 @@ func fromLoopback(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	if p.Addr.Network() == "bufconn" {
+	if p.Addr.Network() == memoryNetwork {
 		return true
 	}
 	tcp, ok := p.Addr.(*net.TCPAddr)

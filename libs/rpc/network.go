@@ -3,53 +3,25 @@
 package rpc
 
 import (
-	"context"
 	"fmt"
+	"io"
 	"net"
-	"sync"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/test/bufconn"
 )
 
 // Network connects roles.
 type Network interface {
 	// Listen gives the listener on which a role is reached. Each role listens at most once in a process.
 	Listen(role string) (net.Listener, error)
-	// Target gives what to dial for a role. It does not check that somebody listens.
-	Target(role string) (target string, opts []grpc.DialOption, err error)
+	// dial makes a connection to a role. It does not check that somebody listens.
+	dial(role string, c caller) (Conn, error)
 }
 
-const memoryBuffer = 1 << 20
-
-// Memory is a network inside one process. The zero value is not usable; see NewMemory.
-type Memory struct {
-	mu    sync.Mutex
-	roles map[string]*bufconn.Listener
-}
-
-// NewMemory makes an empty in-memory network.
-func NewMemory() *Memory { return &Memory{roles: map[string]*bufconn.Listener{}} }
-
-func (m *Memory) role(name string) *bufconn.Listener {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, ok := m.roles[name]
-	if !ok {
-		l = bufconn.Listen(memoryBuffer)
-		m.roles[name] = l
-	}
-	return l
-}
-
-// Listen implements Network.
-func (m *Memory) Listen(role string) (net.Listener, error) { return m.role(role), nil }
-
-// Target implements Network. Dialling waits until the role listens.
-func (m *Memory) Target(role string) (string, []grpc.DialOption, error) {
-	l := m.role(role)
-	dial := func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }
-	return "passthrough:///" + role, []grpc.DialOption{grpc.WithContextDialer(dial)}, nil
+// Conn is a connection to a role, for concurrent use.
+type Conn interface {
+	grpc.ClientConnInterface
+	io.Closer
 }
 
 // TCP is a network of processes.
@@ -73,11 +45,15 @@ func (n TCP) Listen(role string) (net.Listener, error) {
 	return l, nil
 }
 
-// Target implements Network.
-func (n TCP) Target(role string) (string, []grpc.DialOption, error) {
-	t, ok := n.Targets[role]
+// dial implements Network.
+func (n TCP) dial(role string, c caller) (Conn, error) {
+	target, ok := n.Targets[role]
 	if !ok {
-		return "", nil, fmt.Errorf("no address is configured for role %q: set mesh.targets.%s", role, role)
+		return nil, fmt.Errorf("no address is configured for role %q: set mesh.targets.%s", role, role)
 	}
-	return t, nil, nil
+	conn, err := grpc.NewClient(target, c.options()...)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s at %s: %w", role, target, err)
+	}
+	return conn, nil
 }

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"buf.build/go/protovalidate"
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -58,6 +57,7 @@ type Server struct {
 	health      *health.Server
 	validator   protovalidate.Validator
 	permissions map[string]string
+	direct      *direct
 }
 
 // NewServer makes a server without services.
@@ -73,8 +73,9 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		return nil, fmt.Errorf("build validator: %w", err)
 	}
 	s := &Server{cfg: cfg, health: health.NewServer(), validator: v}
+	s.direct = newDirect(s.unary, s.stream)
 	s.grpc = grpc.NewServer(
-		grpc.StatsHandler(otelgrpc.NewServerHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())))),
+		grpc.StatsHandler(serverStats()),
 		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.stream),
 		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage),
@@ -82,7 +83,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 	)
-	healthv1.RegisterHealthServer(s.grpc, s.health)
+	healthv1.RegisterHealthServer(s, s.health)
 	reflection.Register(s.grpc)
 	return s, nil
 }
@@ -90,6 +91,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 // RegisterService implements grpc.ServiceRegistrar.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	s.grpc.RegisterService(desc, impl)
+	s.direct.register(desc, impl)
 }
 
 // SetServing tells health checkers whether a service (full proto name, "" = the whole server) takes calls.
@@ -120,6 +122,14 @@ func (s *Server) Serve(listeners ...net.Listener) error {
 	}
 	var g errgroup.Group
 	for _, l := range listeners {
+		if role, ok := l.(*memoryRole); ok {
+			s.direct.serve(role)
+			g.Go(func() error {
+				<-s.direct.life.Done()
+				return nil
+			})
+			continue
+		}
 		g.Go(func() error {
 			if err := s.grpc.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 				return fmt.Errorf("serve on %s: %w", l.Addr(), err)
@@ -135,8 +145,11 @@ func (s *Server) Stop(ctx context.Context) {
 	s.health.Shutdown()
 	done := make(chan struct{})
 	go func() {
-		s.grpc.GracefulStop()
-		close(done)
+		defer close(done)
+		var both sync.WaitGroup
+		both.Go(func() { s.direct.stop(ctx) })
+		both.Go(s.grpc.GracefulStop)
+		both.Wait()
 	}()
 	select {
 	case <-done:

@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testpg"
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
 type kit struct {
 	t          testing.TB
 	svc        *sessions.Service
-	conn       *grpc.ClientConn
+	conn       rpc.Conn
 	agents     sessionsv1.AgentServiceClient
 	sessions   sessionsv1.SessionServiceClient
 	turns      sessionsv1.TurnServiceClient

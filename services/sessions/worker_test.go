@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/rpc"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -19,7 +19,7 @@ import (
 type worker struct {
 	t     testing.TB
 	exec  sessionsv1.ExecutionServiceClient
-	conn  *grpc.ClientConn
+	conn  rpc.Conn
 	bus   *bus.Bus
 	owner string
 	turn  *sessionsv1.Turn

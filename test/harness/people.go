@@ -41,7 +41,7 @@ func (m *Mesh) As(subject string, roles ...string) *Client {
 }
 
 // dial opens a connection to a role that passes on who calls.
-func (m *Mesh) dial(role string) *grpc.ClientConn {
+func (m *Mesh) dial(role string) rpc.Conn {
 	m.t.Helper()
 	ring, err := authn.NewKeyring([]byte(meshKey))
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/rpc"
@@ -12,7 +11,7 @@ import (
 
 // Replica starts one more process of a service role, waits until it is ready, and gives a connection to it whose calls are a worker's. Nobody else
 // calls it. The mesh's database must be one that processes share.
-func (m *Mesh) Replica(role string) *grpc.ClientConn {
+func (m *Mesh) Replica(role string) rpc.Conn {
 	m.t.Helper()
 	name, addr := role+" again", m.addr(9300+slices.Index(serviceRoles, role))
 	env := append(slices.Clone(m.env), "WINDLASS_MESH_LISTEN_"+strings.ToUpper(role)+"="+addr)

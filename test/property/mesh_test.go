@@ -198,7 +198,7 @@ type server struct {
 	ring    *authn.Keyring
 	network *rpc.Memory
 	done    chan error
-	conns   []*grpc.ClientConn
+	conns   []rpc.Conn
 }
 
 func newServer(t testing.TB, ring *authn.Keyring) *server {
@@ -216,7 +216,7 @@ func (s *server) start(t testing.TB) {
 	go func() { s.done <- s.Serve(l) }()
 }
 
-func (s *server) dial(t testing.TB, p *policyv1.Principal) *grpc.ClientConn {
+func (s *server) dial(t testing.TB, p *policyv1.Principal) rpc.Conn {
 	t.Helper()
 	conn, err := rpc.Dial(s.network, "mesh", rpc.ClientConfig{Keyring: s.ring, As: p})
 	must(t, err)

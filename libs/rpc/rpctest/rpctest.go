@@ -37,13 +37,13 @@ func WithAuthorizer(a rpc.Authorizer) Option { return func(o *options) { o.autho
 func WithPrincipal(p *policyv1.Principal) Option { return func(o *options) { o.principal = p } }
 
 // Serve serves what register registers until the test ends, and gives a connection that calls as the local user.
-func Serve(t testing.TB, role string, register func(grpc.ServiceRegistrar)) *grpc.ClientConn {
+func Serve(t testing.TB, role string, register func(grpc.ServiceRegistrar)) rpc.Conn {
 	t.Helper()
 	return ServeAs(t, role, register)
 }
 
 // ServeAs is Serve with options.
-func ServeAs(t testing.TB, role string, register func(grpc.ServiceRegistrar), opts ...Option) *grpc.ClientConn {
+func ServeAs(t testing.TB, role string, register func(grpc.ServiceRegistrar), opts ...Option) rpc.Conn {
 	t.Helper()
 	o := options{authorizer: AllowAll{}, principal: authn.Local()}
 	for _, f := range opts {

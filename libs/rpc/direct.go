@@ -1,0 +1,152 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+)
+
+// direct takes calls from the same process, with the interceptors and the telemetry of a server on the network.
+type direct struct {
+	unary   grpc.UnaryServerInterceptor
+	stream  grpc.StreamServerInterceptor
+	stats   stats.Handler
+	methods map[string]unaryMethod
+	streams map[string]streamMethod
+
+	mu      sync.Mutex
+	roles   []*memoryRole
+	stopped bool
+	calls   sync.WaitGroup
+	// life ends the contexts of calls that are cut.
+	life context.Context //nolint:containedctx // of the server, not of a call
+	cut  context.CancelFunc
+}
+
+type unaryMethod struct {
+	handle grpc.MethodHandler
+	impl   any
+}
+
+type streamMethod struct {
+	desc grpc.StreamDesc
+	impl any
+}
+
+func newDirect(unary grpc.UnaryServerInterceptor, stream grpc.StreamServerInterceptor) *direct {
+	d := &direct{unary: unary, stream: stream, stats: serverStats(), methods: map[string]unaryMethod{}, streams: map[string]streamMethod{}}
+	d.life, d.cut = context.WithCancel(context.Background())
+	return d
+}
+
+func (d *direct) register(desc *grpc.ServiceDesc, impl any) {
+	for _, m := range desc.Methods {
+		d.methods["/"+desc.ServiceName+"/"+m.MethodName] = unaryMethod{m.Handler, impl}
+	}
+	for _, s := range desc.Streams {
+		d.streams["/"+desc.ServiceName+"/"+s.StreamName] = streamMethod{s, impl}
+	}
+}
+
+// enter counts a call, which must leave; false when no more are taken.
+func (d *direct) enter() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopped {
+		return false
+	}
+	d.calls.Add(1)
+	return true
+}
+
+func (d *direct) leave() { d.calls.Done() }
+
+// serve takes the calls of a role until stop.
+func (d *direct) serve(role *memoryRole) {
+	d.mu.Lock()
+	d.roles = append(d.roles, role)
+	d.mu.Unlock()
+	role.set(nil, d)
+}
+
+// stop takes no more calls, and waits for those under way until ctx ends, then cuts them.
+func (d *direct) stop(ctx context.Context) {
+	d.mu.Lock()
+	d.stopped = true
+	roles := d.roles
+	d.mu.Unlock()
+	for _, role := range roles {
+		role.set(d, nil)
+	}
+	defer context.AfterFunc(ctx, d.cut)()
+	d.calls.Wait()
+	d.cut()
+}
+
+// incoming is a handler's context: of the client's it has the end, the deadline and the metadata, nothing else.
+func (d *direct) incoming(ctx context.Context, name string, call grpc.ServerTransportStream) context.Context {
+	in := context.Context(onlyEnd{ctx})
+	if md, ok := metadata.FromOutgoingContext(ctx); ok {
+		in = metadata.NewIncomingContext(in, md)
+	}
+	in = grpc.NewContextWithServerTransportStream(peer.NewContext(in, memoryPeer()), call)
+	return d.stats.TagRPC(in, &stats.RPCTagInfo{FullMethodName: name})
+}
+
+// invoke does a unary call.
+func (d *direct) invoke(ctx context.Context, call *reply, req, resp any) (err error) {
+	m, ok := d.methods[call.name]
+	if !ok {
+		return status.Errorf(codes.Unimplemented, "unknown method %s", call.name)
+	}
+	in := d.incoming(ctx, call.name, call)
+	d.stats.HandleRPC(in, &stats.Begin{BeginTime: time.Now()})
+	defer func() { d.stats.HandleRPC(in, &stats.End{EndTime: time.Now(), Error: err}) }()
+	out, err := m.handle(m.impl, in, func(into any) error { return transfer(req, into) }, d.unary)
+	if err != nil {
+		return err
+	}
+	return transfer(out, resp)
+}
+
+// open begins a stream: its handler runs until it ends, or the client's context does.
+func (d *direct) open(ctx context.Context, s *memoryStream) error {
+	m, ok := d.streams[s.name]
+	if !ok {
+		return status.Errorf(codes.Unimplemented, "unknown method %s", s.name)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	unhook := context.AfterFunc(d.life, cancel)
+	server := &serverSide{memoryStream: s}
+	server.ctx = d.incoming(ctx, s.name, &s.reply)
+	go func() {
+		defer d.leave()
+		defer cancel()
+		defer unhook()
+		d.stats.HandleRPC(server.ctx, &stats.Begin{BeginTime: time.Now(), IsClientStream: m.desc.ClientStreams, IsServerStream: m.desc.ServerStreams})
+		err := d.stream(m.impl, server, &grpc.StreamServerInfo{
+			FullMethod: s.name, IsClientStream: m.desc.ClientStreams, IsServerStream: m.desc.ServerStreams,
+		}, m.desc.Handler)
+		d.stats.HandleRPC(server.ctx, &stats.End{EndTime: time.Now(), Error: err})
+		if err != nil && d.life.Err() != nil {
+			err = errStopped()
+		}
+		s.finish(err)
+	}()
+	return nil
+}
+
+func errStopped() error { return status.Error(codes.Unavailable, "the server has stopped") }
+
+// onlyEnd is a context without the values of the one in it: a server must not see its caller's.
+type onlyEnd struct{ context.Context } //nolint:containedctx // a wrapper
+
+// Value implements context.Context.
+func (onlyEnd) Value(any) any { return nil }

@@ -1,0 +1,210 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+)
+
+// reply is what a handler says beside its messages.
+type reply struct {
+	name string
+
+	mu              sync.Mutex
+	header, trailer metadata.MD
+}
+
+// Method implements grpc.ServerTransportStream.
+func (r *reply) Method() string { return r.name }
+
+// SetHeader implements grpc.ServerTransportStream.
+func (r *reply) SetHeader(md metadata.MD) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.header = metadata.Join(r.header, md)
+	return nil
+}
+
+// SendHeader implements grpc.ServerTransportStream.
+func (r *reply) SendHeader(md metadata.MD) error { return r.SetHeader(md) }
+
+// SetTrailer implements grpc.ServerTransportStream.
+func (r *reply) SetTrailer(md metadata.MD) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.trailer = metadata.Join(r.trailer, md)
+	return nil
+}
+
+// tell hands headers and trailers to a caller who asked for them.
+func (r *reply) tell(opts []grpc.CallOption) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range opts {
+		switch o := o.(type) {
+		case grpc.HeaderCallOption:
+			*o.HeaderAddr = r.header
+		case grpc.TrailerCallOption:
+			*o.TrailerAddr = r.trailer
+		}
+	}
+}
+
+// memoryStream is what both sides of a stream share.
+type memoryStream struct {
+	reply
+
+	up, down *pipe
+	// open is closed when the header is on its way, or the stream ended without.
+	open     chan struct{}
+	openOnce sync.Once
+	admitted bool // the header is on its way; read it when open is closed
+}
+
+func newMemoryStream(name string) *memoryStream {
+	return &memoryStream{reply: reply{name: name}, up: newPipe(), down: newPipe(), open: make(chan struct{})}
+}
+
+// admit sends the header, once.
+func (s *memoryStream) admit(yes bool) {
+	s.openOnce.Do(func() {
+		s.admitted = yes
+		close(s.open)
+	})
+}
+
+// finish ends the stream with what its handler returned.
+func (s *memoryStream) finish(err error) {
+	if err == nil {
+		err = io.EOF
+		s.admit(true)
+	}
+	s.admit(false)
+	s.up.close(io.EOF)
+	s.down.close(err)
+}
+
+// serverSide is a stream as its handler sees it.
+type serverSide struct {
+	*memoryStream
+
+	ctx context.Context //nolint:containedctx // a stream has one
+}
+
+// Context implements grpc.ServerStream.
+func (s *serverSide) Context() context.Context { return s.ctx }
+
+// SendHeader implements grpc.ServerStream.
+func (s *serverSide) SendHeader(md metadata.MD) error {
+	err := s.SetHeader(md)
+	s.admit(true)
+	return err
+}
+
+// SetTrailer implements grpc.ServerStream.
+func (s *serverSide) SetTrailer(md metadata.MD) { _ = s.reply.SetTrailer(md) } // it cannot fail
+
+// SendMsg implements grpc.ServerStream.
+func (s *serverSide) SendMsg(m any) error {
+	s.admit(true)
+	return streamError(s.down.send(s.ctx, m))
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (s *serverSide) RecvMsg(m any) error { return streamError(s.up.receive(s.ctx, m)) }
+
+// clientSide is a stream as its caller sees it.
+type clientSide struct {
+	*memoryStream
+
+	ctx    context.Context //nolint:containedctx // a stream has one
+	desc   *grpc.StreamDesc
+	stats  stats.Handler
+	unhook func() bool
+	once   sync.Once
+}
+
+// over notes the end, once.
+func (c *clientSide) over(err error) {
+	c.once.Do(func() {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		c.stats.HandleRPC(c.ctx, &stats.End{Client: true, EndTime: time.Now(), Error: err})
+	})
+}
+
+// Header implements grpc.ClientStream: nil when the call was refused; receiving tells why.
+func (c *clientSide) Header() (metadata.MD, error) {
+	select {
+	case <-c.open:
+	case <-c.ctx.Done():
+		return nil, nil //nolint:nilnil // as the interface wants it
+	}
+	if !c.admitted {
+		return nil, nil //nolint:nilnil // as the interface wants it
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return metadata.Join(metadata.MD{}, c.header), nil
+}
+
+// Trailer implements grpc.ClientStream.
+func (c *clientSide) Trailer() metadata.MD {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trailer
+}
+
+// CloseSend implements grpc.ClientStream.
+func (c *clientSide) CloseSend() error {
+	c.up.close(io.EOF)
+	return nil
+}
+
+// Context implements grpc.ClientStream.
+func (c *clientSide) Context() context.Context { return c.ctx }
+
+// SendMsg implements grpc.ClientStream: io.EOF when the stream is over; receiving tells why.
+func (c *clientSide) SendMsg(m any) error { return streamError(c.up.send(c.ctx, m)) }
+
+// RecvMsg implements grpc.ClientStream.
+func (c *clientSide) RecvMsg(m any) error {
+	err := c.down.receive(c.ctx, m)
+	if err == nil && !c.desc.ServerStreams { // the one answer counts only if the call went well
+		if end := c.down.receive(c.ctx, m); !errors.Is(end, io.EOF) {
+			err = end
+		} else {
+			c.ended(nil)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	err = streamError(err)
+	c.ended(err)
+	return err
+}
+
+func (c *clientSide) ended(err error) {
+	c.unhook()
+	c.over(err)
+}
+
+// streamError gives the end of a context its code. The end of a stream stays io.EOF.
+func streamError(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		if status.Code(err) == codes.Unknown {
+			return status.FromContextError(err).Err()
+		}
+	}
+	return err
+}
