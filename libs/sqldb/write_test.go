@@ -172,3 +172,17 @@ func report(b *testing.B, took []time.Duration) {
 	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "p50-µs")
 	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1e3, "p99-µs")
 }
+
+// BenchmarkReadLimit reads with a limit that is a parameter.
+func BenchmarkReadLimit(b *testing.B) {
+	db := migrated(b, sqliteURL(b))
+	if err := insert(b.Context(), db, "a"); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		_, err := sqldb.All(b.Context(), db.Reader(), sqldb.Column[string], "SELECT id FROM items WHERE id >= $1 ORDER BY id LIMIT $2", "a", 10)
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
