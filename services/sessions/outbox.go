@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,7 +34,10 @@ type outbox struct {
 	// late are the slots that turns may take which were over before their workflow was started: only some, so that others go first.
 	late chan struct{}
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// started are the rows of workflows that were started; they are removed with the next look. If that is never taken, the workflow is started
+	// again, which does nothing.
+	started []store.Outgoing
 	stopped bool
 	flying  sync.WaitGroup
 	ctx     context.Context // of Run; ends work in flight
@@ -61,13 +65,15 @@ func (o *outbox) run(ctx context.Context) {
 	o.mu.Unlock()
 	tick := time.NewTicker(o.cfg.SweepInterval)
 	defer tick.Stop()
-	for ctx.Err() == nil {
-		if err := o.drain(ctx); err != nil && ctx.Err() == nil {
+	for swept := true; ctx.Err() == nil; {
+		if err := o.drain(ctx, swept); err != nil && ctx.Err() == nil {
 			o.log.ErrorContext(ctx, "outbox cannot be read", "error", err)
 		}
 		select {
 		case <-o.wake:
+			swept = false
 		case <-tick.C:
+			swept = true
 		case <-ctx.Done():
 		}
 	}
@@ -75,21 +81,55 @@ func (o *outbox) run(ctx context.Context) {
 	o.stopped = true
 	o.mu.Unlock()
 	o.flying.Wait()
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
+	defer cancel()
+	if err := o.store.Write(after, func(tx *store.Tx) error { return drop(after, tx, o.startedRows()) }); err != nil {
+		o.log.WarnContext(ctx, "outbox cannot be written", "error", err)
+	}
 }
 
-// drain starts what may be started, as far as slots are free. A slot that becomes free kicks.
-func (o *outbox) drain(ctx context.Context) error {
+// startedRows are the rows to be removed. Only the goroutine of run takes from them.
+func (o *outbox) startedRows() []store.Outgoing {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.started
+}
+
+// forget takes the first rows off: they are removed.
+func (o *outbox) forget(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.started = slices.Clone(o.started[n:])
+}
+
+func drop(ctx context.Context, tx *store.Tx, rows []store.Outgoing) error {
+	for _, row := range rows {
+		if err := tx.DropOutgoing(ctx, row.Tenant, row.TurnID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain starts what may be started, as far as slots are free. A slot that becomes free kicks. A sweep also removes what was started when
+// there is nothing to start.
+func (o *outbox) drain(ctx context.Context, sweep bool) error {
 	for {
 		free := cap(o.slots) - len(o.slots)
 		if free == 0 {
 			return nil
 		}
 		now := micros()
-		if some, err := o.store.HasOutgoing(ctx, now); err != nil || !some {
+		started := o.startedRows()
+		if some, err := o.store.HasOutgoing(ctx, now); err != nil || !some && (!sweep || len(started) == 0) {
 			return err
 		}
+		sweep = false
 		var taken, over []store.Outgoing
 		err := o.store.Write(ctx, func(tx *store.Tx) (err error) {
+			if err := drop(ctx, tx, started); err != nil {
+				return err
+			}
 			until := now + takenFor.Microseconds()
 			if taken, err = tx.TakeOutgoing(ctx, now, until, free, o.cfg.MaxOpenWorkflows); err != nil {
 				return err
@@ -97,8 +137,12 @@ func (o *outbox) drain(ctx context.Context) error {
 			over, err = tx.TakeOver(ctx, now, until, min(free-len(taken), cap(o.late)-len(o.late)))
 			return err
 		})
-		if err != nil || len(taken)+len(over) == 0 {
+		if err != nil {
 			return err
+		}
+		o.forget(len(started))
+		if len(taken)+len(over) == 0 {
+			return nil
 		}
 		for _, out := range taken {
 			o.launch(ctx, out)
@@ -131,14 +175,13 @@ func (o *outbox) start(ctx context.Context, out store.Outgoing) {
 	err := o.dispatcher.Start(telemetry.WithTraceParent(starting, out.TraceParent), TurnStart{
 		Tenant: out.Tenant, TurnID: out.TurnID, SessionID: out.SessionID, AgentID: out.AgentID, Summary: out.Summary, Again: out.Again,
 	})
-	after := context.WithoutCancel(ctx) // what was started must be noted, also on the way out
 	if err == nil {
-		err = o.store.Write(after, func(tx *store.Tx) error { return tx.DropOutgoing(after, out.Tenant, out.TurnID) })
-		if err != nil { // it will be started again, which does nothing
-			o.log.ErrorContext(ctx, "outbox cannot be written", "turn_id", out.TurnID, "error", err)
-		}
+		o.mu.Lock()
+		o.started = append(o.started, out)
+		o.mu.Unlock()
 		return
 	}
+	after := context.WithoutCancel(ctx) // that it was not started must be noted, also on the way out
 	if ctx.Err() == nil {
 		o.log.WarnContext(ctx, "turn cannot be dispatched yet", "turn_id", out.TurnID, "attempt", out.Attempts, "error", err)
 	}
