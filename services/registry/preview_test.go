@@ -1,0 +1,54 @@
+package registry_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// TestWholesTellWhichPartShowsThem: whoever changes a text that is kept whole makes the part that shows its ends anew, from what the whole tells.
+func TestWholesTellWhichPartShowsThem(t *testing.T) {
+	w := newWorld(t)
+	cfg := config()
+	cfg.MaxTextBytes = 100
+	r := w.start(cfg)
+	r.notes()
+	blob := &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: "application/zip", Data: make([]byte, 200)}}}
+	rows := structpb.NewStringValue(strings.Repeat("row ", 50))
+	for name, row := range map[string]struct {
+		result *mcpbridgev1.CallToolResult
+		parts  []int32 // of the wholes; -1 = one that is only named
+	}{
+		"text":                  {answer(strings.Repeat("a", 300)), []int32{0}},
+		"text and bytes":        {&mcpbridgev1.CallToolResult{Content: append(answer(strings.Repeat("a", 300)).GetContent(), blob)}, []int32{0, -1}},
+		"bytes and structured":  {&mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{blob}, StructuredContent: rows}, []int32{-1, 1}},
+		"a line and structured": {&mcpbridgev1.CallToolResult{Content: answer("50 rows").GetContent(), StructuredContent: rows}, []int32{1}},
+	} {
+		w.bridge.set(func() {
+			w.bridge.call = func(context.Context, *mcpbridgev1.CallToolRequest, func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
+				return row.result, nil
+			}
+		})
+		s := r.call(t.Context(), r.request("notes__read", name))
+		wholes, content := s.completed.GetWholes(), s.completed.GetResult().GetContent()
+		if len(wholes) != len(row.parts) {
+			t.Errorf("%s: %d wholes", name, len(wholes))
+			continue
+		}
+		for i, whole := range wholes {
+			switch part := row.parts[i]; {
+			case part < 0 && whole.GetPreviewLimit() == 0:
+			case part < 0 || whole.GetPreviewPart() != part || whole.GetPreviewLimit() != 100:
+				t.Errorf("%s: whole %d is shown by part %d with the limit %d", name, i, whole.GetPreviewPart(), whole.GetPreviewLimit())
+			case content[part].GetText() != contract.Preview(string(whole.GetData()), 100, whole.GetArtifactId()):
+				t.Errorf("%s: part %d is %q", name, part, content[part].GetText())
+			}
+		}
+	}
+}
