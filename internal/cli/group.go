@@ -58,7 +58,7 @@ func groupCommands(a *app.App) []*cobra.Command {
 		Use: "create NAME [--select SOURCE/TOOL]… [--effect CLASS]… [--label NAME=VALUE]… [--tool NAME]… [--exclude NAME]…", Short: "Make a group of tools that agents name as group:NAME",
 		Example: "  windlass group create reading --select 'github/list_*' --select 'files/read_*' --exclude '*__*secret*'\n" +
 			"  windlass group create harmless --effect read",
-		Args:    cobra.ExactArgs(1), RunE: run(a, createGroup),
+		Args: cobra.ExactArgs(1), RunE: run(a, createGroup),
 	}
 	f := create.Flags()
 	f.StringArray("select", nil, "globs over source and tool, as SOURCE/TOOL; may be repeated")
