@@ -145,3 +145,44 @@ func TestABudgetStopsAnExecutor(t *testing.T) {
 		})
 	}
 }
+
+// TestABudgetStopsAnExecutorInItsRound: an executor that has passed a limit of the turn is broken off, and what it said stays; one that ends by
+// itself right then has answered.
+func TestABudgetStopsAnExecutorInItsRound(t *testing.T) {
+	t.Parallel()
+	c := client(t)
+	gone := make(chan time.Time, 8)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, piece := range []string{"this ", "is ", "dear "} {
+			sse(w, harness.JSON{"type": "text.delta", "text": piece})
+			sse(w, harness.JSON{"type": "usage", "input_tokens": 900, "output_tokens": 100, "cost_micros": 100_000})
+		}
+		if r.URL.Path == "/ends" {
+			sse(w, harness.JSON{"type": "end"})
+			return
+		}
+		<-r.Context().Done()
+		gone <- time.Now()
+	}))
+	t.Cleanup(server.Close)
+	abacus(c, "runaway", harness.JSON{"kind": "http", "url": server.URL + "/runs"})
+	abacus(c, "in-time", harness.JSON{"kind": "http", "url": server.URL + "/ends"})
+	for limit, value := range map[string]any{"max_cost": "0.25", "max_tokens": 2500} {
+		turn := send(c, c.Session("runaway"), "spend", harness.JSON{limit: value})
+		w := c.Watch("/v1/turns/" + turn + "/events")
+		end := c.Wait(turn)
+		<-gone
+		if end.Str("status") != "completed" || end.Str("output") != "this is dear " || fieldOf(end, "limit_reached", "limit") != limit || fieldOf(end, "usage", "cost_micros") != "300000" {
+			t.Errorf("%s: %v", limit, end)
+		}
+		events := w.End()
+		harness.CheckStream(t, events)
+		if types := strings.Join(typesOf(events), " "); strings.Count(types, "budget.exhausted") != 1 || len(gone) > 0 {
+			t.Errorf("%s: %s", limit, types)
+		}
+	}
+	if end := c.Wait(send(c, c.Session("in-time"), "spend", harness.JSON{"max_cost": "0.25"})); end.Str("stop_reason") != "end" || end["limit_reached"] != nil {
+		t.Errorf("one that ends: %v", end)
+	}
+}

@@ -153,13 +153,15 @@ func stopAtTokens(t *testing.T, c *harness.Client) {
 	if end.Str("status") != "completed" || end.Str("stop_reason") != "max_tokens" {
 		t.Errorf("turn = %v", end)
 	}
+	checkLimit(t, end, c.Watch("/v1/turns/"+end.Str("id")+"/events").End(), "max_tokens", 50)
 }
 
 func stopAtDeadline(t *testing.T, c *harness.Client) {
 	end := c.Wait(c.Turn(agent(c, "little-time", harness.JSON{"turn_seconds": 1}), `slow:100 tokens:500`))
-	if end.Str("status") == "cancelled" || end.Str("stop_reason") != "deadline" || !strings.HasPrefix(end.Str("output"), "w1 ") {
+	if end.Str("stop_reason") != "deadline" || !strings.HasPrefix(end.Str("output"), "w1 ") {
 		t.Errorf("turn = %v", end)
 	}
+	checkLimit(t, end, c.Watch("/v1/turns/"+end.Str("id")+"/events").End(), "turn_seconds", 1)
 }
 
 func stopIdenticalCalls(t *testing.T, c *harness.Client) {

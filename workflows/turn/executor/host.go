@@ -69,6 +69,8 @@ type Round struct {
 	Asked []*turnv1.ToolCall
 	// Used are the ids of all calls of the turn so far.
 	Used map[string]bool
+	// Left is what the round may use, see Left.
+	Left Left
 }
 
 // Sink takes what an executor tells before the end of its round.
@@ -93,7 +95,7 @@ type Answer struct {
 	Usage *turnv1.Usage
 	// Model wrote the answer, "" when the executor does not tell.
 	Model string
-	// FinishReason is "stop", "tool_calls", "length" or "content_filter".
+	// FinishReason is "stop", "tool_calls", "length", "content_filter" or FinishBudget.
 	FinishReason string
 }
 
@@ -152,12 +154,12 @@ func (h *Host) run(ctx context.Context, l link, r Round, sink Sink) (*Answer, er
 		defer close(cut)
 		l.cut()
 	})
-	answer, stays, err := read(ctx, l, r, sink)
+	answer, stays, err := read(ctx, l, r, sink, h.cfg.Grace)
 	if !stop() { // it is being ended
 		<-cut
 	}
 	switch {
-	case err != nil || ctx.Err() != nil:
+	case err != nil || ctx.Err() != nil || answer.FinishReason == FinishBudget:
 		l.cut()
 	case stays && len(answer.Calls) > 0:
 		h.park(r, l, answer)

@@ -36,12 +36,17 @@ type reading struct {
 	session         string
 }
 
-// read reads a round to its end, and tells whether the executor stays.
-func read(ctx context.Context, l link, r Round, sink Sink) (*Answer, bool, error) {
+// read reads a round to its end, and tells whether the executor stays. One that tells that it has used more than is left has the grace time to come
+// to its end.
+func read(ctx context.Context, l link, r Round, sink Sink, grace time.Duration) (*Answer, bool, error) {
 	r.Used = maps.Clone(r.Used) // what a broken attempt asked for does not count
 	in := &reading{round: r, sink: sink, usage: &turnv1.Usage{}, session: r.Invocation.GetExecutorSessionId()}
+	var ending *time.Timer
 	for {
 		e, err := l.recv()
+		if err != nil && ending != nil {
+			return in.stopped(), false, nil
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			if in.text.Len() == 0 && in.answer == nil && len(in.calls) == 0 {
@@ -57,6 +62,10 @@ func read(ctx context.Context, l link, r Round, sink Sink) (*Answer, bool, error
 		}
 		if err := in.take(ctx, e); err != nil {
 			return nil, false, err
+		}
+		if ending == nil && r.Left.passed(in.usage) {
+			ending = time.AfterFunc(grace, l.cut)
+			defer ending.Stop()
 		}
 	}
 }

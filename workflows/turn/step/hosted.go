@@ -43,8 +43,10 @@ func (r *Runner) hosted(ctx context.Context, w *work, truncated bool) (*callIDs,
 	}
 	ids := &callIDs{infer: strings.TrimPrefix(w.ref.GetKey(), "infer-"), used: maps.Clone(used), given: map[int]string{}}
 	return ids, func(ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse)) (*inferencev1.Finished, error) {
-		w.used = nil // of an earlier try
+		w.used, w.over = nil, nil // of an earlier try
 		round := executor.Round{Executor: w.loaded.GetAgent().GetExecutor(), Used: used, Invocation: invocation(w, now, req, truncated)}
+		limits := w.limits(now.GetOutcomes())
+		round.Left = limits.left()
 		if w.loaded.GetExecutorSealed() {
 			round.Later = r.here
 		}
@@ -52,6 +54,9 @@ func (r *Runner) hosted(ctx context.Context, w *work, truncated bool) (*callIDs,
 		got, err := r.deps.Executors.Run(ctx, round, r.sink(w, add))
 		if err != nil {
 			return nil, err
+		}
+		if got.FinishReason == executor.FinishBudget {
+			w.over = limits.over(got.Usage)
 		}
 		return &inferencev1.Finished{
 			FinishReason: got.FinishReason, Text: got.Text, Reasoning: got.Reasoning, ToolCalls: got.Calls, Usage: got.Usage, Model: got.Model,

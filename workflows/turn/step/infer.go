@@ -92,9 +92,12 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 			return &sessionsv1.CommitStepRequest{Outcome: outcome}, nil
 		}
 	}
+	if w.over != nil && len(done.GetMessage().GetContent()) == 0 {
+		return w.broken(&sessionsv1.CommitStepRequest{Outcome: outcome}), nil
+	}
 	commit := i.planned(w, i.whole(w, outcome, done))
 	commit.Events = slices.Concat(w.found, found, commit.Events)
-	return commit, nil
+	return w.broken(commit), nil
 }
 
 // cut tells whether the stream ended because the turn was cancelled or its time is up: then what was said so far is kept.

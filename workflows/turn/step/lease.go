@@ -44,6 +44,8 @@ type work struct {
 	reads int64
 	// used is what an executor has told so far that its round used.
 	used *turnv1.Usage
+	// over is the limit that such a round has passed, so that it was broken off.
+	over *turnv1.LimitUse
 	// found tells what shields found in such input.
 	found []*turnv1.Event
 	// started, lease and cancelled are set by the claim.

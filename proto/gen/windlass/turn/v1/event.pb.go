@@ -1964,7 +1964,8 @@ type MessageCompleted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The message, with text and tool calls.
 	Message *Message `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// Why the model stopped: "stop", "tool_calls", "length", "content_filter"; or was stopped: "cancelled", "deadline".
+	// Why the model stopped: "stop", "tool_calls", "length", "content_filter"; or was stopped: "cancelled", "deadline",
+	// "budget" (an agent's executor that has used more than a limit of the turn leaves).
 	FinishReason string `protobuf:"bytes,2,opt,name=finish_reason,json=finishReason,proto3" json:"finish_reason,omitempty"`
 	// What this one model call used.
 	Usage *Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
