@@ -2,9 +2,6 @@ package sessions
 
 import (
 	"errors"
-	"fmt"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/tokens"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -72,23 +69,16 @@ func newestCompaction(tx *journal.Tx, t store.Turn) (*replaced, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &turnv1.ContextCompacted{}
-	if err := proto.Unmarshal(row.Data, c); err != nil {
-		return nil, fmt.Errorf("compaction %d of session %s: %w", row.Seq, t.SessionID, err)
+	c, err := compactionOf(row)
+	if err != nil {
+		return nil, err
 	}
-	out := &replaced{to: row.To, tokens: messageTokens(summaryMessage(c, t.SessionID))}
-	for _, id := range c.GetKeptMessageIds() {
-		kept, err := tx.MessageOf(tx.Context(), t.Tenant, t.SessionID, id)
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		m, err := messageToProto(kept)
-		if err != nil {
-			return nil, err
-		}
+	shown, err := shownFor(c, t.SessionID, func(id string) (store.Message, error) { return tx.MessageOf(tx.Context(), t.Tenant, t.SessionID, id) })
+	if err != nil {
+		return nil, err
+	}
+	out := &replaced{to: row.To}
+	for _, m := range shown {
 		out.tokens += messageTokens(m)
 	}
 	return out, nil

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/authz"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/bundle"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -94,20 +93,15 @@ func (s *Service) agentsOf(docs []*bundle.Document) agentOf {
 
 // mayApply asks policy whether the caller may make and change the schedules and webhooks of a bundle by himself.
 func (s *Service) mayApply(ctx context.Context, docs []*bundle.Document, plans []planned) error {
-	var has *authz.Permissions
+	if !slices.ContainsFunc(plans, func(p planned) bool { return p.permission != "" }) {
+		return nil
+	}
+	has, err := s.permissions(ctx, authn.From(ctx))
+	if err != nil {
+		return err
+	}
 	for i, p := range plans {
-		if p.permission == "" {
-			continue
-		}
-		if has == nil {
-			resp, err := s.allowed.GetPermissions(ctx, &policyv1.GetPermissionsRequest{Principal: authn.From(ctx)})
-			if err != nil {
-				return fmt.Errorf("permissions of the caller: %w", err)
-			}
-			parsed := authz.Parse(resp.GetPermissions())
-			has = &parsed
-		}
-		if !has.Allow(p.permission) {
+		if p.permission != "" && !has.Allow(p.permission) {
 			return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
 				"%s: you do not hold the permission %s", docs[i].Place(""), p.permission)
 		}

@@ -73,9 +73,9 @@ func takeOver(tx *journal.Tx, t store.Turn, c *turnv1.ContextCompacted) error {
 	if err != nil {
 		return err
 	}
-	before := &turnv1.ContextCompacted{}
-	if err := proto.Unmarshal(row.Data, before); err != nil {
-		return fmt.Errorf("compaction %d of session %s: %w", row.Seq, t.SessionID, err)
+	before, err := compactionOf(row)
+	if err != nil {
+		return err
 	}
 	c.FromSeq = before.GetFromSeq()
 	c.Messages += before.GetMessages()
@@ -114,14 +114,28 @@ func (s *Service) compacted(ctx context.Context, t store.Turn, ses store.Session
 	if err != nil {
 		return nil, err
 	}
+	c, err := compactionOf(row)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := shownFor(c, ses.ID, func(id string) (store.Message, error) { return s.store.Message(ctx, ses.Tenant, id) })
+	return &head{to: row.To, inTurn: row.To.TurnSeq == t.Place && t.Place != 0, messages: shown}, err
+}
+
+// compactionOf reads what was stored of a compaction.
+func compactionOf(row store.Compaction) (*turnv1.ContextCompacted, error) {
 	c := &turnv1.ContextCompacted{}
 	if err := proto.Unmarshal(row.Data, c); err != nil {
-		return nil, fmt.Errorf("compaction %d of session %s: %w", row.Seq, ses.ID, err)
+		return nil, fmt.Errorf("compaction %d of session %s: %w", row.Seq, row.SessionID, err)
 	}
-	h := &head{to: row.To, inTurn: row.To.TurnSeq == t.Place && t.Place != 0}
-	h.messages = append(h.messages, summaryMessage(c, ses.ID))
+	return c, nil
+}
+
+// shownFor is what models are shown for what was compacted: the summary, and the kept messages that are still there.
+func shownFor(c *turnv1.ContextCompacted, session string, read func(id string) (store.Message, error)) ([]*turnv1.Message, error) {
+	out := []*turnv1.Message{summaryMessage(c, session)}
 	for _, id := range c.GetKeptMessageIds() {
-		kept, err := s.store.Message(ctx, ses.Tenant, id)
+		kept, err := read(id)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
@@ -132,9 +146,9 @@ func (s *Service) compacted(ctx context.Context, t store.Turn, ses store.Session
 		if err != nil {
 			return nil, err
 		}
-		h.messages = append(h.messages, m)
+		out = append(out, m)
 	}
-	return h, nil
+	return out, nil
 }
 
 // summaryMessage is a summary as models read it: something that the user says, for every model takes that. It is of no turn: nobody asked it.

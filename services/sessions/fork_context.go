@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -40,9 +39,9 @@ func (s *Service) takeContext(ctx context.Context, c *copied, from store.Session
 		if err != nil {
 			return err
 		}
-		told := &turnv1.ContextCompacted{}
-		if err := proto.Unmarshal(row.Data, told); err != nil {
-			return fmt.Errorf("compaction %d of session %s: %w", row.Seq, from.ID, err)
+		told, err := compactionOf(row)
+		if err != nil {
+			return err
 		}
 		if to, ok := place[told.GetToMessageId()]; ok && keptAreTaken(told, place) {
 			c.compaction = &store.Compaction{Tenant: from.Tenant, SessionID: c.session.ID, Seq: forkedSeq, TurnID: row.TurnID, To: store.Point{Seq: int64(to)}, Data: row.Data}
@@ -67,9 +66,9 @@ func (c *copied) rename(before []string) error {
 	if c.compaction == nil {
 		return nil
 	}
-	told := &turnv1.ContextCompacted{}
-	if err := proto.Unmarshal(c.compaction.Data, told); err != nil {
-		return fmt.Errorf("compaction of session %s: %w", c.session.ID, err)
+	told, err := compactionOf(*c.compaction)
+	if err != nil {
+		return err
 	}
 	now := map[string]string{}
 	for i, id := range before {
@@ -86,7 +85,6 @@ func (c *copied) rename(before []string) error {
 	for _, m := range c.messages[to+1:] {
 		c.session.ContextBytes += int64(len(m.Data))
 	}
-	var err error
 	c.compaction.Data, err = proto.Marshal(told)
 	return err
 }

@@ -49,14 +49,11 @@ func (s *Service) GetRecording(ctx context.Context, req *sessionsv1.GetRecording
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.store.TurnInputs(ctx, t.Tenant, t.ID)
+	in, err := s.inputOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	if len(in) != 1 {
-		return nil, noTurn(t.ID)
-	}
-	rerun, err := rerunOf(in[0])
+	rerun, err := rerunOf(in)
 	if err != nil || rerun == nil {
 		return &sessionsv1.GetRecordingResponse{}, err
 	}

@@ -80,16 +80,16 @@ func (s *Service) rerunOrder(ctx context.Context, t store.Turn, from, ses store.
 	if err != nil {
 		return order{}, err
 	}
-	given, err := s.store.TurnInputs(ctx, t.Tenant, t.ID)
+	given, err := s.inputOf(ctx, t)
 	if err != nil {
 		return order{}, err
 	}
-	if len(given) != 1 || input == nil {
+	if input == nil {
 		return order{}, noTurn(t.ID) // it was deleted just now
 	}
 	event.Messages, event.Plan = uint32(len(c.turn)), renamePlan(event.GetPlan(), c.called)
 	return order{
-		session: c.session, fresh: true, copy: c, content: input.GetContent(), tools: given[0].ClientTools,
+		session: c.session, fresh: true, copy: c, content: input.GetContent(), tools: given.ClientTools,
 		rerun: &rerun{event: event, messages: c.turn},
 	}, nil
 }
@@ -114,6 +114,18 @@ func rerunEvent(req *sessionsv1.RerunTurnRequest) (*turnv1.TurnRerun, error) {
 		e.FromStep = uint32(n)
 	}
 	return e, nil
+}
+
+// inputOf reads what a turn was given.
+func (s *Service) inputOf(ctx context.Context, t store.Turn) (store.TurnInput, error) {
+	in, err := s.store.TurnInputs(ctx, t.Tenant, t.ID)
+	if err == nil && len(in) != 1 {
+		err = noTurn(t.ID) // it was deleted just now
+	}
+	if err != nil {
+		return store.TurnInput{}, err
+	}
+	return in[0], nil
 }
 
 // rerunOf reads how a turn runs another one again, nil when it does not.

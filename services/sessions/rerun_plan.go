@@ -28,18 +28,15 @@ func (s *Service) planAt(ctx context.Context, t store.Turn, cut string) (*turnv1
 		}
 		end = uint32(row.Seq)
 	}
-	in, err := s.store.TurnInputs(ctx, t.Tenant, t.ID)
+	in, err := s.inputOf(ctx, t)
 	if err != nil {
 		return nil, 0, err
 	}
-	plan, plans := (*turnv1.PlanUpdated)(nil), uint32(0)
-	if len(in) == 1 { // a re-run may itself have begun in the middle of one
-		r, err := rerunOf(in[0])
-		if err != nil {
-			return nil, 0, err
-		}
-		plan, plans = r.GetPlan(), r.GetPlans()
+	r, err := rerunOf(in)
+	if err != nil {
+		return nil, 0, err
 	}
+	plan, plans := r.GetPlan(), r.GetPlans() // a re-run may itself have begun in the middle of one
 	err = s.plansOf(ctx, t, end, func(p *turnv1.PlanUpdated) {
 		if p.GetMessageId() != plan.GetMessageId() {
 			plans++

@@ -65,17 +65,25 @@ func (s *Service) scheduledTurn(ctx context.Context, row store.Schedule, f store
 	return s.accept(ctx, o)
 }
 
-// stillAllowed asks policy whether who made a schedule may do by himself now what it does.
-func (s *Service) stillAllowed(ctx context.Context, p *policyv1.Principal, v *sessionsv1.Schedule) error {
+// permissions asks policy what somebody may do now.
+func (s *Service) permissions(ctx context.Context, p *policyv1.Principal) (authz.Permissions, error) {
 	resp, err := s.allowed.GetPermissions(ctx, &policyv1.GetPermissionsRequest{Principal: p})
 	if err != nil {
-		return fmt.Errorf("permissions of %s: %w", p.GetSubject(), err)
+		return authz.Permissions{}, fmt.Errorf("permissions of %s: %w", p.GetSubject(), err)
+	}
+	return authz.Parse(resp.GetPermissions()), nil
+}
+
+// stillAllowed asks policy whether who made a schedule may do by himself now what it does.
+func (s *Service) stillAllowed(ctx context.Context, p *policyv1.Principal, v *sessionsv1.Schedule) error {
+	has, err := s.permissions(ctx, p)
+	if err != nil {
+		return err
 	}
 	needed := []string{"sessions.turns.create"}
 	if v.GetSessionId() == "" {
 		needed = append(needed, "sessions.sessions.create")
 	}
-	has := authz.Parse(resp.GetPermissions())
 	for _, permission := range needed {
 		if !has.Allow(permission) {
 			return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
