@@ -49,6 +49,26 @@ func TestWebhooksAreChecked(t *testing.T) {
 	}
 }
 
+func TestAWebhookMayBeNamed(t *testing.T) {
+	k := newKit(t, hooked())
+	create := func(id string) (*sessionsv1.Webhook, error) {
+		return k.webhooks().CreateWebhook(t.Context(), &sessionsv1.CreateWebhookRequest{Webhook: &sessionsv1.Webhook{Id: id, Url: "https://example.com/"}})
+	}
+	first, err := create("pager")
+	must(t, err)
+	_, err = create("pager")
+	wantFault(t, err, "already_exists")
+	_, err = create("Not a name")
+	wantFault(t, err, "invalid_argument", "webhook.id")
+	_, err = k.webhooks().DeleteWebhook(t.Context(), &sessionsv1.DeleteWebhookRequest{WebhookId: "pager"})
+	must(t, err)
+	again, err := create("pager")
+	must(t, err)
+	if first.GetId() != "pager" || again.GetSecret() == "" || again.GetSecret() == first.GetSecret() {
+		t.Errorf("made %s, then %s", first.GetId(), again.GetId())
+	}
+}
+
 func TestAWebhookIsChanged(t *testing.T) {
 	o := hooked()
 	o.cfg.Webhooks.MaxWebhooks = 2

@@ -21,19 +21,20 @@ func TestRerunsFromTheMiddleOfAWhole(t *testing.T) {
 		plan  string // how its steps end
 	}{
 		"plan": {
-			harness.JSON{"strategy": "plan", "tools": []string{"mesh__uuid"}}, "1. call:mesh__uuid {} then call:mesh__uuid {\"a\":1}\n2. call:mesh__uuid {}", 6,
-			"completed completed",
+			harness.JSON{"strategy": "plan", "tools": []string{"mesh__uuid"}},
+			"1. call:mesh__uuid {} then call:mesh__uuid {\"a\":1}\n2. call:mesh__uuid {}", 6, "completed completed",
 		},
 		"replan": {
-			harness.JSON{"strategy": "plan", "tools": []string{"mesh__uuid"}}, "1. call:mesh__uuid {}\n2. say:\"STEP FAILED: no way\"\n3. say:never", 4,
-			"completed failed",
+			harness.JSON{"strategy": "plan", "tools": []string{"mesh__uuid"}},
+			"1. call:mesh__uuid {}\n2. say:\"STEP FAILED: no way\"\n3. say:never", 4, "completed failed",
 		},
 		"auto": {
-			harness.JSON{"strategy": "auto", "tools": []string{"mesh__uuid"}}, "1. call:mesh__uuid {}\n2. call:mesh__uuid {}", 5,
-			"completed completed",
+			harness.JSON{"strategy": "auto", "tools": []string{"mesh__uuid"}},
+			"1. call:mesh__uuid {}\n2. call:mesh__uuid {}", 5, "completed completed",
 		},
 		"route": {
-			harness.JSON{"strategy": "route", "agents": []string{"broken"}, "tools": []string{"mesh__uuid"}}, "Counts words: call:mesh__nothing {} then call:mesh__uuid {} then say:over", 3, "",
+			harness.JSON{"strategy": "route", "agents": []string{"broken"}, "tools": []string{"mesh__uuid"}},
+			"Counts words: call:mesh__nothing {} then call:mesh__uuid {} then say:over", 3, "",
 		},
 	} {
 		row.agent["id"], row.agent["model"] = id, "builtin/scripted"
@@ -81,6 +82,18 @@ func TestRerunsFromTheMiddleOfAWhole(t *testing.T) {
 				}
 			}
 		}
+	}
+	liveFromTheMiddle(t, c)
+}
+
+// liveFromTheMiddle: what the first step of a plan found stays, the second one's call is made anew.
+func liveFromTheMiddle(t *testing.T, c *harness.Client) {
+	t.Helper()
+	of := c.Wait(c.Turn(c.Session("plan"), "1. call:mesh__uuid {}\n2. call:mesh__uuid {}"))
+	again := c.Wait(c.Must("POST", "/v1/turns/"+of.Str("id")+":rerun", harness.JSON{"from_step": "3", "tools": "live"}).Str("id"))
+	was, now := strings.Split(of.Str("output"), "\n"), strings.Split(again.Str("output"), "\n")
+	if len(was) != 3 || len(now) != 3 || was[1] != now[1] || was[2] == now[2] {
+		t.Errorf("live: %q\nwas %q", now, was)
 	}
 }
 
