@@ -118,6 +118,35 @@ func TestWebhook(t *testing.T) {
 	refusedAddress(t, dir, url, path)
 }
 
+// TestTheSealKeyIsChanged follows the how-to: windlass up makes a new key, and the receiver's secret stays.
+func TestTheSealKeyIsChanged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "seal.key")
+	up := harness.Up(t, dir, nil)
+	url, posts := receiver(t)
+	secret := up.Client.Must("POST", "/v1/webhooks", harness.JSON{"id": "pager", "url": url}).Str("secret")
+	up.Stop()
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	up = harness.Up(t, dir, []string{"WINDLASS_SESSIONS_OLD_SEAL_KEYS=" + strings.TrimSpace(string(old))}, "--log-level", "info")
+	until(t, "the secret is sealed anew", func() bool { return strings.Contains(up.Log(), `sealed_anew=1`) || strings.Contains(up.Log(), `"sealed_anew":1`) })
+	up.Stop()
+	if fresh, err := os.ReadFile(file); err != nil || bytes.Equal(fresh, old) || strings.Contains(up.Log(), strings.TrimSpace(string(old))) {
+		t.Errorf("the new key: %v", err)
+	}
+	up = harness.Up(t, dir, nil)
+	up.Client.Turn(up.Client.Session("assistant"), "say:heard")
+	p := nextPost(t, posts)
+	p.answer <- http.StatusOK
+	p.signed(t, secret)
+}
+
 // delivery waits until a webhook's newest delivery fits.
 func delivery(t *testing.T, c *harness.Client, webhook string, fits func(harness.JSON) bool) harness.JSON {
 	t.Helper()
