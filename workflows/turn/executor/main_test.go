@@ -104,6 +104,14 @@ func child(mode string) {
 		say(`{"type":"text.delta","text":"so far"}`)
 		in.Scan()
 		time.Sleep(time.Hour)
+	case "spends", "spends in time":
+		say(`{"type":"text.delta","text":"so far"}`, `{"type":"usage","input_tokens":7,"output_tokens":3,"cost_micros":500}`, `{"type":"tool_call","name":"t__x"}`)
+		if mode == "spends in time" {
+			say(`{"type":"end"}`)
+			return
+		}
+		signal.Ignore(syscall.SIGTERM)
+		time.Sleep(time.Hour)
 	case "crash":
 		fmt.Fprintln(os.Stderr, "Traceback: no such model, key is", os.Getenv("KEY"))
 		os.Exit(3)

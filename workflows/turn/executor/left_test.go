@@ -1,0 +1,35 @@
+package executor_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/workflows/turn/executor"
+)
+
+// TestWhatIsLeft: a program that tells of more than is left is ended after its grace time, also one that will not go; what it said and used stays.
+func TestWhatIsLeft(t *testing.T) {
+	for name, row := range map[string]struct {
+		mode   string
+		left   executor.Left
+		finish string
+		calls  int
+	}{
+		"more than its money":  {"spends", executor.Left{LimitedCost: true, Cost: 499}, executor.FinishBudget, 0},
+		"more than its tokens": {"spends", executor.Left{LimitedTokens: true, Tokens: 9}, executor.FinishBudget, 0},
+		"nothing is left":      {"spends", executor.Left{LimitedCost: true}, executor.FinishBudget, 0},
+		"it ends by itself":    {"spends in time", executor.Left{LimitedCost: true, Cost: 1}, "tool_calls", 1},
+		"enough is left":       {"spends in time", executor.Left{LimitedCost: true, Cost: 500, LimitedTokens: true, Tokens: 10}, "tool_calls", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, func(c *executor.Config) { c.Grace = 100 * time.Millisecond })
+			r, got := round(program(row.mode)), &heard{}
+			r.Left = row.left
+			a, err := h.Run(t.Context(), r, got.sink())
+			if err != nil || a.FinishReason != row.finish || len(a.Calls) != row.calls || a.Text != "so far" || a.Usage.GetCostMicros() != 500 {
+				t.Errorf("%+v, %v", a, err)
+			}
+		})
+	}
+}
