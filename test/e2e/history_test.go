@@ -13,7 +13,8 @@ import (
 // update has the histories written anew that the replay tests of workflows read.
 var update = flag.Bool("update", false, "write histories of turns that need the whole mesh into testdata of workflows")
 
-// TestShapesOfTheMesh runs turns whose shapes need more than a worker: sub-agents, a route, a budget, a tool of the client, and a fire of a schedule.
+// TestShapesOfTheMesh runs turns whose shapes need more than a worker: sub-agents, a route, a budget, a tool of the client, a re-run
+// from the middle of a plan, and a fire of a schedule.
 // Their histories replay; with -update they are kept for later versions.
 func TestShapesOfTheMesh(t *testing.T) {
 	t.Parallel()
@@ -25,6 +26,7 @@ func TestShapesOfTheMesh(t *testing.T) {
 		{"id": "desk", "strategy": "route", "agents": []string{"worker"}},
 		{"id": "poor", "tools": []string{"mesh__uuid"}, "limits": harness.JSON{"max_tool_calls": 1}},
 		{"id": "asker"},
+		{"id": "planner", "strategy": "plan"},
 	} {
 		a["model"] = "builtin/scripted"
 		c.Must("POST", "/v1/agents", a)
@@ -34,6 +36,8 @@ func TestShapesOfTheMesh(t *testing.T) {
 		"route":  c.Turn(c.Session("desk"), "count words"),
 		"budget": c.Turn(c.Session("poor"), "call:mesh__uuid {} then call:mesh__uuid {} then say:done"),
 	}
+	planned := c.Wait(c.Turn(c.Session("planner"), "1. slow:100 tokens:10\n2. slow:100 tokens:10")).Str("id")
+	turns["rerun-plan"] = c.Must("POST", "/v1/turns/"+planned+":rerun", harness.JSON{"from_step": "2"}).Str("id")
 	pick := c.Must("POST", "/v1/sessions/"+c.Session("asker")+"/turns", harness.JSON{
 		"input": "call:client__pick {} then say:picked", "tools": []harness.JSON{{"name": "pick", "description": "Lets the user pick."}},
 	}).Str("id")
