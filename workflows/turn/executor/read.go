@@ -42,6 +42,11 @@ func read(ctx context.Context, l link, r Round, sink Sink, grace time.Duration) 
 	r.Used = maps.Clone(r.Used) // what a broken attempt asked for does not count
 	in := &reading{round: r, sink: sink, usage: &turnv1.Usage{}, session: r.Invocation.GetExecutorSessionId()}
 	var ending *time.Timer
+	defer func() {
+		if ending != nil {
+			ending.Stop()
+		}
+	}()
 	for {
 		e, err := l.recv()
 		if err != nil && ending != nil {
@@ -65,7 +70,6 @@ func read(ctx context.Context, l link, r Round, sink Sink, grace time.Duration) 
 		}
 		if ending == nil && r.Left.passed(in.usage) {
 			ending = time.AfterFunc(grace, l.cut)
-			defer ending.Stop()
 		}
 	}
 }
