@@ -29,7 +29,7 @@ type envelope struct {
 	AgentPath []string        `json:"agent_path,omitempty"`
 	Actor     string          `json:"actor,omitempty"`
 	TraceID   string          `json:"trace_id,omitempty"`
-	Data      json.RawMessage `json:"data"`
+	Data      json.RawMessage `json:"data,omitempty"`
 }
 
 // Encode writes an event as one JSON object on one line.
@@ -37,25 +37,25 @@ func Encode(ev *turnv1.Event) ([]byte, error) {
 	env := envelope{
 		Seq: ev.GetSeq(), Delta: ev.GetDelta(), Type: ev.GetType(), SessionID: ev.GetSessionId(), TurnID: ev.GetTurnId(),
 		Step: ev.GetStep(), Attempt: ev.GetAttempt(), AgentPath: ev.GetAgentPath(), Actor: ev.GetActor(), TraceID: ev.GetTraceId(),
-		Data: json.RawMessage("{}"),
 	}
 	if ev.GetTime() != nil {
 		t := ev.GetTime().AsTime()
 		env.Time = &t
 	}
-	m := ev.ProtoReflect()
-	if fd := m.WhichOneof(payloads(m.Descriptor())); fd != nil {
-		data, err := codec.Marshal(m.Get(fd).Message().Interface())
-		if err != nil {
-			return nil, fmt.Errorf("event %s: %w", ev.GetType(), err)
-		}
-		env.Data = data
-	}
 	out, err := json.Marshal(env)
 	if err != nil {
 		return nil, fmt.Errorf("event %s: %w", ev.GetType(), err)
 	}
-	return out, nil
+	data := []byte("{}")
+	m := ev.ProtoReflect()
+	if fd := m.WhichOneof(payloads(m.Descriptor())); fd != nil {
+		if data, err = codec.Marshal(m.Get(fd).Message().Interface()); err != nil {
+			return nil, fmt.Errorf("event %s: %w", ev.GetType(), err)
+		}
+	}
+	// The payload is put in as it is: as a json.RawMessage it would be read and written once more.
+	out = append(out[:len(out)-1], `,"data":`...)
+	return append(append(out, data...), '}'), nil
 }
 
 // Decode reads what Encode wrote. Fields and types that a newer server may add are passed over: an event of an unknown type

@@ -35,6 +35,11 @@ func (s *Service) GetContext(ctx context.Context, req *sessionsv1.GetContextRequ
 	if limit == 0 {
 		limit = contextBytes
 	}
+	return s.shown(ctx, t, ses, limit)
+}
+
+// shown gives what a model step of a turn reads, at most limit bytes.
+func (s *Service) shown(ctx context.Context, t store.Turn, ses store.Session, limit int) (*sessionsv1.GetContextResponse, error) {
 	head, err := s.compacted(ctx, t, ses)
 	if err != nil {
 		return nil, err

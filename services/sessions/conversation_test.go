@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -69,5 +71,38 @@ func TestContextIsCutAtItsBound(t *testing.T) {
 	}
 	if s := said(get(1)); s != "now|calls|short|" {
 		t.Errorf("smallest context %s", s)
+	}
+}
+
+func TestWhoRunsATurnIsGivenItsContext(t *testing.T) {
+	k := newKit(t, options{})
+	k.agent("assistant")
+	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "planner", Strategy: turnv1.Strategy_STRATEGY_PLAN}})
+	must(t, err)
+	load := func(turn *sessionsv1.Turn, with bool) *sessionsv1.GetContextResponse {
+		t.Helper()
+		got, err := k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId(), WithContext: with})
+		must(t, err)
+		return got.GetContext()
+	}
+	ses := k.session()
+	k.worker(k.turn(ses.GetId(), "first")).run("answer")
+	turn := k.turn(ses.GetId(), "again")
+	want, err := k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId()})
+	must(t, err)
+	if got := load(turn, true); !proto.Equal(got, want) || len(got.GetMessages()) == 0 {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := load(turn, false); got != nil {
+		t.Errorf("not asked for: %v", got)
+	}
+	k.worker(turn).begin()
+	if got := load(turn, true); got != nil {
+		t.Errorf("a step is done: %v", got)
+	}
+	planned, err := k.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: "planner"})
+	must(t, err)
+	if got := load(k.turn(planned.GetId(), "plan"), true); got != nil {
+		t.Errorf("its first step is no model step: %v", got)
 	}
 }

@@ -77,12 +77,26 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {
 		return nil, err
 	}
+	if req.GetWithContext() && len(out.GetOutcomes()) == 0 && out.GetRerun() == nil && asksFirst(out.GetAgent()) {
+		if out.Context, err = s.shown(ctx, t, ses, contextBytes); err != nil {
+			return nil, err
+		}
+	}
 	if out.Turn, err = turnWithInput(t, in[0]); err != nil || out.GetTurn().GetLimits() == nil {
 		return out, err
 	}
 	own, err := limitsOf(out.GetTurn().GetLimits())
 	out.Agent.Limits = withFamily(s.agentLimits(out.GetAgent()).lowered(own), out.GetAgent().GetLimits())
 	return out, err
+}
+
+// asksFirst tells whether the turns of an agent begin with a model step.
+func asksFirst(a *sessionsv1.Agent) bool {
+	switch a.GetStrategy() {
+	case turnv1.Strategy_STRATEGY_UNSPECIFIED, turnv1.Strategy_STRATEGY_REACT, turnv1.Strategy_STRATEGY_REACT_TEXT, turnv1.Strategy_STRATEGY_DIRECT:
+		return a.GetExecutor() == nil
+	}
+	return false
 }
 
 // GetOutcomes implements ExecutionService.

@@ -52,7 +52,7 @@ type ended struct {
 // Whoever drives the turn otherwise goes on with it. Whoever knows of something new in the journal, an answer or more input, says so by news.
 func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput, news <-chan struct{}) ([]*turnv1.StepOutcome, error) {
 	ctx = asWorker(ctx, turn)
-	loaded, err := r.deps.Sessions.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: turn.TurnID})
+	loaded, err := r.deps.Sessions.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: turn.TurnID, WithContext: true})
 	if err != nil {
 		return nil, classify(ctx, fmt.Errorf("load turn: %w", err))
 	}
@@ -60,6 +60,10 @@ func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput, news <-ch
 	a := &advance{
 		runner: r, turn: turn, loaded: loaded, outcomes: loaded.GetOutcomes(), running: map[string]bool{}, claiming: map[string]bool{},
 		claimed: map[string]*sessionsv1.ClaimStepResponse{}, talk: newTalk(), news: news,
+	}
+	if first := loaded.GetContext(); first != nil {
+		loaded.Context = nil
+		a.read(engine.InferKey(1), first)
 	}
 	defer a.release(ctx)
 	return a.run(ctx)

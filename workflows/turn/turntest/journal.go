@@ -230,6 +230,9 @@ func (j *Journal) LoadTurn(_ context.Context, req *sessionsv1.LoadTurnRequest) (
 	defer unlock()
 	load := proto.CloneOf(t.load)
 	load.Outcomes, load.ContextBytes = t.outcomes(), t.bytes()
+	if a := load.GetAgent(); req.GetWithContext() && len(load.GetOutcomes()) == 0 && a.GetExecutor() == nil && a.GetStrategy() <= turnv1.Strategy_STRATEGY_REACT_TEXT {
+		load.Context = t.shown()
+	}
 	return load, nil
 }
 

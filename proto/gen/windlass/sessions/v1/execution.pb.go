@@ -31,7 +31,9 @@ const (
 type LoadTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "trn_…".
-	TurnId        string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// The caller is about to run the turn: the answer has the context if no step is done and the turn's first step after its beginning asks a model.
+	WithContext   bool `protobuf:"varint,2,opt,name=with_context,json=withContext,proto3" json:"with_context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -73,6 +75,13 @@ func (x *LoadTurnRequest) GetTurnId() string {
 	return ""
 }
 
+func (x *LoadTurnRequest) GetWithContext() bool {
+	if x != nil {
+		return x.WithContext
+	}
+	return false
+}
+
 // LoadTurnResponse is what a turn starts from.
 type LoadTurnResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -110,8 +119,10 @@ type LoadTurnResponse struct {
 	// The executor's texts (command, env, dir, url, headers) are sealed: only placeholder.Finish reads them, where ${env:NAME} is
 	// ${worker_env.NAME}. False when they hold no placeholders: then they stand as they are.
 	ExecutorSealed bool `protobuf:"varint,15,opt,name=executor_sealed,json=executorSealed,proto3" json:"executor_sealed,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What GetContext gives, if it was asked for.
+	Context       *GetContextResponse `protobuf:"bytes,16,opt,name=context,proto3" json:"context,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LoadTurnResponse) Reset() {
@@ -254,6 +265,13 @@ func (x *LoadTurnResponse) GetExecutorSealed() bool {
 		return x.ExecutorSealed
 	}
 	return false
+}
+
+func (x *LoadTurnResponse) GetContext() *GetContextResponse {
+	if x != nil {
+		return x.Context
+	}
+	return nil
 }
 
 // GetRecordingRequest names a call of a re-run.
@@ -2679,10 +2697,11 @@ var File_windlass_sessions_v1_execution_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\n" +
-	"$windlass/sessions/v1/execution.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"6\n" +
+	"$windlass/sessions/v1/execution.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"Y\n" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
-	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\"\xd0\x06\n" +
+	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\x12!\n" +
+	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\x94\a\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -2703,7 +2722,8 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\vagent_tools\x18\r \x03(\v2\x1f.windlass.sessions.v1.AgentToolR\n" +
 	"agentTools\x121\n" +
 	"\x05rerun\x18\x0e \x01(\v2\x1b.windlass.turn.v1.TurnRerunR\x05rerun\x12'\n" +
-	"\x0fexecutor_sealed\x18\x0f \x01(\bR\x0eexecutorSealed\"\x81\x01\n" +
+	"\x0fexecutor_sealed\x18\x0f \x01(\bR\x0eexecutorSealed\x12B\n" +
+	"\acontext\x18\x10 \x01(\v2(.windlass.sessions.v1.GetContextResponseR\acontext\"\x81\x01\n" +
 	"\x13GetRecordingRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +
@@ -2993,78 +3013,79 @@ var file_windlass_sessions_v1_execution_proto_depIdxs = []int32{
 	43, // 8: windlass.sessions.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
 	4,  // 9: windlass.sessions.v1.LoadTurnResponse.agent_tools:type_name -> windlass.sessions.v1.AgentTool
 	44, // 10: windlass.sessions.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
-	45, // 11: windlass.sessions.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
-	46, // 12: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	47, // 13: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	40, // 14: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
-	6,  // 15: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
-	9,  // 16: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	40, // 17: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	48, // 18: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	49, // 19: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
-	5,  // 20: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
-	4,  // 21: windlass.sessions.v1.CommitStepRequest.agent_tools:type_name -> windlass.sessions.v1.AgentTool
-	50, // 22: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
-	7,  // 23: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
-	7,  // 24: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
-	12, // 25: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
-	14, // 26: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
-	13, // 27: windlass.sessions.v1.CommitStepRequest.artifacts:type_name -> windlass.sessions.v1.NewArtifact
-	51, // 28: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	42, // 29: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
-	52, // 30: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	53, // 31: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
-	14, // 32: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
-	54, // 33: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
-	42, // 34: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
-	45, // 35: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
-	55, // 36: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	42, // 37: windlass.sessions.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
-	40, // 38: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	9,  // 39: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	8,  // 40: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
-	21, // 41: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
-	40, // 42: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
-	48, // 43: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	40, // 44: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	35, // 45: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	49, // 46: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	9,  // 47: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
-	0,  // 48: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
-	7,  // 49: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
-	10, // 50: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
-	12, // 51: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
-	22, // 52: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
-	24, // 53: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
-	26, // 54: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
-	28, // 55: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
-	30, // 56: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
-	16, // 57: windlass.sessions.v1.ExecutionService.CreateChild:input_type -> windlass.sessions.v1.CreateChildRequest
-	18, // 58: windlass.sessions.v1.ExecutionService.GetWait:input_type -> windlass.sessions.v1.GetWaitRequest
-	19, // 59: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
-	2,  // 60: windlass.sessions.v1.ExecutionService.GetRecording:input_type -> windlass.sessions.v1.GetRecordingRequest
-	32, // 61: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
-	33, // 62: windlass.sessions.v1.ExecutionService.FireSchedule:input_type -> windlass.sessions.v1.FireScheduleRequest
-	1,  // 63: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
-	8,  // 64: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
-	11, // 65: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
-	21, // 66: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
-	23, // 67: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
-	25, // 68: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
-	27, // 69: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
-	29, // 70: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
-	31, // 71: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
-	17, // 72: windlass.sessions.v1.ExecutionService.CreateChild:output_type -> windlass.sessions.v1.CreateChildResponse
-	15, // 73: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
-	20, // 74: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
-	3,  // 75: windlass.sessions.v1.ExecutionService.GetRecording:output_type -> windlass.sessions.v1.GetRecordingResponse
-	56, // 76: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	34, // 77: windlass.sessions.v1.ExecutionService.FireSchedule:output_type -> windlass.sessions.v1.FireScheduleResponse
-	63, // [63:78] is the sub-list for method output_type
-	48, // [48:63] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	31, // 11: windlass.sessions.v1.LoadTurnResponse.context:type_name -> windlass.sessions.v1.GetContextResponse
+	45, // 12: windlass.sessions.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
+	46, // 13: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	47, // 14: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	40, // 15: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	6,  // 16: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
+	9,  // 17: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	40, // 18: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	48, // 19: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	49, // 20: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	5,  // 21: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
+	4,  // 22: windlass.sessions.v1.CommitStepRequest.agent_tools:type_name -> windlass.sessions.v1.AgentTool
+	50, // 23: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	7,  // 24: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
+	7,  // 25: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
+	12, // 26: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
+	14, // 27: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
+	13, // 28: windlass.sessions.v1.CommitStepRequest.artifacts:type_name -> windlass.sessions.v1.NewArtifact
+	51, // 29: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	42, // 30: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	52, // 31: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	53, // 32: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	14, // 33: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
+	54, // 34: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	42, // 35: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
+	45, // 36: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	55, // 37: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	42, // 38: windlass.sessions.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
+	40, // 39: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	9,  // 40: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
+	8,  // 41: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
+	21, // 42: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
+	40, // 43: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	48, // 44: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	40, // 45: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	35, // 46: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
+	49, // 47: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	9,  // 48: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
+	0,  // 49: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
+	7,  // 50: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
+	10, // 51: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
+	12, // 52: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
+	22, // 53: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
+	24, // 54: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
+	26, // 55: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
+	28, // 56: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
+	30, // 57: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
+	16, // 58: windlass.sessions.v1.ExecutionService.CreateChild:input_type -> windlass.sessions.v1.CreateChildRequest
+	18, // 59: windlass.sessions.v1.ExecutionService.GetWait:input_type -> windlass.sessions.v1.GetWaitRequest
+	19, // 60: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
+	2,  // 61: windlass.sessions.v1.ExecutionService.GetRecording:input_type -> windlass.sessions.v1.GetRecordingRequest
+	32, // 62: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
+	33, // 63: windlass.sessions.v1.ExecutionService.FireSchedule:input_type -> windlass.sessions.v1.FireScheduleRequest
+	1,  // 64: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
+	8,  // 65: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
+	11, // 66: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
+	21, // 67: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
+	23, // 68: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
+	25, // 69: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
+	27, // 70: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
+	29, // 71: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
+	31, // 72: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
+	17, // 73: windlass.sessions.v1.ExecutionService.CreateChild:output_type -> windlass.sessions.v1.CreateChildResponse
+	15, // 74: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
+	20, // 75: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
+	3,  // 76: windlass.sessions.v1.ExecutionService.GetRecording:output_type -> windlass.sessions.v1.GetRecordingResponse
+	56, // 77: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	34, // 78: windlass.sessions.v1.ExecutionService.FireSchedule:output_type -> windlass.sessions.v1.FireScheduleResponse
+	64, // [64:79] is the sub-list for method output_type
+	49, // [49:64] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_execution_proto_init() }
