@@ -79,6 +79,17 @@ func (r *memoryRole) enter(ctx context.Context) (*direct, error) {
 	}
 }
 
+// now is enter without waiting; nil when nobody serves the role.
+func (r *memoryRole) now() *direct {
+	r.mu.Lock()
+	d := r.server
+	r.mu.Unlock()
+	if d == nil || !d.enter() {
+		return nil
+	}
+	return d
+}
+
 // Accept implements net.Listener.
 func (r *memoryRole) Accept() (net.Conn, error) {
 	<-r.closed

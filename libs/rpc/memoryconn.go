@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
@@ -33,7 +34,7 @@ func (c *memoryConn) Invoke(ctx context.Context, name string, req, resp any, opt
 	ctx = c.stats.TagRPC(ctx, &stats.RPCTagInfo{FullMethodName: name})
 	c.stats.HandleRPC(ctx, &stats.Begin{Client: true, BeginTime: time.Now()})
 	defer func() { c.stats.HandleRPC(ctx, &stats.End{Client: true, EndTime: time.Now(), Error: err}) }()
-	d, err := c.enter(ctx)
+	d, err := c.enter(ctx, waits(opts))
 	if err != nil {
 		return err
 	}
@@ -53,18 +54,19 @@ func (c *memoryConn) Invoke(ctx context.Context, name string, req, resp any, opt
 	return err
 }
 
-// NewStream implements grpc.ClientConnInterface. Call options are for unary calls only.
-func (c *memoryConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, name string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+// NewStream implements grpc.ClientConnInterface. Of the call options it heeds WaitForReady.
+func (c *memoryConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, name string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	ctx, err := c.caller.sign(ctx)
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	ctx = c.stats.TagRPC(ctx, &stats.RPCTagInfo{FullMethodName: name})
 	c.stats.HandleRPC(ctx, &stats.Begin{
 		Client: true, BeginTime: time.Now(), IsClientStream: desc.ClientStreams, IsServerStream: desc.ServerStreams,
 	})
-	client := &clientSide{memoryStream: newMemoryStream(name), ctx: ctx, desc: desc, stats: c.stats}
-	d, err := c.enter(ctx)
+	client := &clientSide{memoryStream: newMemoryStream(name), ctx: ctx, cancel: cancel, desc: desc, stats: c.stats}
+	d, err := c.enter(ctx, waits(opts))
 	if err == nil {
 		if err = d.open(ctx, client.memoryStream); err != nil {
 			d.leave()
@@ -78,8 +80,20 @@ func (c *memoryConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, name 
 	return client, nil
 }
 
-// enter begins a call, and waits for a server as long as the call's context and patience allow.
-func (c *memoryConn) enter(ctx context.Context) (*direct, error) {
+// waits tells whether a call waits for a server where nobody serves the role, as calls do that do not say otherwise.
+func waits(opts []grpc.CallOption) bool {
+	yes := true
+	for _, o := range opts {
+		if o, ok := o.(grpc.FailFastCallOption); ok {
+			yes = !o.FailFast
+		}
+	}
+	return yes
+}
+
+// enter begins a call. Where nobody serves the role it waits as long as the call's context and patience allow; a call that does not wait has its
+// patience only.
+func (c *memoryConn) enter(ctx context.Context, waits bool) (*direct, error) {
 	wait := ctx
 	if c.caller.cfg.Patience > 0 {
 		var cancel context.CancelFunc
@@ -88,8 +102,14 @@ func (c *memoryConn) enter(ctx context.Context) (*direct, error) {
 	}
 	var d *direct
 	err := ctx.Err()
-	if err == nil {
+	switch {
+	case err != nil:
+	case waits || c.caller.cfg.Patience > 0:
 		d, err = c.role.enter(wait)
+	default:
+		if d = c.role.now(); d == nil {
+			return nil, status.Error(codes.Unavailable, "nobody serves this role now")
+		}
 	}
 	switch {
 	case err == nil:

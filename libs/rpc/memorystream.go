@@ -126,15 +126,17 @@ type clientSide struct {
 	*memoryStream
 
 	ctx    context.Context //nolint:containedctx // a stream has one
+	cancel context.CancelFunc
 	desc   *grpc.StreamDesc
 	stats  stats.Handler
 	unhook func() bool
 	once   sync.Once
 }
 
-// over notes the end, once.
+// over notes the end, once, and lets a handler go that does not know of it yet.
 func (c *clientSide) over(err error) {
 	c.once.Do(func() {
+		defer c.cancel()
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
@@ -173,8 +175,14 @@ func (c *clientSide) CloseSend() error {
 // Context implements grpc.ClientStream.
 func (c *clientSide) Context() context.Context { return c.ctx }
 
-// SendMsg implements grpc.ClientStream: io.EOF when the stream is over; receiving tells why.
-func (c *clientSide) SendMsg(m any) error { return streamError(c.up.send(c.ctx, m)) }
+// SendMsg implements grpc.ClientStream: io.EOF when the stream is over; receiving tells why. A message that cannot be sent ends the stream.
+func (c *clientSide) SendMsg(m any) error {
+	err := streamError(c.up.send(c.ctx, m))
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.ended(err)
+	}
+	return err
+}
 
 // RecvMsg implements grpc.ClientStream.
 func (c *clientSide) RecvMsg(m any) error {

@@ -399,3 +399,41 @@ func TestACallWaitsForItsRole(t *testing.T) {
 		}
 	})
 }
+
+// A request that cannot be sent ends its stream: the handler that waits for it does not stay until the caller's context ends.
+func TestARequestThatCannotBeSentEndsItsStream(t *testing.T) {
+	networks(t, func(t *testing.T, m *mesh) {
+		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error { return nil }})
+		conn := m.start(t)
+		_, err := sessionsv1.NewTurnServiceClient(conn).Watch(t.Context(), &sessionsv1.WatchRequest{TurnId: "\xff"})
+		if status.Code(err) != codes.Internal {
+			t.Errorf("got %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		m.server.Stop(ctx)
+		if ctx.Err() != nil {
+			t.Error("the handler still waits for the request")
+		}
+	})
+}
+
+// A caller who does not want to wait is told that nobody serves the role.
+func TestACallThatDoesNotWait(t *testing.T) {
+	networks(t, func(t *testing.T, m *mesh) {
+		conn := m.start(t)
+		m.stop(t, false)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if _, err := decide(conn).GetDecision(ctx, anyDecision, grpc.WaitForReady(false)); status.Code(err) != codes.Unavailable {
+			t.Errorf("unary: %v", err)
+		}
+		stream, err := sessionsv1.NewTurnServiceClient(conn).Watch(ctx, &sessionsv1.WatchRequest{TurnId: "trn_1"}, grpc.WaitForReady(false))
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		if status.Code(err) != codes.Unavailable {
+			t.Errorf("stream: %v", err)
+		}
+	})
+}
