@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -23,7 +24,11 @@ func TestWhatIsLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHost(t, func(c *executor.Config) { c.Grace = 100 * time.Millisecond })
+			h := newHost(t, func(c *executor.Config) {
+				if row.mode == "spends" {
+					c.Grace = 100 * time.Millisecond
+				}
+			})
 			r, got := round(program(row.mode)), &heard{}
 			r.Left = row.left
 			a, err := h.Run(t.Context(), r, got.sink())
@@ -31,5 +36,29 @@ func TestWhatIsLeft(t *testing.T) {
 				t.Errorf("%+v, %v", a, err)
 			}
 		})
+	}
+}
+
+// TestAnErrorAfterTheLimit: an executor that fails when it has used more than is left is not tried again, which would use as much once more.
+func TestAnErrorAfterTheLimit(t *testing.T) {
+	r := round(program("spends and fails"))
+	r.Left = executor.Left{LimitedCost: true, Cost: 499}
+	a, err := newHost(t).Run(t.Context(), r, (&heard{}).sink())
+	if err != nil || a.FinishReason != executor.FinishBudget || a.Text != "so far" || a.Usage.GetCostMicros() != 500 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	r = round(program("spends and fails"))
+	r.Left = executor.Left{LimitedCost: true, Cost: 500}
+	if a, err := newHost(t).Run(t.Context(), r, (&heard{}).sink()); err == nil {
+		t.Errorf("with enough left: %+v", a)
+	}
+}
+
+// TestUsageBeyondCounting: counts that are told of stay counts, so that a limit is seen.
+func TestUsageBeyondCounting(t *testing.T) {
+	r := round(program("spends beyond counting"))
+	a, err := newHost(t).Run(t.Context(), r, (&heard{}).sink())
+	if err != nil || a.Usage.GetInputTokens() != math.MaxInt32 {
+		t.Errorf("%+v, %v", a, err)
 	}
 }

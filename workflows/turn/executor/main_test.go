@@ -112,6 +112,10 @@ func child(mode string) {
 		}
 		signal.Ignore(syscall.SIGTERM)
 		time.Sleep(time.Hour)
+	case "spends and fails":
+		say(`{"type":"text.delta","text":"so far"}`, `{"type":"usage","cost_micros":500}`, `{"type":"error","message":"the model is busy","retryable":true}`)
+	case "spends beyond counting":
+		say(`{"type":"text.delta","text":"so far"}`, `{"type":"usage","input_tokens":2147483647}`, `{"type":"usage","input_tokens":2147483647,"cost_micros":500}`, `{"type":"end"}`)
 	case "crash":
 		fmt.Fprintln(os.Stderr, "Traceback: no such model, key is", os.Getenv("KEY"))
 		os.Exit(3)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"regexp"
 	"strings"
 	"time"
@@ -64,6 +65,9 @@ func read(ctx context.Context, l link, r Round, sink Sink, grace time.Duration) 
 		case e.GetEnd() != nil:
 			answer, err := in.end(e.GetEnd())
 			return answer, e.GetEnd().GetStay(), err
+		}
+		if ending != nil && e.GetError() != nil { // a further try would use as much again
+			return in.stopped(), false, nil
 		}
 		if err := in.take(ctx, e); err != nil {
 			return nil, false, err
@@ -159,13 +163,18 @@ func stepNumber(invocation string) string {
 
 func (in *reading) use(u *turnv1.Usage) {
 	sum := in.usage
-	sum.InputTokens += max(0, u.GetInputTokens())
-	sum.OutputTokens += max(0, u.GetOutputTokens())
-	sum.CachedInputTokens += max(0, u.GetCachedInputTokens())
-	sum.ReasoningTokens += max(0, u.GetReasoningTokens())
-	sum.ModelCalls += max(0, u.GetModelCalls())
+	sum.InputTokens = plus(sum.GetInputTokens(), u.GetInputTokens())
+	sum.OutputTokens = plus(sum.GetOutputTokens(), u.GetOutputTokens())
+	sum.CachedInputTokens = plus(sum.GetCachedInputTokens(), u.GetCachedInputTokens())
+	sum.ReasoningTokens = plus(sum.GetReasoningTokens(), u.GetReasoningTokens())
+	sum.ModelCalls = plus(sum.GetModelCalls(), u.GetModelCalls())
 	sum.CostMicros = min(maxCost, sum.CostMicros+min(maxCost, max(0, u.GetCostMicros())))
 	in.sink.Used(proto.CloneOf(sum))
+}
+
+// plus adds what an executor tells of, which may be anything, to a count.
+func plus(sum, more int32) int32 {
+	return int32(min(int64(sum)+max(0, int64(more)), math.MaxInt32))
 }
 
 // failed sorts an error that the executor tells.
