@@ -19,6 +19,7 @@ type place int
 const (
 	program  place = iota // what is started: not the caller's to choose
 	argument              // stays one argument, and no option where the author wrote none
+	script                // a program's text, as behind "sh -c": not the caller's to write
 	variable              // of the environment
 	folder                // callers give parts of names
 	header                // printable ASCII
@@ -45,8 +46,11 @@ func parts(a *sessionsv1.Agent) []part {
 	var out []part
 	for i, text := range x.GetCommand() {
 		p := part{path: fmt.Sprintf("executor.command[%d]", i), place: argument, text: text, put: func(s string) { x.Command[i] = s }}
-		if i == 0 {
+		switch {
+		case i == 0:
 			p.place = program
+		case isScript(x.GetCommand(), i):
+			p.place = script
 		}
 		out = append(out, p)
 	}
@@ -102,8 +106,11 @@ func (c Checker) checkExecutor(prefix string, a *sessionsv1.Agent) (wrong []faul
 	schema := a.GetParamsSchema().AsMap()
 	for _, p := range parts(a) {
 		errs := placeholder.Check(p.bare(), func(r placeholder.Ref) *placeholder.Error {
-			if p.place == program && callers(r) {
+			switch {
+			case p.place == program && callers(r):
 				return placeholder.Wrong(r, "is not allowed here: whoever calls the agent would choose the program; ${env.*} and ${runner.*} may stand here")
+			case p.place == script && callers(r):
+				return placeholder.Wrong(r, `is not allowed here: whoever calls the agent would write a part of the script; give it as a further argument, which the script reads as "$1", or in env`)
 			}
 			return c.ref(slot{sealed: true}, schema, r)
 		})
@@ -123,6 +130,9 @@ func (c Checker) resolveExecutor(a *sessionsv1.Agent, f Facts, report func(path 
 		lookup := func(r placeholder.Ref) (string, *placeholder.Error) {
 			if r.Namespace == contract.WorkerEnvNamespace { // from rewrite
 				return "", nil
+			}
+			if p.place == script && callers(r) { // of a blueprint from before this was checked
+				return "", placeholder.Wrong(r, "is not allowed in a script")
 			}
 			text, wrong := c.value(slot{sealed: true}, a, r, f)
 			if wrong == nil {
