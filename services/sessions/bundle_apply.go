@@ -51,27 +51,41 @@ func (s *Service) ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleRe
 	return &sessionsv1.ApplyBundleResponse{Applied: applied}, nil
 }
 
-// applyDocs does what the documents say, or only finds out what would come of it.
+// errTried rolls back what a dry run has written.
+var errTried = errors.New("nothing is to be kept")
+
+// applyDocs does what the documents say, or only finds out what would come of it: then schedules and webhooks are written and taken back, because what
+// they may be together shows only so.
 func (s *Service) applyDocs(ctx context.Context, docs []*bundle.Document, plans []planned, dry bool) ([]*sessionsv1.Applied, error) {
 	applied, err := s.applySources(ctx, docs, dry)
 	if err != nil {
 		return nil, err
 	}
-	return applied, s.store.Write(ctx, func(tx *store.Tx) error {
+	err = s.store.Write(ctx, func(tx *store.Tx) error {
 		for i, d := range docs {
 			var err error
 			switch d.Kind {
 			case bundle.Agent:
 				err = applyAgent(ctx, tx, d.Agent, applied[i], dry)
 			case bundle.Schedule, bundle.Webhook:
-				err = plans[i].carryOut(ctx, tx, d, applied[i], dry)
+				err = plans[i].carryOut(ctx, tx, d, applied[i])
 			}
 			if err != nil {
 				return err
 			}
 		}
+		if dry {
+			return errTried
+		}
 		return nil
 	})
+	if !errors.Is(err, errTried) {
+		return applied, err
+	}
+	for _, a := range applied {
+		a.Secret = "" // of a webhook that is not there
+	}
+	return applied, nil
 }
 
 // checkBundle checks the documents' contents, each mistake with its place.

@@ -24,8 +24,6 @@ type planned struct {
 	permission string
 	// write does it in the transaction of the whole bundle, and completes the entry about it.
 	write func(ctx context.Context, tx *store.Tx, out *sessionsv1.Applied) error
-	// check finds out in that transaction what write would refuse, for a dry run; nil when there is nothing to find.
-	check func(ctx context.Context, tx *store.Tx) error
 	// revision is the schedule's after it.
 	revision int64
 }
@@ -109,17 +107,13 @@ func (s *Service) mayApply(ctx context.Context, docs []*bundle.Document, plans [
 	return nil
 }
 
-// carryOut does what is planned for a document, or only checks it.
-func (p planned) carryOut(ctx context.Context, tx *store.Tx, d *bundle.Document, out *sessionsv1.Applied, dry bool) error {
+// carryOut does what is planned for a document.
+func (p planned) carryOut(ctx context.Context, tx *store.Tx, d *bundle.Document, out *sessionsv1.Applied) error {
 	out.Action, out.Revision = p.action, uint32(p.revision)
-	var err error
-	switch {
-	case dry && p.check != nil:
-		err = p.check(ctx, tx)
-	case !dry && p.write != nil:
-		err = p.write(ctx, tx, out)
+	if p.write == nil {
+		return nil
 	}
-	if err != nil {
+	if err := p.write(ctx, tx, out); err != nil {
 		return fmt.Errorf("%s: %w", d.Place(""), err)
 	}
 	return nil
@@ -164,7 +158,6 @@ func (s *Service) planNewSchedule(ctx context.Context, want *sessionsv1.Schedule
 		return p, err
 	}
 	row, err := freshSchedule(ctx, want)
-	p.check = func(ctx context.Context, tx *store.Tx) error { return s.mayAddSchedule(ctx, tx, row) }
 	p.write = func(ctx context.Context, tx *store.Tx, out *sessionsv1.Applied) error {
 		stored, err := s.addSchedule(ctx, tx, row)
 		out.Revision = uint32(stored.Revision)
@@ -215,7 +208,6 @@ func (s *Service) planWebhook(ctx context.Context, d *bundle.Document) (planned,
 func (s *Service) planNewWebhook(ctx context.Context, want *sessionsv1.Webhook) (planned, error) {
 	p := planned{action: created, permission: "sessions.webhooks.create"}
 	w, key, err := s.freshWebhook(ctx, want)
-	p.check = func(ctx context.Context, tx *store.Tx) error { return s.mayAddWebhook(ctx, tx, w) }
 	p.write = func(ctx context.Context, tx *store.Tx, out *sessionsv1.Applied) error {
 		out.Secret = key.Reveal() // to who made it, this once
 		return webhookTwice(s.addWebhook(ctx, tx, w), w)

@@ -135,6 +135,44 @@ func TestWhatIsWrongWithSchedulesAndWebhooksInABundle(t *testing.T) {
 	}
 }
 
+// What is too much only together with the rest of the bundle is found before anything is written, also by a dry run.
+func TestABundleThatIsTooMuchInItself(t *testing.T) {
+	const source, hook = "kind: source\nname: extra\nurl: http://127.0.0.1:1/\n---\nkind: agent\nid: helper\n", "---\nkind: webhook\nid: %s\n%s\n"
+	const schedule = "---\nkind: schedule\nid: %s\nagent_id: helper\ninput: x\ninterval: 1h\n"
+	for name, row := range map[string]struct{ yaml, code string }{
+		"two for each turn":       {fmt.Sprintf(hook+hook, "a", "per_turn: true", "b", "per_turn: true"), "already_exists"},
+		"a webhook too many":      {fmt.Sprintf(hook+hook, "a", "url: https://example.com/", "b", "url: https://example.com/"), "limit_reached"},
+		"a schedule too many":     {fmt.Sprintf(schedule+schedule, "a", "b"), "limit_reached"},
+		"as much as there may be": {fmt.Sprintf(hook+schedule, "a", "per_turn: true", "a"), ""},
+	} {
+		for _, dry := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, dry run %v", name, dry), func(t *testing.T) {
+				o := hooked()
+				o.cfg.Schedules.MaxSchedules, o.cfg.Webhooks.MaxWebhooks = 1, 2
+				if name == "a webhook too many" {
+					o.cfg.Webhooks.MaxWebhooks = 1
+				}
+				k := newKit(t, o)
+				got, err := k.agents.ApplyBundle(t.Context(), &sessionsv1.ApplyBundleRequest{Yaml: source + row.yaml, DryRun: dry})
+				if fault.CodeOf(err) != row.code && (err != nil || row.code != "") {
+					t.Fatalf("%v, want %q", err, row.code)
+				}
+				if made := len(k.sources.byName); (made == 1) != (row.code == "" && !dry) {
+					t.Errorf("%d sources were made", made)
+				}
+				for _, a := range got.GetApplied() {
+					if dry && a.GetSecret() != "" {
+						t.Error("a dry run shows a secret")
+					}
+				}
+				if hooks, err := k.webhooks().ListWebhooks(t.Context(), &sessionsv1.ListWebhooksRequest{}); err != nil || dry && len(hooks.GetWebhooks()) > 0 {
+					t.Errorf("%v, %v", hooks, err)
+				}
+			})
+		}
+	}
+}
+
 // lineless takes the number of the line away, which others test.
 func lineless(place string) string {
 	before, after, _ := strings.Cut(place, ", line ")
