@@ -42,7 +42,8 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	if readers <= 0 {
 		readers = sqliteReaders
 	}
-	if db.write, err = sqlitePool(path, 1, "_txlock", "immediate", "_pragma", "journal_mode(WAL)", "_pragma", "synchronous(NORMAL)"); err != nil {
+	if db.write, err = sqlitePool(path, 1, "_txlock", "immediate", "_pragma", "journal_mode(WAL)", "_pragma", "synchronous(NORMAL)",
+		"_pragma", "wal_autocheckpoint(4000)"); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
 	}
 	// Opening for writing comes first: it makes the file a WAL database, and it finds out whether it can be written at all.

@@ -80,40 +80,49 @@ func turnFault(err error, turn string) error {
 
 // claim answers a claim for a step of a turn whose session is locked.
 func (s *Service) claim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
+	out, step, err := s.decideClaim(tx, t, req)
+	if err != nil || out.GetLease() == nil {
+		return out, err
+	}
+	return out, tx.SaveStep(tx.Context(), step)
+}
+
+// decideClaim is claim without the step saved: a lease stands once the caller has done that.
+func (s *Service) decideClaim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, store.Step, error) {
 	out := &sessionsv1.ClaimStepResponse{CancelRequested: t.CancelRequested}
 	step, err := tx.Step(tx.Context(), t.Tenant, t.ID, req.GetStep().GetKey())
 	fresh := errors.Is(err, store.ErrNotFound)
 	switch {
 	case err != nil && !fresh:
-		return nil, err
+		return nil, step, err
 	case step.Done:
 		outcome, err := outcomeOf(step)
 		out.Result = &sessionsv1.ClaimStepResponse_Done{Done: outcome}
-		return out, err
+		return out, step, err
 	case ended(*t):
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, statusNames[turnStatus(*t)])
+		return nil, step, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, statusNames[turnStatus(*t)])
 	case tx.Session.ActiveTurnID != t.ID:
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s waits for turn %s", t.ID, tx.Session.ActiveTurnID)
+		return nil, step, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s waits for turn %s", t.ID, tx.Session.ActiveTurnID)
 	case step.LeaseExpiresUs > tx.NowUs: // held, or at rest
 		out.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: busy(step, tx.NowUs)}
-		return out, nil
+		return out, step, nil
 	}
 	output, over, err := s.afford(tx, *t, step, req.GetStep())
 	if err != nil {
-		return nil, err
+		return nil, step, err
 	}
 	if over != nil {
 		outcome, err := exhaust(tx, *t, req, over)
 		out.Result = &sessionsv1.ClaimStepResponse_Done{Done: outcome}
-		return out, err
+		return out, step, err
 	}
-	lease, err := takeLease(tx, t, step, req)
+	lease, err := takeLease(tx, t, &step, req)
 	if err != nil {
-		return nil, err
+		return nil, step, err
 	}
 	lease.MaxOutputTokens = int32(output)
 	out.Result = &sessionsv1.ClaimStepResponse_Lease{Lease: lease}
-	return out, nil
+	return out, step, nil
 }
 
 func busy(step store.Step, nowUs int64) *sessionsv1.Busy {
@@ -121,14 +130,14 @@ func busy(step store.Step, nowUs int64) *sessionsv1.Busy {
 	return &sessionsv1.Busy{Owner: step.Owner, ExpiresInMs: int32(left.Milliseconds()) + 1}
 }
 
-// takeLease gives the step to the caller. The step is the zero value if nobody claimed it before.
-func takeLease(tx *journal.Tx, t *store.Turn, step store.Step, req *sessionsv1.ClaimStepRequest) (*sessionsv1.Lease, error) {
+// takeLease gives the step to the caller, who has to save it. The step is the zero value if nobody claimed it before.
+func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, req *sessionsv1.ClaimStepRequest) (*sessionsv1.Lease, error) {
 	previous := step.Owner
-	if err := countLost(t, step); err != nil {
+	if err := countLost(t, *step); err != nil {
 		return nil, err
 	}
 	if step.Fence == 0 {
-		step = store.Step{
+		*step = store.Step{
 			Tenant: t.Tenant, TurnID: t.ID, Key: req.GetStep().GetKey(), Kind: int32(req.GetStep().GetKind()), FirstSeq: tx.Session.LastSeq + 1,
 		}
 		switch req.GetStep().GetKind() {
@@ -144,13 +153,10 @@ func takeLease(tx *journal.Tx, t *store.Turn, step store.Step, req *sessionsv1.C
 	step.Fence, step.Attempt = step.Fence+1, step.Attempt+1
 	step.Owner, step.StartedUs = req.GetOwner(), tx.NowUs
 	step.LeaseExpiresUs = tx.NowUs + int64(req.GetTtlMs())*1000
-	for _, e := range claimEvents(step, previous, req) {
-		if _, err := tx.Append(stepOrigin(*t, step), e); err != nil {
+	for _, e := range claimEvents(*step, previous, req) {
+		if _, err := tx.Append(stepOrigin(*t, *step), e); err != nil {
 			return nil, err
 		}
-	}
-	if err := tx.SaveStep(tx.Context(), step); err != nil {
-		return nil, err
 	}
 	changed := previous != ""
 	if turnStatus(*t) == turnv1.TurnStatus_TURN_STATUS_QUEUED {

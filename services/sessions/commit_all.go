@@ -77,20 +77,21 @@ func (s *Service) claimAndCommit(
 		out, err := refuseStale(tx, *t, req)
 		return out, false, err
 	}
-	fence := req.GetFence()
-	if req.GetClaim() != nil {
-		claimed, err := s.claim(tx, t, req.GetClaim())
+	var step store.Step
+	var err error
+	if req.GetClaim() == nil {
+		step, err = heldStep(tx, *t, req.GetOutcome().GetKey(), req.GetFence())
+	} else {
+		var claimed *sessionsv1.ClaimStepResponse
+		claimed, step, err = s.decideClaim(tx, t, req.GetClaim()) // the commit saves it
 		switch {
 		case err != nil:
-			return nil, false, err
 		case claimed.GetDone() != nil:
 			return &sessionsv1.CommitStepResponse{Outcome: claimed.GetDone(), Adopted: true}, false, nil
 		case claimed.GetBusy() != nil:
 			return &sessionsv1.CommitStepResponse{Busy: claimed.GetBusy()}, false, nil
 		}
-		fence = claimed.GetLease().GetFence()
 	}
-	step, err := heldStep(tx, *t, req.GetOutcome().GetKey(), fence)
 	if err != nil {
 		return nil, false, err
 	}

@@ -14,8 +14,8 @@ const (
 	AllDeltas = "windlass.*.session.*.delta"
 )
 
-// EventSubject is where durable events of a session are told once they are committed. Payload: windlass.turn.v1.Event in
-// the binary encoding of protobuf.
+// EventSubject is where durable events of a session are told once they are committed. Payload: windlass.turn.v1.Events in
+// the binary encoding of protobuf; see PackEvents.
 func EventSubject(tenant, session string) string {
 	return sessionSubject(tenant, session) + ".event"
 }
@@ -26,7 +26,12 @@ func DeltaSubject(tenant, session string) string {
 	return sessionSubject(tenant, session) + ".delta"
 }
 
-// SessionSubjects matches both subjects of a session.
+// CancelSubject is where it is told that somebody wants a turn of a session to end. Payload: the turn's id.
+func CancelSubject(tenant, session string) string {
+	return "windlass." + token(tenant) + ".cancel." + token(session)
+}
+
+// SessionSubjects matches the event and the delta subject of a session.
 func SessionSubjects(tenant, session string) string {
 	return sessionSubject(tenant, session) + ".*"
 }

@@ -3,9 +3,8 @@ package turn
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/bus"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -93,8 +92,8 @@ func awaitEnd(ctx context.Context, events *bus.Subscription, turn string) {
 				news = nil
 				continue
 			}
-			var e turnv1.Event
-			if proto.Unmarshal(m.Data, &e) == nil && e.GetTurnEnded() != nil && e.GetTurnId() == turn {
+			events, err := contract.UnpackEvents(m.Data)
+			if err == nil && slices.ContainsFunc(events, func(e *turnv1.Event) bool { return e.GetTurnEnded() != nil && e.GetTurnId() == turn }) {
 				return
 			}
 		}

@@ -21,7 +21,11 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// maxPublished is the size in bytes above which the bus gets an event's envelope only; watchers then read it from the journal.
+// cancelRequested is the type of the event that also stops the step under way.
+const cancelRequested = "turn.cancel_requested"
+
+// maxPublished is the size in bytes above which the bus gets an event's envelope only; watchers then read it from the journal. Events of one
+// transaction that are larger together are told in several messages.
 const maxPublished = 256 << 10
 
 // publisher is the bus's part that the journal needs. It must not block.
@@ -176,15 +180,26 @@ func (j *Journal) publish(ctx context.Context, tx *Tx) {
 		return
 	}
 	faultpoint.Hit(faultpoint.Journaled)
-	subject := contract.EventSubject(tx.Session.Tenant, tx.Session.ID)
+	var packed []byte
 	for i, row := range tx.rows {
 		data := row.Data
 		if envelope, ok := tx.large[i]; ok {
 			data = envelope
 		}
-		if err := j.bus.Publish(subject, data); err != nil {
-			j.log.DebugContext(ctx, "event not told on the bus", "session_id", tx.Session.ID, "seq", row.Seq, "error", err)
-			return
+		if len(packed) > 0 && len(packed)+len(data) > maxPublished {
+			j.tell(ctx, tx, contract.EventSubject, packed)
+			packed = nil
 		}
+		packed = contract.PackEvents(packed, data)
+		if row.Type == cancelRequested {
+			defer j.tell(ctx, tx, contract.CancelSubject, []byte(row.TurnID))
+		}
+	}
+	j.tell(ctx, tx, contract.EventSubject, packed)
+}
+
+func (j *Journal) tell(ctx context.Context, tx *Tx, subject func(tenant, session string) string, data []byte) {
+	if err := j.bus.Publish(subject(tx.Session.Tenant, tx.Session.ID), data); err != nil {
+		j.log.DebugContext(ctx, "not told on the bus", "session_id", tx.Session.ID, "error", err)
 	}
 }

@@ -16,7 +16,7 @@ func Type(e *turnv1.Event) string {
 	case *turnv1.Event_TurnRecovered:
 		return "turn.recovered"
 	case *turnv1.Event_TurnCancelRequested:
-		return "turn.cancel_requested"
+		return cancelRequested
 	case *turnv1.Event_SessionForked:
 		return "session.forked"
 	case *turnv1.Event_TurnRerun:

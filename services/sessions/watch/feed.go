@@ -33,6 +33,7 @@ const (
 type feed struct {
 	hub    *Hub
 	key    feedKey
+	events string // the subject of durable events
 	cancel context.CancelFunc
 	ready  chan struct{} // closed once the place in the journal is known, or the feed failed
 

@@ -106,7 +106,7 @@ func (f *feed) follow(ctx context.Context, sub *bus.Subscription) {
 				}
 				return
 			}
-			f.receive(ctx, m.Data)
+			f.receive(ctx, m)
 			if len(f.pending) > 0 {
 				timer.Reset(f.fillPause())
 			}
@@ -161,12 +161,29 @@ func (f *feed) trouble(ctx context.Context, err error) {
 	}
 }
 
-func (f *feed) receive(ctx context.Context, data []byte) {
-	e := &turnv1.Event{}
-	if err := proto.Unmarshal(data, e); err != nil {
+func (f *feed) receive(ctx context.Context, m bus.Msg) {
+	events, err := f.read(m)
+	if err != nil {
 		f.hub.log.WarnContext(ctx, "message on the bus is no event", "session_id", f.key.session, "error", err)
 		return
 	}
+	for _, e := range events {
+		f.take(ctx, e)
+	}
+}
+
+func (f *feed) read(m bus.Msg) ([]*turnv1.Event, error) {
+	if m.Subject == f.events {
+		return contract.UnpackEvents(m.Data)
+	}
+	e := &turnv1.Event{}
+	if err := proto.Unmarshal(m.Data, e); err != nil {
+		return nil, fmt.Errorf("read delta: %w", err)
+	}
+	return []*turnv1.Event{e}, nil
+}
+
+func (f *feed) take(ctx context.Context, e *turnv1.Event) {
 	if e.GetSeq() > f.snap.Last && (transient(e) || e.GetSeq() != f.snap.Last+1 || e.GetData() == nil) {
 		// It came ahead of others, or only its envelope came.
 		if err := f.catchUp(ctx); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // reader is the part of the store that feeds read.
@@ -126,7 +127,10 @@ func (h *Hub) feed(key feedKey) (*feed, error) {
 		return f, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	f = &feed{hub: h, key: key, cancel: cancel, ready: make(chan struct{}), watchers: map[*Watcher]struct{}{}}
+	f = &feed{
+		hub: h, key: key, events: contract.EventSubject(key.tenant, key.session), cancel: cancel, ready: make(chan struct{}),
+		watchers: map[*Watcher]struct{}{},
+	}
 	h.feeds[key] = f
 	h.running.Go(func() { f.run(ctx) })
 	return f, nil

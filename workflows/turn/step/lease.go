@@ -3,9 +3,8 @@ package step
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -115,7 +114,7 @@ func (r *Runner) hold(ctx context.Context, w *work) (context.Context, func(error
 // renew prolongs the lease and listens for a cancel until ctx ends. That sessions cannot be reached is no reason to stop: while it is
 // away nobody else can take the step either, and the fence decides in the end.
 func (r *Runner) renew(ctx context.Context, w *work, stop context.CancelCauseFunc) {
-	news := r.listen(ctx, w.turn)
+	news := r.listen(ctx, contract.CancelSubject(w.turn.Tenant, w.turn.SessionID))
 	defer news.close()
 	tick := time.NewTicker(r.cfg.LeaseTTL / 3)
 	defer tick.Stop()
@@ -126,7 +125,7 @@ func (r *Runner) renew(ctx context.Context, w *work, stop context.CancelCauseFun
 		case m, open := <-news.c():
 			if !open {
 				news.drop()
-			} else if isCancel(m, w.turn.TurnID) {
+			} else if string(m.Data) == w.turn.TurnID {
 				stop(ErrCancelled)
 			}
 		case <-tick.C:
@@ -180,7 +179,7 @@ func (r *Runner) release(ctx context.Context, w *work, rest time.Duration) {
 
 // waitFor waits until the step's holder has ended it, or its lease has run out.
 func (r *Runner) waitFor(ctx context.Context, w *work, busy *sessionsv1.Busy) error {
-	news := r.listen(ctx, w.turn)
+	news := r.listen(ctx, contract.EventSubject(w.turn.Tenant, w.turn.SessionID))
 	defer news.close()
 	timer := time.NewTimer(min(time.Duration(busy.GetExpiresInMs())*time.Millisecond, r.cfg.LeaseTTL) + 5*time.Millisecond)
 	defer timer.Stop()
@@ -198,11 +197,11 @@ func (r *Runner) waitFor(ctx context.Context, w *work, busy *sessionsv1.Busy) er
 	}
 }
 
-// news are the durable events of a session as they come, as long as the bus is there. The zero value never has any.
+// news are messages as they come, as long as the bus is there. The zero value never has any.
 type news struct{ sub *bus.Subscription }
 
-func (r *Runner) listen(ctx context.Context, turn contract.TurnInput) *news {
-	sub, err := r.deps.Bus.Subscribe(contract.EventSubject(turn.Tenant, turn.SessionID), newsBuffer)
+func (r *Runner) listen(ctx context.Context, subject string) *news {
+	sub, err := r.deps.Bus.Subscribe(subject, newsBuffer)
 	if err != nil {
 		r.deps.Log.DebugContext(ctx, "no news from the bus", "error", err)
 		return &news{}
@@ -226,16 +225,10 @@ func (n *news) close() {
 	}
 }
 
-func isCancel(m bus.Msg, turnID string) bool {
-	var e turnv1.Event
-	return proto.Unmarshal(m.Data, &e) == nil && e.GetTurnCancelRequested() != nil && e.GetTurnId() == turnID
-}
-
 // endsStep tells whether an event means that a claim of the step would now be answered otherwise.
 func endsStep(m bus.Msg, w *work) bool {
-	var e turnv1.Event
-	if proto.Unmarshal(m.Data, &e) != nil || e.GetTurnId() != w.turn.TurnID {
-		return false
-	}
-	return e.GetTurnEnded() != nil || e.GetStepFinished() != nil && e.GetStep() == w.ref.GetKey()
+	events, err := contract.UnpackEvents(m.Data)
+	return err == nil && slices.ContainsFunc(events, func(e *turnv1.Event) bool {
+		return e.GetTurnId() == w.turn.TurnID && (e.GetTurnEnded() != nil || e.GetStepFinished() != nil && e.GetStep() == w.ref.GetKey())
+	})
 }

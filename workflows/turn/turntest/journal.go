@@ -186,7 +186,10 @@ func (j *Journal) append(t *turnRecord, step string, attempt uint32, e *turnv1.E
 	t.events = append(t.events, e)
 	data, err := proto.Marshal(e)
 	if err == nil {
-		err = j.mesh.Bus.Publish(contract.EventSubject(t.in.Tenant, t.in.SessionID), data)
+		err = j.mesh.Bus.Publish(contract.EventSubject(t.in.Tenant, t.in.SessionID), contract.PackEvents(nil, data))
+	}
+	if err == nil && e.GetTurnCancelRequested() != nil {
+		err = j.mesh.Bus.Publish(contract.CancelSubject(t.in.Tenant, t.in.SessionID), []byte(t.in.TurnID))
 	}
 	if err != nil {
 		panic(fmt.Sprintf("publish: %v", err))

@@ -23,6 +23,52 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Events are events of one session in the order of its journal: what one transaction added, as the bus carries it.
+type Events struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At least one. An event that is too large for the bus comes without its payload.
+	Events        []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Events) Reset() {
+	*x = Events{}
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Events) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Events) ProtoMessage() {}
+
+func (x *Events) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Events.ProtoReflect.Descriptor instead.
+func (*Events) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Events) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
 // Event is one fact about a turn. The same envelope travels over gRPC, the bus and SSE.
 //
 // Durable events are in the session's journal: their `seq` rises by one without a gap. Transient events (message.delta,
@@ -103,7 +149,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[0]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -115,7 +161,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[0]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -128,7 +174,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{0}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Event) GetSeq() uint32 {
@@ -876,7 +922,7 @@ type TurnQueued struct {
 
 func (x *TurnQueued) Reset() {
 	*x = TurnQueued{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[1]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +934,7 @@ func (x *TurnQueued) String() string {
 func (*TurnQueued) ProtoMessage() {}
 
 func (x *TurnQueued) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[1]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +947,7 @@ func (x *TurnQueued) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnQueued.ProtoReflect.Descriptor instead.
 func (*TurnQueued) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{1}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *TurnQueued) GetAgentId() string {
@@ -951,7 +997,7 @@ type TurnStarted struct {
 
 func (x *TurnStarted) Reset() {
 	*x = TurnStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[2]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1009,7 @@ func (x *TurnStarted) String() string {
 func (*TurnStarted) ProtoMessage() {}
 
 func (x *TurnStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[2]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1022,7 @@ func (x *TurnStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnStarted.ProtoReflect.Descriptor instead.
 func (*TurnStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{2}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *TurnStarted) GetAgentId() string {
@@ -1039,7 +1085,7 @@ type TurnEnded struct {
 
 func (x *TurnEnded) Reset() {
 	*x = TurnEnded{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[3]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1051,7 +1097,7 @@ func (x *TurnEnded) String() string {
 func (*TurnEnded) ProtoMessage() {}
 
 func (x *TurnEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[3]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1064,7 +1110,7 @@ func (x *TurnEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnEnded.ProtoReflect.Descriptor instead.
 func (*TurnEnded) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{3}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TurnEnded) GetStatus() TurnStatus {
@@ -1129,7 +1175,7 @@ type TurnRecovered struct {
 
 func (x *TurnRecovered) Reset() {
 	*x = TurnRecovered{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1187,7 @@ func (x *TurnRecovered) String() string {
 func (*TurnRecovered) ProtoMessage() {}
 
 func (x *TurnRecovered) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1200,7 @@ func (x *TurnRecovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnRecovered.ProtoReflect.Descriptor instead.
 func (*TurnRecovered) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{4}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TurnRecovered) GetPreviousOwner() string {
@@ -1182,7 +1228,7 @@ type TurnCancelRequested struct {
 
 func (x *TurnCancelRequested) Reset() {
 	*x = TurnCancelRequested{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[5]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1194,7 +1240,7 @@ func (x *TurnCancelRequested) String() string {
 func (*TurnCancelRequested) ProtoMessage() {}
 
 func (x *TurnCancelRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[5]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1207,7 +1253,7 @@ func (x *TurnCancelRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnCancelRequested.ProtoReflect.Descriptor instead.
 func (*TurnCancelRequested) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{5}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TurnCancelRequested) GetReason() string {
@@ -1232,7 +1278,7 @@ type SessionForked struct {
 
 func (x *SessionForked) Reset() {
 	*x = SessionForked{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[6]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1244,7 +1290,7 @@ func (x *SessionForked) String() string {
 func (*SessionForked) ProtoMessage() {}
 
 func (x *SessionForked) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[6]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1257,7 +1303,7 @@ func (x *SessionForked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionForked.ProtoReflect.Descriptor instead.
 func (*SessionForked) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{6}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SessionForked) GetFromSession() string {
@@ -1309,7 +1355,7 @@ type TurnRerun struct {
 
 func (x *TurnRerun) Reset() {
 	*x = TurnRerun{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1321,7 +1367,7 @@ func (x *TurnRerun) String() string {
 func (*TurnRerun) ProtoMessage() {}
 
 func (x *TurnRerun) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1334,7 +1380,7 @@ func (x *TurnRerun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnRerun.ProtoReflect.Descriptor instead.
 func (*TurnRerun) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{7}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TurnRerun) GetOfTurn() string {
@@ -1413,7 +1459,7 @@ type StrategySelected struct {
 
 func (x *StrategySelected) Reset() {
 	*x = StrategySelected{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1425,7 +1471,7 @@ func (x *StrategySelected) String() string {
 func (*StrategySelected) ProtoMessage() {}
 
 func (x *StrategySelected) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,7 +1484,7 @@ func (x *StrategySelected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StrategySelected.ProtoReflect.Descriptor instead.
 func (*StrategySelected) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StrategySelected) GetStrategy() Strategy {
@@ -1486,7 +1532,7 @@ type ContextCompacted struct {
 
 func (x *ContextCompacted) Reset() {
 	*x = ContextCompacted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1544,7 @@ func (x *ContextCompacted) String() string {
 func (*ContextCompacted) ProtoMessage() {}
 
 func (x *ContextCompacted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1557,7 @@ func (x *ContextCompacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextCompacted.ProtoReflect.Descriptor instead.
 func (*ContextCompacted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ContextCompacted) GetFromSeq() uint32 {
@@ -1605,7 +1651,7 @@ type ArtifactCreated struct {
 
 func (x *ArtifactCreated) Reset() {
 	*x = ArtifactCreated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1617,7 +1663,7 @@ func (x *ArtifactCreated) String() string {
 func (*ArtifactCreated) ProtoMessage() {}
 
 func (x *ArtifactCreated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1630,7 +1676,7 @@ func (x *ArtifactCreated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactCreated.ProtoReflect.Descriptor instead.
 func (*ArtifactCreated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ArtifactCreated) GetArtifactId() string {
@@ -1688,7 +1734,7 @@ type PlanUpdated struct {
 
 func (x *PlanUpdated) Reset() {
 	*x = PlanUpdated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +1746,7 @@ func (x *PlanUpdated) String() string {
 func (*PlanUpdated) ProtoMessage() {}
 
 func (x *PlanUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +1759,7 @@ func (x *PlanUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanUpdated.ProtoReflect.Descriptor instead.
 func (*PlanUpdated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PlanUpdated) GetMessageId() string {
@@ -1743,7 +1789,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1801,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1814,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StepStarted) GetKind() string {
@@ -1800,7 +1846,7 @@ type StepFinished struct {
 
 func (x *StepFinished) Reset() {
 	*x = StepFinished{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +1858,7 @@ func (x *StepFinished) String() string {
 func (*StepFinished) ProtoMessage() {}
 
 func (x *StepFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1825,7 +1871,7 @@ func (x *StepFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepFinished.ProtoReflect.Descriptor instead.
 func (*StepFinished) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StepFinished) GetKind() string {
@@ -1862,7 +1908,7 @@ type MessageStarted struct {
 
 func (x *MessageStarted) Reset() {
 	*x = MessageStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1874,7 +1920,7 @@ func (x *MessageStarted) String() string {
 func (*MessageStarted) ProtoMessage() {}
 
 func (x *MessageStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1887,7 +1933,7 @@ func (x *MessageStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageStarted.ProtoReflect.Descriptor instead.
 func (*MessageStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MessageStarted) GetMessageId() string {
@@ -1917,7 +1963,7 @@ type MessageReset struct {
 
 func (x *MessageReset) Reset() {
 	*x = MessageReset{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +1975,7 @@ func (x *MessageReset) String() string {
 func (*MessageReset) ProtoMessage() {}
 
 func (x *MessageReset) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +1988,7 @@ func (x *MessageReset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageReset.ProtoReflect.Descriptor instead.
 func (*MessageReset) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *MessageReset) GetMessageId() string {
@@ -1979,7 +2025,7 @@ type MessageCompleted struct {
 
 func (x *MessageCompleted) Reset() {
 	*x = MessageCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1991,7 +2037,7 @@ func (x *MessageCompleted) String() string {
 func (*MessageCompleted) ProtoMessage() {}
 
 func (x *MessageCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[16]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2004,7 +2050,7 @@ func (x *MessageCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageCompleted.ProtoReflect.Descriptor instead.
 func (*MessageCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *MessageCompleted) GetMessage() *Message {
@@ -2059,7 +2105,7 @@ type ToolCallStarted struct {
 
 func (x *ToolCallStarted) Reset() {
 	*x = ToolCallStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2071,7 +2117,7 @@ func (x *ToolCallStarted) String() string {
 func (*ToolCallStarted) ProtoMessage() {}
 
 func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[17]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2084,7 +2130,7 @@ func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallStarted.ProtoReflect.Descriptor instead.
 func (*ToolCallStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ToolCallStarted) GetCallId() string {
@@ -2128,7 +2174,7 @@ type ToolCallExecuting struct {
 
 func (x *ToolCallExecuting) Reset() {
 	*x = ToolCallExecuting{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +2186,7 @@ func (x *ToolCallExecuting) String() string {
 func (*ToolCallExecuting) ProtoMessage() {}
 
 func (x *ToolCallExecuting) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[18]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,7 +2199,7 @@ func (x *ToolCallExecuting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallExecuting.ProtoReflect.Descriptor instead.
 func (*ToolCallExecuting) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ToolCallExecuting) GetCallId() string {
@@ -2191,7 +2237,7 @@ type ToolCallCompleted struct {
 
 func (x *ToolCallCompleted) Reset() {
 	*x = ToolCallCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2249,7 @@ func (x *ToolCallCompleted) String() string {
 func (*ToolCallCompleted) ProtoMessage() {}
 
 func (x *ToolCallCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[19]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2262,7 @@ func (x *ToolCallCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallCompleted.ProtoReflect.Descriptor instead.
 func (*ToolCallCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ToolCallCompleted) GetResult() *ToolResult {
@@ -2278,7 +2324,7 @@ type ToolCallUnresolved struct {
 
 func (x *ToolCallUnresolved) Reset() {
 	*x = ToolCallUnresolved{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2336,7 @@ func (x *ToolCallUnresolved) String() string {
 func (*ToolCallUnresolved) ProtoMessage() {}
 
 func (x *ToolCallUnresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[20]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2349,7 @@ func (x *ToolCallUnresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallUnresolved.ProtoReflect.Descriptor instead.
 func (*ToolCallUnresolved) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ToolCallUnresolved) GetCallId() string {
@@ -2353,7 +2399,7 @@ type ToolCallResolved struct {
 
 func (x *ToolCallResolved) Reset() {
 	*x = ToolCallResolved{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2365,7 +2411,7 @@ func (x *ToolCallResolved) String() string {
 func (*ToolCallResolved) ProtoMessage() {}
 
 func (x *ToolCallResolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[21]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2378,7 +2424,7 @@ func (x *ToolCallResolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallResolved.ProtoReflect.Descriptor instead.
 func (*ToolCallResolved) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ToolCallResolved) GetApprovalId() string {
@@ -2429,7 +2475,7 @@ type TurnPaused struct {
 
 func (x *TurnPaused) Reset() {
 	*x = TurnPaused{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2487,7 @@ func (x *TurnPaused) String() string {
 func (*TurnPaused) ProtoMessage() {}
 
 func (x *TurnPaused) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[22]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2500,7 @@ func (x *TurnPaused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnPaused.ProtoReflect.Descriptor instead.
 func (*TurnPaused) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TurnPaused) GetWaitingFor() WaitKind {
@@ -2482,7 +2528,7 @@ type TurnResumed struct {
 
 func (x *TurnResumed) Reset() {
 	*x = TurnResumed{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2494,7 +2540,7 @@ func (x *TurnResumed) String() string {
 func (*TurnResumed) ProtoMessage() {}
 
 func (x *TurnResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[23]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2507,7 +2553,7 @@ func (x *TurnResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnResumed.ProtoReflect.Descriptor instead.
 func (*TurnResumed) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TurnResumed) GetPausedMs() int64 {
@@ -2532,7 +2578,7 @@ type InputAccepted struct {
 
 func (x *InputAccepted) Reset() {
 	*x = InputAccepted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2544,7 +2590,7 @@ func (x *InputAccepted) String() string {
 func (*InputAccepted) ProtoMessage() {}
 
 func (x *InputAccepted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[24]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2557,7 +2603,7 @@ func (x *InputAccepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputAccepted.ProtoReflect.Descriptor instead.
 func (*InputAccepted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *InputAccepted) GetMessageId() string {
@@ -2614,7 +2660,7 @@ type ApprovalRequested struct {
 
 func (x *ApprovalRequested) Reset() {
 	*x = ApprovalRequested{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2626,7 +2672,7 @@ func (x *ApprovalRequested) String() string {
 func (*ApprovalRequested) ProtoMessage() {}
 
 func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[25]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2639,7 +2685,7 @@ func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
 func (*ApprovalRequested) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ApprovalRequested) GetApprovalId() string {
@@ -2743,7 +2789,7 @@ type ApprovalDecision struct {
 
 func (x *ApprovalDecision) Reset() {
 	*x = ApprovalDecision{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2755,7 +2801,7 @@ func (x *ApprovalDecision) String() string {
 func (*ApprovalDecision) ProtoMessage() {}
 
 func (x *ApprovalDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[26]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2768,7 +2814,7 @@ func (x *ApprovalDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalDecision.ProtoReflect.Descriptor instead.
 func (*ApprovalDecision) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ApprovalDecision) GetSubject() string {
@@ -2816,7 +2862,7 @@ type ApprovalResolved struct {
 
 func (x *ApprovalResolved) Reset() {
 	*x = ApprovalResolved{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2874,7 @@ func (x *ApprovalResolved) String() string {
 func (*ApprovalResolved) ProtoMessage() {}
 
 func (x *ApprovalResolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[27]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +2887,7 @@ func (x *ApprovalResolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalResolved.ProtoReflect.Descriptor instead.
 func (*ApprovalResolved) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ApprovalResolved) GetApprovalId() string {
@@ -2897,7 +2943,7 @@ type InputRequested struct {
 
 func (x *InputRequested) Reset() {
 	*x = InputRequested{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2909,7 +2955,7 @@ func (x *InputRequested) String() string {
 func (*InputRequested) ProtoMessage() {}
 
 func (x *InputRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[28]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2922,7 +2968,7 @@ func (x *InputRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRequested.ProtoReflect.Descriptor instead.
 func (*InputRequested) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *InputRequested) GetApprovalId() string {
@@ -2998,7 +3044,7 @@ type InputProvided struct {
 
 func (x *InputProvided) Reset() {
 	*x = InputProvided{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3010,7 +3056,7 @@ func (x *InputProvided) String() string {
 func (*InputProvided) ProtoMessage() {}
 
 func (x *InputProvided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[29]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3023,7 +3069,7 @@ func (x *InputProvided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputProvided.ProtoReflect.Descriptor instead.
 func (*InputProvided) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *InputProvided) GetApprovalId() string {
@@ -3073,7 +3119,7 @@ type ChildStarted struct {
 
 func (x *ChildStarted) Reset() {
 	*x = ChildStarted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +3131,7 @@ func (x *ChildStarted) String() string {
 func (*ChildStarted) ProtoMessage() {}
 
 func (x *ChildStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[30]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +3144,7 @@ func (x *ChildStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildStarted.ProtoReflect.Descriptor instead.
 func (*ChildStarted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ChildStarted) GetCallId() string {
@@ -3161,7 +3207,7 @@ type ChildCompleted struct {
 
 func (x *ChildCompleted) Reset() {
 	*x = ChildCompleted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3219,7 @@ func (x *ChildCompleted) String() string {
 func (*ChildCompleted) ProtoMessage() {}
 
 func (x *ChildCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[31]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3232,7 @@ func (x *ChildCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChildCompleted.ProtoReflect.Descriptor instead.
 func (*ChildCompleted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChildCompleted) GetCallId() string {
@@ -3264,7 +3310,7 @@ type PolicyDecided struct {
 
 func (x *PolicyDecided) Reset() {
 	*x = PolicyDecided{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3276,7 +3322,7 @@ func (x *PolicyDecided) String() string {
 func (*PolicyDecided) ProtoMessage() {}
 
 func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[32]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3289,7 +3335,7 @@ func (x *PolicyDecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyDecided.ProtoReflect.Descriptor instead.
 func (*PolicyDecided) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PolicyDecided) GetDecisionId() string {
@@ -3346,7 +3392,7 @@ type ShieldTriggered struct {
 
 func (x *ShieldTriggered) Reset() {
 	*x = ShieldTriggered{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3404,7 @@ func (x *ShieldTriggered) String() string {
 func (*ShieldTriggered) ProtoMessage() {}
 
 func (x *ShieldTriggered) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[33]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3417,7 @@ func (x *ShieldTriggered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShieldTriggered.ProtoReflect.Descriptor instead.
 func (*ShieldTriggered) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ShieldTriggered) GetShield() string {
@@ -3420,7 +3466,7 @@ type UsageUpdated struct {
 
 func (x *UsageUpdated) Reset() {
 	*x = UsageUpdated{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3432,7 +3478,7 @@ func (x *UsageUpdated) String() string {
 func (*UsageUpdated) ProtoMessage() {}
 
 func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[34]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3445,7 +3491,7 @@ func (x *UsageUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageUpdated.ProtoReflect.Descriptor instead.
 func (*UsageUpdated) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *UsageUpdated) GetUsage() *Usage {
@@ -3469,7 +3515,7 @@ type BudgetWarning struct {
 
 func (x *BudgetWarning) Reset() {
 	*x = BudgetWarning{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3481,7 +3527,7 @@ func (x *BudgetWarning) String() string {
 func (*BudgetWarning) ProtoMessage() {}
 
 func (x *BudgetWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[35]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3494,7 +3540,7 @@ func (x *BudgetWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetWarning.ProtoReflect.Descriptor instead.
 func (*BudgetWarning) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BudgetWarning) GetUse() *LimitUse {
@@ -3525,7 +3571,7 @@ type BudgetExhausted struct {
 
 func (x *BudgetExhausted) Reset() {
 	*x = BudgetExhausted{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3537,7 +3583,7 @@ func (x *BudgetExhausted) String() string {
 func (*BudgetExhausted) ProtoMessage() {}
 
 func (x *BudgetExhausted) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[36]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3550,7 +3596,7 @@ func (x *BudgetExhausted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetExhausted.ProtoReflect.Descriptor instead.
 func (*BudgetExhausted) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BudgetExhausted) GetUse() *LimitUse {
@@ -3580,7 +3626,7 @@ type MessageDelta struct {
 
 func (x *MessageDelta) Reset() {
 	*x = MessageDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3592,7 +3638,7 @@ func (x *MessageDelta) String() string {
 func (*MessageDelta) ProtoMessage() {}
 
 func (x *MessageDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[37]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3605,7 +3651,7 @@ func (x *MessageDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageDelta.ProtoReflect.Descriptor instead.
 func (*MessageDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *MessageDelta) GetMessageId() string {
@@ -3635,7 +3681,7 @@ type ReasoningDelta struct {
 
 func (x *ReasoningDelta) Reset() {
 	*x = ReasoningDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3647,7 +3693,7 @@ func (x *ReasoningDelta) String() string {
 func (*ReasoningDelta) ProtoMessage() {}
 
 func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[38]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3660,7 +3706,7 @@ func (x *ReasoningDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasoningDelta.ProtoReflect.Descriptor instead.
 func (*ReasoningDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReasoningDelta) GetMessageId() string {
@@ -3694,7 +3740,7 @@ type ToolCallArgumentsDelta struct {
 
 func (x *ToolCallArgumentsDelta) Reset() {
 	*x = ToolCallArgumentsDelta{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3706,7 +3752,7 @@ func (x *ToolCallArgumentsDelta) String() string {
 func (*ToolCallArgumentsDelta) ProtoMessage() {}
 
 func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[39]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3719,7 +3765,7 @@ func (x *ToolCallArgumentsDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallArgumentsDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallArgumentsDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ToolCallArgumentsDelta) GetMessageId() string {
@@ -3767,7 +3813,7 @@ type ToolCallProgress struct {
 
 func (x *ToolCallProgress) Reset() {
 	*x = ToolCallProgress{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3779,7 +3825,7 @@ func (x *ToolCallProgress) String() string {
 func (*ToolCallProgress) ProtoMessage() {}
 
 func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[40]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3792,7 +3838,7 @@ func (x *ToolCallProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallProgress.ProtoReflect.Descriptor instead.
 func (*ToolCallProgress) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ToolCallProgress) GetCallId() string {
@@ -3838,7 +3884,7 @@ type ExecutorAttached struct {
 
 func (x *ExecutorAttached) Reset() {
 	*x = ExecutorAttached{}
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[41]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3850,7 +3896,7 @@ func (x *ExecutorAttached) String() string {
 func (*ExecutorAttached) ProtoMessage() {}
 
 func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_event_proto_msgTypes[41]
+	mi := &file_windlass_turn_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3863,7 +3909,7 @@ func (x *ExecutorAttached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecutorAttached.ProtoReflect.Descriptor instead.
 func (*ExecutorAttached) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_windlass_turn_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ExecutorAttached) GetKind() string {
@@ -3891,7 +3937,9 @@ var File_windlass_turn_v1_event_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xbc\x1a\n" +
+	"\x1cwindlass/turn/v1/event.proto\x12\x10windlass.turn.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"9\n" +
+	"\x06Events\x12/\n" +
+	"\x06events\x18\x01 \x03(\v2\x17.windlass.turn.v1.EventR\x06events\"\xbc\x1a\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\rR\x03seq\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x12\n" +
@@ -4212,148 +4260,150 @@ func file_windlass_turn_v1_event_proto_rawDescGZIP() []byte {
 	return file_windlass_turn_v1_event_proto_rawDescData
 }
 
-var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_windlass_turn_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_windlass_turn_v1_event_proto_goTypes = []any{
-	(*Event)(nil),                  // 0: windlass.turn.v1.Event
-	(*TurnQueued)(nil),             // 1: windlass.turn.v1.TurnQueued
-	(*TurnStarted)(nil),            // 2: windlass.turn.v1.TurnStarted
-	(*TurnEnded)(nil),              // 3: windlass.turn.v1.TurnEnded
-	(*TurnRecovered)(nil),          // 4: windlass.turn.v1.TurnRecovered
-	(*TurnCancelRequested)(nil),    // 5: windlass.turn.v1.TurnCancelRequested
-	(*SessionForked)(nil),          // 6: windlass.turn.v1.SessionForked
-	(*TurnRerun)(nil),              // 7: windlass.turn.v1.TurnRerun
-	(*StrategySelected)(nil),       // 8: windlass.turn.v1.StrategySelected
-	(*ContextCompacted)(nil),       // 9: windlass.turn.v1.ContextCompacted
-	(*ArtifactCreated)(nil),        // 10: windlass.turn.v1.ArtifactCreated
-	(*PlanUpdated)(nil),            // 11: windlass.turn.v1.PlanUpdated
-	(*StepStarted)(nil),            // 12: windlass.turn.v1.StepStarted
-	(*StepFinished)(nil),           // 13: windlass.turn.v1.StepFinished
-	(*MessageStarted)(nil),         // 14: windlass.turn.v1.MessageStarted
-	(*MessageReset)(nil),           // 15: windlass.turn.v1.MessageReset
-	(*MessageCompleted)(nil),       // 16: windlass.turn.v1.MessageCompleted
-	(*ToolCallStarted)(nil),        // 17: windlass.turn.v1.ToolCallStarted
-	(*ToolCallExecuting)(nil),      // 18: windlass.turn.v1.ToolCallExecuting
-	(*ToolCallCompleted)(nil),      // 19: windlass.turn.v1.ToolCallCompleted
-	(*ToolCallUnresolved)(nil),     // 20: windlass.turn.v1.ToolCallUnresolved
-	(*ToolCallResolved)(nil),       // 21: windlass.turn.v1.ToolCallResolved
-	(*TurnPaused)(nil),             // 22: windlass.turn.v1.TurnPaused
-	(*TurnResumed)(nil),            // 23: windlass.turn.v1.TurnResumed
-	(*InputAccepted)(nil),          // 24: windlass.turn.v1.InputAccepted
-	(*ApprovalRequested)(nil),      // 25: windlass.turn.v1.ApprovalRequested
-	(*ApprovalDecision)(nil),       // 26: windlass.turn.v1.ApprovalDecision
-	(*ApprovalResolved)(nil),       // 27: windlass.turn.v1.ApprovalResolved
-	(*InputRequested)(nil),         // 28: windlass.turn.v1.InputRequested
-	(*InputProvided)(nil),          // 29: windlass.turn.v1.InputProvided
-	(*ChildStarted)(nil),           // 30: windlass.turn.v1.ChildStarted
-	(*ChildCompleted)(nil),         // 31: windlass.turn.v1.ChildCompleted
-	(*PolicyDecided)(nil),          // 32: windlass.turn.v1.PolicyDecided
-	(*ShieldTriggered)(nil),        // 33: windlass.turn.v1.ShieldTriggered
-	(*UsageUpdated)(nil),           // 34: windlass.turn.v1.UsageUpdated
-	(*BudgetWarning)(nil),          // 35: windlass.turn.v1.BudgetWarning
-	(*BudgetExhausted)(nil),        // 36: windlass.turn.v1.BudgetExhausted
-	(*MessageDelta)(nil),           // 37: windlass.turn.v1.MessageDelta
-	(*ReasoningDelta)(nil),         // 38: windlass.turn.v1.ReasoningDelta
-	(*ToolCallArgumentsDelta)(nil), // 39: windlass.turn.v1.ToolCallArgumentsDelta
-	(*ToolCallProgress)(nil),       // 40: windlass.turn.v1.ToolCallProgress
-	(*ExecutorAttached)(nil),       // 41: windlass.turn.v1.ExecutorAttached
-	(*timestamppb.Timestamp)(nil),  // 42: google.protobuf.Timestamp
-	(*ContentPart)(nil),            // 43: windlass.turn.v1.ContentPart
-	(TurnStatus)(0),                // 44: windlass.turn.v1.TurnStatus
-	(*Usage)(nil),                  // 45: windlass.turn.v1.Usage
-	(*TurnError)(nil),              // 46: windlass.turn.v1.TurnError
-	(*LimitReached)(nil),           // 47: windlass.turn.v1.LimitReached
-	(Strategy)(0),                  // 48: windlass.turn.v1.Strategy
-	(*PlanStep)(nil),               // 49: windlass.turn.v1.PlanStep
-	(*Message)(nil),                // 50: windlass.turn.v1.Message
-	(*structpb.Struct)(nil),        // 51: google.protobuf.Struct
-	(EffectClass)(0),               // 52: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 53: windlass.turn.v1.ToolResult
-	(Verdict)(0),                   // 54: windlass.turn.v1.Verdict
-	(WaitKind)(0),                  // 55: windlass.turn.v1.WaitKind
-	(*LimitUse)(nil),               // 56: windlass.turn.v1.LimitUse
+	(*Events)(nil),                 // 0: windlass.turn.v1.Events
+	(*Event)(nil),                  // 1: windlass.turn.v1.Event
+	(*TurnQueued)(nil),             // 2: windlass.turn.v1.TurnQueued
+	(*TurnStarted)(nil),            // 3: windlass.turn.v1.TurnStarted
+	(*TurnEnded)(nil),              // 4: windlass.turn.v1.TurnEnded
+	(*TurnRecovered)(nil),          // 5: windlass.turn.v1.TurnRecovered
+	(*TurnCancelRequested)(nil),    // 6: windlass.turn.v1.TurnCancelRequested
+	(*SessionForked)(nil),          // 7: windlass.turn.v1.SessionForked
+	(*TurnRerun)(nil),              // 8: windlass.turn.v1.TurnRerun
+	(*StrategySelected)(nil),       // 9: windlass.turn.v1.StrategySelected
+	(*ContextCompacted)(nil),       // 10: windlass.turn.v1.ContextCompacted
+	(*ArtifactCreated)(nil),        // 11: windlass.turn.v1.ArtifactCreated
+	(*PlanUpdated)(nil),            // 12: windlass.turn.v1.PlanUpdated
+	(*StepStarted)(nil),            // 13: windlass.turn.v1.StepStarted
+	(*StepFinished)(nil),           // 14: windlass.turn.v1.StepFinished
+	(*MessageStarted)(nil),         // 15: windlass.turn.v1.MessageStarted
+	(*MessageReset)(nil),           // 16: windlass.turn.v1.MessageReset
+	(*MessageCompleted)(nil),       // 17: windlass.turn.v1.MessageCompleted
+	(*ToolCallStarted)(nil),        // 18: windlass.turn.v1.ToolCallStarted
+	(*ToolCallExecuting)(nil),      // 19: windlass.turn.v1.ToolCallExecuting
+	(*ToolCallCompleted)(nil),      // 20: windlass.turn.v1.ToolCallCompleted
+	(*ToolCallUnresolved)(nil),     // 21: windlass.turn.v1.ToolCallUnresolved
+	(*ToolCallResolved)(nil),       // 22: windlass.turn.v1.ToolCallResolved
+	(*TurnPaused)(nil),             // 23: windlass.turn.v1.TurnPaused
+	(*TurnResumed)(nil),            // 24: windlass.turn.v1.TurnResumed
+	(*InputAccepted)(nil),          // 25: windlass.turn.v1.InputAccepted
+	(*ApprovalRequested)(nil),      // 26: windlass.turn.v1.ApprovalRequested
+	(*ApprovalDecision)(nil),       // 27: windlass.turn.v1.ApprovalDecision
+	(*ApprovalResolved)(nil),       // 28: windlass.turn.v1.ApprovalResolved
+	(*InputRequested)(nil),         // 29: windlass.turn.v1.InputRequested
+	(*InputProvided)(nil),          // 30: windlass.turn.v1.InputProvided
+	(*ChildStarted)(nil),           // 31: windlass.turn.v1.ChildStarted
+	(*ChildCompleted)(nil),         // 32: windlass.turn.v1.ChildCompleted
+	(*PolicyDecided)(nil),          // 33: windlass.turn.v1.PolicyDecided
+	(*ShieldTriggered)(nil),        // 34: windlass.turn.v1.ShieldTriggered
+	(*UsageUpdated)(nil),           // 35: windlass.turn.v1.UsageUpdated
+	(*BudgetWarning)(nil),          // 36: windlass.turn.v1.BudgetWarning
+	(*BudgetExhausted)(nil),        // 37: windlass.turn.v1.BudgetExhausted
+	(*MessageDelta)(nil),           // 38: windlass.turn.v1.MessageDelta
+	(*ReasoningDelta)(nil),         // 39: windlass.turn.v1.ReasoningDelta
+	(*ToolCallArgumentsDelta)(nil), // 40: windlass.turn.v1.ToolCallArgumentsDelta
+	(*ToolCallProgress)(nil),       // 41: windlass.turn.v1.ToolCallProgress
+	(*ExecutorAttached)(nil),       // 42: windlass.turn.v1.ExecutorAttached
+	(*timestamppb.Timestamp)(nil),  // 43: google.protobuf.Timestamp
+	(*ContentPart)(nil),            // 44: windlass.turn.v1.ContentPart
+	(TurnStatus)(0),                // 45: windlass.turn.v1.TurnStatus
+	(*Usage)(nil),                  // 46: windlass.turn.v1.Usage
+	(*TurnError)(nil),              // 47: windlass.turn.v1.TurnError
+	(*LimitReached)(nil),           // 48: windlass.turn.v1.LimitReached
+	(Strategy)(0),                  // 49: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),               // 50: windlass.turn.v1.PlanStep
+	(*Message)(nil),                // 51: windlass.turn.v1.Message
+	(*structpb.Struct)(nil),        // 52: google.protobuf.Struct
+	(EffectClass)(0),               // 53: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 54: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 55: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 56: windlass.turn.v1.WaitKind
+	(*LimitUse)(nil),               // 57: windlass.turn.v1.LimitUse
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
-	42, // 0: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
-	1,  // 1: windlass.turn.v1.Event.turn_queued:type_name -> windlass.turn.v1.TurnQueued
-	2,  // 2: windlass.turn.v1.Event.turn_started:type_name -> windlass.turn.v1.TurnStarted
-	3,  // 3: windlass.turn.v1.Event.turn_ended:type_name -> windlass.turn.v1.TurnEnded
-	4,  // 4: windlass.turn.v1.Event.turn_recovered:type_name -> windlass.turn.v1.TurnRecovered
-	8,  // 5: windlass.turn.v1.Event.strategy_selected:type_name -> windlass.turn.v1.StrategySelected
-	12, // 6: windlass.turn.v1.Event.step_started:type_name -> windlass.turn.v1.StepStarted
-	13, // 7: windlass.turn.v1.Event.step_finished:type_name -> windlass.turn.v1.StepFinished
-	14, // 8: windlass.turn.v1.Event.message_started:type_name -> windlass.turn.v1.MessageStarted
-	15, // 9: windlass.turn.v1.Event.message_reset:type_name -> windlass.turn.v1.MessageReset
-	16, // 10: windlass.turn.v1.Event.message_completed:type_name -> windlass.turn.v1.MessageCompleted
-	17, // 11: windlass.turn.v1.Event.tool_call_started:type_name -> windlass.turn.v1.ToolCallStarted
-	18, // 12: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
-	19, // 13: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
-	20, // 14: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
-	32, // 15: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
-	34, // 16: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
-	5,  // 17: windlass.turn.v1.Event.turn_cancel_requested:type_name -> windlass.turn.v1.TurnCancelRequested
-	6,  // 18: windlass.turn.v1.Event.session_forked:type_name -> windlass.turn.v1.SessionForked
-	11, // 19: windlass.turn.v1.Event.plan_updated:type_name -> windlass.turn.v1.PlanUpdated
-	22, // 20: windlass.turn.v1.Event.turn_paused:type_name -> windlass.turn.v1.TurnPaused
-	23, // 21: windlass.turn.v1.Event.turn_resumed:type_name -> windlass.turn.v1.TurnResumed
-	24, // 22: windlass.turn.v1.Event.input_accepted:type_name -> windlass.turn.v1.InputAccepted
-	21, // 23: windlass.turn.v1.Event.tool_call_resolved:type_name -> windlass.turn.v1.ToolCallResolved
-	25, // 24: windlass.turn.v1.Event.approval_requested:type_name -> windlass.turn.v1.ApprovalRequested
-	27, // 25: windlass.turn.v1.Event.approval_resolved:type_name -> windlass.turn.v1.ApprovalResolved
-	28, // 26: windlass.turn.v1.Event.input_requested:type_name -> windlass.turn.v1.InputRequested
-	29, // 27: windlass.turn.v1.Event.input_provided:type_name -> windlass.turn.v1.InputProvided
-	33, // 28: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
-	41, // 29: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
-	30, // 30: windlass.turn.v1.Event.child_started:type_name -> windlass.turn.v1.ChildStarted
-	31, // 31: windlass.turn.v1.Event.child_completed:type_name -> windlass.turn.v1.ChildCompleted
-	9,  // 32: windlass.turn.v1.Event.context_compacted:type_name -> windlass.turn.v1.ContextCompacted
-	10, // 33: windlass.turn.v1.Event.artifact_created:type_name -> windlass.turn.v1.ArtifactCreated
-	35, // 34: windlass.turn.v1.Event.budget_warning:type_name -> windlass.turn.v1.BudgetWarning
-	36, // 35: windlass.turn.v1.Event.budget_exhausted:type_name -> windlass.turn.v1.BudgetExhausted
-	7,  // 36: windlass.turn.v1.Event.turn_rerun:type_name -> windlass.turn.v1.TurnRerun
-	37, // 37: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
-	38, // 38: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
-	39, // 39: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
-	40, // 40: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
-	43, // 41: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
-	44, // 42: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
-	45, // 43: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
-	46, // 44: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	47, // 45: windlass.turn.v1.TurnEnded.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	48, // 46: windlass.turn.v1.TurnRerun.strategy:type_name -> windlass.turn.v1.Strategy
-	11, // 47: windlass.turn.v1.TurnRerun.plan:type_name -> windlass.turn.v1.PlanUpdated
-	48, // 48: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	49, // 49: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
-	46, // 50: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	50, // 51: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	45, // 52: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	51, // 53: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	52, // 54: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	53, // 55: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	54, // 56: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	55, // 57: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	43, // 58: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	51, // 59: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	52, // 60: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	42, // 61: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	42, // 62: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	54, // 63: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	26, // 64: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	55, // 65: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	51, // 66: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	51, // 67: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	42, // 68: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	54, // 69: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	44, // 70: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
-	45, // 71: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
-	47, // 72: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	45, // 73: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	56, // 74: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
-	56, // 75: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
-	76, // [76:76] is the sub-list for method output_type
-	76, // [76:76] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	1,  // 0: windlass.turn.v1.Events.events:type_name -> windlass.turn.v1.Event
+	43, // 1: windlass.turn.v1.Event.time:type_name -> google.protobuf.Timestamp
+	2,  // 2: windlass.turn.v1.Event.turn_queued:type_name -> windlass.turn.v1.TurnQueued
+	3,  // 3: windlass.turn.v1.Event.turn_started:type_name -> windlass.turn.v1.TurnStarted
+	4,  // 4: windlass.turn.v1.Event.turn_ended:type_name -> windlass.turn.v1.TurnEnded
+	5,  // 5: windlass.turn.v1.Event.turn_recovered:type_name -> windlass.turn.v1.TurnRecovered
+	9,  // 6: windlass.turn.v1.Event.strategy_selected:type_name -> windlass.turn.v1.StrategySelected
+	13, // 7: windlass.turn.v1.Event.step_started:type_name -> windlass.turn.v1.StepStarted
+	14, // 8: windlass.turn.v1.Event.step_finished:type_name -> windlass.turn.v1.StepFinished
+	15, // 9: windlass.turn.v1.Event.message_started:type_name -> windlass.turn.v1.MessageStarted
+	16, // 10: windlass.turn.v1.Event.message_reset:type_name -> windlass.turn.v1.MessageReset
+	17, // 11: windlass.turn.v1.Event.message_completed:type_name -> windlass.turn.v1.MessageCompleted
+	18, // 12: windlass.turn.v1.Event.tool_call_started:type_name -> windlass.turn.v1.ToolCallStarted
+	19, // 13: windlass.turn.v1.Event.tool_call_executing:type_name -> windlass.turn.v1.ToolCallExecuting
+	20, // 14: windlass.turn.v1.Event.tool_call_completed:type_name -> windlass.turn.v1.ToolCallCompleted
+	21, // 15: windlass.turn.v1.Event.tool_call_unresolved:type_name -> windlass.turn.v1.ToolCallUnresolved
+	33, // 16: windlass.turn.v1.Event.policy_decided:type_name -> windlass.turn.v1.PolicyDecided
+	35, // 17: windlass.turn.v1.Event.usage_updated:type_name -> windlass.turn.v1.UsageUpdated
+	6,  // 18: windlass.turn.v1.Event.turn_cancel_requested:type_name -> windlass.turn.v1.TurnCancelRequested
+	7,  // 19: windlass.turn.v1.Event.session_forked:type_name -> windlass.turn.v1.SessionForked
+	12, // 20: windlass.turn.v1.Event.plan_updated:type_name -> windlass.turn.v1.PlanUpdated
+	23, // 21: windlass.turn.v1.Event.turn_paused:type_name -> windlass.turn.v1.TurnPaused
+	24, // 22: windlass.turn.v1.Event.turn_resumed:type_name -> windlass.turn.v1.TurnResumed
+	25, // 23: windlass.turn.v1.Event.input_accepted:type_name -> windlass.turn.v1.InputAccepted
+	22, // 24: windlass.turn.v1.Event.tool_call_resolved:type_name -> windlass.turn.v1.ToolCallResolved
+	26, // 25: windlass.turn.v1.Event.approval_requested:type_name -> windlass.turn.v1.ApprovalRequested
+	28, // 26: windlass.turn.v1.Event.approval_resolved:type_name -> windlass.turn.v1.ApprovalResolved
+	29, // 27: windlass.turn.v1.Event.input_requested:type_name -> windlass.turn.v1.InputRequested
+	30, // 28: windlass.turn.v1.Event.input_provided:type_name -> windlass.turn.v1.InputProvided
+	34, // 29: windlass.turn.v1.Event.shield_triggered:type_name -> windlass.turn.v1.ShieldTriggered
+	42, // 30: windlass.turn.v1.Event.executor_attached:type_name -> windlass.turn.v1.ExecutorAttached
+	31, // 31: windlass.turn.v1.Event.child_started:type_name -> windlass.turn.v1.ChildStarted
+	32, // 32: windlass.turn.v1.Event.child_completed:type_name -> windlass.turn.v1.ChildCompleted
+	10, // 33: windlass.turn.v1.Event.context_compacted:type_name -> windlass.turn.v1.ContextCompacted
+	11, // 34: windlass.turn.v1.Event.artifact_created:type_name -> windlass.turn.v1.ArtifactCreated
+	36, // 35: windlass.turn.v1.Event.budget_warning:type_name -> windlass.turn.v1.BudgetWarning
+	37, // 36: windlass.turn.v1.Event.budget_exhausted:type_name -> windlass.turn.v1.BudgetExhausted
+	8,  // 37: windlass.turn.v1.Event.turn_rerun:type_name -> windlass.turn.v1.TurnRerun
+	38, // 38: windlass.turn.v1.Event.message_delta:type_name -> windlass.turn.v1.MessageDelta
+	39, // 39: windlass.turn.v1.Event.reasoning_delta:type_name -> windlass.turn.v1.ReasoningDelta
+	40, // 40: windlass.turn.v1.Event.tool_call_arguments_delta:type_name -> windlass.turn.v1.ToolCallArgumentsDelta
+	41, // 41: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
+	44, // 42: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
+	45, // 43: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
+	46, // 44: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
+	47, // 45: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
+	48, // 46: windlass.turn.v1.TurnEnded.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	49, // 47: windlass.turn.v1.TurnRerun.strategy:type_name -> windlass.turn.v1.Strategy
+	12, // 48: windlass.turn.v1.TurnRerun.plan:type_name -> windlass.turn.v1.PlanUpdated
+	49, // 49: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	50, // 50: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	47, // 51: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	51, // 52: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	46, // 53: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	52, // 54: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	53, // 55: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	54, // 56: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	55, // 57: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	56, // 58: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	44, // 59: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	52, // 60: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	53, // 61: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	43, // 62: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	43, // 63: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	55, // 64: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	27, // 65: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	56, // 66: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	52, // 67: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	52, // 68: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	43, // 69: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	55, // 70: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	45, // 71: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
+	46, // 72: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
+	48, // 73: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	46, // 74: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	57, // 75: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
+	57, // 76: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
+	77, // [77:77] is the sub-list for method output_type
+	77, // [77:77] is the sub-list for method input_type
+	77, // [77:77] is the sub-list for extension type_name
+	77, // [77:77] is the sub-list for extension extendee
+	0,  // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
@@ -4363,7 +4413,7 @@ func file_windlass_turn_v1_event_proto_init() {
 	}
 	file_windlass_turn_v1_content_proto_init()
 	file_windlass_turn_v1_wait_proto_init()
-	file_windlass_turn_v1_event_proto_msgTypes[0].OneofWrappers = []any{
+	file_windlass_turn_v1_event_proto_msgTypes[1].OneofWrappers = []any{
 		(*Event_TurnQueued)(nil),
 		(*Event_TurnStarted)(nil),
 		(*Event_TurnEnded)(nil),
@@ -4411,7 +4461,7 @@ func file_windlass_turn_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_event_proto_rawDesc), len(file_windlass_turn_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
