@@ -85,7 +85,8 @@ func (d *direct) stop(ctx context.Context) {
 	for _, role := range roles {
 		role.set(d, nil)
 	}
-	defer context.AfterFunc(ctx, d.cut)()
+	unhook := context.AfterFunc(ctx, d.cut)
+	defer unhook()
 	d.calls.Wait()
 	d.cut()
 }

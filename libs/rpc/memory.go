@@ -34,7 +34,7 @@ func (m *Memory) role(name string) *memoryRole {
 func (m *Memory) Listen(role string) (net.Listener, error) { return m.role(role), nil }
 
 // dial implements Network. Calls wait until the role is served.
-func (m *Memory) dial(role string, c caller) (Conn, error) {
+func (m *Memory) dial(role string, c caller) (Conn, error) { //nolint:unparam // as the interface wants it
 	return &memoryConn{caller: c, role: m.role(role), stats: clientStats()}, nil
 }
 

@@ -39,7 +39,8 @@ func (c *memoryConn) Invoke(ctx context.Context, name string, req, resp any, opt
 		return err
 	}
 	defer d.leave()
-	defer context.AfterFunc(d.life, cancel)()
+	unhook := context.AfterFunc(d.life, cancel)
+	defer unhook()
 	call := &reply{name: name}
 	err = d.invoke(ctx, call, req, resp)
 	call.tell(opts)

@@ -215,7 +215,7 @@ func event(n uint32) *sessionsv1.WatchResponse {
 	return &sessionsv1.WatchResponse{Event: &turnv1.Event{Seq: n, SessionId: strings.Repeat("x", 1000)}}
 }
 
-func watch(t *testing.T, ctx context.Context, conn rpc.Conn) grpc.ServerStreamingClient[sessionsv1.WatchResponse] { //nolint:revive // t first, as in all helpers
+func watch(t *testing.T, ctx context.Context, conn rpc.Conn) grpc.ServerStreamingClient[sessionsv1.WatchResponse] {
 	t.Helper()
 	stream, err := sessionsv1.NewTurnServiceClient(conn).Watch(ctx, &sessionsv1.WatchRequest{TurnId: "trn_1"})
 	if err != nil {
