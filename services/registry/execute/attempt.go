@@ -49,7 +49,12 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 	}
 	x.flights.hold(opened.ID, f)
 	defer x.flights.release(opened.ID)
-	return x.send(ctx, f, r, t, opened)
+	return x.send(ctx, f, r, t, opened, inDoubtBefore(row))
+}
+
+// inDoubtBefore tells whether an earlier attempt may have run: nobody knows, and nobody has said that it did not.
+func inDoubtBefore(row *store.Execution) bool {
+	return row != nil && row.State == store.Unresolved && row.Resolution.What != store.SaidNotDone
 }
 
 // decide asks policy about the call.

@@ -30,17 +30,17 @@ const (
 	closeTimeout = 15 * time.Second
 )
 
-// send calls the tool and closes the row. Whatever happens, the row tells the truth as far as it is known.
-func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool, row store.Execution) (Outcome, error) {
+// send calls the tool and closes the row. Whatever happens, the row tells the truth as far as it is known. With doubt an earlier attempt may have run.
+func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool, row store.Execution, doubt bool) (Outcome, error) {
 	if t.Effect != store.Read && !f.bind() {
-		return x.finish(ctx, r, t, row, upstream.Reply{}, &upstream.Error{Kind: upstream.NotSent, Fault: cancelled()})
+		return x.finish(ctx, r, t, row, upstream.Reply{}, doubted(&upstream.Error{Kind: upstream.NotSent, Fault: cancelled()}, doubt))
 	}
 	faultpoint.Hit(faultpoint.ToolOpened)
 	f.tell(Event{Executing: row.ID})
 	limit := x.deps.Upstream.CallTimeout(t.Source)
 	callCtx, cancel := context.WithTimeout(ctx, limit+grace)
 	defer cancel()
-	begin := time.Now()
+	begin, attempts := time.Now(), row.Attempts
 	reply, failure, err := x.exchange(callCtx, f, r, t, &row, begin.Add(limit))
 	faultpoint.Hit(faultpoint.ToolDone)
 	row.Latency = time.Since(begin)
@@ -51,7 +51,15 @@ func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool
 	if failure != nil && failure.Kind == upstream.InDoubt && ctx.Err() == nil && (late || failure.Fault.Code == codes.DeadlineExceeded) {
 		failure = &upstream.Error{Kind: failure.Kind, Fault: timedOut(r.Tool, limit)}
 	}
-	return x.finish(ctx, r, t, row, reply, failure)
+	return x.finish(ctx, r, t, row, reply, doubted(failure, doubt || row.Attempts > attempts))
+}
+
+// doubted is a failure of a call that may have run before: that the last attempt did not says nothing about the others.
+func doubted(failure *upstream.Error, before bool) *upstream.Error {
+	if before && failure != nil && failure.NothingSent() {
+		return &upstream.Error{Kind: upstream.InDoubt, Fault: failure.Fault}
+	}
+	return failure
 }
 
 // exchange sends the call until there is an answer or no sense in trying on, at the latest until its time is up. The error
@@ -117,7 +125,7 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row sto
 	case failure == nil:
 	case failure.Kind == upstream.TooLarge:
 		out.Result, out.Code = tooLarge(r.Tool, x.cfg.MaxResultBytes), fault.CodeName(faultv1.Reason_REASON_TOO_LARGE)
-	case failure.Kind == upstream.Away || failure.Kind == upstream.NotSent || failure.Kind == upstream.Stopped:
+	case failure.NothingSent():
 		row.State = store.Failed
 		out.Fault = notRun(r.Tool, failure.Fault)
 		if out.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE {

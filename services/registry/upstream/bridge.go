@@ -42,6 +42,9 @@ type Error struct {
 // Error gives the fault's text.
 func (e *Error) Error() string { return e.Fault.Error() }
 
+// NothingSent tells whether it is known that this attempt did not run.
+func (e *Error) NothingSent() bool { return e.Kind == Away || e.Kind == NotSent || e.Kind == Stopped }
+
 // Unwrap gives the fault.
 func (e *Error) Unwrap() error { return e.Fault }
 
