@@ -60,7 +60,7 @@ func limitText(l *turnv1.LimitReached) string {
 func limitHint(t store.Turn, l *turnv1.LimitReached) string {
 	switch {
 	case l.GetBudgetId() != "":
-		return fmt.Sprintf("Raise %s of budget %s, or wait until its next period begins; then go on with a further turn of the session.",
+		return fmt.Sprintf("Raise %s of budget %s, or wait for its next period if it has one; then go on with a further turn of the session.",
 			l.GetLimit(), l.GetBudgetId())
 	case l.GetLimit() == "max_output_tokens":
 		return fmt.Sprintf("Raise max_output_tokens of agent %q, if the model can write more, or have it go on with a further turn of the session.", t.AgentID)
