@@ -181,6 +181,7 @@ func (j *Journal) publish(ctx context.Context, tx *Tx) {
 	}
 	faultpoint.Hit(faultpoint.Journaled)
 	var packed []byte
+	var cancelled []string
 	for i, row := range tx.rows {
 		data := row.Data
 		if envelope, ok := tx.large[i]; ok {
@@ -192,10 +193,13 @@ func (j *Journal) publish(ctx context.Context, tx *Tx) {
 		}
 		packed = contract.PackEvents(packed, data)
 		if row.Type == cancelRequested {
-			defer j.tell(ctx, tx, contract.CancelSubject, []byte(row.TurnID))
+			cancelled = append(cancelled, row.TurnID)
 		}
 	}
 	j.tell(ctx, tx, contract.EventSubject, packed)
+	for _, turn := range cancelled {
+		j.tell(ctx, tx, contract.CancelSubject, []byte(turn))
+	}
 }
 
 func (j *Journal) tell(ctx context.Context, tx *Tx, subject func(tenant, session string) string, data []byte) {
