@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -131,7 +132,18 @@ func (h *Host) Run(ctx context.Context, r Round, sink Sink) (*Answer, error) {
 	case errors.Is(err, errUnknownSession):
 		return nil, failed("the executor says session_not_found to a new session")
 	}
-	return nil, err
+	return nil, clean(err, s)
+}
+
+// clean takes secrets out of what is told of a failure, some of which the executor has said.
+func clean(err error, s *spec) error {
+	f, ok := err.(*fault.Error) //nolint:errorlint // one that is wrapped is another's
+	if !ok {
+		return err
+	}
+	out := *f
+	out.Message, out.Todo = s.redact(f.Message), s.redact(f.Todo)
+	return &out
 }
 
 // begin starts an executor for the round.

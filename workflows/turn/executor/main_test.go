@@ -112,6 +112,8 @@ func child(mode string) {
 		}
 		signal.Ignore(syscall.SIGTERM)
 		time.Sleep(time.Hour)
+	case "tells its key":
+		say(fmt.Sprintf(`{"type":"error","code":"401","message":%q}`, "the key "+os.Getenv("KEY")+" is not valid"))
 	case "spends and fails":
 		say(`{"type":"text.delta","text":"so far"}`, `{"type":"usage","cost_micros":500}`, `{"type":"error","message":"the model is busy","retryable":true}`)
 	case "spends beyond counting":

@@ -245,3 +245,12 @@ func TestSealedTexts(t *testing.T) {
 		t.Errorf("a folder that is not absolute: %v", err)
 	}
 }
+
+// TestAnErrorHoldsNoSecrets: what an executor says of its failure is kept, without what it was given as a secret.
+func TestAnErrorHoldsNoSecrets(t *testing.T) {
+	t.Setenv("WINDLASS_EXECUTOR_KEY", "very-secret-key")
+	_, err := newHost(t).Run(t.Context(), round(program("tells its key", "KEY", "${env:WINDLASS_EXECUTOR_KEY}")), (&heard{}).sink())
+	if f := fault.As(err); f == nil || strings.Contains(err.Error(), "very-secret-key") || !strings.Contains(f.Message, "is not valid") {
+		t.Errorf("%v", err)
+	}
+}
