@@ -83,7 +83,7 @@ func (t tool) shieldProgress(ctx context.Context, w *work, p *registryv1.Progres
 }
 
 // eachOfResult replaces all texts of a result by what change makes of them, always in the same order: what is kept whole, from which the parts that
-// show its ends are made anew, the other parts, and each text, name and number of the structured content. Bytes that are no text stay.
+// show its ends are made anew, the other parts, their media types, and each text, name and number of the structured content. Bytes that are no text stay.
 func eachOfResult(c *registryv1.Completed, change func(string) string) error {
 	result := c.GetResult()
 	shown := map[int]bool{}
@@ -93,6 +93,7 @@ func eachOfResult(c *registryv1.Completed, change func(string) string) error {
 		if shows {
 			shown[part] = true
 		}
+		whole.MediaType = mediaType(whole.GetMediaType(), change)
 		if !utf8.Valid(whole.GetData()) {
 			continue
 		}
@@ -116,13 +117,23 @@ func eachOfResult(c *registryv1.Completed, change func(string) string) error {
 	return eachOfStructured(result, change)
 }
 
+// mediaType changes a media type, which a tool may write as it likes. One that does not stay as it is tells nothing any more.
+func mediaType(text string, change func(string) string) string {
+	if text == "" || change(text) == text {
+		return text
+	}
+	return "application/octet-stream"
+}
+
 func eachOfPart(p *turnv1.ContentPart, change func(string) string) {
 	switch part := p.GetPart().(type) {
 	case *turnv1.ContentPart_Text:
 		part.Text = change(part.Text)
 	case *turnv1.ContentPart_Link:
 		part.Link.Uri, part.Link.Name = change(part.Link.GetUri()), change(part.Link.GetName())
+		part.Link.MediaType = mediaType(part.Link.GetMediaType(), change)
 	case *turnv1.ContentPart_Blob:
+		part.Blob.MediaType = mediaType(part.Blob.GetMediaType(), change)
 		if utf8.Valid(part.Blob.GetData()) {
 			part.Blob.Data = []byte(change(string(part.Blob.GetData())))
 		}

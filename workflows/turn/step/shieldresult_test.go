@@ -36,7 +36,7 @@ func long() *registryv1.Completed {
 			Truncated: true, ArtifactIds: []string{"art_1"},
 			Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: contract.Preview(text, limit, "art_1")}}},
 		},
-		Wholes: []*registryv1.Whole{{ArtifactId: "art_1", Name: "x.txt", MediaType: "text/plain", Data: []byte(text), PreviewLimit: limit}},
+		Wholes: []*registryv1.Whole{{ArtifactId: "art_1", Name: "x.txt", MediaType: "text/codeword", Data: []byte(text), PreviewLimit: limit}},
 	}
 }
 
@@ -48,8 +48,8 @@ func rich() *registryv1.Completed {
 	}
 	return &registryv1.Completed{Result: &turnv1.ToolResult{StructuredContent: structured, Content: []*turnv1.ContentPart{
 		{Part: &turnv1.ContentPart_Text{Text: "the codeword is x"}},
-		{Part: &turnv1.ContentPart_Link{Link: &turnv1.ResourceLink{Uri: "https://x/codeword", Name: "codeword"}}},
-		{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: "text/csv", Data: []byte("codeword;1")}}},
+		{Part: &turnv1.ContentPart_Link{Link: &turnv1.ResourceLink{Uri: "https://x/codeword", Name: "codeword", MediaType: "text/codeword"}}},
+		{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: "text/csv; x=codeword", Data: []byte("codeword;1")}}},
 		{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: "image/png", Data: []byte("\xff\xfe\x00codeword")}}},
 	}}}
 }
@@ -63,8 +63,11 @@ func TestResultsAreRedacted(t *testing.T) {
 	if text := got.GetContent()[0].GetText(); text != "the *** is x" {
 		t.Errorf("text %q", text)
 	}
-	if l := got.GetContent()[1].GetLink(); l.GetUri() != "https://x/***" || l.GetName() != "***" {
+	if l := got.GetContent()[1].GetLink(); l.GetUri() != "https://x/***" || l.GetName() != "***" || l.GetMediaType() != "application/octet-stream" {
 		t.Errorf("link %v", l)
+	}
+	if csv, png := got.GetContent()[2].GetBlob().GetMediaType(), got.GetContent()[3].GetBlob().GetMediaType(); csv != "application/octet-stream" || png != "image/png" {
+		t.Errorf("media types %s, %s", csv, png)
 	}
 	if csv, png := got.GetContent()[2].GetBlob().GetData(), got.GetContent()[3].GetBlob().GetData(); string(csv) != "***;1" || len(png) != 11 {
 		t.Errorf("bytes %q %q", csv, png)
@@ -98,8 +101,8 @@ func TestWhatIsKeptBesideAResultIsRedacted(t *testing.T) {
 	if want := contract.Preview(string(kept[0].GetData()), 400, "art_1"); got.GetContent()[0].GetText() != want || strings.Contains(want, "code") {
 		t.Errorf("shown %q, want %q", got.GetContent()[0].GetText(), want)
 	}
-	if !got.GetTruncated() || len(got.GetArtifactIds()) != 1 {
-		t.Errorf("result %v", got)
+	if !got.GetTruncated() || len(got.GetArtifactIds()) != 1 || kept[0].GetMediaType() != "application/octet-stream" {
+		t.Errorf("result %v, kept as %s", got, kept[0].GetMediaType())
 	}
 }
 
