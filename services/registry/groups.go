@@ -158,6 +158,9 @@ func (s *Service) withMembers(ctx context.Context, g store.Group) (*registryv1.T
 	return out, nil
 }
 
+// maxLabel bounds the name and the value of a label in a selector, in bytes.
+const maxLabel = 256
+
 func checkGroup(spec store.GroupSpec) error {
 	var wrong []fault.Field
 	for i, g := range spec.Exclude {
@@ -170,6 +173,16 @@ func checkGroup(spec store.GroupSpec) error {
 			wrong = append(wrong, fault.Field{
 				Path: fmt.Sprintf("tool_group.tools[%d]", i), Message: fmt.Sprintf("%q is a pattern: write it as a selector, here are names of tools", tool),
 			})
+		}
+	}
+	for i, sel := range spec.Selectors {
+		for name, value := range sel.Labels {
+			if name == "" || len(name) > maxLabel || len(value) > maxLabel {
+				wrong = append(wrong, fault.Field{
+					Path: fmt.Sprintf("tool_group.selectors[%d].labels", i), Message: fmt.Sprintf("names and values must have at most %d bytes, and names at least one", maxLabel),
+				})
+				break
+			}
 		}
 	}
 	if len(wrong) > 0 {
