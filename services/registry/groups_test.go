@@ -137,10 +137,10 @@ func TestToolGroupsRefuse(t *testing.T) {
 		err        error
 		code, says string
 	}{
-		"a second one":          {create(&registryv1.ToolGroup{Name: "there"}), "already_exists", "there"},
-		"no name":               {create(&registryv1.ToolGroup{}), "invalid_argument", "name"},
-		"a bad name":            {create(&registryv1.ToolGroup{Name: "No"}), "invalid_argument", "lower-case"},
-		"a pattern as a name":   {create(&registryv1.ToolGroup{Name: "x", Tools: []string{"a__*"}}), "invalid_argument", "selector"},
+		"a second one":        {create(&registryv1.ToolGroup{Name: "there"}), "already_exists", "there"},
+		"no name":             {create(&registryv1.ToolGroup{}), "invalid_argument", "name"},
+		"a bad name":          {create(&registryv1.ToolGroup{Name: "No"}), "invalid_argument", "lower-case"},
+		"a pattern as a name": {create(&registryv1.ToolGroup{Name: "x", Tools: []string{"a__*"}}), "invalid_argument", "selector"},
 		"a label too long": {
 			create(&registryv1.ToolGroup{Name: "x", Selectors: []*registryv1.ToolSelector{{}, {Labels: map[string]string{"team": strings.Repeat("x", 257)}}}}),
 			"invalid_argument", "tool_group.selectors[1].labels",
