@@ -175,11 +175,16 @@ func (c *clientSide) CloseSend() error {
 // Context implements grpc.ClientStream.
 func (c *clientSide) Context() context.Context { return c.ctx }
 
-// SendMsg implements grpc.ClientStream: io.EOF when the stream is over; receiving tells why. A message that cannot be sent ends the stream.
+// SendMsg implements grpc.ClientStream: io.EOF when the stream is over, nil for the one request of a call; receiving tells why. A message that
+// cannot be sent ends the stream.
 func (c *clientSide) SendMsg(m any) error {
 	err := streamError(c.up.send(c.ctx, m))
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch {
+	case err == nil:
+	case !errors.Is(err, io.EOF):
 		c.ended(err)
+	case !c.desc.ClientStreams:
+		return nil
 	}
 	return err
 }

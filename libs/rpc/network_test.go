@@ -437,3 +437,33 @@ func TestACallThatDoesNotWait(t *testing.T) {
 		}
 	})
 }
+
+// A call that is refused before its request is there: who sends the request learns why when he receives, as the generated clients expect it.
+func TestARefusalBeforeTheRequest(t *testing.T) {
+	networks(t, func(t *testing.T, m *mesh) {
+		sessionsv1.RegisterTurnServiceServer(m.server, watcher{})
+		m.start(t)
+		stranger, err := authn.NewKeyring(authn.NewKey())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := rpc.Dial(m.network, "role", rpc.ClientConfig{Keyring: stranger, As: authn.Local()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, sessionsv1.TurnService_Watch_FullMethodName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header, err := stream.Header(); header != nil || err != nil { // now it is refused
+			t.Fatalf("header %v, %v", header, err)
+		}
+		if err := stream.SendMsg(&sessionsv1.WatchRequest{TurnId: "trn_1"}); err != nil {
+			t.Errorf("send: %v", err)
+		}
+		if err := stream.RecvMsg(&sessionsv1.WatchResponse{}); status.Code(err) != codes.Unauthenticated {
+			t.Errorf("receive: %v", err)
+		}
+	})
+}
