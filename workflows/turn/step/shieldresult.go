@@ -17,7 +17,8 @@ import (
 )
 
 // shieldResult checks what a call came to before any of it is written, and changes it: redacted, what is kept whole beside it too, or withheld as
-// a whole. Only the ledger keeps what the tool said, and a wait what it was answered with. A check that cannot be made for a result that came as the turn was cut off withholds it.
+// a whole. Only the ledger keeps what the tool said, and a wait what it was answered with. A check that cannot be made for a result that came as
+// the turn was cut off withholds it.
 func (t tool) shieldResult(ctx context.Context, w *work, c *registryv1.Completed) ([]*turnv1.Event, error) {
 	if len(w.loaded.GetAgent().GetShields()) == 0 {
 		return nil, nil
