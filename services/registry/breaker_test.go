@@ -49,8 +49,14 @@ func TestASourceThatIsAwayFailsFast(t *testing.T) {
 		t.Errorf("%d attempts, the breaker is %s", n, breaker())
 	}
 	w.bridge.set(func() { w.bridge.discover, w.bridge.call = nil, newBridge().call })
-	if _, err := r.sources.SyncSource(t.Context(), &registryv1.SyncSourceRequest{SourceId: "notes"}); err != nil {
-		t.Fatal(err)
+	sync := func() error {
+		_, err := r.sources.SyncSource(t.Context(), &registryv1.SyncSourceRequest{SourceId: "notes"})
+		return err
+	}
+	if sync() != nil { // it joined a look from before; the next is its own
+		if err := sync(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if s := r.call(t.Context(), r.request("notes__send", "two")); s.text() != "ok" || breaker() != "closed" {
 		t.Errorf("when it is back: %+v, the breaker is %s", s, breaker())
