@@ -3,9 +3,11 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +127,17 @@ func TestUnaryOnEachNetwork(t *testing.T) {
 		{name: "a value of the caller's context stays with him", get: func(ctx context.Context) (*policyv1.Decision, error) {
 			if ctx.Value(key{}) != nil {
 				return nil, errors.New("it leaked")
+			}
+			return &policyv1.Decision{}, nil
+		}},
+		{name: "contexts that are made of the handler's take no goroutines", get: func(ctx context.Context) (*policyv1.Decision, error) {
+			before := runtime.NumGoroutine()
+			for range 100 {
+				_, cancel := context.WithCancel(ctx)
+				defer cancel()
+			}
+			if more := runtime.NumGoroutine() - before; more >= 50 {
+				return nil, fmt.Errorf("%d more goroutines", more)
 			}
 			return &policyv1.Decision{}, nil
 		}},
