@@ -126,6 +126,14 @@ func TestCancelledWriteLeavesNothing(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Write = %v", err)
 		}
+		ctx, cancel = context.WithCancel(t.Context())
+		if err := db.Write(ctx, func(tx sqldb.Tx) error {
+			_, err := tx.ExecContext(ctx, "INSERT INTO items (id) VALUES ('c')")
+			cancel() // just before the commit
+			return err
+		}); !errors.Is(err, context.Canceled) {
+			t.Errorf("Write = %v", err)
+		}
 		if n := count(t, db, "items"); n != 0 {
 			t.Errorf("%d rows", n)
 		}

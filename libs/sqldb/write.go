@@ -81,7 +81,11 @@ func (db *DB) writeOnce(ctx context.Context, f func(Tx) error) error {
 		return err
 	}
 	committed = true
-	if err := tx.Commit(); err != nil {
+	err = tx.Commit()
+	if isDone(err) && ctx.Err() != nil { // database/sql has rolled it back
+		err = ctx.Err()
+	}
+	if err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil
