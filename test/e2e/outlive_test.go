@@ -87,7 +87,7 @@ func TestSchedulesAndWebhooksOutliveTheSessionsService(t *testing.T) {
 	}}})
 	c := m.Client
 	applied := c.Must("POST", "/v1/agents:apply", harness.JSON{"yaml": "kind: agent\nid: clerk\nmodel: builtin/scripted\n---\n" +
-		"kind: schedule\nid: often\nagent_id: clerk\ninput: say:tick\ninterval: 1s\n---\nkind: webhook\nid: pager\nevents: [turn.completed]\nurl: " + l.URL + "\n"})
+		"kind: schedule\nid: often\nagent_id: clerk\ninput: say:tick\ninterval: 1s\noverlap: allow\n---\nkind: webhook\nid: pager\nevents: [turn.completed]\nurl: " + l.URL + "\n"})
 	if n := len(applied["applied"].([]any)); n != 3 {
 		t.Fatalf("applied %v", applied)
 	}
