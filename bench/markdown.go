@@ -6,13 +6,17 @@ import (
 	"time"
 )
 
-// markdown is the report as docs/reference/performance.md.
+// markdown is the report as docs/reference/performance.md. Of a database it does not tell the address, which may hold a password.
 func (r *report) markdown() string {
 	var b strings.Builder
-	b.WriteString("# Performance\n\n")
+	title, args := "Performance", strings.Join(r.options.args, " ")
+	if dsn := r.options.postgres; dsn != "" {
+		title, args = "Performance on PostgreSQL", strings.ReplaceAll(args, dsn, "DSN")
+	}
+	fmt.Fprintf(&b, "# %s\n\n", title)
 	b.WriteString("What a turn costs in Windlass beside the same model and tool calls made directly. " +
 		"This page is written by the benchmark; do not edit it, run it:\n\n")
-	fmt.Fprintf(&b, "```sh\nmake bench ARGS='%s'\n```\n\n", strings.Join(r.options.args, " "))
+	fmt.Fprintf(&b, "```sh\nmake bench ARGS='%s'\n```\n\n", args)
 	b.WriteString("## How it is measured\n\n")
 	fmt.Fprintf(&b, how, r.options.tokens, milliseconds(r.options.pace.first), milliseconds(r.options.pace.next))
 	b.WriteString("\n## Where and when\n\n" + r.where())

@@ -41,6 +41,11 @@ func TestReportSaysWhatWasFound(t *testing.T) {
 			}
 		}
 	}
+	r.options.postgres, r.options.args = "postgres://u:secret@db/w", []string{"-postgres", "postgres://u:secret@db/w"}
+	if got := r.markdown(); strings.Contains(got, "secret") || !strings.Contains(got, "ARGS='-postgres DSN'") {
+		t.Error("the page tells the database's address")
+	}
+	r.options.postgres, r.options.args = "", []string{"-quick"}
 	if !strings.Contains(r.markdown(), "make bench ARGS='-quick'") {
 		t.Error("the document does not say how it was made")
 	}

@@ -18,8 +18,8 @@ import (
 // pageTimeout bounds one page; only a failing test takes that long.
 const pageTimeout = 2 * time.Minute
 
-// benchPage is written by the benchmark.
-const benchPage = "docs/reference/performance.md"
+// benchPages is how the pages begin that the benchmark writes.
+const benchPages = "docs/reference/performance"
 
 // mesh is the `windlass up` that the pages are run against.
 type mesh struct {
@@ -36,8 +36,8 @@ func TestPages(t *testing.T) {
 		"127.0.0.1:7233": up.Ready["temporal"].(string), "http://127.0.0.1:8233": up.Ready["temporal_ui"].(string),
 	}}
 	for _, p := range pages(t) {
-		if p.path == benchPage {
-			continue // its one command takes an hour
+		if strings.HasPrefix(p.path, benchPages) {
+			continue // their one command takes minutes of the whole machine
 		}
 		t.Run(p.path, func(t *testing.T) { m.run(t, p) })
 	}
