@@ -42,6 +42,7 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	if readers <= 0 {
 		readers = sqliteReaders
 	}
+	// The log is folded into the file after 4,000 pages of 4 KiB: a page that many transactions change is then written there once.
 	if db.write, err = sqlitePool(path, 1, "_txlock", "immediate", "_pragma", "journal_mode(WAL)", "_pragma", "synchronous(NORMAL)",
 		"_pragma", "wal_autocheckpoint(4000)"); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))

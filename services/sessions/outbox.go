@@ -36,7 +36,7 @@ type outbox struct {
 
 	mu sync.Mutex
 	// started are the rows of workflows that were started; they are removed with the next look. If that is never taken, the workflow is started
-	// again, which does nothing.
+	// again, which does nothing, or at most walks once more through a turn that is over.
 	started []store.Outgoing
 	stopped bool
 	flying  sync.WaitGroup
@@ -102,6 +102,7 @@ func (o *outbox) forget(n int) {
 	o.started = slices.Clone(o.started[n:])
 }
 
+// drop removes rows of started workflows.
 func drop(ctx context.Context, tx *store.Tx, rows []store.Outgoing) error {
 	for _, row := range rows {
 		if err := tx.DropOutgoing(ctx, row.Tenant, row.TurnID); err != nil {

@@ -172,6 +172,7 @@ func (f *feed) receive(ctx context.Context, m bus.Msg) {
 	}
 }
 
+// read decodes a message: durable events come together, deltas one by one.
 func (f *feed) read(m bus.Msg) ([]*turnv1.Event, error) {
 	if m.Subject == f.events {
 		return contract.UnpackEvents(m.Data)
@@ -183,6 +184,7 @@ func (f *feed) read(m bus.Msg) ([]*turnv1.Event, error) {
 	return []*turnv1.Event{e}, nil
 }
 
+// take passes on an event of the bus, if it is the next; what is missing before it is read from the journal.
 func (f *feed) take(ctx context.Context, e *turnv1.Event) {
 	if e.GetSeq() > f.snap.Last && (transient(e) || e.GetSeq() != f.snap.Last+1 || e.GetData() == nil) {
 		// It came ahead of others, or only its envelope came.
