@@ -117,7 +117,7 @@ func (p *Process) buildSessions() error {
 	if err != nil {
 		return err
 	}
-	starter, err := dispatch.New(p.temporal, dispatch.Config{Eager: p.cfg.Temporal.Eager})
+	starter, err := dispatch.New(p.temporal, dispatch.Config{Eager: p.cfg.Temporal.Eager, ParkAfter: p.cfg.Temporal.ParkAfter})
 	if err != nil {
 		return err
 	}

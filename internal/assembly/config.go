@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -85,6 +86,8 @@ type TemporalConfig struct {
 	Program string `yaml:"program" doc:"Path of the windlass-temporal program that windlass up starts; empty: beside windlass, then on PATH."`
 	// Eager starts workflows in this process where it can.
 	Eager bool `yaml:"eager" doc:"Begin a turn's workflow in the process that accepts the turn when it has the worker role too; saves a few milliseconds."`
+	// ParkAfter is how long workflows of turns that wait stay in memory.
+	ParkAfter time.Duration `yaml:"park_after" doc:"How long the workflow of a turn that waits for somebody stays in the memory of its worker; then it is parked, and costs rows of Temporal's database only until there are news. Quick answers within that time are the cheapest."`
 	// UI is the web UI's URL.
 	UI string `yaml:"ui" doc:"URL of the Temporal UI, shown on the start page."`
 }
@@ -163,7 +166,7 @@ func Defaults() Config {
 		Mesh:      MeshConfig{Listen: map[string]string{}, Targets: map[string]string{}},
 		Database:  DatabaseConfig{URL: "sqlite:.windlass"},
 		Bus:       BusConfig{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222"},
-		Temporal:  TemporalConfig{Address: "127.0.0.1:7233", Namespace: "default", UI: "http://127.0.0.1:8233"},
+		Temporal:  TemporalConfig{Address: "127.0.0.1:7233", Namespace: "default", UI: "http://127.0.0.1:8233", ParkAfter: contract.ParkAfter},
 		Identity:  IdentityConfig{Loopback: "local"},
 		Egress:    EgressConfig{Profile: egress.Local},
 		Telemetry: telemetry.Defaults(),

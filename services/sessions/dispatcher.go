@@ -35,8 +35,9 @@ type Dispatcher interface {
 	Start(ctx context.Context, start TurnStart) error
 	// Cancel tells a turn's workflow that the turn shall end. The journal knows already, so losing it costs only time.
 	Cancel(ctx context.Context, turnID, reason string) error
-	// Wake tells a turn's workflow that the journal has news of the turn, and whether there is such a workflow.
-	Wake(ctx context.Context, turnID string) (bool, error)
+	// Wake tells a turn's workflow that the journal has news of the turn. One that was not started yet is started. False means that the turn's
+	// workflow is closed and heard nothing.
+	Wake(ctx context.Context, start TurnStart) (bool, error)
 	// State asks what became of a turn's workflow. An error says that nobody can tell now.
 	State(ctx context.Context, turnID string) (WorkflowState, error)
 	// PutSchedule makes a schedule, or makes the one that is there what it should be. It does nothing when it is so already.

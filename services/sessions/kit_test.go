@@ -190,14 +190,14 @@ func (d *dispatcher) Cancel(_ context.Context, turnID, _ string) error {
 	return nil
 }
 
-func (d *dispatcher) Wake(_ context.Context, turnID string) (bool, error) {
+func (d *dispatcher) Wake(_ context.Context, start sessions.TurnStart) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tell()
 	if d.fail != nil {
 		return false, d.fail
 	}
-	d.wakes = append(d.wakes, turnID)
+	d.wakes = append(d.wakes, start.TurnID)
 	return d.state == 0 || d.state == sessions.WorkflowOpen, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/telemetry"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -41,7 +42,7 @@ func (o *outbox) rouse(t store.Turn) {
 func (o *outbox) tellNews(ctx context.Context, t store.Turn) {
 	telling, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	there, err := o.dispatcher.Wake(telling, t.ID)
+	there, err := o.wakeUp(telling, t)
 	if err != nil {
 		if ctx.Err() == nil {
 			o.log.WarnContext(ctx, "workflow cannot be told of news yet", "turn_id", t.ID, "error", err)
@@ -59,6 +60,20 @@ func (o *outbox) tellNews(ctx context.Context, t store.Turn) {
 		default:
 		}
 	}
+}
+
+// wakeUp tells a turn's workflow of news, with all that it takes to start it if that has not been done yet.
+func (o *outbox) wakeUp(ctx context.Context, t store.Turn) (bool, error) {
+	in, err := o.store.TurnInputs(ctx, t.Tenant, t.ID)
+	if err != nil {
+		return false, err
+	}
+	if len(in) != 1 { // the turn was deleted, and its workflow finds that out
+		return true, nil
+	}
+	return o.dispatcher.Wake(telemetry.WithTraceParent(ctx, t.TraceParent), TurnStart{
+		Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID, Summary: summaryOf(t, in[0].Input),
+	})
 }
 
 // lookAtWaits expires waits whose time is up, and tells workflows of news that they have not heard of.

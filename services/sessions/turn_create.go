@@ -220,8 +220,13 @@ func (s *Service) send(tx *journal.Tx, t store.Turn, text string, again bool) er
 	return tx.AddOutgoing(tx.Context(), store.Outgoing{
 		Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID, Again: again, CreateUs: t.CreateUs,
 		FromUs:  tx.NowUs + s.cfg.StartDelay.Microseconds(),
-		Summary: t.AgentID + ": " + firstWords(text, 78-len(t.AgentID)),
+		Summary: summaryOf(t, text),
 	})
+}
+
+// summaryOf says in a line for people what a turn is about.
+func summaryOf(t store.Turn, text string) string {
+	return t.AgentID + ": " + firstWords(text, 78-len(t.AgentID))
 }
 
 func addMessage(tx *journal.Tx, t store.Turn, m *turnv1.Message) error {

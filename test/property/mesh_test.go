@@ -176,9 +176,9 @@ func (m *mesh) restart() {
 // dispatcher takes every turn and does nothing: the test is what drives turns.
 type dispatcher struct{}
 
-func (dispatcher) Start(context.Context, sessions.TurnStart) error { return nil }
-func (dispatcher) Cancel(context.Context, string, string) error    { return nil }
-func (dispatcher) Wake(context.Context, string) (bool, error)      { return true, nil }
+func (dispatcher) Start(context.Context, sessions.TurnStart) error        { return nil }
+func (dispatcher) Cancel(context.Context, string, string) error           { return nil }
+func (dispatcher) Wake(context.Context, sessions.TurnStart) (bool, error) { return true, nil }
 func (dispatcher) State(context.Context, string) (sessions.WorkflowState, error) {
 	return sessions.WorkflowOpen, nil
 }

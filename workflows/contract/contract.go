@@ -8,6 +8,10 @@ import "time"
 // lost in the begin or finish step.
 const TaskTimeout = 4 * time.Second
 
+// ParkAfter is how long the workflow of a turn that waits stays with its worker, unless configured otherwise: whoever sits before it answers
+// within that time, and then it costs nothing more than it always did.
+const ParkAfter = 30 * time.Second
+
 const (
 	// TaskQueue is where turns wait for a worker.
 	TaskQueue = "windlass-turns"
@@ -17,7 +21,7 @@ const (
 	// a Cancel. The sessions service writes the cancel into the journal first; the signal only makes it fast.
 	SignalCancel = "cancel"
 	// SignalWake tells a turn that waits that somebody has answered. It has no payload: the journal has the answer already, the signal only
-	// makes it fast.
+	// makes it fast. Send it with SignalWithStart: a plain signal is not heard by a turn that is parked.
 	SignalWake = "wake"
 )
 
@@ -30,15 +34,24 @@ const (
 	AttributeAgent = "WindlassAgent"
 	// AttributeSession holds the session's id.
 	AttributeSession = "WindlassSession"
-	// AttributeStatus holds one of the Status values: running at the start, then the turn's end.
+	// AttributeStatus holds one of the Status values: running at the start, waiting while the turn is parked, then the turn's end.
 	AttributeStatus = "WindlassStatus"
 	// AttributeTenant holds the tenant.
 	AttributeTenant = "WindlassTenant"
 )
 
-// Values of AttributeStatus and of TurnResult.Status.
+// Names of what people may read in the memo of a turn's workflow, all of them texts.
+const (
+	// MemoTurn says what the turn is about, as the summary of its first run does.
+	MemoTurn = "turn"
+	// MemoParked says of a turn that is parked what it waits for, and since when.
+	MemoParked = "parked"
+)
+
+// Values of AttributeStatus; those of TurnResult.Status are the last three.
 const (
 	StatusRunning   = "running"
+	StatusWaiting   = "waiting"
 	StatusCompleted = "completed"
 	StatusFailed    = "failed"
 	StatusCancelled = "cancelled"
@@ -54,6 +67,9 @@ type TurnInput struct {
 	SessionID string `json:"session_id"`
 	// AgentID names the agent that answers.
 	AgentID string `json:"agent_id"`
+	// ParkAfterMs is after how many milliseconds of waiting for somebody the turn's workflow is parked: it leaves its worker, and comes back when
+	// there are news. 0 = it stays, as turns do that were begun by earlier versions.
+	ParkAfterMs int64 `json:"park_after_ms,omitempty"`
 }
 
 // HeadStart is what workers are told of a turn that may begin.

@@ -50,6 +50,8 @@ type live struct {
 	t      testing.TB
 	client client.Client
 	worker *turn.Worker
+	// parkAfter is what turns are begun with.
+	parkAfter time.Duration
 }
 
 // newLive starts the dev server and a worker. Without the dev server's program the test is skipped; `make test` always has it.
@@ -141,21 +143,30 @@ func (l *live) stop(w *turn.Worker) {
 // begin starts a turn as the sessions service does.
 func (l *live) begin(turnID string, agent *sessionsv1.Agent) client.WorkflowRun {
 	l.t.Helper()
-	in := contract.TurnInput{Tenant: "default", TurnID: turnID, SessionID: "ses_1", AgentID: "helper"}
+	options, in := l.order(turnID)
 	l.Journal.Add(in, agent, "hello")
-	keyword := sdktemporal.NewSearchAttributeKeyKeyword
-	run, err := l.client.ExecuteWorkflow(l.t.Context(), client.StartWorkflowOptions{
-		ID: turnID, TaskQueue: contract.TaskQueue, WorkflowTaskTimeout: contract.TaskTimeout,
-		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, StaticSummary: "helper: hello",
-		TypedSearchAttributes: sdktemporal.NewSearchAttributes(
-			keyword(contract.AttributeAgent).ValueSet(in.AgentID), keyword(contract.AttributeSession).ValueSet(in.SessionID),
-			keyword(contract.AttributeStatus).ValueSet(contract.StatusRunning), keyword(contract.AttributeTenant).ValueSet(in.Tenant),
-		),
-	}, contract.TurnWorkflow, in)
+	run, err := l.client.ExecuteWorkflow(l.t.Context(), options, contract.TurnWorkflow, in)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	return run
+}
+
+// order is how the sessions service starts a turn.
+func (l *live) order(turnID string) (client.StartWorkflowOptions, contract.TurnInput) {
+	in := contract.TurnInput{
+		Tenant: "default", TurnID: turnID, SessionID: "ses_1", AgentID: "helper", ParkAfterMs: l.parkAfter.Milliseconds(),
+	}
+	keyword := sdktemporal.NewSearchAttributeKeyKeyword
+	return client.StartWorkflowOptions{
+		ID: turnID, TaskQueue: contract.TaskQueue, WorkflowTaskTimeout: contract.TaskTimeout,
+		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, StaticSummary: "helper: hello",
+		Memo: map[string]any{contract.MemoTurn: "helper: hello"},
+		TypedSearchAttributes: sdktemporal.NewSearchAttributes(
+			keyword(contract.AttributeAgent).ValueSet(in.AgentID), keyword(contract.AttributeSession).ValueSet(in.SessionID),
+			keyword(contract.AttributeStatus).ValueSet(contract.StatusRunning), keyword(contract.AttributeTenant).ValueSet(in.Tenant),
+		),
+	}, in
 }
 
 // end waits for a turn's result.

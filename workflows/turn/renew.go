@@ -16,9 +16,9 @@ func (w *walk) full(decision engine.Decision) bool {
 		workflow.GetInfo(w.ctx).GetContinueAsNewSuggested()
 }
 
-// renew goes on with a new history. Nothing is handed over: what happened is in the journal, which the new run reads at its glance. False
-// means that a signal came meanwhile that has to be heeded first.
-func (w *walk) renew() (bool, error) {
+// renew goes on with a new history, at once or when the turn is no longer parked. Nothing is handed over: what happened is in the journal, which
+// the new run reads at its glance. False means that a signal came meanwhile that has to be heeded first.
+func (w *walk) renew(decision engine.Decision) (bool, error) {
 	seen, heard := w.news, false
 	// A coroutine that is begun now runs after the one that hears signals, so those of this task are known then. Those that come later
 	// have the server refuse the end of this run.
@@ -27,9 +27,18 @@ func (w *walk) renew() (bool, error) {
 		return false, err
 	}
 	if w.cancelled || w.news > seen {
+		w.stayed = false
 		return false, nil
 	}
-	return true, workflow.NewContinueAsNewError(w.ctx, contract.TurnWorkflow, w.in)
+	if !w.parks(decision) {
+		return true, workflow.NewContinueAsNewError(w.ctx, contract.TurnWorkflow, w.in)
+	}
+	delay, err := w.park(decision)
+	if err != nil {
+		return false, err
+	}
+	return true, workflow.NewContinueAsNewErrorWithOptions(w.ctx, workflow.ContinueAsNewErrorOptions{BackoffStartInterval: delay},
+		contract.TurnWorkflow, w.in)
 }
 
 // inherited shows the steps of the runs before this one as one marker.

@@ -24,6 +24,8 @@ func guarded(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[
 	switch {
 	case !strings.HasPrefix(req.GetTool(), "x__guarded"), req.GetApproved() != nil:
 		return turntest.Echo(req, stream)
+	case req.GetTool() == "x__guarded_shortly":
+		rule.ExpiresSeconds = 4
 	case req.GetTool() == "x__guarded_briefly":
 		rule.ExpiresSeconds = 1
 	}
@@ -61,8 +63,11 @@ func (l *live) answer(v turnv1.Verdict) func(client.WorkflowRun, <-chan struct{}
 	}
 }
 
+// wake tells a turn's workflow of news as the sessions service does.
 func (l *live) wake(run client.WorkflowRun) {
-	if err := l.client.SignalWorkflow(l.t.Context(), run.GetID(), "", contract.SignalWake, nil); err != nil {
+	options, in := l.order(run.GetID())
+	_, err := l.client.SignalWithStartWorkflow(l.t.Context(), run.GetID(), contract.SignalWake, nil, options, contract.TurnWorkflow, in)
+	if err != nil {
 		l.t.Error(err)
 	}
 }

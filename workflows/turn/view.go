@@ -112,8 +112,15 @@ func summary(o *turnv1.StepOutcome) string {
 
 // publishStatus makes the turn's end searchable. The other attributes are set by whoever starts the workflow.
 func (w *walk) publishStatus() error {
-	status := temporal.NewSearchAttributeKeyKeyword(contract.AttributeStatus)
-	return workflow.UpsertTypedSearchAttributes(w.ctx, status.ValueSet(w.result().Status))
+	if err := w.forgetParked(); err != nil {
+		return err
+	}
+	return w.setStatus(w.result().Status)
+}
+
+func (w *walk) setStatus(status string) error {
+	key := temporal.NewSearchAttributeKeyKeyword(contract.AttributeStatus)
+	return workflow.UpsertTypedSearchAttributes(w.ctx, key.ValueSet(status))
 }
 
 // result reads the end out of the finish step's outcome: what stands in the journal, whoever wrote it.

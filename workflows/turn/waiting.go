@@ -16,6 +16,13 @@ const leastWait = time.Second
 
 // await waits for news, and ends the waits whose time is up meanwhile.
 func (w *walk) await(decision engine.Decision, news func() bool) error {
+	if stay, parks := w.stay(decision); parks {
+		heard, err := workflow.AwaitWithOptions(w.ctx, workflow.AwaitOptions{
+			Timeout: stay, TimerOptions: workflow.TimerOptions{Summary: "then it parks"},
+		}, news)
+		w.stayed = err == nil && !heard
+		return err
+	}
 	if !decision.Waiting || decision.Wake.IsZero() {
 		return workflow.Await(w.ctx, news)
 	}

@@ -36,22 +36,24 @@ type walk struct {
 	cancelled bool
 	failure   *turnv1.TurnError
 	finishErr error
-	news      int // rises whenever there is something new to decide on
-	woken     int // rises whenever somebody says that there is something new in the journal
-	looked    int // what of woken the last look has seen
-	busy      int // steps begun and questions asked in this run
+	news      int  // rises whenever there is something new to decide on
+	woken     int  // rises whenever somebody says that there is something new in the journal
+	looked    int  // what of woken the last look has seen
+	busy      int  // steps begun and questions asked in this run
+	parked    bool // it is shown as parked
+	stayed    bool // it has waited for as long as it stays before it parks, and there is nothing new
 }
 
 // newWalk listens for signals and cancels before anything else can block.
 func newWalk(ctx workflow.Context, in contract.TurnInput) *walk {
 	detached, _ := workflow.NewDisconnectedContext(ctx)
 	work, stop := workflow.WithCancel(detached)
-	w := &walk{ctx: detached, work: work, stop: stop, in: in, running: map[string]bool{}, walked: map[string]bool{}}
+	w := &walk{ctx: detached, work: work, stop: stop, in: in, running: map[string]bool{}, walked: map[string]bool{}, parked: wasParked(ctx)}
 	cancels := workflow.GetSignalChannelWithOptions(ctx, contract.SignalCancel, workflow.SignalChannelOptions{
 		Description: "Stop the turn nicely: what was said so far is kept.",
 	})
 	wakes := workflow.GetSignalChannelWithOptions(ctx, contract.SignalWake, workflow.SignalChannelOptions{
-		Description: "Look into the journal: somebody has answered, or has given the turn more input.",
+		Description: "Look into the journal: somebody has answered, or has given the turn more input. A parked turn hears it by signal-with-start only.",
 	})
 	workflow.GoNamed(detached, "signals", func(waiting workflow.Context) {
 		for {
@@ -84,8 +86,8 @@ func (w *walk) run() (contract.TurnResult, error) {
 			return contract.TurnResult{}, w.finishErr
 		case decision.Done && len(w.running) == 0:
 			return w.result(), w.publishStatus()
-		case w.full(decision):
-			if ready, err := w.renew(); ready || err != nil {
+		case w.parks(decision), w.full(decision):
+			if ready, err := w.renew(decision); ready || err != nil {
 				return contract.TurnResult{}, err
 			}
 			continue
@@ -117,6 +119,7 @@ func (w *walk) start(step *turnv1.StepRef) {
 		return
 	}
 	w.busy++
+	w.unpark()
 	w.running[step.GetKey()], w.walked[step.GetKey()] = true, true
 	w.describe()
 	workflow.GoNamed(w.ctx, step.GetKey(), func(ctx workflow.Context) {

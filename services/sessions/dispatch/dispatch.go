@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -19,6 +20,9 @@ import (
 // workflows is the part of Temporal's client that is used here.
 type workflows interface {
 	ExecuteWorkflow(ctx context.Context, options client.StartWorkflowOptions, workflow any, args ...any) (client.WorkflowRun, error)
+	SignalWithStartWorkflow(
+		ctx context.Context, workflowID, signalName string, signalArg any, options client.StartWorkflowOptions, workflow any, args ...any,
+	) (client.WorkflowRun, error)
 	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
 	DescribeWorkflow(ctx context.Context, workflowID, runID string) (*client.WorkflowExecutionDescription, error)
 }
@@ -28,6 +32,8 @@ type Config struct {
 	// Eager hands the first workflow task to a worker of this process without going through the server's queue. It works only where
 	// that worker was made with the same client object.
 	Eager bool
+	// ParkAfter is how long the workflow of a turn that waits stays with its worker; default contract.ParkAfter.
+	ParkAfter time.Duration
 }
 
 // Temporal implements sessions.Dispatcher.
@@ -42,35 +48,63 @@ func New(c client.Client, cfg Config) (*Temporal, error) {
 	if c == nil {
 		return nil, errors.New("dispatch needs a Temporal client")
 	}
+	if cfg.ParkAfter < 0 {
+		return nil, errors.New("temporal.park_after must not be negative: leave it out for the default, or set it to 1ms to park at once")
+	}
+	if cfg.ParkAfter == 0 {
+		cfg.ParkAfter = contract.ParkAfter
+	}
 	return &Temporal{client: c, schedules: c.ScheduleClient(), cfg: cfg}, nil
 }
 
 // Start implements sessions.Dispatcher.
 func (d *Temporal) Start(ctx context.Context, start sessions.TurnStart) error {
+	options := d.options(start)
+	options.EnableEagerStart = d.cfg.Eager
+	_, err := d.client.ExecuteWorkflow(ctx, options, contract.TurnWorkflow, d.input(start))
+	if over(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("start workflow %s: %w", start.TurnID, err)
+	}
+	return nil
+}
+
+// over tells whether a workflow was not started because one is closed already.
+func over(err error) bool {
+	_, there := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err)
+	return there
+}
+
+// options are how a turn's workflow is started, by whomever.
+func (d *Temporal) options(start sessions.TurnStart) client.StartWorkflowOptions {
 	reuse := enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	if start.Again {
 		reuse = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
-	_, err := d.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+	return client.StartWorkflowOptions{
 		ID: start.TurnID, TaskQueue: contract.TaskQueue,
 		WorkflowIDReusePolicy: reuse, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		WorkflowTaskTimeout: contract.TaskTimeout, EnableEagerStart: d.cfg.Eager, StaticSummary: start.Summary,
+		WorkflowTaskTimeout: contract.TaskTimeout, StaticSummary: start.Summary,
+		Memo: map[string]any{contract.MemoTurn: start.Summary}, // the summary is shown of the first run only
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgent).ValueSet(start.AgentID),
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeSession).ValueSet(start.SessionID),
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeTenant).ValueSet(start.Tenant),
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeStatus).ValueSet(contract.StatusRunning),
 		),
-	}, contract.TurnWorkflow, contract.TurnInput{
-		Tenant: start.Tenant, TurnID: start.TurnID, SessionID: start.SessionID, AgentID: start.AgentID,
-	})
-	if _, there := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); err != nil && !there {
-		return fmt.Errorf("start workflow %s: %w", start.TurnID, err)
 	}
-	return nil
 }
 
-// Cancel implements sessions.Dispatcher. A workflow that is not there or over needs no telling.
+func (d *Temporal) input(start sessions.TurnStart) contract.TurnInput {
+	return contract.TurnInput{
+		Tenant: start.Tenant, TurnID: start.TurnID, SessionID: start.SessionID, AgentID: start.AgentID, ParkAfterMs: max(d.cfg.ParkAfter.Milliseconds(), 1),
+	}
+}
+
+// Cancel implements sessions.Dispatcher. A workflow that is not there or over needs no telling. One that is parked does not hear it before it is
+// woken, which it is: the cancel of a turn that waits ends its waits.
 func (d *Temporal) Cancel(ctx context.Context, turnID, reason string) error {
 	err := d.client.SignalWorkflow(ctx, turnID, "", contract.SignalCancel, contract.Cancel{Reason: reason})
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); err != nil && !gone {
@@ -79,14 +113,15 @@ func (d *Temporal) Cancel(ctx context.Context, turnID, reason string) error {
 	return nil
 }
 
-// Wake implements sessions.Dispatcher.
-func (d *Temporal) Wake(ctx context.Context, turnID string) (bool, error) {
-	err := d.client.SignalWorkflow(ctx, turnID, "", contract.SignalWake, nil)
-	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+// Wake implements sessions.Dispatcher. A plain signal would not wake a workflow that is parked. One that was never started is started: the outbox
+// finds it there. One that is closed is not started again.
+func (d *Temporal) Wake(ctx context.Context, start sessions.TurnStart) (bool, error) {
+	_, err := d.client.SignalWithStartWorkflow(ctx, start.TurnID, contract.SignalWake, nil, d.options(start), contract.TurnWorkflow, d.input(start))
+	if over(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("wake workflow %s: %w", turnID, err)
+		return false, fmt.Errorf("wake workflow %s: %w", start.TurnID, err)
 	}
 	return true, nil
 }

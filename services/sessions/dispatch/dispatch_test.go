@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -29,6 +31,13 @@ func (e *engine) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOption
 	return nil, e.err
 }
 
+func (e *engine) SignalWithStartWorkflow(
+	_ context.Context, id, name string, arg any, o client.StartWorkflowOptions, w any, args ...any,
+) (client.WorkflowRun, error) {
+	e.options, e.args, e.signal = o, append([]any{id, name, w}, args...), arg
+	return nil, e.err
+}
+
 func (e *engine) SignalWorkflow(_ context.Context, id, _, name string, arg any) error {
 	e.args, e.signal = []any{id, name}, arg
 	return e.err
@@ -42,9 +51,28 @@ func (e *engine) DescribeWorkflow(context.Context, string, string) (*client.Work
 
 var start = sessions.TurnStart{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", Summary: "a: hello"}
 
+var started = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParkAfterMs: 60_000}
+
+// TestWake: whoever wakes a turn could start it as well, so that one that is parked begins its next run.
+func TestWake(t *testing.T) {
+	e := &engine{}
+	d := &Temporal{client: e, cfg: Config{Eager: true, ParkAfter: time.Minute}}
+	if err := news(t.Context(), d, true); err != nil {
+		t.Fatal(err)
+	}
+	if want := []any{"trn_1", contract.SignalWake, contract.TurnWorkflow, started}; !slices.Equal(e.args, want) || e.signal != nil {
+		t.Errorf("called with %v, %v", e.args, e.signal)
+	}
+	o := e.options
+	if o.ID != "trn_1" || o.TaskQueue != contract.TaskQueue || o.EnableEagerStart || o.StaticSummary != "a: hello" || o.Memo[contract.MemoTurn] != "a: hello" ||
+		o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE {
+		t.Errorf("options %+v", o)
+	}
+}
+
 func TestStart(t *testing.T) {
 	e := &engine{}
-	d := &Temporal{client: e, cfg: Config{Eager: true}}
+	d := &Temporal{client: e, cfg: Config{Eager: true, ParkAfter: time.Minute}}
 	if err := d.Start(t.Context(), start); err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +85,7 @@ func TestStart(t *testing.T) {
 	if v, ok := o.TypedSearchAttributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(contract.AttributeSession)); !ok || v != "ses_1" {
 		t.Errorf("session attribute %q", v)
 	}
-	want := contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a"}
-	if e.args[0] != contract.TurnWorkflow || e.args[1] != want {
+	if e.args[0] != contract.TurnWorkflow || e.args[1] != started {
 		t.Errorf("arguments %v", e.args)
 	}
 	again := start
@@ -83,7 +110,7 @@ func TestAnswersOfTheServer(t *testing.T) {
 		{"a cancel", nil, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1", "why") }, false},
 		{"a cancel of what is gone", gone, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1", "why") }, false},
 		{"a cancel while the server is down", down, func(d *Temporal) error { return d.Cancel(t.Context(), "trn_1", "why") }, true},
-		{"news for what is gone", gone, func(d *Temporal) error { return news(t.Context(), d, false) }, false},
+		{"news for what is over", there, func(d *Temporal) error { return news(t.Context(), d, false) }, false},
 		{"news", nil, func(d *Temporal) error { return news(t.Context(), d, true) }, false},
 		{"news while the server is down", down, func(d *Temporal) error { return news(t.Context(), d, false) }, true},
 		{"a question while the server is down", down, func(d *Temporal) error { _, err := d.State(t.Context(), "trn_1"); return err }, true},
@@ -99,7 +126,7 @@ func TestAnswersOfTheServer(t *testing.T) {
 
 // news wakes a workflow and checks whether it was there.
 func news(ctx context.Context, d *Temporal, want bool) error {
-	there, err := d.Wake(ctx, "trn_1")
+	there, err := d.Wake(ctx, start)
 	if err == nil && there != want {
 		return fmt.Errorf("there is %v, want %v", there, want)
 	}
@@ -124,4 +151,26 @@ func TestState(t *testing.T) {
 	if _, err := New(nil, Config{}); err == nil {
 		t.Error("a dispatcher without a client was made")
 	}
+	for given, want := range map[time.Duration]int64{0: 30_000, time.Microsecond: 1, time.Hour: 3_600_000} {
+		d, err := New(unused(t), Config{ParkAfter: given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in := d.input(start); in.ParkAfterMs != want {
+			t.Errorf("parked after %d ms with %v, want %d", in.ParkAfterMs, given, want)
+		}
+	}
+	if _, err := New(unused(t), Config{ParkAfter: -1}); err == nil {
+		t.Error("a dispatcher that parks before it waits was made")
+	}
+}
+
+// unused is a client that nothing is asked of.
+func unused(t *testing.T) client.Client {
+	c, err := client.NewLazyClient(client.Options{HostPort: "127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
 }
