@@ -18,24 +18,24 @@ func (s *Service) Chat(ctx context.Context, req *sessionsv1.ChatRequest) (*sessi
 	if err != nil {
 		return nil, err
 	}
-	if turn.GetEndTime() == nil {
+	for more := true; more && turn.GetEndTime() == nil && len(turn.GetWaitingFor()) == 0; {
 		t, err := s.store.Turn(ctx, authn.Tenant(ctx), turn.GetId())
 		if err != nil {
 			return nil, err
 		}
-		if err := s.awaitEnd(ctx, t, s.cfg.ChatWait); err != nil {
+		if more, err = s.awaitAnswer(ctx, t, s.cfg.ChatWait-time.Since(began)); err != nil {
 			return nil, err
 		}
-		if turn, err = s.readTurn(ctx, t.Tenant, t.ID); err != nil {
+		if turn, err = s.standing(ctx, t); err != nil { // people may have decided already: then it goes on
 			return nil, err
 		}
 	}
 	out := &sessionsv1.ChatResponse{
 		Answer: turn.GetOutput(), ToolsUsed: turn.GetToolsUsed(), LatencyMs: int32(time.Since(began).Milliseconds()),
 		SessionId: turn.GetSessionId(), TurnId: turn.GetId(), Status: turn.GetStatus(), StopReason: turn.GetStopReason(),
-		Error: turn.GetError(), Usage: turn.GetUsage(), LimitReached: turn.GetLimitReached(),
+		Error: turn.GetError(), Usage: turn.GetUsage(), LimitReached: turn.GetLimitReached(), WaitingFor: turn.GetWaitingFor(),
 	}
-	if turn.GetEndTime() == nil {
+	if turn.GetEndTime() == nil && len(turn.GetWaitingFor()) == 0 {
 		out.Status = "running"
 	}
 	return out, nil

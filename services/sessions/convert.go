@@ -43,6 +43,11 @@ func turnStatus(t store.Turn) turnv1.TurnStatus { return turnv1.TurnStatus(t.Sta
 
 func ended(t store.Turn) bool { return t.EndUs != 0 }
 
+// waiting tells whether a turn waits for people.
+func waiting(t store.Turn) bool {
+	return turnv1.TurnStatus(t.Status) == turnv1.TurnStatus_TURN_STATUS_WAITING
+}
+
 func turnToProto(t store.Turn, input string) (*sessionsv1.Turn, error) {
 	usage, err := usageOf(t)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -39,6 +40,9 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	}
 	if out.Agent, err = s.blueprint(ctx, t); err != nil {
 		return nil, err
+	}
+	if t.AgentPath != "" {
+		out.AgentPath = strings.Split(t.AgentPath, "/")
 	}
 	if out.Surface == nil {
 		if out.AgentTools, err = s.agentTools(ctx, out.GetAgent()); err != nil {

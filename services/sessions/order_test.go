@@ -1,6 +1,7 @@
 package sessions_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -206,5 +207,37 @@ func TestChatAnswersWithinItsTime(t *testing.T) {
 	must(t, err)
 	if got.GetStatus() != "running" || got.GetTurnId() == "" {
 		t.Errorf("answer %v", got)
+	}
+}
+
+func TestChatTellsAtOnceThatPeopleAreWaitedFor(t *testing.T) {
+	k := newKit(t, options{})
+	k.agent("assistant")
+	got := make(chan *sessionsv1.ChatResponse, 1)
+	go func() {
+		r, err := k.turns.Chat(context.Background(), &sessionsv1.ChatRequest{Message: "pay them"})
+		if err != nil {
+			t.Error(err)
+		}
+		got <- r
+	}()
+	w := k.worker(k.onlyTurn())
+	w.begin()
+	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: `{}`}}}, 0)
+	ref := w.waits("tool-1.0", approvalOf(nil))
+	if r := <-got; r.GetStatus() != "waiting" || fmt.Sprint(r.GetWaitingFor()) != "["+ref.GetId()+"]" {
+		t.Errorf("answer %v", r)
+	}
+}
+
+// onlyTurn gives the kit's turn, once there is one.
+func (k *kit) onlyTurn() *sessionsv1.Turn {
+	k.t.Helper()
+	for {
+		list, err := k.turns.ListTurns(k.t.Context(), &sessionsv1.ListTurnsRequest{})
+		must(k.t, err)
+		if len(list.GetTurns()) == 1 {
+			return list.GetTurns()[0]
+		}
 	}
 }

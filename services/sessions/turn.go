@@ -28,6 +28,11 @@ func (s *Service) GetTurn(ctx context.Context, req *sessionsv1.GetTurnRequest) (
 	} else if ended(t) {
 		return s.withInput(ctx, t)
 	}
+	return s.standing(ctx, t)
+}
+
+// standing reads a turn as it stands now, with what it waits for.
+func (s *Service) standing(ctx context.Context, t store.Turn) (*sessionsv1.Turn, error) {
 	out, err := s.readTurn(ctx, t.Tenant, t.ID)
 	if err == nil && out.GetStatus() == statusNames[turnv1.TurnStatus_TURN_STATUS_WAITING] {
 		out.WaitingFor, err = s.waitingFor(ctx, t)
@@ -84,26 +89,42 @@ func (s *Service) related(ctx context.Context, t store.Turn, in store.TurnInput)
 	return out, err
 }
 
-// awaitEnd returns when the turn is over or the time is, whichever is first. It answers a little before the call's own deadline.
+// awaitEnd returns when the turn is over or the time is, whichever is first.
 func (s *Service) awaitEnd(ctx context.Context, t store.Turn, wait time.Duration) error {
+	_, err := s.await(ctx, t, wait, func(*turnv1.Event) bool { return false }, ended)
+	return err
+}
+
+// awaitAnswer returns also when the turn waits for people. It is false when the time is over.
+func (s *Service) awaitAnswer(ctx context.Context, t store.Turn, wait time.Duration) (bool, error) {
+	return s.await(ctx, t, wait, func(e *turnv1.Event) bool { return e.GetTurnPaused() != nil }, func(t store.Turn) bool { return ended(t) || waiting(t) })
+}
+
+// await returns true when the turn is as it is wanted, and false when the time is over before; the turn is looked at again after the events that
+// wake. It answers a little before the call's own deadline.
+func (s *Service) await(
+	ctx context.Context, t store.Turn, wait time.Duration, wakes func(*turnv1.Event) bool, enough func(store.Turn) bool,
+) (bool, error) {
 	const margin = 250 * time.Millisecond
 	wait = min(wait, s.cfg.ChatWait)
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = min(wait, time.Until(deadline)-margin)
 	}
-	waiting, cancel := context.WithTimeout(ctx, wait)
+	bounded, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err := s.hub.AwaitEnd(waiting, t.Tenant, t.SessionID, t.ID, func(ctx context.Context) (bool, error) {
+	err := s.hub.Await(bounded, t.Tenant, t.SessionID, t.ID, wakes, func(ctx context.Context) (bool, error) {
 		now, err := s.store.Turn(ctx, t.Tenant, t.ID)
-		return ended(now), err
+		return err == nil && enough(now), err
 	})
 	switch {
-	case err == nil, ctx.Err() == nil && waiting.Err() != nil:
-		return nil
+	case err == nil:
+		return true, nil
+	case ctx.Err() == nil && bounded.Err() != nil:
+		return false, nil
 	case errors.Is(err, store.ErrNotFound):
-		return noTurn(t.ID)
+		return false, noTurn(t.ID)
 	}
-	return watchFault(err)
+	return false, watchFault(err)
 }
 
 // ListTurns implements TurnService.

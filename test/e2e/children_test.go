@@ -70,8 +70,16 @@ func twoLevels(t *testing.T, c *harness.Client) {
 	if len(bySession) != 3 {
 		t.Errorf("events of %d turns, want 3", len(bySession))
 	}
+	paths := map[string]string{}
 	for _, events := range bySession {
 		harness.CheckStream(t, events)
+		for _, e := range events { // transient ones too
+			path := strings.Join(e.AgentPath, "/")
+			if known, ok := paths[e.TurnID]; ok && known != path {
+				t.Errorf("%s %d of turn %s is of %s, other events of it are of %s", e.Type, e.Seq, e.TurnID, path, known)
+			}
+			paths[e.TurnID] = path
+		}
 	}
 	want := []string{
 		"turn.started boss", "turn.started boss/middle", "turn.started boss/middle/worker", "turn.completed boss/middle/worker",

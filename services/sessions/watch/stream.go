@@ -161,16 +161,28 @@ func (s *stream) give(e *turnv1.Event) error {
 	return s.send(e, s.at.String())
 }
 
-// AwaitEnd returns nil once a turn has ended. over asks the database; it is called after the watch has begun, so no end can be missed.
-func (h *Hub) AwaitEnd(ctx context.Context, tenant, session, turn string, over func(context.Context) (bool, error)) error {
+// Await returns nil once over says so, which asks the database: when the watch has begun, so that nothing can be missed, and again after each
+// event of the turn that wakes lets through. The turn's end needs no question.
+func (h *Hub) Await(
+	ctx context.Context, tenant, session, turn string, wakes func(*turnv1.Event) bool, over func(context.Context) (bool, error),
+) error {
 	for {
-		w, _, err := h.Attach(ctx, tenant, session, func(e *turnv1.Event) bool { return e.GetTurnEnded() != nil && e.GetTurnId() == turn })
+		w, _, err := h.Attach(ctx, tenant, session, func(e *turnv1.Event) bool {
+			return e.GetTurnId() == turn && (e.GetTurnEnded() != nil || wakes(e))
+		})
 		if err != nil {
 			return err
 		}
 		done, err := over(ctx)
-		if err == nil && !done {
-			_, err = w.Next(ctx)
+		for err == nil && !done {
+			var events []*turnv1.Event
+			if events, err = w.Next(ctx); err != nil {
+				break
+			}
+			if events[len(events)-1].GetTurnEnded() != nil {
+				break
+			}
+			done, err = over(ctx)
 		}
 		w.Close()
 		if !errors.Is(err, ErrSlow) {

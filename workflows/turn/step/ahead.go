@@ -72,6 +72,7 @@ func (a *advance) loadedAfter(req *sessionsv1.CommitStepRequest) *sessionsv1.Loa
 		Turn: a.loaded.GetTurn(), Agent: a.loaded.GetAgent(), Principal: a.loaded.GetPrincipal(), Surface: surface, Tools: req.GetTools(),
 		CreateMicros: a.loaded.GetCreateMicros(), ClientTools: a.loaded.GetClientTools(),
 		AgentTools: req.GetAgentTools(), Rerun: a.loaded.GetRerun(), ExecutorSealed: a.loaded.GetExecutorSealed(),
+		AgentPath: a.loaded.GetAgentPath(),
 	}
 }
 

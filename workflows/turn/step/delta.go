@@ -17,7 +17,10 @@ import (
 func (r *Runner) transient(ctx context.Context, w *work) func(*turnv1.Event) {
 	base := &turnv1.Event{
 		Seq: w.lease.GetBaseSeq(), SessionId: w.turn.SessionID, TurnId: w.turn.TurnID, Step: w.ref.GetKey(),
-		Attempt: w.lease.GetAttempt(), AgentPath: []string{w.turn.AgentID}, Actor: role,
+		Attempt: w.lease.GetAttempt(), AgentPath: w.loaded.GetAgentPath(), Actor: role,
+	}
+	if len(base.GetAgentPath()) == 0 {
+		base.AgentPath = []string{w.turn.AgentID}
 	}
 	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
 		base.TraceId = span.TraceID().String()

@@ -120,7 +120,9 @@ type LoadTurnResponse struct {
 	// ${worker_env.NAME}. False when they hold no placeholders: then they stand as they are.
 	ExecutorSealed bool `protobuf:"varint,15,opt,name=executor_sealed,json=executorSealed,proto3" json:"executor_sealed,omitempty"`
 	// What GetContext gives, if it was asked for.
-	Context       *GetContextResponse `protobuf:"bytes,16,opt,name=context,proto3" json:"context,omitempty"`
+	Context *GetContextResponse `protobuf:"bytes,16,opt,name=context,proto3" json:"context,omitempty"`
+	// For the turn of a sub-agent: the agents from the outermost on, its own the last. Empty for the turn of a user.
+	AgentPath     []string `protobuf:"bytes,17,rep,name=agent_path,json=agentPath,proto3" json:"agent_path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -270,6 +272,13 @@ func (x *LoadTurnResponse) GetExecutorSealed() bool {
 func (x *LoadTurnResponse) GetContext() *GetContextResponse {
 	if x != nil {
 		return x.Context
+	}
+	return nil
+}
+
+func (x *LoadTurnResponse) GetAgentPath() []string {
+	if x != nil {
+		return x.AgentPath
 	}
 	return nil
 }
@@ -2701,7 +2710,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
 	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\x12!\n" +
-	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\x94\a\n" +
+	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\xb3\a\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -2723,7 +2732,9 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"agentTools\x121\n" +
 	"\x05rerun\x18\x0e \x01(\v2\x1b.windlass.turn.v1.TurnRerunR\x05rerun\x12'\n" +
 	"\x0fexecutor_sealed\x18\x0f \x01(\bR\x0eexecutorSealed\x12B\n" +
-	"\acontext\x18\x10 \x01(\v2(.windlass.sessions.v1.GetContextResponseR\acontext\"\x81\x01\n" +
+	"\acontext\x18\x10 \x01(\v2(.windlass.sessions.v1.GetContextResponseR\acontext\x12\x1d\n" +
+	"\n" +
+	"agent_path\x18\x11 \x03(\tR\tagentPath\"\x81\x01\n" +
 	"\x13GetRecordingRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +

@@ -1158,7 +1158,8 @@ type ChatResponse struct {
 	SessionId string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The turn.
 	TurnId string `protobuf:"bytes,5,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// "completed", "failed" or "cancelled"; "running" when the answer took longer than the call may (60 s): go on with GetTurn.
+	// "completed", "failed" or "cancelled"; "waiting" when the turn waits for people, see waiting_for; "running" when the answer took longer than
+	// the call may (60 s). Go on with GetTurn in these two cases.
 	Status string `protobuf:"bytes,6,opt,name=status,proto3" json:"status,omitempty"`
 	// Why it stopped.
 	StopReason string `protobuf:"bytes,7,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
@@ -1167,7 +1168,9 @@ type ChatResponse struct {
 	// What it used.
 	Usage *v1.Usage `protobuf:"bytes,9,opt,name=usage,proto3" json:"usage,omitempty"`
 	// Set when a limit ended the turn: the answer is partial. See Turn.limit_reached.
-	LimitReached  *v1.LimitReached `protobuf:"bytes,10,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
+	LimitReached *v1.LimitReached `protobuf:"bytes,10,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
+	// Ids of the approvals that the turn waits for; set while the status is "waiting".
+	WaitingFor    []string `protobuf:"bytes,11,rep,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1268,6 +1271,13 @@ func (x *ChatResponse) GetUsage() *v1.Usage {
 func (x *ChatResponse) GetLimitReached() *v1.LimitReached {
 	if x != nil {
 		return x.LimitReached
+	}
+	return nil
+}
+
+func (x *ChatResponse) GetWaitingFor() []string {
+	if x != nil {
+		return x.WaitingFor
 	}
 	return nil
 }
@@ -1513,7 +1523,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"session_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12\"\n" +
 	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x121\n" +
 	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12/\n" +
-	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\"\xfc\x02\n" +
+	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\"\x9d\x03\n" +
 	"\fChatResponse\x12\x16\n" +
 	"\x06answer\x18\x01 \x01(\tR\x06answer\x12\x1d\n" +
 	"\n" +
@@ -1529,7 +1539,9 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x05error\x18\b \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\x12-\n" +
 	"\x05usage\x18\t \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\x12C\n" +
 	"\rlimit_reached\x18\n" +
-	" \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\xa3\x01\n" +
+	" \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\x12\x1f\n" +
+	"\vwaiting_for\x18\v \x03(\tR\n" +
+	"waitingFor\"\xa3\x01\n" +
 	"\fWatchRequest\x12&\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12 \n" +
