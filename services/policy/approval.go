@@ -96,6 +96,9 @@ func (r Approval) ready(c *conditions) (approval, error) {
 	if err := c.check(r.Condition); err != nil {
 		return approval{}, fmt.Errorf("condition: %w", err)
 	}
+	if err := checkTools(r.Tools); err != nil {
+		return approval{}, err
+	}
 	return approval{
 		who: Rule{Subjects: r.Subjects, Roles: r.Roles},
 		rule: &policyv1.ApprovalRule{
@@ -103,6 +106,16 @@ func (r Approval) ready(c *conditions) (approval, error) {
 			AllowRequester: r.AllowRequester, Quorum: r.Quorum, ExpiresSeconds: r.ExpiresSeconds, Reason: r.Reason,
 		},
 	}, nil
+}
+
+// checkTools finds a pattern that no tool can fit. A rule with one would ask for nothing, or take nothing away.
+func checkTools(patterns []string) error {
+	for i, p := range patterns {
+		if err := glob.CheckName(p); err != nil {
+			return fmt.Errorf("tools[%d]: %w", i, err)
+		}
+	}
+	return nil
 }
 
 // Approval gives the rule that has the call wait for a person's leave: the first of the mesh's own that fits, else the first of the
@@ -148,6 +161,11 @@ func (e *Engine) CheckApprovals(rules []*policyv1.ApprovalRule) []*policyv1.Appr
 		names[r.GetName()] = true
 		if err := e.conditions.check(r.GetCondition()); err != nil {
 			faults = append(faults, &policyv1.ApprovalRuleFault{Index: uint32(i), Field: "condition", Message: err.Error()})
+		}
+		for k, p := range r.GetTools() {
+			if err := glob.CheckName(p); err != nil {
+				faults = append(faults, &policyv1.ApprovalRuleFault{Index: uint32(i), Field: fmt.Sprintf("tools[%d]", k), Message: err.Error()})
+			}
 		}
 	}
 	return faults

@@ -115,6 +115,7 @@ func TestApprovalRulesAreChecked(t *testing.T) {
 		"it gives string; want yes or no": {Name: "x", Condition: "'yes'"},
 		"quorum":                          {Name: "x", Quorum: 17},
 		"expires_seconds":                 {Name: "x", ExpiresSeconds: 1 << 30},
+		"tools[0]":                        {Name: "x", Tools: []string{"bank__{pay,send}"}},
 	} {
 		cfg := policy.DefaultConfig()
 		cfg.Approvals = []policy.Approval{{Name: "first"}, rule}
@@ -125,14 +126,15 @@ func TestApprovalRulesAreChecked(t *testing.T) {
 	c := client(t, rules())
 	resp, err := c.CheckApprovalRules(t.Context(), &policyv1.CheckApprovalRulesRequest{Rules: []*policyv1.ApprovalRule{
 		{Name: "a", Condition: "arguments.x == 1"}, {Name: "a"}, {Name: "b", Condition: "arguments.x ="},
+		{Name: "c", Tools: []string{"bank__*", "${params.bank}__*"}},
 	}})
-	if err != nil || len(resp.GetFaults()) != 2 {
+	if err != nil || len(resp.GetFaults()) != 3 {
 		t.Fatalf("%v, %v", resp, err)
 	}
 	for i, want := range []struct {
 		index uint32
 		field string
-	}{{1, "name"}, {2, "condition"}} {
+	}{{1, "name"}, {2, "condition"}, {3, "tools[1]"}} {
 		if f := resp.GetFaults()[i]; f.GetIndex() != want.index || f.GetField() != want.field || f.GetMessage() == "" {
 			t.Errorf("fault %v", f)
 		}

@@ -42,6 +42,9 @@ func NewEngine(cfg Config) (*Engine, error) {
 		case len(r.Permissions) == 0 && len(r.Tools) == 0:
 			return nil, fmt.Errorf("policy: rule %q says nothing: give permissions or tools", r.Name)
 		}
+		if err := checkTools(r.Tools); err != nil {
+			return nil, fmt.Errorf("policy: rule %q: %w", r.Name, err)
+		}
 		names[r.Name] = true
 	}
 	conditions, err := newConditions()

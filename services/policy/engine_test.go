@@ -93,6 +93,7 @@ func TestBadRulesAreRefused(t *testing.T) {
 		"twice":            {Name: "local", Subjects: []string{"*"}, Tools: []string{"*"}},
 		"speaks of nobody": {Name: "x", Tools: []string{"*"}},
 		"says nothing":     {Name: "x", Roles: []string{"*"}},
+		"tools[1]":         {Name: "x", Roles: []string{"*"}, Tools: []string{"a__*", "bank__[ps]*"}, Deny: true},
 	} {
 		cfg := policy.DefaultConfig()
 		cfg.Rules = append(cfg.Rules, rule)

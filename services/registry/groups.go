@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/page"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -164,8 +164,8 @@ const maxLabel = 256
 func checkGroup(spec store.GroupSpec) error {
 	var wrong []fault.Field
 	for i, g := range spec.Exclude {
-		if _, err := path.Match(g, ""); err != nil {
-			wrong = append(wrong, fault.Field{Path: fmt.Sprintf("tool_group.exclude[%d]", i), Message: fmt.Sprintf("%q is no valid pattern", g)})
+		if err := glob.CheckName(g); err != nil {
+			wrong = append(wrong, fault.Field{Path: fmt.Sprintf("tool_group.exclude[%d]", i), Message: err.Error()})
 		}
 	}
 	for i, tool := range spec.Tools {
@@ -176,6 +176,12 @@ func checkGroup(spec store.GroupSpec) error {
 		}
 	}
 	for i, sel := range spec.Selectors {
+		if err := glob.CheckName(sel.Source); err != nil {
+			wrong = append(wrong, fault.Field{Path: fmt.Sprintf("tool_group.selectors[%d].source", i), Message: err.Error()})
+		}
+		if err := glob.CheckName(sel.Name); err != nil {
+			wrong = append(wrong, fault.Field{Path: fmt.Sprintf("tool_group.selectors[%d].name", i), Message: err.Error()})
+		}
 		for name, value := range sel.Labels {
 			if name == "" || len(name) > maxLabel || len(value) > maxLabel {
 				wrong = append(wrong, fault.Field{

@@ -145,6 +145,12 @@ func TestToolGroupsRefuse(t *testing.T) {
 			create(&registryv1.ToolGroup{Name: "x", Selectors: []*registryv1.ToolSelector{{}, {Labels: map[string]string{"team": strings.Repeat("x", 257)}}}}),
 			"invalid_argument", "tool_group.selectors[1].labels",
 		},
+		"a pattern that fits nothing": {
+			create(&registryv1.ToolGroup{Name: "x", Selectors: []*registryv1.ToolSelector{{}, {Name: "de[l]ete"}}}), "invalid_argument", "tool_group.selectors[1].name",
+		},
+		"an exclusion that excludes nothing": {
+			create(&registryv1.ToolGroup{Name: "x", Exclude: []string{"notes__{create,delete}"}}), "invalid_argument", "tool_group.exclude[0]",
+		},
 		"one that is not there": {gone, "not_found", "none"},
 		"an unknown field":      {field, "invalid_argument", "colour"},
 	} {

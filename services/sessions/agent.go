@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
@@ -77,6 +77,9 @@ func putAgent(ctx context.Context, tx *store.Tx, want *sessionsv1.Agent, before 
 // minContextTokens is the least that an agent may allow its conversations: in less there is no room for instructions, tools and an answer.
 const minContextTokens = 2000
 
+// wantModel says what a model is named like.
+const wantModel = `want "provider/model", for example "openai/gpt-4o"`
+
 // checkAgent finds what validation rules of the fields cannot: limits above the mesh's, a model without provider, broken globs.
 func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 	var wrong []fault.Field
@@ -84,20 +87,23 @@ func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 	if err != nil {
 		wrong = append(wrong, fault.Field{Path: prefix + "limits.max_cost", Message: err.Error()})
 	}
-	if name, ok := asked.within(s.cfg.MaxLimits); !ok {
-		wrong = append(wrong, fault.Field{Path: prefix + "limits." + name, Message: "is higher than the mesh allows (max_limits." + name + ")"})
+	if name, most, ok := asked.within(s.cfg.MaxLimits); !ok {
+		wrong = append(wrong, fault.Field{Path: prefix + "limits." + name, Message: aboveMesh(name, most)})
 	}
 	if m := a.GetModel(); m != "" && !placeholder.In(m) && !blueprint.Model(m) {
-		wrong = append(wrong, fault.Field{Path: prefix + "model", Message: `want "provider/model", for example "openai/gpt-4o"`})
+		wrong = append(wrong, fault.Field{Path: prefix + "model", Message: wantModel})
 	}
 	if n := a.GetMaxContextTokens(); n != 0 && n < minContextTokens {
 		wrong = append(wrong, fault.Field{
 			Path: prefix + "max_context_tokens", Message: fmt.Sprintf("is %d: at least %d are needed, or 0 for all of the model's window", n, minContextTokens),
 		})
 	}
-	for i, glob := range a.GetTools() {
-		if _, err := path.Match(glob, ""); err != nil {
-			wrong = append(wrong, fault.Field{Path: fmt.Sprintf("%stools[%d]", prefix, i), Message: fmt.Sprintf("%q is no valid pattern", glob)})
+	for i, pattern := range a.GetTools() {
+		if placeholder.In(pattern) {
+			continue // what it stands for is a part of a name
+		}
+		if err := glob.CheckName(pattern); err != nil {
+			wrong = append(wrong, fault.Field{Path: fmt.Sprintf("%stools[%d]", prefix, i), Message: err.Error()})
 		}
 	}
 	wrong = append(wrong, checkExecutor(prefix, a)...)

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions"
 )
 
 func TestAgentRevisions(t *testing.T) {
@@ -158,5 +159,23 @@ func TestApplyBundleWarns(t *testing.T) {
 	_, err = k.apply("kind: [", false)
 	if fault.CodeOf(err) != "malformed_body" {
 		t.Errorf("broken YAML: %v", err)
+	}
+}
+
+func TestPatternsThatNoToolFitsAreRefused(t *testing.T) {
+	k := newKit(t, options{})
+	for _, pattern := range []string{"notes__[cd]*", "notes__{create,delete}", "!notes__delete"} {
+		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "helper", Tools: []string{"calc__*", pattern}}})
+		wantFault(t, err, "invalid_argument", "agent.tools[1]")
+	}
+}
+
+func TestALimitThatIsTooHighIsToldTheMost(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{MaxLimits: sessions.LimitsConfig{MaxSteps: 40, MaxCost: 2_500_000}}})
+	for want, limits := range map[string]*sessionsv1.Limits{"which is 40 ": {MaxSteps: 41}, "which is 2.5 ": {MaxCost: "2.500001"}} {
+		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "helper", Limits: limits}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package sessions
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/money"
@@ -178,7 +179,7 @@ func (c Config) complete() (Config, error) {
 	if c.ReserveOutputTokens < 0 || c.ReserveOutputTokens > 1<<30 {
 		return c, errors.New("sessions: reserve_output_tokens is out of range")
 	}
-	if name, ok := c.Limits.within(c.MaxLimits); !ok {
+	if name, _, ok := c.Limits.within(c.MaxLimits); !ok {
 		return c, fmt.Errorf("sessions: limits.%s is higher than max_limits.%s", name, name)
 	}
 	return c, nil
@@ -195,8 +196,8 @@ func (l LimitsConfig) or(d LimitsConfig) LimitsConfig {
 	return l
 }
 
-// within names the first limit that is higher than the maximum. A maximum of 0 is none.
-func (l LimitsConfig) within(most LimitsConfig) (string, bool) {
+// within names the first limit that is higher than the maximum, with the most that it may be. A maximum of 0 is none.
+func (l LimitsConfig) within(most LimitsConfig) (name, value string, ok bool) {
 	for _, v := range []struct {
 		name      string
 		got, most int64
@@ -210,10 +211,14 @@ func (l LimitsConfig) within(most LimitsConfig) (string, bool) {
 		{"max_cost", int64(l.MaxCost), int64(most.MaxCost)},
 	} {
 		if v.most > 0 && v.got > v.most {
-			return v.name, false
+			most := strconv.FormatInt(v.most, 10)
+			if v.name == "max_cost" {
+				most = money.Micros(v.most).String()
+			}
+			return v.name, most, false
 		}
 	}
-	return "", true
+	return "", "", true
 }
 
 func or[T comparable](field *T, def T) {

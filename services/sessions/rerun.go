@@ -12,6 +12,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -97,6 +98,9 @@ func (s *Service) rerunOrder(ctx context.Context, t store.Turn, from, ses store.
 // rerunEvent reads a request.
 func rerunEvent(req *sessionsv1.RerunTurnRequest) (*turnv1.TurnRerun, error) {
 	e := &turnv1.TurnRerun{OfTurn: req.GetTurnId(), FromStep: 1, Tools: req.GetTools(), Missing: req.GetMissing(), Model: req.GetModel()}
+	if m := e.GetModel(); m != "" && !blueprint.Model(m) {
+		return nil, fault.Invalid("model", "%s", wantModel)
+	}
 	if e.GetTools() == "" {
 		e.Tools = contract.ToolsRecorded
 	}

@@ -205,6 +205,7 @@ func TestWhatCannotBeRunAgain(t *testing.T) {
 		{"step that is none", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "tool-1.0"}, "invalid_argument", []string{"from_step"}},
 		{"middle of a plan", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), FromStep: "2", AgentId: "planner"}, "invalid_argument", []string{"from_step"}},
 		{"unknown agent", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), AgentId: "nobody"}, "not_found", nil},
+		{"what is no model", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), Model: "gpt"}, "invalid_argument", []string{"model"}},
 		{"live calls are never missing", &sessionsv1.RerunTurnRequest{TurnId: over.GetId(), Tools: "live", Missing: "fail"}, "invalid_argument", []string{"missing"}},
 		{"too much before it", &sessionsv1.RerunTurnRequest{TurnId: after.GetId()}, "too_large", nil},
 	} {

@@ -73,17 +73,22 @@ func (s *Service) checkLimits(asked *sessionsv1.Limits, agent *sessionsv1.Agent)
 	if l == (LimitsConfig{}) {
 		return nil, nil
 	}
-	if name, ok := l.within(s.agentLimits(agent)); !ok {
-		return nil, fault.Invalid("limits."+name, "is higher than that of agent %q: a turn can only lower the limits of its agent", agent.GetId())
+	if name, most, ok := l.within(s.agentLimits(agent)); !ok {
+		return nil, fault.Invalid("limits."+name, "is higher than that of agent %q, %s: a turn can only lower the limits of its agent", agent.GetId(), most)
 	}
-	if name, ok := l.within(s.cfg.MaxLimits); !ok {
-		return nil, fault.Invalid("limits."+name, "is higher than the mesh allows (max_limits.%s)", name)
+	if name, most, ok := l.within(s.cfg.MaxLimits); !ok {
+		return nil, fault.Invalid("limits."+name, "%s", aboveMesh(name, most))
 	}
 	data, err := proto.Marshal(l.toProto())
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	return data, nil
+}
+
+// aboveMesh says that a limit is higher than the configuration allows.
+func aboveMesh(name, most string) string {
+	return fmt.Sprintf("is higher than the mesh allows, which is %s (sessions.max_limits.%s of the configuration)", most, name)
 }
 
 // storedLimits reads the limits that a turn's caller set, nil when he set none.
