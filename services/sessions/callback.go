@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -32,6 +33,9 @@ func (s *Service) callBack(ctx context.Context, c store.Child, end *childEnd) er
 		return err
 	}
 	text := fmt.Sprintf("[from the agent %q, which was asked in the background (call %s)]\n\n%s", c.AgentID, c.CallID, partsText(end.result.GetContent()))
+	if len(text) > s.cfg.MaxInputBytes { // an answer may be longer than what people may say
+		text = strings.ToValidUTF8(text[:s.cfg.MaxInputBytes], "")
+	}
 	content, err := s.checkText("input", text)
 	if err != nil {
 		return err
@@ -40,7 +44,7 @@ func (s *Service) callBack(ctx context.Context, c store.Child, end *childEnd) er
 	if err != nil {
 		return err
 	}
-	_, err = s.accept(authn.With(ctx, authn.From(owner)), order{session: ses, content: content, once: once})
+	_, err = s.accept(authn.With(ctx, authn.From(owner)), order{session: ses, content: content, once: once, answers: c.TurnID})
 	if fault.Is(err, faultv1.Reason_REASON_RATE_LIMITED) { // too many wait already; it is tried again
 		return err
 	}

@@ -100,16 +100,22 @@ func link(tx *journal.Tx, parent *store.Turn, step store.Step, req *sessionsv1.C
 		if err != nil {
 			return c, err
 		}
-		c.RootTurnID = above.RootTurnID
+		c.RootTurnID, c.OriginTurnID = above.RootTurnID, above.OriginTurnID
+	} else {
+		var err error
+		if c.OriginTurnID, err = originOf(tx, *parent); err != nil {
+			return c, err
+		}
 	}
-	n, err := tx.CountChildren(ctx, c.Tenant, c.RootTurnID)
+	n, err := tx.CountChildren(ctx, c.Tenant, c.OriginTurnID)
 	switch {
 	case err != nil:
 		return c, err
 	case c.Depth > limits.GetMaxDepth():
 		return c, limitReached("sub-agents may be %d deep at most (limits.max_depth)", limits.GetMaxDepth())
 	case n >= int(limits.GetMaxChildren()):
-		return c, limitReached("a turn may begin %d turns of sub-agents at most, theirs included (limits.max_children)", limits.GetMaxChildren())
+		return c, limitReached("a turn may begin %d turns of sub-agents at most, theirs and those of callbacks included (limits.max_children)",
+			limits.GetMaxChildren())
 	}
 	if err := tx.AddChild(ctx, c); err != nil {
 		return c, err
@@ -122,6 +128,16 @@ func link(tx *journal.Tx, parent *store.Turn, step store.Step, req *sessionsv1.C
 		CallId: c.CallID, AgentId: c.AgentID, SessionId: c.SessionID, TurnId: c.TurnID, Background: c.Background,
 	}}})
 	return c, err
+}
+
+// originOf is the turn that an outermost turn follows from: itself, unless a sub-agent in the background has called back with it. So agents that
+// answer each callback with a further call come to an end.
+func originOf(tx *journal.Tx, t store.Turn) (string, error) {
+	back, err := tx.CalledBack(tx.Context(), t.Tenant, t.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return t.ID, nil
+	}
+	return back.OriginTurnID, err
 }
 
 func limitReached(format string, args ...any) error {

@@ -18,6 +18,9 @@ func wordLimit(t store.Turn, l *turnv1.LimitReached) *turnv1.LimitReached {
 		return nil
 	}
 	l = proto.CloneOf(l)
+	if l.GetBudgetId() == t.ID { // its own limits are kept as a budget with its id
+		l.BudgetId = ""
+	}
 	l.Code = fault.CodeName(faultv1.Reason_REASON_LIMIT_REACHED)
 	l.Message = "The turn was stopped: " + limitText(l) + ". What it said until then stays."
 	l.Hint = limitHint(t, l)
@@ -27,7 +30,11 @@ func wordLimit(t store.Turn, l *turnv1.LimitReached) *turnv1.LimitReached {
 // limitText says what a limit allows.
 func limitText(l *turnv1.LimitReached) string {
 	whose := "may"
-	if l.GetBudgetId() != "" {
+	switch {
+	case l.GetBudgetId() == "":
+	case l.GetScope() == store.ScopeTurn:
+		whose = fmt.Sprintf("and the turn %s that it works for may together", l.GetBudgetId())
+	default:
 		whose = fmt.Sprintf("and others may, by budget %s of the %s,", l.GetBudgetId(), l.GetScope())
 	}
 	switch l.GetLimit() {
@@ -59,6 +66,8 @@ func limitText(l *turnv1.LimitReached) string {
 // limitHint says what to do about it.
 func limitHint(t store.Turn, l *turnv1.LimitReached) string {
 	switch {
+	case l.GetBudgetId() != "" && l.GetScope() == store.ScopeTurn:
+		return fmt.Sprintf("Raise limits.%s of the request of turn %s if it set it, else of that turn's agent.", l.GetLimit(), l.GetBudgetId())
 	case l.GetBudgetId() != "":
 		return fmt.Sprintf("Raise %s of budget %s, or wait for its next period if it has one; then go on with a further turn of the session.",
 			l.GetLimit(), l.GetBudgetId())

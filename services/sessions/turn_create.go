@@ -37,6 +37,7 @@ type order struct {
 	rerun   *rerun             // what it takes over from the turn that it runs again, nil for others
 	tell    string             // the address to tell of its end, "" = none
 	clock   string             // the id of the schedule that begins it, "" for others
+	answers string             // the turn of the sub-agent in the background whose result it brings, "" for others
 }
 
 // CreateTurn implements TurnService.
@@ -157,6 +158,11 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 		if err != nil || !added {
 			earlier = stands.TurnID
 			return err
+		}
+		if o.answers != "" {
+			if err := tx.SetCallback(ctx, t.Tenant, o.answers, t.ID); err != nil {
+				return err
+			}
 		}
 		in.TurnID = t.ID
 		cut, err = s.enqueue(tx, &t, o, in)

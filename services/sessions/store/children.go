@@ -14,6 +14,9 @@ type Child struct {
 	ParentTurnID, ParentSessionID, StepKey, CallID string
 	// RootTurnID is the outermost turn above it.
 	RootTurnID string
+	// OriginTurnID is the turn that all of it follows from: RootTurnID, or for a tree that begins at a callback the origin of the child that called
+	// back.
+	OriginTurnID string
 	// Depth is 1 for a child of a user's turn.
 	Depth uint32
 	// Background: the parent does not wait for it.
@@ -25,12 +28,13 @@ type Child struct {
 }
 
 const childColumns = `turn_children.tenant, turn_children.turn_id, turn_children.session_id, turn_children.agent_id, parent_turn_id,
-	turn_children.parent_session_id, root_turn_id, step_key, call_id, depth, background, told, turn_children.create_us`
+	turn_children.parent_session_id, root_turn_id, origin_turn_id, step_key, call_id, depth, background, told,
+	turn_children.create_us`
 
 func scanChild(s sqldb.Scanner) (c Child, err error) {
 	var background, told int64
-	err = s.Scan(&c.Tenant, &c.TurnID, &c.SessionID, &c.AgentID, &c.ParentTurnID, &c.ParentSessionID, &c.RootTurnID, &c.StepKey, &c.CallID,
-		&c.Depth, &background, &told, &c.CreateUs)
+	err = s.Scan(&c.Tenant, &c.TurnID, &c.SessionID, &c.AgentID, &c.ParentTurnID, &c.ParentSessionID, &c.RootTurnID, &c.OriginTurnID,
+		&c.StepKey, &c.CallID, &c.Depth, &background, &told, &c.CreateUs)
 	c.Background, c.Told = background != 0, told != 0
 	return c, err
 }
@@ -38,9 +42,9 @@ func scanChild(s sqldb.Scanner) (c Child, err error) {
 // AddChild stores a link. The parent's session must be locked; a step has one child at most.
 func (tx *Tx) AddChild(ctx context.Context, c Child) error {
 	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_children (tenant, turn_id, session_id, agent_id, parent_turn_id, parent_session_id, root_turn_id,
-		step_key, call_id, depth, background, told, create_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		c.Tenant, c.TurnID, c.SessionID, c.AgentID, c.ParentTurnID, c.ParentSessionID, c.RootTurnID, c.StepKey, c.CallID, int64(c.Depth),
-		flag(c.Background), flag(c.Told), c.CreateUs)
+		origin_turn_id, step_key, call_id, depth, background, told, create_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		c.Tenant, c.TurnID, c.SessionID, c.AgentID, c.ParentTurnID, c.ParentSessionID, c.RootTurnID, c.OriginTurnID, c.StepKey, c.CallID,
+		int64(c.Depth), flag(c.Background), flag(c.Told), c.CreateUs)
 	return err
 }
 
@@ -62,9 +66,20 @@ func (tx *Tx) Child(ctx context.Context, tenant, turn string) (Child, error) {
 	return sqldb.One(ctx, tx, scanChild, selectChild, tenant, turn)
 }
 
-// CountChildren counts the turns below an outermost turn.
-func (tx *Tx) CountChildren(ctx context.Context, tenant, root string) (int, error) {
-	return sqldb.One(ctx, tx, scanInt, "SELECT COUNT(*) FROM turn_children WHERE tenant = $1 AND root_turn_id = $2", tenant, root)
+// CountChildren counts the turns of sub-agents that follow from a turn, callbacks and what they began included.
+func (tx *Tx) CountChildren(ctx context.Context, tenant, origin string) (int, error) {
+	return sqldb.One(ctx, tx, scanInt, "SELECT COUNT(*) FROM turn_children WHERE tenant = $1 AND origin_turn_id = $2", tenant, origin)
+}
+
+// SetCallback notes the turn that a child's result was given to its parent's session with.
+func (tx *Tx) SetCallback(ctx context.Context, tenant, child, turn string) error {
+	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET callback_turn_id = $3 WHERE tenant = $1 AND turn_id = $2", tenant, child, turn)
+	return err
+}
+
+// CalledBack reads the child whose result a turn was given. ErrNotFound for any other turn.
+func (tx *Tx) CalledBack(ctx context.Context, tenant, turn string) (Child, error) {
+	return sqldb.One(ctx, tx, scanChild, "SELECT "+childColumns+" FROM turn_children WHERE tenant = $1 AND callback_turn_id = $2", tenant, turn)
 }
 
 func scanInt(s sqldb.Scanner) (n int, err error) {

@@ -26,9 +26,7 @@ func (t record) exhausted() *turnv1.Ending {
 			reason = StopMaxTokens
 		}
 		ending := limited(reason, "max_"+e.GetWhat(), e.GetLimit())
-		if e.GetScope() != scopeTurn {
-			ending.LimitReached.Scope, ending.LimitReached.BudgetId = e.GetScope(), e.GetBudgetId()
-		}
+		ending.LimitReached.Scope, ending.LimitReached.BudgetId = e.GetScope(), e.GetBudgetId()
 		return ending
 	}
 	return nil

@@ -370,7 +370,8 @@ type Limits struct {
 	MaxIdenticalCalls uint32 `protobuf:"varint,4,opt,name=max_identical_calls,json=maxIdenticalCalls,proto3" json:"max_identical_calls,omitempty"`
 	// Time of a turn in seconds, default 1800.
 	TurnSeconds uint32 `protobuf:"varint,5,opt,name=turn_seconds,json=turnSeconds,proto3" json:"turn_seconds,omitempty"`
-	// Turns of sub-agents that one turn may begin, those of its sub-agents included; 0 = 32.
+	// Turns of sub-agents that one turn may begin, those of its sub-agents included, and those of the turns with which sub-agents in the background
+	// call back; 0 = 32.
 	MaxChildren uint32 `protobuf:"varint,8,opt,name=max_children,json=maxChildren,proto3" json:"max_children,omitempty"`
 	// How deep below the turn of a user this agent may begin turns of sub-agents; 0 = 4.
 	MaxDepth uint32 `protobuf:"varint,9,opt,name=max_depth,json=maxDepth,proto3" json:"max_depth,omitempty"`

@@ -1140,7 +1140,8 @@ type LimitReached struct {
 	Value int64 `protobuf:"varint,3,opt,name=value,proto3" json:"value,omitempty"`
 	// Whose limit it is: "turn", or the scope of a budget: "tenant", "subject", "session" or "agent".
 	Scope string `protobuf:"bytes,4,opt,name=scope,proto3" json:"scope,omitempty"`
-	// The budget, "bgt_…"; empty for a limit of the turn.
+	// The budget, "bgt_…"; with the scope "turn" the turn above whose limit it is, "trn_…", if this is the turn of a sub-agent; empty for a limit of the
+	// turn itself.
 	BudgetId string `protobuf:"bytes,5,opt,name=budget_id,json=budgetId,proto3" json:"budget_id,omitempty"`
 	// What happened, for people.
 	Message string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
