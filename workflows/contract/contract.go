@@ -40,14 +40,6 @@ const (
 	AttributeTenant = "WindlassTenant"
 )
 
-// Names of what people may read in the memo of a turn's workflow, all of them texts.
-const (
-	// MemoTurn says what the turn is about, as the summary of its first run does.
-	MemoTurn = "turn"
-	// MemoParked says of a turn that is parked what it waits for, and since when.
-	MemoParked = "parked"
-)
-
 // Values of AttributeStatus; those of TurnResult.Status are the last three.
 const (
 	StatusRunning   = "running"
@@ -70,6 +62,9 @@ type TurnInput struct {
 	// ParkAfterMs is after how many milliseconds of waiting for somebody the turn's workflow is parked: it leaves its worker, and comes back when
 	// there are news. 0 = it stays, as turns do that were begun by earlier versions.
 	ParkAfterMs int64 `json:"park_after_ms,omitempty"`
+	// Parked says, in the first input of a run, that the run before parked the turn: what it waits for, and since when. It is what people read of
+	// a run that has not begun.
+	Parked string `json:"parked,omitempty"`
 }
 
 // HeadStart is what workers are told of a turn that may begin.

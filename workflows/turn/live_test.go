@@ -161,7 +161,6 @@ func (l *live) order(turnID string) (client.StartWorkflowOptions, contract.TurnI
 	return client.StartWorkflowOptions{
 		ID: turnID, TaskQueue: contract.TaskQueue, WorkflowTaskTimeout: contract.TaskTimeout,
 		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, StaticSummary: "helper: hello",
-		Memo: map[string]any{contract.MemoTurn: "helper: hello"},
 		TypedSearchAttributes: sdktemporal.NewSearchAttributes(
 			keyword(contract.AttributeAgent).ValueSet(in.AgentID), keyword(contract.AttributeSession).ValueSet(in.SessionID),
 			keyword(contract.AttributeStatus).ValueSet(contract.StatusRunning), keyword(contract.AttributeTenant).ValueSet(in.Tenant),

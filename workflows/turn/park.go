@@ -38,30 +38,32 @@ func (w *walk) parks(decision engine.Decision) bool {
 	return parks && stay == 0
 }
 
-// park shows that the turn is parked, and for what, and gives for how long. A run that has not begun has no steps and no details to show, but
-// it has the memo and the search attributes of the one before.
-func (w *walk) park(decision engine.Decision) (time.Duration, error) {
+// park ends the run, and gives the error that does it. A run that has not begun has no steps and no details to show: what people read of it is its
+// input and the search attributes of the one before.
+func (w *walk) park(decision engine.Decision) error {
 	now := workflow.Now(w.ctx)
 	delay := longestPark
 	if !decision.Wake.IsZero() {
 		delay = min(delay, decision.Wake.Sub(now))
 	}
+	if !w.parked {
+		if err := w.setStatus(contract.StatusWaiting); err != nil {
+			return fmt.Errorf("park: %w", err)
+		}
+	}
+	next := w.in
+	next.Parked = w.parkedText(now)
+	return workflow.NewContinueAsNewErrorWithOptions(w.ctx, workflow.ContinueAsNewErrorOptions{BackoffStartInterval: delay}, contract.TurnWorkflow, next)
+}
+
+func (w *walk) parkedText(now time.Time) string {
 	var waits []string
-	for _, wait := range w.waits() {
-		waits = append(waits, waitsFor(wait, true))
+	for _, o := range w.outcomes {
+		if o.GetWait() != nil && !has(w.outcomes, engine.WaitKey(o.GetKey())) {
+			waits = append(waits, "tool "+engine.ToolOf(w.outcomes, o.GetKey())+" "+waitsFor(o.GetWait(), true))
+		}
 	}
-	text := fmt.Sprintf("%s. Parked since %s after %d steps: see the runs before.",
-		strings.Join(waits, "; "), now.UTC().Format(time.RFC3339), len(w.outcomes))
-	if err := workflow.UpsertMemo(w.ctx, map[string]any{contract.MemoParked: text}); err != nil {
-		return 0, fmt.Errorf("park: %w", err)
-	}
-	if w.parked {
-		return delay, nil
-	}
-	if err := w.setStatus(contract.StatusWaiting); err != nil {
-		return 0, fmt.Errorf("park: %w", err)
-	}
-	return delay, nil
+	return fmt.Sprintf("since %s, after %d steps (see the run before): %s", now.UTC().Format(time.RFC3339), len(w.outcomes), strings.Join(waits, "; "))
 }
 
 // unpark shows that the turn goes on.
@@ -69,26 +71,8 @@ func (w *walk) unpark() {
 	if !w.parked {
 		return
 	}
-	err := w.forgetParked()
-	if err == nil {
-		err = w.setStatus(contract.StatusRunning)
-	}
-	if err != nil {
+	w.parked = false
+	if err := w.setStatus(contract.StatusRunning); err != nil {
 		workflow.GetLogger(w.ctx).Warn("turn is still shown as parked", "error", err)
 	}
-}
-
-// forgetParked takes what is shown of a parked turn away.
-func (w *walk) forgetParked() error {
-	if !w.parked {
-		return nil
-	}
-	w.parked = false
-	return workflow.UpsertMemo(w.ctx, map[string]any{contract.MemoParked: nil})
-}
-
-// wasParked tells whether the run before this one parked the turn.
-func wasParked(ctx workflow.Context) bool {
-	_, ok := workflow.GetInfo(ctx).Memo.GetFields()[contract.MemoParked]
-	return ok
 }

@@ -48,7 +48,7 @@ func (l *live) parked(turnID string, not ...string) *client.WorkflowExecutionDes
 			l.t.Fatal(err)
 		}
 		// Its only event is its start.
-		if d.HistoryLength == 1 && d.Memo.GetFields()[contract.MemoParked] != nil && !slices.Contains(not, d.WorkflowExecution.RunID) {
+		if d.HistoryLength == 1 && status(d) == contract.StatusWaiting && !slices.Contains(not, d.WorkflowExecution.RunID) {
 			return d
 		}
 		if d.Status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING && d.Status != enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
@@ -74,13 +74,14 @@ func TestATurnThatWaitsIsParked(t *testing.T) {
 	first := l.begin("trn_parked", withTools)
 	run := l.client.GetWorkflow(t.Context(), first.GetID(), first.GetRunID()) // the one that is waited for moves on with the runs
 	d := l.parked("trn_parked")
-	for field, want := range map[string]string{
-		string(d.Memo.GetFields()[contract.MemoTurn].GetData()):   `"helper: hello"`,
-		string(d.Memo.GetFields()[contract.MemoParked].GetData()): `"waits for approval apr_trn_parked_tool-1.0. Parked since `,
-		status(d): contract.StatusWaiting,
-	} {
-		if !strings.HasPrefix(field, want) {
-			t.Errorf("%s does not begin with %s", field, want)
+	if s := status(d); s != contract.StatusWaiting {
+		t.Errorf("status %s", s)
+	}
+	second := l.client.GetWorkflow(t.Context(), "trn_parked", d.WorkflowExecution.RunID)
+	input := string(l.history(second).GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0].GetData())
+	for _, want := range []string{`"parked":"since `, `, after 3 steps (see the run before): tool x__guarded waits for approval apr_trn_parked_tool-1.0"`} {
+		if !strings.Contains(input, want) {
+			t.Errorf("no %s in %s", want, input)
 		}
 	}
 	l.once("trn_parked")
@@ -90,7 +91,6 @@ func TestATurnThatWaitsIsParked(t *testing.T) {
 	if got := l.end(first); got != approved {
 		t.Errorf("result = %+v", got)
 	}
-	second := l.client.GetWorkflow(t.Context(), "trn_parked", d.WorkflowExecution.RunID)
 	if *update {
 		historytest.Write(t, histories, "parked-1", l.history(run))
 		historytest.Write(t, histories, "parked-2", l.history(second))
@@ -100,8 +100,8 @@ func TestATurnThatWaitsIsParked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end.WorkflowExecution.RunID != d.WorkflowExecution.RunID || end.Memo.GetFields()[contract.MemoParked] != nil {
-		t.Errorf("the end is run %s with the memo %v", end.WorkflowExecution.RunID, end.Memo)
+	if end.WorkflowExecution.RunID != d.WorkflowExecution.RunID {
+		t.Errorf("the end is run %s", end.WorkflowExecution.RunID)
 	}
 	if s := status(end); s != contract.StatusCompleted {
 		t.Errorf("status %s", s)

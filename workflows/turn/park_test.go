@@ -22,21 +22,25 @@ var parking = contract.TurnInput{
 	Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "helper", ParkAfterMs: contract.ParkAfter.Milliseconds(),
 }
 
-// startParked prepares the run after one that parked.
+// parked is the input of the run after one that parked.
+func parked() contract.TurnInput {
+	in := parking
+	in.Parked = "since yesterday"
+	return in
+}
+
+// startParked prepares that run.
 func startParked(t *testing.T, s *script) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	env := start(t, s)
 	env.SetContinuedExecutionRunID("the-first")
-	if err := env.SetMemoOnStart(map[string]any{contract.MemoParked: "waits for approval apr_1"}); err != nil {
-		t.Fatal(err)
-	}
 	return env
 }
 
 // parks runs the turn until it parks, and gives for how long.
-func parks(t *testing.T, env *testsuite.TestWorkflowEnvironment) time.Duration {
+func parks(t *testing.T, env *testsuite.TestWorkflowEnvironment, in contract.TurnInput) time.Duration {
 	t.Helper()
-	env.ExecuteWorkflow(contract.TurnWorkflow, parking)
+	env.ExecuteWorkflow(contract.TurnWorkflow, in)
 	var next *workflow.ContinueAsNewError
 	if err := env.GetWorkflowError(); !errors.As(err, &next) || next.WorkflowType.Name != contract.TurnWorkflow {
 		t.Fatalf("error %v, want to continue as new", err)
@@ -45,9 +49,9 @@ func parks(t *testing.T, env *testsuite.TestWorkflowEnvironment) time.Duration {
 }
 
 // ends runs the turn to its end.
-func ends(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.TurnResult {
+func ends(t *testing.T, env *testsuite.TestWorkflowEnvironment, in contract.TurnInput) contract.TurnResult {
 	t.Helper()
-	env.ExecuteWorkflow(contract.TurnWorkflow, parking)
+	env.ExecuteWorkflow(contract.TurnWorkflow, in)
 	var r contract.TurnResult
 	if err := env.GetWorkflowResult(&r); err != nil {
 		t.Fatal(err)
@@ -83,16 +87,16 @@ func TestATurnParks(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newScript(1)
-			env := start(t, s)
+			env, in := start(t, s), parking
 			if row.again {
-				env = startParked(t, s)
+				env, in = startParked(t, s), parked()
 			}
 			s.seen = s.resting(row.expire)
 			if row.news {
 				env.RegisterDelayedCallback(func() { env.SignalWorkflow(contract.SignalWake, nil) }, 0)
 			}
 			began := env.Now()
-			if got := parks(t, env); got.Round(time.Second) != row.park {
+			if got := parks(t, env, in); got.Round(time.Second) != row.park {
 				t.Errorf("parked for %v, want %v", got, row.park)
 			}
 			if stayed := env.Now().Sub(began).Round(time.Second); stayed != row.stay || len(s.done) > 0 || s.expiries > 0 {
@@ -136,7 +140,7 @@ func TestATurnDoesNotPark(t *testing.T) {
 			if row.answer > 0 {
 				env.RegisterDelayedCallback(func() { approve(s, env) }, row.answer)
 			}
-			if r := ends(t, env); r.StopReason != "end" {
+			if r := ends(t, env, parking); r.StopReason != "end" {
 				t.Errorf("result = %+v", r)
 			}
 		})
@@ -149,7 +153,7 @@ func TestAParkedTurnGoesOn(t *testing.T) {
 		s := newScript(1)
 		env := startParked(t, s)
 		s.seen = append(s.resting(7*day), s.ahead("wait-1.0", waitKind, 4, verdict(turnv1.Verdict_VERDICT_APPROVED, time.Hour, env.Now())))
-		if r := ends(t, env); r.StopReason != "end" || strings.Join(s.done, " ") != "tool-1.0.2 infer-2 finish" {
+		if r := ends(t, env, parked()); r.StopReason != "end" || strings.Join(s.done, " ") != "tool-1.0.2 infer-2 finish" {
 			t.Errorf("result = %+v, done %v", r, s.done)
 		}
 	})
@@ -163,7 +167,7 @@ func TestAParkedTurnGoesOn(t *testing.T) {
 			}
 		}
 		began := env.Now()
-		r := ends(t, env)
+		r := ends(t, env, parked())
 		if took := env.Now().Sub(began); r.StopReason != "end" || s.expiries != 2 || took > 2*leastWait+time.Second {
 			t.Errorf("result = %+v after %v and %d expiries", r, took, s.expiries)
 		}
@@ -173,7 +177,7 @@ func TestAParkedTurnGoesOn(t *testing.T) {
 		env := startParked(t, s)
 		s.seen = s.resting(7 * day)
 		env.RegisterDelayedCallback(env.CancelWorkflow, 0)
-		if r := ends(t, env); r.Status != contract.StatusCancelled {
+		if r := ends(t, env, parked()); r.Status != contract.StatusCancelled {
 			t.Errorf("result = %+v", r)
 		}
 	})

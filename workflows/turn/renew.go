@@ -33,12 +33,7 @@ func (w *walk) renew(decision engine.Decision) (bool, error) {
 	if !w.parks(decision) {
 		return true, workflow.NewContinueAsNewError(w.ctx, contract.TurnWorkflow, w.in)
 	}
-	delay, err := w.park(decision)
-	if err != nil {
-		return false, err
-	}
-	return true, workflow.NewContinueAsNewErrorWithOptions(w.ctx, workflow.ContinueAsNewErrorOptions{BackoffStartInterval: delay},
-		contract.TurnWorkflow, w.in)
+	return true, w.park(decision)
 }
 
 // inherited shows the steps of the runs before this one as one marker.

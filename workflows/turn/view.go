@@ -112,9 +112,6 @@ func summary(o *turnv1.StepOutcome) string {
 
 // publishStatus makes the turn's end searchable. The other attributes are set by whoever starts the workflow.
 func (w *walk) publishStatus() error {
-	if err := w.forgetParked(); err != nil {
-		return err
-	}
 	return w.setStatus(w.result().Status)
 }
 

@@ -18,7 +18,7 @@ const leastWait = time.Second
 func (w *walk) await(decision engine.Decision, news func() bool) error {
 	if stay, parks := w.stay(decision); parks {
 		heard, err := workflow.AwaitWithOptions(w.ctx, workflow.AwaitOptions{
-			Timeout: stay, TimerOptions: workflow.TimerOptions{Summary: "then it parks"},
+			Timeout: stay, TimerOptions: workflow.TimerOptions{Summary: "until it parks"},
 		}, news)
 		w.stayed = err == nil && !heard
 		return err

@@ -40,7 +40,7 @@ type walk struct {
 	woken     int  // rises whenever somebody says that there is something new in the journal
 	looked    int  // what of woken the last look has seen
 	busy      int  // steps begun and questions asked in this run
-	parked    bool // it is shown as parked
+	parked    bool // it is still shown as parked
 	stayed    bool // it has waited for as long as it stays before it parks, and there is nothing new
 }
 
@@ -48,7 +48,8 @@ type walk struct {
 func newWalk(ctx workflow.Context, in contract.TurnInput) *walk {
 	detached, _ := workflow.NewDisconnectedContext(ctx)
 	work, stop := workflow.WithCancel(detached)
-	w := &walk{ctx: detached, work: work, stop: stop, in: in, running: map[string]bool{}, walked: map[string]bool{}, parked: wasParked(ctx)}
+	w := &walk{ctx: detached, work: work, stop: stop, in: in, running: map[string]bool{}, walked: map[string]bool{}, parked: in.Parked != ""}
+	w.in.Parked = "" // of the run before, no longer true for the next
 	cancels := workflow.GetSignalChannelWithOptions(ctx, contract.SignalCancel, workflow.SignalChannelOptions{
 		Description: "Stop the turn nicely: what was said so far is kept.",
 	})

@@ -87,7 +87,6 @@ func (d *Temporal) options(start sessions.TurnStart) client.StartWorkflowOptions
 		ID: start.TurnID, TaskQueue: contract.TaskQueue,
 		WorkflowIDReusePolicy: reuse, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowTaskTimeout: contract.TaskTimeout, StaticSummary: start.Summary,
-		Memo: map[string]any{contract.MemoTurn: start.Summary}, // the summary is shown of the first run only
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgent).ValueSet(start.AgentID),
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeSession).ValueSet(start.SessionID),

@@ -64,7 +64,7 @@ func TestWake(t *testing.T) {
 		t.Errorf("called with %v, %v", e.args, e.signal)
 	}
 	o := e.options
-	if o.ID != "trn_1" || o.TaskQueue != contract.TaskQueue || o.EnableEagerStart || o.StaticSummary != "a: hello" || o.Memo[contract.MemoTurn] != "a: hello" ||
+	if o.ID != "trn_1" || o.TaskQueue != contract.TaskQueue || o.EnableEagerStart || o.StaticSummary != "a: hello" ||
 		o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE {
 		t.Errorf("options %+v", o)
 	}
