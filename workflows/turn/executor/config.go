@@ -29,6 +29,7 @@ type Config struct {
 const (
 	maxLine      = 1 << 20  // of one event
 	maxRound     = 16 << 20 // of all events of one round
+	minEvent     = 16       // what an event counts as at least, also one that is skipped, so that a round of nothing but these ends
 	maxCalls     = 128      // tool calls of one round
 	maxErrorBody = 2 << 10  // of an HTTP error's body
 	maxCost      = 1 << 53  // of one round, in millionths: JSON numbers are exact up to here

@@ -83,8 +83,8 @@ func (in *reading) take(ctx context.Context, e *executorv1.RunResponse) error {
 	if schema := e.GetSchema(); schema != "" && schema != Schema {
 		return failed("the executor speaks %q, this worker %q", cutText(schema, 80), Schema)
 	}
-	if in.size += proto.Size(e); in.size > maxRound {
-		return failed("the executor said more than %d bytes in one round", maxRound)
+	if in.size += max(proto.Size(e), minEvent); in.size > maxRound {
+		return failed("the executor said more than %d bytes in one round, each event counted as %d at least", maxRound, minEvent)
 	}
 	switch e := e.GetEvent().(type) {
 	case *executorv1.RunResponse_Session:
