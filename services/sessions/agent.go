@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -92,6 +93,9 @@ func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 	}
 	if m := a.GetModel(); m != "" && !placeholder.In(m) && !blueprint.Model(m) {
 		wrong = append(wrong, fault.Field{Path: prefix + "model", Message: wantModel})
+	}
+	if a.GetStrategy() == turnv1.Strategy_STRATEGY_ROUTE && len(a.GetAgents()) == 0 {
+		wrong = append(wrong, fault.Field{Path: prefix + "agents", Message: `is empty: strategy "route" hands each request to one of these agents`})
 	}
 	if n := a.GetMaxContextTokens(); n != 0 && n < minContextTokens {
 		wrong = append(wrong, fault.Field{

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
 )
 
@@ -168,6 +169,16 @@ func TestPatternsThatNoToolFitsAreRefused(t *testing.T) {
 		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "helper", Tools: []string{"calc__*", pattern}}})
 		wantFault(t, err, "invalid_argument", "agent.tools[1]")
 	}
+}
+
+func TestARouteNeedsAgents(t *testing.T) {
+	k := newKit(t, options{})
+	desk := &sessionsv1.Agent{Id: "desk", Strategy: turnv1.Strategy_STRATEGY_ROUTE}
+	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: desk})
+	wantFault(t, err, "invalid_argument", "agent.agents")
+	desk.Agents = []string{"spec*"}
+	_, err = k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: desk})
+	must(t, err)
 }
 
 func TestALimitThatIsTooHighIsToldTheMost(t *testing.T) {

@@ -172,7 +172,7 @@ func TestARerunGoesOnInAPlan(t *testing.T) {
 			}
 		}
 		for id, strategy := range map[string]turnv1.Strategy{"other": turnv1.Strategy_STRATEGY_REACT, "router": turnv1.Strategy_STRATEGY_ROUTE} {
-			_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: id, Strategy: strategy}})
+			_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: id, Strategy: strategy, Agents: []string{"assist*"}}})
 			must(t, err)
 			_, err = k.turns.RerunTurn(t.Context(), &sessionsv1.RerunTurnRequest{TurnId: of.GetId(), FromStep: "2", AgentId: id})
 			wantFault(t, err, "invalid_argument", "from_step")
