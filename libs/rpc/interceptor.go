@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"runtime/debug"
-	"strings"
 
 	"buf.build/go/protovalidate"
 	"google.golang.org/grpc"
@@ -159,19 +158,4 @@ func (s *Server) validate(req any) error {
 		fields = append(fields, fault.Field{Path: path, Message: violationText(v)})
 	}
 	return fault.InvalidFields(fields)
-}
-
-// violationText says what is wrong with a field. Of a list of allowed values the empty one, which stands for "not given", is left out.
-func violationText(v *protovalidate.Violation) string {
-	if v.Proto.GetRuleId() != "string.in" || !v.RuleValue.IsValid() {
-		return v.Proto.GetMessage()
-	}
-	list := v.RuleValue.List()
-	var allowed []string
-	for i := range list.Len() {
-		if s := list.Get(i).String(); s != "" {
-			allowed = append(allowed, s)
-		}
-	}
-	return "must be one of " + strings.Join(allowed, ", ")
 }
