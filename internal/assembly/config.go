@@ -117,7 +117,7 @@ type WorkerConfig struct {
 	// MaxRunning bounds turns ahead of their workflows.
 	MaxRunning int `yaml:"max_running" doc:"Turns that one worker runs ahead of their workflows at the same time at most; further ones wait for their workflow."`
 	// CachedWorkflows bounds memory for turns that wait.
-	CachedWorkflows int `yaml:"cached_workflows" doc:"Turns whose workflows a worker keeps in memory; further ones are read again from Temporal when something happens to them, so that a turn that waits for days costs none."`
+	CachedWorkflows int `yaml:"cached_workflows" doc:"Turns whose workflows a worker keeps in memory; further ones are read again from Temporal when something happens to them. Turns that wait leave it after temporal.park_after."`
 	// DrainTime is for a clean stop.
 	DrainTime time.Duration `yaml:"drain_time" doc:"How long steps under way may go on when a worker stops, before other workers take them over."`
 	// Deployment is the name of the workers' deployment.

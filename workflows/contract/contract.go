@@ -65,6 +65,8 @@ type TurnInput struct {
 	// Parked says, in the first input of a run, that the run before parked the turn: what it waits for, and since when. It is what people read of
 	// a run that has not begun.
 	Parked string `json:"parked,omitempty"`
+	// ShownMicros says, in the first input of a run, when the newest step was committed that the runs before have shown, Unix microseconds.
+	ShownMicros int64 `json:"shown_micros,omitempty"`
 }
 
 // HeadStart is what workers are told of a turn that may begin.

@@ -58,17 +58,24 @@ func (w *walk) glance() {
 	ctx := workflow.WithLocalActivityOptions(w.ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: shortStep, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: "glance",
 	})
-	continued := workflow.GetInfo(w.ctx).ContinuedExecutionRunID != ""
+	if w.parked && w.hear() == nil {
+		w.looked = w.woken // whoever woke it has written before what the glance reads
+	}
 	var out *turnv1.Progress
 	if err := workflow.ExecuteLocalActivity(ctx, act.Glance, w.in).Get(w.ctx, &out); err != nil {
 		workflow.GetLogger(w.ctx).Debug("no glance", "error", err)
 	}
 	for _, o := range out.GetOutcomes() {
-		w.walked[o.GetKey()] = w.walked[o.GetKey()] || continued
-		w.learn(o)
+		if w.shown(o) {
+			w.walked[o.GetKey()] = true
+			w.learn(o)
+		}
 	}
-	if continued {
+	if w.continued() {
 		w.inherited()
+	}
+	for _, o := range out.GetOutcomes() {
+		w.learn(o)
 	}
 	w.describe()
 }

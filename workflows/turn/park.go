@@ -51,7 +51,7 @@ func (w *walk) park(decision engine.Decision) error {
 			return fmt.Errorf("park: %w", err)
 		}
 	}
-	next := w.in
+	next := w.next()
 	next.Parked = w.parkedText(now)
 	return workflow.NewContinueAsNewErrorWithOptions(w.ctx, workflow.ContinueAsNewErrorOptions{BackoffStartInterval: delay}, contract.TurnWorkflow, next)
 }

@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
@@ -19,11 +20,8 @@ func (w *walk) full(decision engine.Decision) bool {
 // renew goes on with a new history, at once or when the turn is no longer parked. Nothing is handed over: what happened is in the journal, which
 // the new run reads at its glance. False means that a signal came meanwhile that has to be heeded first.
 func (w *walk) renew(decision engine.Decision) (bool, error) {
-	seen, heard := w.news, false
-	// A coroutine that is begun now runs after the one that hears signals, so those of this task are known then. Those that come later
-	// have the server refuse the end of this run.
-	workflow.GoNamed(w.ctx, "heard", func(workflow.Context) { heard = true })
-	if err := workflow.Await(w.ctx, func() bool { return heard }); err != nil {
+	seen := w.news
+	if err := w.hear(); err != nil {
 		return false, err
 	}
 	if w.cancelled || w.news > seen {
@@ -31,10 +29,32 @@ func (w *walk) renew(decision engine.Decision) (bool, error) {
 		return false, nil
 	}
 	if !w.parks(decision) {
-		return true, workflow.NewContinueAsNewError(w.ctx, contract.TurnWorkflow, w.in)
+		return true, workflow.NewContinueAsNewError(w.ctx, contract.TurnWorkflow, w.next())
 	}
 	return true, w.park(decision)
 }
+
+// next is the input of the next run.
+func (w *walk) next() contract.TurnInput {
+	next := w.in
+	next.ShownMicros = w.since()
+	return next
+}
+
+// hear takes the signals of this task. Those that come later have the server refuse the end of this run.
+func (w *walk) hear() error {
+	heard := false
+	// A coroutine that is begun now runs after the one that hears signals.
+	workflow.GoNamed(w.ctx, "heard", func(workflow.Context) { heard = true })
+	return workflow.Await(w.ctx, func() bool { return heard })
+}
+
+// shown tells whether a run before this one has shown a step. One that was begun by an earlier version does not know, and takes all for shown.
+func (w *walk) shown(o *turnv1.StepOutcome) bool {
+	return w.continued() && (w.showed == 0 || o.GetCommittedMicros() <= w.showed)
+}
+
+func (w *walk) continued() bool { return workflow.GetInfo(w.ctx).ContinuedExecutionRunID != "" }
 
 // inherited shows the steps of the runs before this one as one marker.
 func (w *walk) inherited() {

@@ -34,7 +34,7 @@ type Config struct {
 	// other workers and to their workflows.
 	MaxRunning int
 	// CachedWorkflows is how many workflows this process keeps in memory; default 512. Further ones are read again from their history when
-	// something happens to them, so that turns which wait for days cost no memory. It holds for all workers of a process: the last one counts.
+	// something happens to them. Turns that are parked are not among them. It holds for all workers of a process: the last one counts.
 	CachedWorkflows int
 	// DrainTime is how long steps under way may go on when the worker stops, before their leases are given back; default 5 s.
 	DrainTime time.Duration

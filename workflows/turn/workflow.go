@@ -36,20 +36,21 @@ type walk struct {
 	cancelled bool
 	failure   *turnv1.TurnError
 	finishErr error
-	news      int  // rises whenever there is something new to decide on
-	woken     int  // rises whenever somebody says that there is something new in the journal
-	looked    int  // what of woken the last look has seen
-	busy      int  // steps begun and questions asked in this run
-	parked    bool // it is still shown as parked
-	stayed    bool // it has waited for as long as it stays before it parks, and there is nothing new
+	news      int   // rises whenever there is something new to decide on
+	woken     int   // rises whenever somebody says that there is something new in the journal
+	looked    int   // what of woken the last look has seen
+	busy      int   // steps begun and questions asked in this run
+	parked    bool  // it is still shown as parked
+	showed    int64 // when the newest step was committed that the runs before have shown, Unix microseconds; 0 = not known
+	stayed    bool  // it has waited for as long as it stays before it parks, and there is nothing new
 }
 
 // newWalk listens for signals and cancels before anything else can block.
 func newWalk(ctx workflow.Context, in contract.TurnInput) *walk {
 	detached, _ := workflow.NewDisconnectedContext(ctx)
 	work, stop := workflow.WithCancel(detached)
-	w := &walk{ctx: detached, work: work, stop: stop, in: in, running: map[string]bool{}, walked: map[string]bool{}, parked: in.Parked != ""}
-	w.in.Parked = "" // of the run before, no longer true for the next
+	w := &walk{ctx: detached, work: work, stop: stop, in: in, running: map[string]bool{}, walked: map[string]bool{}, parked: in.Parked != "", showed: in.ShownMicros}
+	w.in.Parked, w.in.ShownMicros = "", 0 // true of the run before only
 	cancels := workflow.GetSignalChannelWithOptions(ctx, contract.SignalCancel, workflow.SignalChannelOptions{
 		Description: "Stop the turn nicely: what was said so far is kept.",
 	})
