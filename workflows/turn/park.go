@@ -32,6 +32,11 @@ func (w *walk) stay(decision engine.Decision) (time.Duration, bool) {
 	return after, true
 }
 
+// late tells whether the turn was parked until now, when a wait's time is up.
+func (w *walk) late(decision engine.Decision) bool {
+	return w.parked && w.busy == 0 && !decision.Wake.After(workflow.Now(w.ctx))
+}
+
 // parks tells whether the turn is to be parked now.
 func (w *walk) parks(decision engine.Decision) bool {
 	stay, parks := w.stay(decision)

@@ -26,6 +26,10 @@ func (w *walk) await(decision engine.Decision, news func() bool) error {
 	if !decision.Waiting || decision.Wake.IsZero() {
 		return workflow.Await(w.ctx, news)
 	}
+	if w.late(decision) {
+		w.expire()
+		return nil
+	}
 	in := max(decision.Wake.Sub(workflow.Now(w.ctx)), leastWait)
 	heard, err := workflow.AwaitWithOptions(w.ctx, workflow.AwaitOptions{
 		Timeout: in, TimerOptions: workflow.TimerOptions{Summary: "until " + decision.Wake.UTC().Format(time.RFC3339)},
