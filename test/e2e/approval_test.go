@@ -13,12 +13,13 @@ func TestApprovals(t *testing.T) {
 	t.Parallel()
 	up := harness.Up(t, t.TempDir(), nil)
 	for name, test := range map[string]func(*testing.T, *harness.Client){
-		"let an approved call run":              approveCall,
-		"tell the model of a refusal":           denyCall,
-		"expire":                                expireApproval,
-		"end with a turn that is cancelled":     cancelWaiting,
-		"stop one call while another runs":      approveOneOfTwo,
-		"hear what is said to a turn that runs": steerTurn,
+		"let an approved call run":               approveCall,
+		"tell the model of a refusal":            denyCall,
+		"expire":                                 expireApproval,
+		"end with a turn that is cancelled":      cancelWaiting,
+		"stop one call while another runs":       approveOneOfTwo,
+		"hear what is said to a turn that runs":  steerTurn,
+		"answer a chat that people must look at": chatThatWaits,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,6 +64,20 @@ func approveCall(t *testing.T, c *harness.Client) {
 	events := w.End()
 	harness.CheckStream(t, events)
 	inOrder(t, events, "tool_call.started", "approval.requested", "turn.paused", "approval.resolved", "turn.resumed", "tool_call.completed", "turn.completed")
+}
+
+// chatThatWaits: a chat does not hold its caller while a person is waited for, who may be the caller himself.
+func chatThatWaits(t *testing.T, c *harness.Client) {
+	session := guarded(c, "chatty", 0)
+	got := c.Must("POST", "/v1/chat", harness.JSON{"session_id": session, "message": "call:mesh__uuid {} then say:done"})
+	ids, _ := got["waiting_for"].([]any)
+	if got.Str("status") != "waiting" || len(ids) != 1 {
+		t.Fatalf("the chat answers %v", got)
+	}
+	c.Must("POST", "/v1/approvals/"+ids[0].(string)+":decide", harness.JSON{"decision": "approve"})
+	if end := c.Wait(got.Str("turn_id")); end.Str("output") != "done" {
+		t.Errorf("turn = %v", end)
+	}
 }
 
 // inOrder checks that events of these types stand in this order, each once.
