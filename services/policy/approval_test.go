@@ -125,7 +125,9 @@ func TestApprovalRulesAreChecked(t *testing.T) {
 	}
 	c := client(t, rules())
 	resp, err := c.CheckApprovalRules(t.Context(), &policyv1.CheckApprovalRulesRequest{Rules: []*policyv1.ApprovalRule{
-		{Name: "a", Condition: "arguments.x == 1"}, {Name: "a"}, {Name: "b", Condition: "arguments.x ="},
+		{Name: "a", Condition: "arguments.x == 1"},
+		{Name: "a"},
+		{Name: "b", Condition: "arguments.x ="},
 		{Name: "c", Tools: []string{"bank__*", "${params.bank}__*"}},
 	}})
 	if err != nil || len(resp.GetFaults()) != 3 {

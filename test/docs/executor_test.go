@@ -60,8 +60,11 @@ func TestTheExecutorOverGRPC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := make(chan error, 1)
-	go func() { served <- serve(l) }()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = serve(l) // until its listener is closed
+	}()
 	t.Cleanup(func() {
 		_ = l.Close()
 		<-served
