@@ -163,7 +163,7 @@ type dispatcher struct {
 	mu      sync.Mutex
 	starts  []sessions.TurnStart
 	cancels []string
-	wakes   []string
+	wakes   []sessions.TurnStart
 	state   sessions.WorkflowState
 	fail    error
 	changed chan struct{}
@@ -197,7 +197,7 @@ func (d *dispatcher) Wake(_ context.Context, start sessions.TurnStart) (bool, er
 	if d.fail != nil {
 		return false, d.fail
 	}
-	d.wakes = append(d.wakes, start.TurnID)
+	d.wakes = append(d.wakes, start)
 	return d.state == 0 || d.state == sessions.WorkflowOpen, nil
 }
 
@@ -270,6 +270,11 @@ func (d *dispatcher) await(t testing.TB, ok func(*dispatcher) bool) {
 			t.Fatal("the dispatcher was not called as expected in 20s")
 		}
 	}
+}
+
+// woken tells whether a turn's workflow was told of news by somebody who could have started it just as well.
+func (d *dispatcher) woken(turn string) bool {
+	return slices.ContainsFunc(d.wakes, func(w sessions.TurnStart) bool { return w.TurnID == turn && slices.Contains(d.starts, w) })
 }
 
 func (d *dispatcher) started(turn string) bool {

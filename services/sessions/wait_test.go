@@ -3,7 +3,6 @@ package sessions_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -132,7 +131,7 @@ func TestAnApprovalIsAskedForAndGiven(t *testing.T) {
 			o.GetAnswer().GetWaitId() != ref.GetId() {
 			t.Errorf("outcome %v", o)
 		}
-		k.dispatcher.await(t, func(d *dispatcher) bool { return slices.Contains(d.wakes, w.turn.GetId()) })
+		k.dispatcher.await(t, func(d *dispatcher) bool { return d.woken(w.turn.GetId()) })
 		if turn := w.now(); turn.GetStatus() != "running" || turn.GetWaitingFor() != nil {
 			t.Errorf("turn %v", turn)
 		}
@@ -313,7 +312,7 @@ func TestNobodyAnswersInTime(t *testing.T) {
 	t.Run("the sweeper sees it", func(t *testing.T) {
 		k := newKit(t, options{cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
 		w, _ := k.waiting(approvalOf(short))
-		k.dispatcher.await(t, func(d *dispatcher) bool { return slices.Contains(d.wakes, w.turn.GetId()) })
+		k.dispatcher.await(t, func(d *dispatcher) bool { return d.woken(w.turn.GetId()) })
 		if o := w.outcome("wait-1.0"); o.GetAnswer().GetVerdict() != turnv1.Verdict_VERDICT_EXPIRED {
 			t.Errorf("outcome %v", o)
 		}
