@@ -62,6 +62,16 @@ var moments = []moment{
 		letGo: func(r *trial) { go r.approve() },
 	},
 	{
+		name: "parked", holdAt: -1, agent: careful, nobody: true,
+		hold: func(r *trial) {
+			r.start()
+			if !harness.Eventually(patience, func() bool { return r.h.Parked(r.turn) }) {
+				r.t.Fatalf("the turn is not parked:\n%s", r.story())
+			}
+		},
+		letGo: func(r *trial) { go r.approve() },
+	},
+	{
 		name: "tool sent", holdAt: -1, toolWaits: true,
 		hold:  holdTool,
 		letGo: func(r *trial) { r.play.letToolReturn(r.t) },

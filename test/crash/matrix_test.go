@@ -30,7 +30,7 @@ type cell struct {
 // short are the cells that `make test` runs: one for each way in which things can go on.
 var short = []string{
 	"accepted/gateway", "accepted/sessions", "started/worker", "model sent/inference", "model done not reported/worker",
-	"policy asked/policy", "policy asked/registry", "approval waiting/sessions", "tool done not reported/mcpbridge", "idempotent tool done not reported/registry",
+	"policy asked/policy", "policy asked/registry", "approval waiting/sessions", "parked/worker", "tool done not reported/mcpbridge", "idempotent tool done not reported/registry",
 	"journal written not published/sessions", "terminal written not acknowledged/worker", "terminal written not acknowledged/sessions",
 	"line registry.tool-closed", "line worker.call-done",
 }

@@ -24,7 +24,9 @@ type theatre struct {
 func newTheatre(t testing.TB) *theatre {
 	t.Helper()
 	h := &theatre{stage: newStage(t)}
-	h.Mesh = harness.Split(t, harness.SplitOptions{Model: h.model, Workers: 2, Faults: true})
+	h.Mesh = harness.Split(t, harness.SplitOptions{Model: h.model, Workers: 2, Faults: true, Config: harness.JSON{
+		"temporal": harness.JSON{"park_after": "500ms"}, // what waits for leave is killed before and after
+	}})
 	h.Client.Must("POST", "/v1/sources", harness.JSON{"name": "faulty", "kind": "mcp", "url": h.serveTools(t)})
 	h.Client.Must("POST", "/v1/agents", harness.JSON{"id": "a", "tools": []string{"faulty__slow_once", "faulty__idempotent"}})
 	h.Client.Must("POST", "/v1/agents", harness.JSON{
