@@ -1,10 +1,12 @@
 package turn_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -79,4 +81,28 @@ func TestAParkedTurnStaysWithItsVersion(t *testing.T) {
 			t.Errorf("a task was done by version %q", got)
 		}
 	}
+}
+
+// TestNewsThatComeBeforeTheStart: they start the turn, and whoever starts it afterwards, or wakes it once it is over, is told that it is there.
+func TestNewsThatComeBeforeTheStart(t *testing.T) {
+	l := newParking(t)
+	l.Model(turntest.Say("good morning"))
+	options, in := l.order("trn_early")
+	l.Journal.Add(in, withTools, "hello")
+	run, err := l.client.SignalWithStartWorkflow(t.Context(), "trn_early", contract.SignalWake, nil, options, contract.TurnWorkflow, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.end(run); got != (contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 1}) {
+		t.Errorf("result = %+v", got)
+	}
+	options.WorkflowExecutionErrorWhenAlreadyStarted = true
+	_, err = l.client.ExecuteWorkflow(t.Context(), options, contract.TurnWorkflow, in)
+	_, again := l.client.SignalWithStartWorkflow(t.Context(), "trn_early", contract.SignalWake, nil, options, contract.TurnWorkflow, in)
+	for what, err := range map[string]error{"start": err, "wake": again} {
+		if _, there := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); !there {
+			t.Errorf("another %s: %v", what, err)
+		}
+	}
+	l.once("trn_early")
 }
