@@ -69,10 +69,29 @@ func (c choice) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest,
 	case strategy == turnv1.Strategy_STRATEGY_REACT && len(tools)+len(agents) == 0:
 		strategy, reason = turnv1.Strategy_STRATEGY_DIRECT, "the agent has no tools to react with"
 	}
+	reason, found, err := c.shieldReason(ctx, w, reason)
+	if err != nil {
+		return nil, err
+	}
 	return &sessionsv1.CommitStepRequest{
 		Outcome: &turnv1.StepOutcome{Strategy: strategy, Usage: used},
-		Events:  []*turnv1.Event{strategySelected(strategy, brief(reason, maxReason))},
+		Events:  append(found, strategySelected(strategy, brief(reason, maxReason))),
 	}, nil
+}
+
+// shieldReason checks the reason that the model gives, which people read: it is redacted, or left out. The turn goes on either way.
+func (c choice) shieldReason(ctx context.Context, w *work, reason string) (string, []*turnv1.Event, error) {
+	checked, err := c.checkTexts(ctx, w.loaded.GetAgent(), stageOutput, reason)
+	if err != nil || checked == nil {
+		return reason, nil, err
+	}
+	switch {
+	case checked[0].GetBlocked():
+		reason = withheld("reason", checked...)
+	case checked[0].GetRedacted():
+		reason = checked[0].GetText()
+	}
+	return reason, triggered(stageOutput, "", checked), nil
 }
 
 // readChoice reads the model's answer, which must be exactly what it was asked for.

@@ -89,6 +89,24 @@ func TestOutputIsCheckedBeforeItIsShown(t *testing.T) {
 	}
 }
 
+func TestTheReasonOfAChoiceIsChecked(t *testing.T) {
+	for shield, want := range map[string]string{
+		"output-redact-secret": "the *** needs no tool", "output-block-secret": `[reason withheld by shield "output-block-secret"]`,
+	} {
+		w := newWorld(t, &sessionsv1.Agent{Strategy: turnv1.Strategy_STRATEGY_AUTO, Shields: []string{shield}})
+		w.Model(texts(`{"strategy":"direct","reason":"the secret needs no tool"}`, "done"))
+		w.walk()
+		for _, e := range w.Journal.Events(in.TurnID) {
+			if s := e.GetStrategySelected(); s != nil && s.GetReason() != want {
+				t.Errorf("%s: the reason is %q", shield, s.GetReason())
+			}
+		}
+		if end := w.Journal.Ending(in.TurnID); end.GetStopReason() != "end" || !strings.HasPrefix(w.triggered(), "select "+shield) {
+			t.Errorf("%s: %v, triggered %q", shield, end, w.triggered())
+		}
+	}
+}
+
 func TestAnAgentWithInputShieldsAloneIsStreamed(t *testing.T) {
 	w := shielded(t, "input-block-nope")
 	w.Model(turntest.Say("a", "b"))
