@@ -44,7 +44,7 @@ func (s *Service) callBack(ctx context.Context, c store.Child, end *childEnd) er
 	if err != nil {
 		return err
 	}
-	_, err = s.accept(authn.With(ctx, authn.From(owner)), order{session: ses, content: content, once: once, answers: c.TurnID})
+	_, err = s.accept(authn.With(ctx, authn.From(owner)), order{session: ses, content: content, once: once, from: c.AgentID, answers: c.TurnID})
 	if fault.Is(err, faultv1.Reason_REASON_RATE_LIMITED) { // too many wait already; it is tried again
 		return err
 	}

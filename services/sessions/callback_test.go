@@ -1,6 +1,7 @@
 package sessions_test
 
 import (
+	"strings"
 	"testing"
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -39,6 +40,16 @@ func TestCallbacksComeToAnEnd(t *testing.T) {
 		_, err = w.asks("helper")
 		wantFault(t, err, "limit_reached")
 		w.finish(completed, "end")
+
+		list, err := k.sessions.ListMessages(t.Context(), &sessionsv1.ListMessagesRequest{SessionId: ses.GetId()})
+		must(t, err)
+		var said []string
+		for _, m := range list.GetMessages() {
+			said = append(said, "from "+m.GetFromAgent())
+		}
+		if got := strings.Join(said, ", "); got != "from , from helper, from helper" {
+			t.Errorf("messages %q", got)
+		}
 
 		again := k.worker(k.turn(ses.GetId(), "the user speaks")) // and it counts anew
 		_, err = again.asks("helper")

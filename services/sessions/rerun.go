@@ -90,7 +90,7 @@ func (s *Service) rerunOrder(ctx context.Context, t store.Turn, from, ses store.
 	}
 	event.Messages, event.Plan = uint32(len(c.turn)), renamePlan(event.GetPlan(), c.called)
 	return order{
-		session: c.session, fresh: true, copy: c, content: input.GetContent(), tools: given.ClientTools,
+		session: c.session, fresh: true, copy: c, content: input.GetContent(), from: input.GetFromAgent(), tools: given.ClientTools,
 		rerun: &rerun{event: event, messages: c.turn},
 	}, nil
 }

@@ -37,6 +37,7 @@ type order struct {
 	rerun   *rerun             // what it takes over from the turn that it runs again, nil for others
 	tell    string             // the address to tell of its end, "" = none
 	clock   string             // the id of the schedule that begins it, "" for others
+	from    string             // the agent whose answer the input is, "" for what people say
 	answers string             // the turn of the sub-agent in the background whose result it brings, "" for others
 }
 

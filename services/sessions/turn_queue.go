@@ -109,7 +109,7 @@ func (s *Service) queue(tx *journal.Tx, t *store.Turn, o order, text string, cut
 		return err
 	}
 	m := &turnv1.Message{
-		Id: ids.New(ids.Message), SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: o.content, CreateTime: stamp(tx.NowUs),
+		Id: ids.New(ids.Message), SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: o.content, CreateTime: stamp(tx.NowUs), FromAgent: o.from,
 	}
 	seq, err := tx.Append(origin(*t), &turnv1.Event{Data: &turnv1.Event_TurnQueued{TurnQueued: &turnv1.TurnQueued{
 		AgentId: t.AgentID, MessageId: m.GetId(), Input: o.content, Position: uint32(position),

@@ -133,9 +133,13 @@ func (b begin) shieldBegin(ctx context.Context, loaded *sessionsv1.LoadTurnRespo
 // shieldConversation gives the conversation as the model may see it: what users said is redacted, and withheld where it is blocked. The events tell
 // of input that came while the turn runs and is read now for the first time; of the turn's own the begin step told.
 func (r *Runner) shieldConversation(ctx context.Context, w *work, messages []*turnv1.Message) ([]*turnv1.Message, []*turnv1.Event, error) {
+	messages, back, err := r.shieldCallbacks(ctx, w, messages)
+	if err != nil {
+		return messages, nil, err
+	}
 	looks, err := r.looks(ctx, w.loaded.GetAgent(), stageInput)
 	if err != nil || !looks {
-		return messages, nil, err
+		return messages, back, err
 	}
 	var texts []string
 	for _, m := range messages {
@@ -143,7 +147,7 @@ func (r *Runner) shieldConversation(ctx context.Context, w *work, messages []*tu
 	}
 	checked, err := r.checkTexts(ctx, w.loaded.GetAgent(), stageInput, texts...)
 	if err != nil || checked == nil {
-		return messages, nil, err
+		return messages, back, err
 	}
 	out := slices.Clone(messages)
 	var fresh []*policyv1.CheckedText
@@ -163,7 +167,7 @@ func (r *Runner) shieldConversation(ctx context.Context, w *work, messages []*tu
 		}
 		checked = checked[n:]
 	}
-	return out, triggered(stageInput, "", fresh), nil
+	return out, append(back, triggered(stageInput, "", fresh)...), nil
 }
 
 // userTexts are the texts of a user's message.

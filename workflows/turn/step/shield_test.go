@@ -89,6 +89,32 @@ func TestOutputIsCheckedBeforeItIsShown(t *testing.T) {
 	}
 }
 
+func TestWhatCallsBackIsCheckedAsAResult(t *testing.T) {
+	for shield, want := range map[string]string{"result-redact-ell": "h***o", "result-block-hello": `[message withheld by shield "result-block-hello"]`} {
+		for _, from := range []string{"kid", ""} {
+			w := shielded(t, shield)
+			w.Journal.Messages(in.TurnID)[0].FromAgent = from
+			w.Model(turntest.CallTools("x__echo", 1))
+			w.walk()
+			told := "infer-1 " + shield + " result"
+			if from == "" {
+				want, told = "hello", ""
+			}
+			for _, req := range w.Asked() {
+				if got := req.GetMessages()[0].GetContent()[0].GetText(); got != want {
+					t.Errorf("%s: from %q the model sees %q", shield, from, got)
+				}
+			}
+			if got := w.triggered(); !strings.HasPrefix(got, told) || strings.Count(got, shield) != min(len(told), 1) {
+				t.Errorf("%s: from %q triggered %q", shield, from, got)
+			}
+			if end := w.Journal.Ending(in.TurnID); end.GetStopReason() != "end" {
+				t.Errorf("%s: ending %v", shield, end)
+			}
+		}
+	}
+}
+
 func TestTheReasonOfAChoiceIsChecked(t *testing.T) {
 	for shield, want := range map[string]string{
 		"output-redact-secret": "the *** needs no tool", "output-block-secret": `[reason withheld by shield "output-block-secret"]`,

@@ -752,7 +752,9 @@ type Message struct {
 	// session.forked.
 	Seq uint32 `protobuf:"varint,10,opt,name=seq,proto3" json:"seq,omitempty"`
 	// The model that wrote an assistant message, "provider/model".
-	Model         string `protobuf:"bytes,11,opt,name=model,proto3" json:"model,omitempty"`
+	Model string `protobuf:"bytes,11,opt,name=model,proto3" json:"model,omitempty"`
+	// For a user's message with which a sub-agent in the background called back: the agent, whose answer it is. Empty for what people say.
+	FromAgent     string `protobuf:"bytes,12,opt,name=from_agent,json=fromAgent,proto3" json:"from_agent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -860,6 +862,13 @@ func (x *Message) GetSeq() uint32 {
 func (x *Message) GetModel() string {
 	if x != nil {
 		return x.Model
+	}
+	return ""
+}
+
+func (x *Message) GetFromAgent() string {
+	if x != nil {
+		return x.FromAgent
 	}
 	return ""
 }
@@ -1389,7 +1398,7 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\x12structured_content\x18\x04 \x01(\v2\x16.google.protobuf.ValueR\x11structuredContent\x12\x19\n" +
 	"\bis_error\x18\x05 \x01(\bR\aisError\x12\x1c\n" +
 	"\ttruncated\x18\x06 \x01(\bR\ttruncated\x12!\n" +
-	"\fartifact_ids\x18\a \x03(\tR\vartifactIds\"\xb3\x03\n" +
+	"\fartifact_ids\x18\a \x03(\tR\vartifactIds\"\xd2\x03\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1406,7 +1415,9 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"createTime\x12\x10\n" +
 	"\x03seq\x18\n" +
 	" \x01(\rR\x03seq\x12\x14\n" +
-	"\x05model\x18\v \x01(\tR\x05model\"\xaa\x02\n" +
+	"\x05model\x18\v \x01(\tR\x05model\x12\x1d\n" +
+	"\n" +
+	"from_agent\x18\f \x01(\tR\tfromAgent\"\xaa\x02\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x05R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x05R\foutputTokens\x12.\n" +
