@@ -47,6 +47,9 @@ func (s *Service) chatTurn(ctx context.Context, req *sessionsv1.ChatRequest) (*s
 	if err != nil {
 		return nil, err
 	}
+	if blank(req.GetMessage()) {
+		return nil, fault.Invalid("message", "is nothing but space: say something")
+	}
 	bare := proto.CloneOf(req)
 	bare.IdempotencyKey = ""
 	once, err := onceOf(ctx, "chat", req.GetIdempotencyKey(), bare)

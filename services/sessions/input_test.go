@@ -41,6 +41,12 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 	}{
 		{"turn without input", func() error { return turn(&sessionsv1.CreateTurnRequest{}) }, "invalid_argument", []string{"input"}},
 		{"turn with input twice", func() error { return turn(&sessionsv1.CreateTurnRequest{Input: "a", Content: text("b")}) }, "invalid_argument", []string{"input"}},
+		{"input of space", func() error { return turn(&sessionsv1.CreateTurnRequest{Input: " \n\t"}) }, "invalid_argument", []string{"input"}},
+		{"content of space", func() error { return turn(&sessionsv1.CreateTurnRequest{Content: append(text(""), text(" ")...)}) }, "invalid_argument", []string{"content"}},
+		{"a chat of space", func() error {
+			_, err := k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: " "})
+			return err
+		}, "invalid_argument", []string{"message"}},
 		{"input over 1 MiB", func() error { return turn(&sessionsv1.CreateTurnRequest{Input: strings.Repeat("x", 1<<20+1)}) }, "too_large", []string{"input"}},
 		{"content over 1 MiB", func() error { return turn(&sessionsv1.CreateTurnRequest{Content: text(strings.Repeat("x", 1<<20))}) }, "too_large", []string{"content"}},
 		{"an empty part", func() error { return turn(&sessionsv1.CreateTurnRequest{Content: []*turnv1.ContentPart{{}}}) }, "invalid_argument", []string{"content[0]"}},

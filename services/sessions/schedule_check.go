@@ -36,7 +36,7 @@ func (s *Service) checkSchedule(ctx context.Context, v *sessionsv1.Schedule, fin
 	add := func(field, message string) {
 		wrong = append(wrong, fault.Field{Path: "schedule." + field, Message: message})
 	}
-	if v.GetInput() == "" {
+	if blank(v.GetInput()) {
 		add("input", "is empty: say what the agent is asked each time")
 	}
 	switch {

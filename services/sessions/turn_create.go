@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -92,8 +93,12 @@ func (s *Service) checkInput(req given) ([]*turnv1.ContentPart, error) {
 		return nil, fault.Invalid("input", "give either input or content, not both")
 	case req.GetInput() == "" && len(req.GetContent()) == 0:
 		return nil, fault.Invalid("input", "is empty: give input or content")
+	case req.GetInput() != "" && blank(req.GetInput()):
+		return nil, fault.Invalid("input", "is nothing but space: say something")
 	case req.GetInput() != "":
 		return s.checkText("input", req.GetInput())
+	case !slices.ContainsFunc(req.GetContent(), says):
+		return nil, fault.Invalid("content", "is nothing but space: say something")
 	}
 	size := 0
 	for i, part := range req.GetContent() {
@@ -109,6 +114,15 @@ func (s *Service) checkInput(req given) ([]*turnv1.ContentPart, error) {
 		return nil, tooLarge("content", size, s.cfg.MaxInputBytes)
 	}
 	return req.GetContent(), nil
+}
+
+// blank tells whether a text says nothing; models refuse such input.
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// says tells whether a part is more than space. One that is none at all is found later.
+func says(p *turnv1.ContentPart) bool {
+	_, text := p.GetPart().(*turnv1.ContentPart_Text)
+	return !text || !blank(p.GetText())
 }
 
 func (s *Service) checkText(field, text string) ([]*turnv1.ContentPart, error) {
