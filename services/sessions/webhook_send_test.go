@@ -299,7 +299,7 @@ func TestASubAgentsTurnIsNotTold(t *testing.T) {
 func TestWhatATurnWaitsForIsTold(t *testing.T) {
 	k := newKit(t, hooked())
 	r := receive(t)
-	hook := k.webhook(&sessionsv1.Webhook{Url: r.URL, Events: []string{"approval.requested", "input.requested"}})
+	hook := k.webhook(&sessionsv1.Webhook{Url: r.URL, Events: []string{"approval.requested", "input.requested", "resolution.requested"}})
 	w := k.withCalls()
 	ask := func(key string, kind turnv1.WaitKind) *turnv1.WaitRef {
 		return w.waits(key, &sessionsv1.WaitRequest{Kind: kind, CallId: "c" + key[len(key)-1:], Tool: "bank__pay", Message: strings.Repeat("m", 5000)})
@@ -310,6 +310,7 @@ func TestWhatATurnWaitsForIsTold(t *testing.T) {
 	}{
 		"tool-1.0": {turnv1.WaitKind_WAIT_KIND_APPROVAL, "approval.requested", "approval"},
 		"tool-1.1": {turnv1.WaitKind_WAIT_KIND_INPUT, "input.requested", "input"},
+		"tool-1.2": {turnv1.WaitKind_WAIT_KIND_RESOLUTION, "resolution.requested", "resolution"},
 	} {
 		ref := ask(key, row.kind)
 		a := r.next(t)
@@ -319,4 +320,39 @@ func TestWhatATurnWaitsForIsTold(t *testing.T) {
 			t.Errorf("told %.300s", a.body)
 		}
 	}
+}
+
+// TestWhatASubAgentWaitsForIsToldOfTheAgentsAbove: who began the turn does not know the sub-agent, and must hear that it waits for him.
+func TestWhatASubAgentWaitsForIsToldOfTheAgentsAbove(t *testing.T) {
+	k := newKit(t, hooked())
+	r := receive(t)
+	named := k.webhook(&sessionsv1.Webhook{PerTurn: true})
+	k.agent("helper")
+	k.agent("boss")
+	ses, err := k.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: "boss"})
+	must(t, err)
+	turn, err := k.turns.CreateTurn(t.Context(), &sessionsv1.CreateTurnRequest{SessionId: ses.GetId(), Input: "pay", WebhookUrl: r.URL})
+	must(t, err)
+	parent := k.worker(turn)
+	above := k.webhook(&sessionsv1.Webhook{Url: r.URL, AgentId: "boss"})
+	all := k.webhook(&sessionsv1.Webhook{Url: r.URL})
+	other := k.webhook(&sessionsv1.Webhook{Url: r.URL, AgentId: "assistant"})
+	parent.begin()
+	made, err := k.exec.CreateChild(t.Context(), &sessionsv1.CreateChildRequest{
+		TurnId: parent.turn.GetId(), Step: "tool-1.0", Fence: parent.lease("tool-1.0").GetFence(), CallId: "c", AgentId: "helper", Input: "help",
+	})
+	must(t, err)
+	child := k.worker(&sessionsv1.Turn{Id: made.GetTurnId(), SessionId: made.GetSessionId()})
+	child.begin()
+	child.answer("infer-1", child.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: "{}"}}}, 0)
+	child.waits("tool-1.0", approvalOf(nil))
+	for _, hook := range []*sessionsv1.Webhook{above, all, named} {
+		if got := k.deliveries(hook.GetId(), settled(1)); got[0].GetTurnId() != child.turn.GetId() || got[0].GetType() != "approval.requested" {
+			t.Errorf("told of %v", got)
+		}
+		if a := r.next(t); a.Data["root_turn_id"] != parent.turn.GetId() || a.Data["agent_id"] != "helper" {
+			t.Errorf("told %.300s", a.body)
+		}
+	}
+	k.deliveries(other.GetId(), settled(0))
 }

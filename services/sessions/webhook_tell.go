@@ -39,14 +39,16 @@ func (s *Service) tellEnd(tx *journal.Tx, t store.Turn, end *turnv1.TurnEnded) e
 	return tx.DropTurnWebhook(tx.Context(), t.Tenant, t.ID)
 }
 
-// tellWait has the webhooks told of what a turn begins to wait for somebody for. Waits for sub-agents and for what became of a
-// call are not told. It asks the database, which a turn that waits for a person can bear.
+// tellWait has the webhooks told of what a turn begins to wait for somebody for; waits for sub-agents are not. It asks the database, which a turn
+// that waits for a person can bear.
 func (s *Service) tellWait(tx *journal.Tx, t store.Turn, w *wait) error {
 	typ := "input.requested"
 	switch w.kind() {
 	case turnv1.WaitKind_WAIT_KIND_APPROVAL:
 		typ = "approval.requested"
 	case turnv1.WaitKind_WAIT_KIND_INPUT, turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL:
+	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
+		typ = "resolution.requested"
 	default:
 		return nil
 	}
@@ -73,12 +75,19 @@ func shorten(text string, limit int) (string, bool) {
 
 // tell writes what the webhooks are to be sent of a turn, in the transaction in which it happens: both stand, or neither.
 func (s *Service) tell(tx *journal.Tx, t store.Turn, typ string, fill func(*sessionsv1.WebhookTurn)) error {
-	hooks, own, err := toldOf(tx, t, typ)
+	root, err := outermost(tx, t)
+	if err != nil {
+		return err
+	}
+	hooks, own, err := toldOf(tx, t, root, typ)
 	if err != nil || len(hooks) == 0 {
 		return err
 	}
 	m := &sessionsv1.WebhookTurn{
 		TurnId: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Subject: t.Subject, CreateTime: stamp(t.CreateUs), StartTime: stamp(t.StartUs),
+	}
+	if root.ID != t.ID {
+		m.RootTurnId = root.ID
 	}
 	fill(m)
 	body, err := toldBody(&sessionsv1.WebhookEvent{Type: typ, Timestamp: stamp(tx.NowUs), Data: m})
@@ -101,12 +110,32 @@ func (s *Service) tell(tx *journal.Tx, t store.Turn, typ string, fill func(*sess
 	return nil
 }
 
-// toldOf lists the webhooks that want to know of an event of a turn, and the turn's own address.
-func toldOf(tx *journal.Tx, t store.Turn, typ string) (hooks []store.Webhook, own string, err error) {
-	if hooks, err = tx.ToldOf(tx.Context(), t.Tenant, t.AgentID); err != nil {
-		return nil, "", err
+// outermost gives the user's turn that a turn works for; itself, if it is one. Only a sub-agent's asks the database.
+func outermost(tx *journal.Tx, t store.Turn) (store.Turn, error) {
+	if t.AgentPath == "" {
+		return t, nil
 	}
-	signer, own, err := tx.TurnWebhook(tx.Context(), t.Tenant, t.ID)
+	line, err := lineage(tx, t)
+	if err != nil {
+		return t, err
+	}
+	return line[len(line)-1], nil
+}
+
+// toldOf lists the webhooks that want to know of an event of a turn or of those above it, and the address that the user's turn names.
+func toldOf(tx *journal.Tx, t, root store.Turn, typ string) (hooks []store.Webhook, own string, err error) {
+	for _, agent := range strings.Split(agentPath(t), "/") {
+		more, err := tx.ToldOf(tx.Context(), t.Tenant, agent)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, w := range more { // those of all agents come with each
+			if !slices.ContainsFunc(hooks, func(h store.Webhook) bool { return h.ID == w.ID }) {
+				hooks = append(hooks, w)
+			}
+		}
+	}
+	signer, own, err := tx.TurnWebhook(tx.Context(), t.Tenant, root.ID)
 	if err != nil {
 		return nil, "", err
 	}

@@ -34,10 +34,10 @@ type Webhook struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Where to POST: http:// or https://, without user and fragment. It is stored and shown, so it must hold no secret. Empty with per_turn.
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
-	// Of "turn.completed", "turn.failed", "turn.cancelled", "approval.requested" (a call waits for a person's leave) and "input.requested" (a tool
-	// asks the user, or the client is to run a tool); empty = all.
+	// Of "turn.completed", "turn.failed", "turn.cancelled", "approval.requested" (a call waits for a person's leave), "input.requested" (a tool
+	// asks the user, or the client is to run a tool) and "resolution.requested" (somebody is to say what became of a call); empty = all.
 	Events []string `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
-	// Only turns of this agent; empty = of all. The agent need not exist yet.
+	// Only turns of this agent, and what sub-agents that work for them wait for; empty = of all. The agent need not exist yet.
 	AgentId string `protobuf:"bytes,4,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
 	// For people.
 	Description string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
@@ -274,7 +274,9 @@ type WebhookTurn struct {
 	// What it waits for; unset when it has ended.
 	Wait *WebhookWait `protobuf:"bytes,16,opt,name=wait,proto3" json:"wait,omitempty"`
 	// Set when a limit ended it: the output is partial. See Turn.limit_reached.
-	LimitReached  *v1.LimitReached `protobuf:"bytes,17,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
+	LimitReached *v1.LimitReached `protobuf:"bytes,17,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
+	// For the turn of a sub-agent, whose waits are told: the outermost turn above it. Empty for others.
+	RootTurnId    string `protobuf:"bytes,18,opt,name=root_turn_id,json=rootTurnId,proto3" json:"root_turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -428,12 +430,19 @@ func (x *WebhookTurn) GetLimitReached() *v1.LimitReached {
 	return nil
 }
 
+func (x *WebhookTurn) GetRootTurnId() string {
+	if x != nil {
+		return x.RootTurnId
+	}
+	return ""
+}
+
 // WebhookWait is what a turn waits for. GetApproval tells more of it, the call's arguments for example, and whether it still waits.
 type WebhookWait struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "apr_…".
 	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
-	// "approval", "input" or "client_tool".
+	// "approval", "input", "client_tool" or "resolution".
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The call that waits.
 	CallId string `protobuf:"bytes,3,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
@@ -1237,11 +1246,11 @@ var File_windlass_sessions_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"#windlass/sessions/v1/webhooks.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xc2\x04\n" +
+	"#windlass/sessions/v1/webhooks.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xd9\x04\n" +
 	"\aWebhook\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xbaH\x1er\x1c2\x1a^([a-z][a-z0-9_-]{0,62})?$R\x02id\x12\x1a\n" +
-	"\x03url\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12x\n" +
-	"\x06events\x18\x03 \x03(\tB`\xbaH]\x92\x01Z\x10\x05\x18\x01\"TrRR\x0eturn.completedR\vturn.failedR\x0eturn.cancelledR\x12approval.requestedR\x0finput.requestedR\x06events\x12\"\n" +
+	"\x03url\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12\x8e\x01\n" +
+	"\x06events\x18\x03 \x03(\tBv\xbaHs\x92\x01p\x10\x06\x18\x01\"jrhR\x0eturn.completedR\vturn.failedR\x0eturn.cancelledR\x12approval.requestedR\x0finput.requestedR\x14resolution.requestedR\x06events\x12\"\n" +
 	"\bagent_id\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12*\n" +
 	"\vdescription\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xf4\x03R\vdescription\x12\x1a\n" +
 	"\bdisabled\x18\x06 \x01(\bR\bdisabled\x12\x19\n" +
@@ -1259,7 +1268,7 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\fWebhookEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x128\n" +
 	"\ttimestamp\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\x125\n" +
-	"\x04data\x18\x03 \x01(\v2!.windlass.sessions.v1.WebhookTurnR\x04data\"\xbd\x05\n" +
+	"\x04data\x18\x03 \x01(\v2!.windlass.sessions.v1.WebhookTurnR\x04data\"\xdf\x05\n" +
 	"\vWebhookTurn\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x1d\n" +
 	"\n" +
@@ -1283,7 +1292,9 @@ const file_windlass_sessions_v1_webhooks_proto_rawDesc = "" +
 	"\bend_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x19\n" +
 	"\blast_seq\x18\x0f \x01(\rR\alastSeq\x125\n" +
 	"\x04wait\x18\x10 \x01(\v2!.windlass.sessions.v1.WebhookWaitR\x04wait\x12C\n" +
-	"\rlimit_reached\x18\x11 \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\xc6\x01\n" +
+	"\rlimit_reached\x18\x11 \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\x12 \n" +
+	"\froot_turn_id\x18\x12 \x01(\tR\n" +
+	"rootTurnId\"\xc6\x01\n" +
 	"\vWebhookWait\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12\x12\n" +
