@@ -1,10 +1,12 @@
 package sessions_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // asks has a turn's step ask an agent in the background.
@@ -66,5 +68,35 @@ func (k *kit) newest(session, than string) *sessionsv1.Turn {
 		if got := list.GetTurns(); len(got) == 1 && got[0].GetId() != than {
 			return got[0]
 		}
+	}
+}
+
+// TestATurnTellsWhatItsSubAgentsWaitFor: who looks at his own turn sees whom it waits for, however deep that is. The background is not waited for.
+func TestATurnTellsWhatItsSubAgentsWaitFor(t *testing.T) {
+	k := newKit(t, options{})
+	k.agent("helper")
+	parent := k.worker(k.newTurnOf("boss"))
+	parent.begin()
+	var asked []string
+	for step, background := range map[string]bool{"tool-1.0": false, "tool-1.1": true} {
+		made, err := k.exec.CreateChild(t.Context(), &sessionsv1.CreateChildRequest{
+			TurnId: parent.turn.GetId(), Step: step, Fence: parent.lease(step).GetFence(), CallId: step, AgentId: "helper", Input: "help", Background: background,
+		})
+		must(t, err)
+		child := k.worker(&sessionsv1.Turn{Id: made.GetTurnId(), SessionId: made.GetSessionId()})
+		child.begin()
+		child.answer("infer-1", child.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: "{}"}}}, 0)
+		ref := child.waits("tool-1.0", approvalOf(nil))
+		if !background {
+			asked = append(asked, ref.GetId())
+		}
+	}
+	if now := parent.now(); now.GetStatus() != "running" || !slices.Equal(now.GetWaitingFor(), asked) {
+		t.Errorf("the parent is %s and waits for %v, want %v", now.GetStatus(), now.GetWaitingFor(), asked)
+	}
+	_, err := decide(t, k.approvals, asked[0], "approve")
+	must(t, err)
+	if now := parent.now(); len(now.GetWaitingFor()) != 0 {
+		t.Errorf("it still waits for %v", now.GetWaitingFor())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // Chat implements TurnService.
@@ -35,7 +36,7 @@ func (s *Service) Chat(ctx context.Context, req *sessionsv1.ChatRequest) (*sessi
 		SessionId: turn.GetSessionId(), TurnId: turn.GetId(), Status: turn.GetStatus(), StopReason: turn.GetStopReason(),
 		Error: turn.GetError(), Usage: turn.GetUsage(), LimitReached: turn.GetLimitReached(), WaitingFor: turn.GetWaitingFor(),
 	}
-	if turn.GetEndTime() == nil && len(turn.GetWaitingFor()) == 0 {
+	if turn.GetEndTime() == nil && turn.GetStatus() != statusNames[turnv1.TurnStatus_TURN_STATUS_WAITING] {
 		out.Status = "running"
 	}
 	return out, nil

@@ -33,23 +33,41 @@ func (s *Service) GetTurn(ctx context.Context, req *sessionsv1.GetTurnRequest) (
 
 // standing reads a turn as it stands now, with what it waits for.
 func (s *Service) standing(ctx context.Context, t store.Turn) (*sessionsv1.Turn, error) {
-	out, err := s.readTurn(ctx, t.Tenant, t.ID)
-	if err == nil && out.GetStatus() == statusNames[turnv1.TurnStatus_TURN_STATUS_WAITING] {
-		out.WaitingFor, err = s.waitingFor(ctx, t)
+	now, err := s.store.Turn(ctx, t.Tenant, t.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, noTurn(t.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.withInput(ctx, now)
+	if err == nil && !ended(now) && (waiting(now) || now.Children > 0) {
+		out.WaitingFor, err = s.waitingFor(ctx, now)
 	}
 	return out, err
 }
 
-// waitingFor lists the ids of what a turn waits for people for.
+// waitingFor lists the ids of what a turn, and those of sub-agents that it waits for, wait for people for.
 func (s *Service) waitingFor(ctx context.Context, t store.Turn) ([]string, error) {
-	rows, err := s.store.WaitsOf(ctx, t.Tenant, t.ID)
+	below, err := s.below(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
-	for _, row := range rows {
-		if w := (&wait{Wait: row}); w.open() && w.forPeople() {
-			out = append(out, w.ID)
+	for turns := []string{t.ID}; len(turns) > 0; turns = turns[1:] {
+		rows, err := s.store.WaitsOf(ctx, t.Tenant, turns[0])
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if w := (&wait{Wait: row}); w.open() && w.forPeople() {
+				out = append(out, w.ID)
+			}
+		}
+		for _, c := range below[turns[0]] {
+			if !c.Background {
+				turns = append(turns, c.TurnID)
+			}
 		}
 	}
 	return out, nil

@@ -67,7 +67,8 @@ type Turn struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// When it ended.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// Ids of the approvals that it waits for; set by GetTurn while the status is "waiting".
+	// Ids of the approvals that it waits for; set by GetTurn while the status is "waiting". While it waits for sub-agents its status is "running", and
+	// these are the approvals that they wait for.
 	WaitingFor []string `protobuf:"bytes,19,rep,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
 	// For the turn of a sub-agent: the turn that began it.
 	ParentTurnId string `protobuf:"bytes,20,opt,name=parent_turn_id,json=parentTurnId,proto3" json:"parent_turn_id,omitempty"`
@@ -1169,7 +1170,7 @@ type ChatResponse struct {
 	Usage *v1.Usage `protobuf:"bytes,9,opt,name=usage,proto3" json:"usage,omitempty"`
 	// Set when a limit ended the turn: the answer is partial. See Turn.limit_reached.
 	LimitReached *v1.LimitReached `protobuf:"bytes,10,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
-	// Ids of the approvals that the turn waits for; set while the status is "waiting".
+	// Ids of the approvals that the turn or its sub-agents wait for; set while the status is "waiting" or "running".
 	WaitingFor    []string `protobuf:"bytes,11,rep,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
