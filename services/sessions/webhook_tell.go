@@ -124,7 +124,7 @@ func outermost(tx *journal.Tx, t store.Turn) (store.Turn, error) {
 
 // toldOf lists the webhooks that want to know of an event of a turn or of those above it, and the address that the user's turn names.
 func toldOf(tx *journal.Tx, t, root store.Turn, typ string) (hooks []store.Webhook, own string, err error) {
-	for _, agent := range strings.Split(agentPath(t), "/") {
+	for agent := range strings.SplitSeq(agentPath(t), "/") {
 		more, err := tx.ToldOf(tx.Context(), t.Tenant, agent)
 		if err != nil {
 			return nil, "", err
