@@ -46,6 +46,7 @@ type Config struct {
 type Bus struct {
 	log    *slog.Logger
 	server *Server // nil unless embedded
+	local  *local  // nil unless nobody outside this process can be on the bus
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	file   bool // kept streams are on disk
@@ -74,6 +75,9 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 			return nil, fmt.Errorf("open bus: %w", err)
 		}
 		b.server, b.file, url = server, cfg.Dir != "", ""
+		if cfg.Listen == "" {
+			b.local = newLocal()
+		}
 		opts = append(opts, nats.InProcessServer(server.ns))
 	}
 	nc, err := nats.Connect(url, opts...)
@@ -140,16 +144,27 @@ func (b *Bus) reconnected() {
 }
 
 // Publish sends data to whoever listens now, and to the kept stream of the subject if there is one. It does not wait for anybody: nil means
-// that the message is on its way, not that it arrived. While the bus is away it is ErrUnavailable, at once.
+// that the message is on its way, not that it arrived. While the bus is away it is ErrUnavailable, at once. The data must not be changed
+// afterwards.
 func (b *Bus) Publish(subject string, data []byte) error {
+	if b.local != nil && !b.nc.IsClosed() {
+		b.local.publish(Msg{Subject: subject, Data: data})
+		if !b.local.kept.HasInterest(subject) {
+			return nil
+		}
+	}
 	if err := b.nc.Publish(subject, data); err != nil {
 		return fmt.Errorf("publish %s: %w", subject, classify(err))
 	}
 	return nil
 }
 
-// Flush waits until the server has received everything published before, for 5 s at most, or until ctx ends.
+// Flush waits until the server has received everything published before, for 5 s at most, or until ctx ends. Where the bus is within this
+// process there is nothing to wait for.
 func (b *Bus) Flush(ctx context.Context) error {
+	if b.local != nil && !b.nc.IsClosed() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := b.nc.FlushWithContext(ctx); err != nil {
@@ -170,7 +185,7 @@ func (b *Bus) Addr() string {
 // when ctx ends. It is safe to call more than once.
 func (b *Bus) Close(ctx context.Context) error {
 	if !b.nc.IsClosed() && b.nc.IsConnected() {
-		_ = b.Flush(ctx) // what cannot be delivered now is lost, as messages may be
+		_ = b.nc.FlushWithContext(ctx) // what cannot be delivered now is lost, as messages may be
 	}
 	b.mu.Lock()
 	subs := b.subs
@@ -178,6 +193,9 @@ func (b *Bus) Close(ctx context.Context) error {
 	b.mu.Unlock()
 	for s := range subs {
 		s.end(ErrClosed)
+	}
+	if b.local != nil {
+		b.local.close()
 	}
 	b.nc.Close()
 	select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,13 @@ func open(t testing.TB, cfg bus.Config) *bus.Bus {
 }
 
 func embedded(t testing.TB) *bus.Bus { return open(t, bus.Config{URL: bus.Embedded}) }
+
+// each runs a test on a bus within this process, and on one that others could join.
+func each(t *testing.T, f func(t *testing.T, b *bus.Bus)) {
+	t.Helper()
+	t.Run("within the process", func(t *testing.T) { f(t, embedded(t)) })
+	t.Run("through the server", func(t *testing.T) { f(t, open(t, bus.Config{URL: bus.Embedded, Listen: "127.0.0.1:0"})) })
+}
 
 func closeBus(t testing.TB, b *bus.Bus) {
 	t.Helper()
@@ -78,92 +86,96 @@ func next(t testing.TB, s *bus.Subscription) (bus.Msg, bool) {
 }
 
 func TestPublishSubscribe(t *testing.T) {
-	b := embedded(t)
-	one, all := subscribe(t, b, "live.a", 10), subscribe(t, b, "live.*", 10)
-	publish(t, b, "live.a", "1")
-	publish(t, b, "live.b", "2")
-	if m, _ := next(t, one); string(m.Data) != "1" || m.Subject != "live.a" || m.Seq != 0 {
-		t.Errorf("one got %+v", m)
-	}
-	for _, want := range []string{"1", "2"} {
-		if m, _ := next(t, all); string(m.Data) != want {
-			t.Errorf("all got %+v, want %s", m, want)
+	each(t, func(t *testing.T, b *bus.Bus) {
+		one, all := subscribe(t, b, "live.a", 10), subscribe(t, b, "live.*", 10)
+		publish(t, b, "live.a", "1")
+		publish(t, b, "live.b", "2")
+		if m, _ := next(t, one); string(m.Data) != "1" || m.Subject != "live.a" || m.Seq != 0 {
+			t.Errorf("one got %+v", m)
 		}
-	}
+		for _, want := range []string{"1", "2"} {
+			if m, _ := next(t, all); string(m.Data) != want {
+				t.Errorf("all got %+v, want %s", m, want)
+			}
+		}
+	})
 }
 
 func TestClosedSubscription(t *testing.T) {
-	b := embedded(t)
-	s := subscribe(t, b, "x", 1)
-	s.Close()
-	s.Close()
-	if _, ok := next(t, s); ok || !errors.Is(s.Err(), bus.ErrClosed) || s.Overflowed() {
-		t.Errorf("open %v, err %v", ok, s.Err())
-	}
+	each(t, func(t *testing.T, b *bus.Bus) {
+		s := subscribe(t, b, "x", 1)
+		s.Close()
+		s.Close()
+		if _, ok := next(t, s); ok || !errors.Is(s.Err(), bus.ErrClosed) || s.Overflowed() {
+			t.Errorf("open %v, err %v", ok, s.Err())
+		}
+	})
 }
 
 // A reader that sleeps loses its subscription, and neither the publisher nor another reader notices.
 func TestSlowReaderIsCutOff(t *testing.T) {
-	b := embedded(t)
-	slow, quick := subscribe(t, b, "x", 10), subscribe(t, b, "x", 1000)
-	for i := range 500 {
-		publish(t, b, "x", fmt.Sprint(i))
-	}
-	for i := range 500 {
-		if m, _ := next(t, quick); string(m.Data) != fmt.Sprint(i) {
-			t.Fatalf("quick reader got %q, want %d", m.Data, i)
+	each(t, func(t *testing.T, b *bus.Bus) {
+		slow, quick := subscribe(t, b, "x", 10), subscribe(t, b, "x", 1000)
+		for i := range 500 {
+			publish(t, b, "x", fmt.Sprint(i))
 		}
-	}
-	got := 0
-	for {
-		m, ok := next(t, slow)
-		if !ok {
-			break
+		for i := range 500 {
+			if m, _ := next(t, quick); string(m.Data) != fmt.Sprint(i) {
+				t.Fatalf("quick reader got %q, want %d", m.Data, i)
+			}
 		}
-		if string(m.Data) != fmt.Sprint(got) {
-			t.Fatalf("slow reader got %q, want %d", m.Data, got)
+		got := 0
+		for {
+			m, ok := next(t, slow)
+			if !ok {
+				break
+			}
+			if string(m.Data) != fmt.Sprint(got) {
+				t.Fatalf("slow reader got %q, want %d", m.Data, got)
+			}
+			got++
 		}
-		got++
-	}
-	if got != 10 || !slow.Overflowed() {
-		t.Errorf("slow reader got %d, %v", got, slow.Err())
-	}
+		if got != 10 || !slow.Overflowed() {
+			t.Errorf("slow reader got %d, %v", got, slow.Err())
+		}
+	})
 }
 
 func TestQueueGroupSharesMessages(t *testing.T) {
-	b := embedded(t)
-	var mu sync.Mutex
-	got := map[string]int{}
-	done := make(chan struct{}, 200)
-	for range 3 {
-		w, err := b.QueueSubscribe("work", "workers", func(m bus.Msg) {
-			mu.Lock()
-			got[string(m.Data)]++
-			mu.Unlock()
-			done <- struct{}{}
-		})
-		if err != nil {
-			t.Fatal(err)
+	each(t, func(t *testing.T, b *bus.Bus) {
+		var mu sync.Mutex
+		got := map[string]int{}
+		done := make(chan struct{}, 200)
+		for range 3 {
+			w, err := b.QueueSubscribe("work", "workers", func(m bus.Msg) {
+				mu.Lock()
+				got[string(m.Data)]++
+				mu.Unlock()
+				done <- struct{}{}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
 		}
-		defer w.Close()
-	}
-	flush(t, b)
-	for i := range 100 {
-		publish(t, b, "work", fmt.Sprint(i))
-	}
-	for range 100 {
-		<-done
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	for id, n := range got {
-		if n != 1 {
-			t.Errorf("message %s was handled %d times", id, n)
+		flush(t, b)
+		for i := range 100 {
+			publish(t, b, "work", fmt.Sprint(i))
 		}
-	}
-	if len(got) != 100 {
-		t.Errorf("%d messages", len(got))
-	}
+		for range 100 {
+			<-done
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for id, n := range got {
+			if n != 1 {
+				t.Errorf("message %s was handled %d times", id, n)
+			}
+		}
+		if len(got) != 100 {
+			t.Errorf("%d messages", len(got))
+		}
+	})
 }
 
 func TestTwoConnectionsShareAServer(t *testing.T) {
@@ -252,25 +264,26 @@ func TestServerThatIsNotThereYet(t *testing.T) {
 }
 
 func TestClosedBus(t *testing.T) {
-	b, err := bus.Open(t.Context(), bus.Config{URL: bus.Embedded})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := b.Subscribe("x", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeBus(t, b)
-	closeBus(t, b)
-	if _, ok := next(t, s); ok || !errors.Is(s.Err(), bus.ErrClosed) {
-		t.Errorf("subscription: open %v, err %v", ok, s.Err())
-	}
-	if err := b.Publish("x", nil); !errors.Is(err, bus.ErrClosed) {
-		t.Errorf("Publish = %v", err)
-	}
-	if _, err := b.Subscribe("x", 1); !errors.Is(err, bus.ErrClosed) {
-		t.Errorf("Subscribe = %v", err)
-	}
+	each(t, func(t *testing.T, b *bus.Bus) {
+		s, err := b.Subscribe("x", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeBus(t, b)
+		closeBus(t, b)
+		if _, ok := next(t, s); ok || !errors.Is(s.Err(), bus.ErrClosed) {
+			t.Errorf("subscription: open %v, err %v", ok, s.Err())
+		}
+		if err := b.Publish("x", nil); !errors.Is(err, bus.ErrClosed) {
+			t.Errorf("Publish = %v", err)
+		}
+		if _, err := b.Subscribe("x", 1); !errors.Is(err, bus.ErrClosed) {
+			t.Errorf("Subscribe = %v", err)
+		}
+		if _, err := b.QueueSubscribe("x", "q", func(bus.Msg) {}); !errors.Is(err, bus.ErrClosed) {
+			t.Errorf("QueueSubscribe = %v", err)
+		}
+	})
 }
 
 func startServer(t testing.TB, cfg bus.ServerConfig) *bus.Server {
@@ -304,4 +317,40 @@ func waitFor(t testing.TB, cond func() bool) {
 			t.Fatal("it did not happen")
 		}
 	}
+}
+
+// Members of different groups, and those of none, get a message each; a member that left gets none.
+func TestGroupsSideBySide(t *testing.T) {
+	each(t, func(t *testing.T, b *bus.Bus) {
+		got := make(chan string, 100)
+		join := func(subject, queue, name string) *bus.Worker {
+			w, err := b.QueueSubscribe(subject, queue, func(m bus.Msg) { got <- name + " " + string(m.Data) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(w.Close)
+			return w
+		}
+		join("a.x", "q", "first")
+		join("a.x", "r", "second")
+		join("a.*", "", "third")
+		join("a.x", "", "fourth")
+		join("a.x", "q", "gone").Close()
+		flush(t, b)
+		publish(t, b, "a.x", "1")
+		publish(t, b, "a.y", "2")
+		var all []string
+		for range 5 {
+			select {
+			case one := <-got:
+				all = append(all, one)
+			case <-time.After(patience):
+				t.Fatalf("only %v came", all)
+			}
+		}
+		slices.Sort(all)
+		if want := []string{"first 1", "fourth 1", "second 1", "third 1", "third 2"}; !slices.Equal(all, want) {
+			t.Errorf("got %v, want %v", all, want)
+		}
+	})
 }

@@ -53,6 +53,13 @@ func (b *Bus) EnsureKept(ctx context.Context, cfg KeptConfig) error {
 	if err != nil {
 		return fmt.Errorf("keep stream %s: %w", cfg.Name, classify(err))
 	}
+	if b.local != nil {
+		for _, subject := range cfg.Subjects {
+			if err := b.local.keep(subject); err != nil {
+				return err
+			}
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range b.streams {

@@ -20,7 +20,7 @@ var (
 type Msg struct {
 	// Subject is where it was published.
 	Subject string
-	// Data is the payload. The receiver owns it.
+	// Data is the payload. It must not be changed: other receivers may have the same.
 	Data []byte
 	// Seq is the number in the kept stream, increasing but not contiguous per subject; 0 for live messages.
 	Seq uint64
@@ -31,11 +31,11 @@ type Msg struct {
 // Subscription is a stream of live messages for one reader.
 type Subscription struct {
 	bus *Bus
-	sub *nats.Subscription
 	c   chan Msg
 
-	mu  sync.Mutex
-	err error
+	mu    sync.Mutex
+	leave func() // nil until it is known
+	err   error
 }
 
 // Subscribe delivers what is published to subject (wildcards * and > allowed) from now on; buf messages may wait for the reader, at
@@ -47,19 +47,31 @@ func (b *Bus) Subscribe(subject string, buf int) (*Subscription, error) {
 	b.mu.Lock()
 	b.subs[s] = struct{}{}
 	b.mu.Unlock()
-	sub, err := b.nc.Subscribe(subject, s.receive)
+	leave, err := b.enter(subject, s)
 	if err != nil {
 		s.end(err)
 		return nil, fmt.Errorf("subscribe %s: %w", subject, classify(err))
 	}
 	s.mu.Lock()
-	s.sub = sub
+	s.leave = leave
 	ended := s.err != nil
 	s.mu.Unlock()
-	if ended { // before it had a handle to unsubscribe
-		_ = sub.Unsubscribe() // fails only if the connection is gone, and with it the subscription
+	if ended { // before it knew how to leave
+		leave()
 	}
 	return s, nil
+}
+
+// enter has a subscription get the messages of a subject until leave is called.
+func (b *Bus) enter(subject string, s *Subscription) (leave func(), err error) {
+	if b.local != nil && !b.nc.IsClosed() {
+		return b.local.enter(subject, s)
+	}
+	sub, err := b.nc.Subscribe(subject, func(m *nats.Msg) { s.deliver(Msg{Subject: m.Subject, Data: m.Data}) })
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = sub.Unsubscribe() }, nil // fails only if the connection is gone, and with it the subscription
 }
 
 // C returns the channel of messages. It is closed when the subscription ends, after which Err says why. After ErrOverflow and ErrGap the
@@ -79,15 +91,15 @@ func (s *Subscription) Overflowed() bool { return errors.Is(s.Err(), ErrOverflow
 // Close ends the subscription and closes its channel. It is safe to call more than once and from any goroutine.
 func (s *Subscription) Close() { s.end(ErrClosed) }
 
-// receive runs in the client library's goroutine and must never block it.
-func (s *Subscription) receive(m *nats.Msg) {
+// deliver runs in a publisher's goroutine, or in the client library's, and must never block it.
+func (s *Subscription) deliver(m Msg) {
 	s.mu.Lock()
 	if s.err != nil {
 		s.mu.Unlock()
 		return
 	}
 	select {
-	case s.c <- Msg{Subject: m.Subject, Data: m.Data}:
+	case s.c <- m:
 		s.mu.Unlock()
 	default:
 		s.mu.Unlock()
@@ -103,10 +115,10 @@ func (s *Subscription) end(reason error) {
 	}
 	s.err = reason
 	close(s.c) // senders hold the lock and look at err first
-	sub := s.sub
+	leave := s.leave
 	s.mu.Unlock()
-	if sub != nil {
-		_ = sub.Unsubscribe() // fails only if the connection is gone, and with it the subscription
+	if leave != nil {
+		leave()
 	}
 	s.bus.mu.Lock()
 	delete(s.bus.subs, s)
@@ -114,21 +126,26 @@ func (s *Subscription) end(reason error) {
 }
 
 // Worker is a member of a queue group.
-type Worker struct{ sub *nats.Subscription }
+type Worker struct{ leave func() }
 
 // QueueSubscribe has handler called for the messages of subject that this member of the queue group gets: each message goes to one member.
 // Calls come one after the other, so a handler hands long work on. It survives reconnects; messages sent meanwhile are lost.
 func (b *Bus) QueueSubscribe(subject, queue string, handler func(Msg)) (*Worker, error) {
+	if b.local != nil {
+		leave, err := b.local.join(subject, queue, handler)
+		if err != nil {
+			return nil, fmt.Errorf("subscribe %s as %s: %w", subject, queue, err)
+		}
+		return &Worker{leave}, nil
+	}
 	sub, err := b.nc.QueueSubscribe(subject, queue, func(m *nats.Msg) {
 		handler(Msg{Subject: m.Subject, Data: m.Data})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("subscribe %s as %s: %w", subject, queue, classify(err))
 	}
-	return &Worker{sub: sub}, nil
+	return &Worker{func() { _ = sub.Unsubscribe() }}, nil // fails only if the connection is gone, and with it the membership
 }
 
 // Close leaves the group. A call of the handler that is under way goes on.
-func (w *Worker) Close() {
-	_ = w.sub.Unsubscribe() // fails only if the connection is gone, and with it the membership
-}
+func (w *Worker) Close() { w.leave() }
