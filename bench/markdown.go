@@ -43,7 +43,8 @@ func (r *report) markdown() string {
 
 const how = `A turn is two streamed model calls and one call of an MCP tool over HTTP: the model answers with some words and a tool call, reads
 the tool's result and answers again. Each answer has %d tokens. The model is a server inside the benchmark that speaks the OpenAI
-protocol, once without any time of its own ("zero") and once with %s until the first token and %s for each further one ("paced").
+protocol, once without any time of its own ("zero") and once with %s until the first token and %s for each further one ("paced"),
+counted from the request on, however busy the machine is.
 The tool is the calculator of ` + "`examples/`" + `. Rows with "9 calls" are turns of ten model calls with nine tool calls between them, one after the
 other; what a further round adds is an eighth of what they add over turns with one call.
 

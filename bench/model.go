@@ -86,6 +86,7 @@ func (m *model) body(s step) ([]byte, error) {
 }
 
 func (m *model) serve(w http.ResponseWriter, r *http.Request) {
+	begin := time.Now()
 	raw, err := io.ReadAll(r.Body)
 	var req request
 	if err == nil {
@@ -102,7 +103,7 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	m.mu.Unlock()
 
 	w.Header().Set("Content-Type", "text/event-stream")
-	out := &stream{ctx: r.Context(), w: w, rc: http.NewResponseController(w)}
+	out := &stream{ctx: r.Context(), w: w, rc: http.NewResponseController(w), start: begin}
 	if req.Model == paced {
 		out.pace = m.pace
 	}
@@ -156,13 +157,15 @@ func expression(question string) string {
 	return found
 }
 
-// stream writes an answer piece by piece, each at its time.
+// stream writes an answer piece by piece, each at its time after the request: a model elsewhere does not fall behind because this machine is
+// busy.
 type stream struct {
-	ctx  context.Context //nolint:containedctx // of the request that is answered
-	w    http.ResponseWriter
-	rc   *http.ResponseController
-	pace pace
-	sent int
+	ctx   context.Context //nolint:containedctx // of the request that is answered
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	pace  pace
+	start time.Time
+	sent  int
 }
 
 func (s *stream) words(n int) {
@@ -192,12 +195,9 @@ func (s *stream) finish(reason string, tokens int) {
 }
 
 func (s *stream) chunk(delta, finish string) {
-	wait := s.pace.next
-	if s.sent == 0 {
-		wait = s.pace.first
-	}
+	due := s.pace.first + time.Duration(s.sent)*s.pace.next
 	s.sent++
-	if wait > 0 {
+	if wait := time.Until(s.start.Add(due)); wait > 0 {
 		t := time.NewTimer(wait)
 		defer t.Stop()
 		select {
