@@ -214,7 +214,12 @@ func TestClientNotesWhenThingsCome(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			mux := http.NewServeMux()
 			mux.HandleFunc("POST /v1/sessions", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"id":"ses_1"}`) })
-			mux.HandleFunc("POST /v1/sessions/ses_1/turns", func(w http.ResponseWriter, _ *http.Request) {
+			mux.HandleFunc("POST /v1/sessions/ses_1/turns", func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Location", "/v1/turns/trn_1")
+				if r.Header.Get("Accept") == "text/event-stream" {
+					_, _ = io.WriteString(w, row.stream)
+					return
+				}
 				w.WriteHeader(http.StatusAccepted)
 				_, _ = io.WriteString(w, `{"id":"trn_1"}`)
 			})
@@ -223,15 +228,17 @@ func TestClientNotesWhenThingsCome(t *testing.T) {
 			defer server.Close()
 			c := &client{mesh: &mesh{url: server.URL, http: newHTTP()}, agent: instant}
 			defer c.mesh.http.CloseIdleConnections()
-			if err := c.prepare(t.Context(), 1); err != nil {
+			if err := c.prepare(t.Context(), 2); err != nil {
 				t.Fatal(err)
 			}
-			s, err := c.turn(t.Context())
-			switch {
-			case row.wrong == "" && (err != nil || s.first <= 0 || s.total < s.first || s.turn != "trn_1"):
-				t.Errorf("got %+v, %v", s, err)
-			case row.wrong != "" && (err == nil || !strings.Contains(err.Error(), row.wrong)):
-				t.Errorf("got %v, want %s", err, row.wrong)
+			for _, c.apart = range []bool{false, true} {
+				s, err := c.turn(t.Context())
+				switch {
+				case row.wrong == "" && (err != nil || s.first <= 0 || s.total < s.first || s.accepted <= 0 || s.turn != "trn_1"):
+					t.Errorf("apart %v: got %+v, %v", c.apart, s, err)
+				case row.wrong != "" && (err == nil || !strings.Contains(err.Error(), row.wrong)):
+					t.Errorf("apart %v: got %v, want %s", c.apart, err, row.wrong)
+				}
 			}
 			if _, err := c.turn(t.Context()); err == nil {
 				t.Error("a turn without a session")

@@ -5,19 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"path"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// client makes turns of one agent as a program would that shows the answer while it comes: POST, then the turn's event stream. Each
+// client makes turns of one agent as a program would that shows the answer while it comes: a POST whose answer is the turn's event stream. Each
 // turn has a session of its own, made beforehand, so that all turns are alike.
 type client struct {
 	mesh  *mesh
 	agent string
 	// rounds is how many tool calls a turn has, one after the other.
 	rounds int
+	// apart has the turn made by one request and watched by another.
+	apart bool
 	// timeline keeps when each event happened.
 	timeline bool
 
@@ -64,35 +68,42 @@ func (c *client) turn(ctx context.Context) (sample, error) {
 		question += fmt.Sprintf(" Calculate in %d rounds.", c.rounds)
 	}
 	input := map[string]any{"input": question}
-	start := time.Now()
-	var made struct {
-		ID string `json:"id"`
+	s := sample{begin: time.Now()}
+	resp, err := c.open(ctx, session, input, &s)
+	if err != nil {
+		return s, err
 	}
-	if err := call(ctx, c.mesh.http, http.MethodPost, c.mesh.url+"/v1/sessions/"+session+"/turns", input, &made); err != nil {
-		return sample{}, err
-	}
-	s := sample{turn: made.ID, accepted: time.Since(start)}
-	if err := c.watch(ctx, start, &s); err != nil {
-		return s, fmt.Errorf("turn %s: %w", made.ID, err)
+	defer resp.Body.Close()
+	if err := c.watch(resp.Body, &s); err != nil {
+		return s, fmt.Errorf("turn %s: %w", s.turn, err)
 	}
 	return s, nil
 }
 
+// open makes a turn and opens its event stream: by one request, or by two as an EventSource needs them.
+func (c *client) open(ctx context.Context, session string, input any, s *sample) (*http.Response, error) {
+	url := c.mesh.url + "/v1/sessions/" + session + "/turns"
+	if c.apart {
+		var made struct {
+			ID string `json:"id"`
+		}
+		if err := call(ctx, c.mesh.http, http.MethodPost, url, input, &made); err != nil {
+			return nil, err
+		}
+		s.turn, s.accepted = made.ID, time.Since(s.begin)
+		return openStream(ctx, c.mesh.http, http.MethodGet, c.mesh.url+"/v1/turns/"+s.turn+"/events", nil)
+	}
+	resp, err := openStream(ctx, c.mesh.http, http.MethodPost, url, input)
+	if err == nil {
+		s.turn, s.accepted = path.Base(resp.Header.Get("Location")), time.Since(s.begin)
+	}
+	return resp, err
+}
+
 // watch follows the turn's events and notes when they come.
-func (c *client) watch(ctx context.Context, start time.Time, s *sample) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.mesh.url+"/v1/turns/"+s.turn+"/events", nil)
-	if err != nil {
-		return fmt.Errorf("build the request: %w", err)
-	}
-	resp, err := c.mesh.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("the event stream answered %d", resp.StatusCode)
-	}
-	err = frames(resp.Body, func(event, data []byte) error {
+func (c *client) watch(body io.Reader, s *sample) error {
+	start := s.begin
+	err := frames(body, func(event, data []byte) error {
 		switch string(event) {
 		case "message.delta", "message.completed": // the latter when the whole message came before the watcher
 			if s.first == 0 {

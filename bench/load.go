@@ -11,7 +11,8 @@ import (
 
 // sample is one turn as its client saw it; times count from when the client began to send.
 type sample struct {
-	// accepted is when the turn was answered with 202; zero at the floor.
+	// begin is when the client begins to send; accepted is how long it takes until the turn is accepted, zero at the floor.
+	begin    time.Time
 	accepted time.Duration
 	// first is when the first text came, total when the turn was over.
 	first, total time.Duration

@@ -48,7 +48,7 @@ counted from the request on, however busy the machine is.
 The tool is the calculator of ` + "`examples/`" + `. Rows with "9 calls" are turns of ten model calls with nine tool calls between them, one after the
 other; what a further round adds is an eighth of what they add over turns with one call.
 
-- **Windlass**: ` + "`POST /v1/sessions/{id}/turns`" + `, then the turn's event stream until it ends. First text is the first ` + "`message.delta`" + `.
+- **Windlass**: ` + "`POST /v1/sessions/{id}/turns`" + ` with ` + "`Accept: text/event-stream`" + `: the answer is the turn's event stream, read until it ends. First text is the first ` + "`message.delta`" + `.
 - **Floor**: the same calls straight from the benchmark, to the same servers, with the very requests that Windlass sent, over
   kept connections, streamed. No journal, no policy, no workflow: what is left when everything Windlass does is left out.
 

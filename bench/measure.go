@@ -148,11 +148,11 @@ func (b *bench) warmUp(ctx context.Context, m *mesh, d *deployment) (outcome, er
 	used := d.idle.since(before)
 	d.idleCores = (used[groupWindlass].cpu + used[groupTemporal].cpu).Seconds() / rest.Seconds()
 	b.say("%s: warming up", d.name)
-	slow := &client{mesh: m, agent: paced}
+	slow := &client{mesh: m, agent: paced, apart: b.options.apart}
 	if _, err := b.turns(ctx, d, slow, 1, 2); err != nil {
 		return outcome{}, err
 	}
-	quick := &client{mesh: m, agent: instant}
+	quick := &client{mesh: m, agent: instant, apart: b.options.apart}
 	if _, err := b.turns(ctx, d, quick, 8, b.options.warmUp); err != nil {
 		return outcome{}, err
 	}
@@ -172,7 +172,7 @@ func (b *bench) turns(ctx context.Context, d *deployment, c *client, concurrency
 // row measures mesh and floor in alternating blocks when turns are made one at a time, else one after the other.
 func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row, error) {
 	b.say("%s: model %s, %d at once, %d turns of %d tool calls", d.name, p.model, p.concurrency, p.turns, p.rounds)
-	c := &client{mesh: m, agent: p.model, rounds: p.rounds, timeline: p.concurrency == 1}
+	c := &client{mesh: m, agent: p.model, rounds: p.rounds, timeline: p.concurrency == 1, apart: b.options.apart}
 	if p.rounds > 1 { // so that the model has seen what the floor is to send
 		if _, err := b.turns(ctx, d, c, 1, 2); err != nil {
 			return row{}, err

@@ -36,7 +36,9 @@ type options struct {
 	markdown string
 	check    bool
 	timeline bool
-	verbose  bool
+	// apart has each turn made by one request and watched by another.
+	apart   bool
+	verbose bool
 	// args are the flags as they were given.
 	args []string
 }
@@ -73,6 +75,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.StringVar(&o.markdown, "markdown", "", "also write the results to this `file`")
 	f.BoolVar(&o.check, "check", false, "exit with 1 when a goal is missed by far")
 	f.BoolVar(&o.timeline, "timeline", false, "also show when the events of a turn happen")
+	f.BoolVar(&o.apart, "two-requests", false, "make each turn by one request and watch it by another, as an EventSource has to")
 	f.BoolVar(&o.verbose, "v", false, "show what the mesh says")
 	if err := f.Parse(args); err != nil {
 		return options{}, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,22 +17,7 @@ func newHTTP() *http.Client {
 
 // call makes one request with a JSON body (nil means none) and decodes the answer into out (nil drops it).
 func call(ctx context.Context, c *http.Client, method, url string, body, out any) error {
-	var rd io.Reader
-	if body != nil {
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return fmt.Errorf("encode the request: %w", err)
-		}
-		rd = bytes.NewReader(raw)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, url, rd)
-	if err != nil {
-		return fmt.Errorf("build the request: %w", err)
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := c.Do(req)
+	resp, err := send(ctx, c, method, url, "application/json", body)
 	if err != nil {
 		return err
 	}
@@ -40,9 +26,6 @@ func call(ctx context.Context, c *http.Client, method, url string, body, out any
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, url, err)
 	}
-	if resp.StatusCode >= 300 {
-		return fmt.Errorf("%s %s answered %d: %.500s", method, url, resp.StatusCode, raw)
-	}
 	if out == nil {
 		return nil
 	}
@@ -50,4 +33,38 @@ func call(ctx context.Context, c *http.Client, method, url string, body, out any
 		return fmt.Errorf("%s %s: %w", method, url, err)
 	}
 	return nil
+}
+
+// openStream makes one request whose answer is an event stream, which is the caller's to close.
+func openStream(ctx context.Context, c *http.Client, method, url string, body any) (*http.Response, error) {
+	return send(ctx, c, method, url, "text/event-stream", body)
+}
+
+// send makes one request; an answer that is no good is an error.
+func send(ctx context.Context, c *http.Client, method, url, accept string, body any) (*http.Response, error) {
+	var rd io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("encode the request: %w", err)
+		}
+		rd = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url, rd)
+	if err != nil {
+		return nil, fmt.Errorf("build the request: %w", err)
+	}
+	req.Header.Set("Accept", accept)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < 300 {
+		return resp, nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, 500))
+	return nil, errors.Join(fmt.Errorf("%s %s answered %d: %s", method, url, resp.StatusCode, raw), err, resp.Body.Close())
 }

@@ -31,7 +31,7 @@ func (b *bench) steady(ctx context.Context, m *mesh, d *deployment) error {
 	s := &steady{rate: steadyShare * d.rows[i].mesh.rate(), lasted: b.options.steady}
 	s.turns = int(s.rate * s.lasted.Seconds())
 	b.say("%s: model %s, %.0f turns each second, %d turns", d.name, instant, s.rate, s.turns)
-	c := &client{mesh: m, agent: instant, rounds: 1}
+	c := &client{mesh: m, agent: instant, rounds: 1, apart: b.options.apart}
 	if err := c.prepare(ctx, s.turns); err != nil {
 		return err
 	}

@@ -103,6 +103,8 @@ func (o *observer) middleware(next http.Handler) http.Handler {
 			o.recovered(x, r, recover())
 			o.finish(r, x, span, time.Since(start))
 		}()
+		// A connection that carried an event stream has the deadline of its last frame still. Writers without deadlines are those of tests.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		next.ServeHTTP(x, r)
 	})
 }

@@ -8,6 +8,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -343,5 +346,116 @@ func TestStreamOverHTTP2(t *testing.T) {
 		if f := r.must(); f.event != want {
 			t.Errorf("frame is %+v, want %s", f, want)
 		}
+	}
+}
+
+// post makes a request whose answer is read as a stream.
+func (s *server) post(path, body string, headers ...string) *reader {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = resp.Body.Close() })
+	return &reader{s.t, resp, bufio.NewReader(resp.Body)}
+}
+
+func TestATurnIsMadeAndFollowedByOneRequest(t *testing.T) {
+	s := serve(t, nil)
+	asked := make(chan *sessionsv1.WatchRequest, 10)
+	s.up.watch = func(r *sessionsv1.WatchRequest, stream watchStream) error {
+		asked <- r
+		return sends(event(1, "turn.queued", "1", nil), ended(2))(r, stream)
+	}
+	for _, row := range []struct{ name, path, body, accept, turn string }{
+		{"create", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "text/event-stream", "trn_1"},
+		{"create, anything else if need be", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "text/event-stream;q=0.9, */*;q=0.1", "trn_1"},
+		{"re-run", "/v1/turns/trn_1:rerun", `{}`, "text/event-stream, application/json", "trn_2"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := s.post(row.path, row.body, "Accept", row.accept, "Idempotency-Key", "k", "Last-Event-ID", "0")
+			if r.resp.StatusCode != http.StatusOK || r.resp.Header.Get("Location") != "/v1/turns/"+row.turn || r.resp.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" {
+				t.Fatalf("answered %d %v", r.resp.StatusCode, r.resp.Header)
+			}
+			for _, want := range []string{"", "turn.queued", "turn.completed", "end"} {
+				if f := r.must(); f.event != want {
+					t.Fatalf("got %+v, want %q", f, want)
+				}
+			}
+			if got := <-asked; got.GetTurnId() != row.turn || got.GetAfter() != "0" {
+				t.Errorf("watched %v", got)
+			}
+		})
+	}
+}
+
+func TestWhoWantsJSONGetsTheTurn(t *testing.T) {
+	s := serve(t, nil)
+	for _, accept := range []string{"", "*/*", "application/json", "application/json, text/event-stream", "text/html"} {
+		r := s.post("/v1/sessions/ses_1/turns", `{"input":"hi"}`, "Accept", accept)
+		if body, err := io.ReadAll(r.in); err != nil || r.resp.StatusCode != http.StatusAccepted || !strings.Contains(string(body), `"id":"trn_1"`) {
+			t.Errorf("Accept %q: %d %s %v", accept, r.resp.StatusCode, body, err)
+		}
+	}
+}
+
+func TestATurnThatIsRefusedHasNoStream(t *testing.T) {
+	s := serve(t, nil)
+	for _, row := range []struct {
+		body   string
+		status int
+	}{{`{"inputs":1}`, http.StatusBadRequest}, {`{`, http.StatusBadRequest}} {
+		r := s.post("/v1/sessions/ses_1/turns", row.body, "Accept", "text/event-stream")
+		if got := r.resp.Header.Get("Content-Type"); r.resp.StatusCode != row.status || got != "application/problem+json" {
+			t.Errorf("%s: %d %s", row.body, r.resp.StatusCode, got)
+		}
+	}
+}
+
+func TestAConnectionOutlivesItsStream(t *testing.T) {
+	s := serve(t, nil)
+	s.up.watch = sends(event(1, "turn.queued", "1", nil), ended(2))
+	var reused []bool
+	for range 3 {
+		trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = append(reused, i.Reused) }}
+		r := s.openCtx(httptrace.WithClientTrace(t.Context(), trace), "/v1/turns/trn_1/events")
+		if body, err := io.ReadAll(r.in); err != nil || !strings.Contains(string(body), "event: end") {
+			t.Fatalf("%s %v", body, err)
+		}
+	}
+	if !slices.Equal(reused, []bool{false, true, true}) {
+		t.Errorf("reused: %v", reused)
+	}
+}
+
+// deadlines notes the write deadlines that a handler sets.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set []time.Time
+}
+
+func (d *deadlines) SetWriteDeadline(at time.Time) error {
+	d.set = append(d.set, at)
+	return nil
+}
+
+// A request does not get the deadline of the stream that its connection carried before.
+func TestARequestBeginsWithoutADeadline(t *testing.T) {
+	s := serve(t, nil)
+	s.up.watch = sends(ended(1))
+	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/v1/turns/trn_1/events", nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	s.g.Handler().ServeHTTP(w, r)
+	if len(w.set) < 2 || !w.set[0].IsZero() || w.set[len(w.set)-1].IsZero() {
+		t.Errorf("deadlines %v", w.set)
 	}
 }

@@ -89,6 +89,10 @@ func (b *builder) responses(op object) object {
 		answer["description"] = "Accepted: the work goes on without the caller."
 		answer["headers"] = object{"Location": object{"description": "Path of the turn.", "schema": object{"type": "string"}}}
 		out["202"] = answer
+		events := eventStream("The turn's events, where `Accept` names text/event-stream and not application/json before it. " +
+			"With the same `Idempotency-Key` and `Last-Event-ID` a stream that was cut goes on.")
+		events["headers"] = answer["headers"]
+		out["200"] = events
 		return out
 	}
 	out["200"] = answer
@@ -98,11 +102,8 @@ func (b *builder) responses(op object) object {
 // stream makes an operation a stream of Server-Sent Events.
 func stream(op object, params []object) []object {
 	op["responses"] = object{
-		"200": object{
-			"description": "Server-Sent Events. Each frame has the event's type in `event:`, its cursor in `id:` (none for events that are not numbered) and one Event as JSON in `data:`. " +
-				"A turn's stream ends with the event `end`; an error on the way is the event `error-status` with a Problem.",
-			"content": object{"text/event-stream": object{"schema": ref("Event")}},
-		},
+		"200": eventStream("Server-Sent Events. Each frame has the event's type in `event:`, its cursor in `id:` (none for events that are not numbered) and one Event as JSON in `data:`. " +
+			"A turn's stream ends with the event `end`; an error on the way is the event `error-status` with a Problem."),
 		"204":     object{"description": "The turn is over and all its events were read already: do not reconnect."},
 		"default": object{"$ref": "#/components/responses/Problem"},
 	}
@@ -113,6 +114,10 @@ func stream(op object, params []object) []object {
 		}
 	}
 	return append(out, header("Last-Event-ID", "The last cursor seen, as an EventSource sends it; goes before `after`."))
+}
+
+func eventStream(description string) object {
+	return object{"description": description, "content": object{"text/event-stream": object{"schema": ref("Event")}}}
 }
 
 func header(name, description string) object {

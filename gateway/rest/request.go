@@ -57,6 +57,10 @@ func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 			return
 		}
 		defer cancel()
+		if a.follow != nil && makesTurn(route.RPC) && wantsEvents(r.Header) {
+			a.followed(w, r, func(w http.ResponseWriter) { next(w, r.WithContext(ctx), vars) })
+			return
+		}
 		next(w, r.WithContext(ctx), vars)
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/proto"
 
 	inferencegw "github.com/windlass-dev/windlass/gateway/gen/windlass/inference/v1"
 	policygw "github.com/windlass-dev/windlass/gateway/gen/windlass/policy/v1"
@@ -45,6 +44,7 @@ type API struct {
 	routes  *table
 	mux     *runtime.ServeMux
 	streams []string
+	follow  func(w http.ResponseWriter, r *http.Request, turnID string) // nil where nobody follows turns
 }
 
 // New builds the surface.
@@ -115,17 +115,6 @@ func (a *API) HandleStream(pattern string, h func(w http.ResponseWriter, r *http
 // Annotate gives a context for an upstream call with the request's headers that travel on, as the generated handlers do it.
 func (a *API) Annotate(ctx context.Context, r *http.Request, rpc string) (context.Context, error) {
 	return runtime.AnnotateContext(ctx, a.mux, r, rpc) //nolint:wrapcheck // the error handler knows it
-}
-
-// accepted answers 202 where the work goes on after the answer.
-func accepted(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
-	turn, ok := m.(*sessionsv1.Turn)
-	rpc, _ := runtime.RPCMethod(ctx)
-	if ok && (rpc == sessionsv1.TurnService_CreateTurn_FullMethodName || rpc == sessionsv1.TurnService_RerunTurn_FullMethodName) {
-		w.Header().Set("Location", "/v1/turns/"+turn.GetId())
-		w.WriteHeader(http.StatusAccepted)
-	}
-	return nil
 }
 
 // incoming names the headers that travel on. The trace's own are set by the gRPC client, and the principal by us.

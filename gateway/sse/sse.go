@@ -47,6 +47,8 @@ func DefaultConfig() Config {
 type API interface {
 	// HandleStream adds a GET handler.
 	HandleStream(pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) error
+	// HandleAccepted adds what answers a request that made a turn with the turn's events.
+	HandleAccepted(h func(w http.ResponseWriter, r *http.Request, turnID string))
 	// Annotate gives the context for an upstream call.
 	Annotate(ctx context.Context, r *http.Request, rpc string) (context.Context, error)
 }
@@ -88,6 +90,9 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 		deps.API.HandleStream("/v1/sessions/{session_id}/events", func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
 			s.serve(w, r, &sessionsv1.WatchRequest{SessionId: vars["session_id"]})
 		}))
+	deps.API.HandleAccepted(func(w http.ResponseWriter, r *http.Request, turnID string) {
+		s.serve(w, r, &sessionsv1.WatchRequest{TurnId: turnID})
+	})
 	return s, err
 }
 
@@ -119,7 +124,7 @@ func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.
 	}
 	s.deps.Open(ctx, 1)
 	defer s.deps.Open(ctx, -1)
-	err = s.start(w, r, out)
+	err = s.start(w, out)
 	if err == nil {
 		err = s.pump(r, out, in, req)
 	}
@@ -189,14 +194,11 @@ func (s *Streams) decide(w http.ResponseWriter, r *http.Request, in *inbox, req 
 }
 
 // start sends the headers and how long to wait before a reconnect.
-func (s *Streams) start(w http.ResponseWriter, r *http.Request, out *writer) error {
+func (s *Streams) start(w http.ResponseWriter, out *writer) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	if r.ProtoMajor == 1 {
-		h.Set("Connection", "close") // the write deadline of a stream must not outlive it
-	}
 	w.WriteHeader(http.StatusOK)
 	out.retry(s.cfg.Retry)
 	return out.flush()

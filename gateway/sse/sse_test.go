@@ -19,6 +19,9 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
+// HandleAccepted drops the handler: nothing is accepted here.
+func (a api) HandleAccepted(func(http.ResponseWriter, *http.Request, string)) {}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // api keeps the handlers that are added to it.

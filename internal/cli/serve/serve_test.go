@@ -103,7 +103,7 @@ func TestReady(t *testing.T) {
 		t.Errorf("ready line %q, %v", b.String(), err)
 	}
 	text := readyText("windlass", r)
-	for _, want := range []string{"http://127.0.0.1:1234\n", "no AI", "OPENAI_API_KEY", "windlass chat --server http://127.0.0.1:1234", "curl -sN http://127.0.0.1:1234/v1/turns/$T/events"} {
+	for _, want := range []string{"http://127.0.0.1:1234\n", "no AI", "OPENAI_API_KEY", "windlass chat --server http://127.0.0.1:1234", "http://127.0.0.1:1234/v1/sessions/$S/turns"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

@@ -214,8 +214,7 @@ func modelText(model string) string {
 // curls is a shell snippet that needs nothing but curl and grep.
 func curls(url string) string {
 	const lines = `  S=$(curl -s -H 'Content-Type: application/json' -d '{}' URL/v1/sessions | grep -o 'ses_[0-9a-zA-Z]*' | head -n 1)
-  T=$(curl -s -H 'Content-Type: application/json' -d '{"input":"What is 17 * 23?"}' URL/v1/sessions/$S/turns | grep -o 'trn_[0-9a-zA-Z]*' | head -n 1)
-  curl -sN URL/v1/turns/$T/events
+  curl -sN -H 'Accept: text/event-stream' -H 'Content-Type: application/json' -d '{"input":"What is 17 * 23?"}' URL/v1/sessions/$S/turns
 `
 	return strings.ReplaceAll(lines, "URL", url)
 }

@@ -39,6 +39,7 @@ const (
 // TurnService takes input, tells how turns stand and streams their events.
 type TurnServiceClient interface {
 	// CreateTurn accepts input and returns at once (HTTP 202) with the queued turn; the work goes on without the caller.
+	// Over REST a caller who accepts text/event-stream gets the turn's events instead, as Watch streams them.
 	// With an idempotency key the same request gives the same turn; another body with the same key is ALREADY_EXISTS/IDEMPOTENCY_CONFLICT.
 	CreateTurn(ctx context.Context, in *CreateTurnRequest, opts ...grpc.CallOption) (*Turn, error)
 	// GetTurn reads a turn; with `wait` it returns when the turn ends or the time is over, whichever is first.
@@ -212,6 +213,7 @@ type TurnService_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 // TurnService takes input, tells how turns stand and streams their events.
 type TurnServiceServer interface {
 	// CreateTurn accepts input and returns at once (HTTP 202) with the queued turn; the work goes on without the caller.
+	// Over REST a caller who accepts text/event-stream gets the turn's events instead, as Watch streams them.
 	// With an idempotency key the same request gives the same turn; another body with the same key is ALREADY_EXISTS/IDEMPOTENCY_CONFLICT.
 	CreateTurn(context.Context, *CreateTurnRequest) (*Turn, error)
 	// GetTurn reads a turn; with `wait` it returns when the turn ends or the time is over, whichever is first.

@@ -1,0 +1,89 @@
+package rest
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/protobuf/proto"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+)
+
+// eventStream is the media type of Server-Sent Events.
+const eventStream = "text/event-stream"
+
+// makesTurn names the RPCs whose answer is a turn that has just been accepted.
+func makesTurn(rpc string) bool {
+	return rpc == sessionsv1.TurnService_CreateTurn_FullMethodName || rpc == sessionsv1.TurnService_RerunTurn_FullMethodName
+}
+
+// HandleAccepted has h answer requests that made a turn, where the caller would rather have its events than the turn: he saves a request, and
+// the time until it is there.
+func (a *API) HandleAccepted(h func(w http.ResponseWriter, r *http.Request, turnID string)) { a.follow = h }
+
+// wantsEvents tells whether the caller names the type of event streams, and not JSON before it.
+func wantsEvents(h http.Header) bool {
+	for _, line := range h.Values("Accept") {
+		for part := range strings.SplitSeq(line, ",") {
+			switch media, _, _ := mime.ParseMediaType(part); media {
+			case eventStream:
+				return true
+			case "application/json":
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// followed calls a handler that makes a turn, and then the one that shows its events. What goes wrong before there is a turn is answered as
+// ever.
+func (a *API) followed(w http.ResponseWriter, r *http.Request, call func(w http.ResponseWriter)) {
+	held := &heldWriter{ResponseWriter: w}
+	call(held)
+	if held.turn != "" {
+		a.follow(w, r, held.turn)
+	}
+}
+
+// heldWriter keeps the answer back once there is a turn.
+type heldWriter struct {
+	http.ResponseWriter
+	turn string
+}
+
+// Unwrap is for http.ResponseController.
+func (h *heldWriter) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (h *heldWriter) WriteHeader(status int) {
+	if h.turn == "" {
+		h.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (h *heldWriter) Write(b []byte) (int, error) {
+	if h.turn == "" {
+		return h.ResponseWriter.Write(b) //nolint:wrapcheck // a pass-through
+	}
+	return len(b), nil
+}
+
+// accepted answers 202 where the work goes on after the answer, and tells of the turn where its events are the answer.
+func accepted(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
+	turn, ok := m.(*sessionsv1.Turn)
+	if rpc, _ := runtime.RPCMethod(ctx); !ok || !makesTurn(rpc) {
+		return nil
+	}
+	w.Header().Set("Location", "/v1/turns/"+turn.GetId())
+	if held, ok := w.(*heldWriter); ok {
+		held.turn = turn.GetId()
+		return nil
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
