@@ -92,7 +92,7 @@ func (b *builder) responses(op object) object {
 		events := eventStream("The turn's events, where `Accept` names text/event-stream and not application/json before it. " +
 			"With the same `Idempotency-Key` and `Last-Event-ID` a stream that was cut goes on.")
 		events["headers"] = answer["headers"]
-		out["200"] = events
+		out["200"], out["204"] = events, readToTheEnd()
 		return out
 	}
 	out["200"] = answer
@@ -104,7 +104,7 @@ func stream(op object, params []object) []object {
 	op["responses"] = object{
 		"200": eventStream("Server-Sent Events. Each frame has the event's type in `event:`, its cursor in `id:` (none for events that are not numbered) and one Event as JSON in `data:`. " +
 			"A turn's stream ends with the event `end`; an error on the way is the event `error-status` with a Problem."),
-		"204":     object{"description": "The turn is over and all its events were read already: do not reconnect."},
+		"204":     readToTheEnd(),
 		"default": object{"$ref": "#/components/responses/Problem"},
 	}
 	var out []object
@@ -114,6 +114,10 @@ func stream(op object, params []object) []object {
 		}
 	}
 	return append(out, header("Last-Event-ID", "The last cursor seen, as an EventSource sends it; goes before `after`."))
+}
+
+func readToTheEnd() object {
+	return object{"description": "The turn is over and all its events were read already: do not reconnect."}
 }
 
 func eventStream(description string) object {

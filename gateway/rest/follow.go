@@ -9,6 +9,8 @@ import (
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/fault"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -20,9 +22,14 @@ func makesTurn(rpc string) bool {
 	return rpc == sessionsv1.TurnService_CreateTurn_FullMethodName || rpc == sessionsv1.TurnService_RerunTurn_FullMethodName
 }
 
+// lastEventID is where a stream goes on that was cut.
+const lastEventID = "Last-Event-ID"
+
 // HandleAccepted has h answer requests that made a turn, where the caller would rather have its events than the turn: he saves a request, and
-// the time until it is there.
-func (a *API) HandleAccepted(h func(w http.ResponseWriter, r *http.Request, turnID string)) { a.follow = h }
+// the time until it is there. What check refuses makes no turn.
+func (a *API) HandleAccepted(check func(r *http.Request) error, h func(w http.ResponseWriter, r *http.Request, turnID string)) {
+	a.followable, a.follow = check, h
+}
 
 // wantsEvents tells whether the caller names the type of event streams, and not JSON before it.
 func wantsEvents(h http.Header) bool {
@@ -41,12 +48,39 @@ func wantsEvents(h http.Header) bool {
 
 // followed calls a handler that makes a turn, and then the one that shows its events. What goes wrong before there is a turn is answered as
 // ever.
-func (a *API) followed(w http.ResponseWriter, r *http.Request, call func(w http.ResponseWriter)) {
-	held := &heldWriter{ResponseWriter: w}
-	call(held)
-	if held.turn != "" {
-		a.follow(w, r, held.turn)
+func (a *API) followed(w http.ResponseWriter, r *http.Request, call func(w http.ResponseWriter, resumes bool)) {
+	if err := a.followable(r); err != nil {
+		problem.Write(w, r, err)
+		return
 	}
+	held := &heldWriter{ResponseWriter: w}
+	call(held, r.Header.Get(lastEventID) != "")
+	if held.turn == "" {
+		return
+	}
+	for _, name := range []string{"Content-Type", "Trailer", "Transfer-Encoding"} { // of the answer that is kept back
+		w.Header().Del(name)
+	}
+	a.follow(w, r, held.turn)
+}
+
+type resumesKey struct{}
+
+// withResumes notes that a request goes on with the stream of a turn that was made before.
+func withResumes(ctx context.Context, resumes bool) context.Context {
+	if !resumes {
+		return ctx
+	}
+	return context.WithValue(ctx, resumesKey{}, true)
+}
+
+// checkResumes refuses to go on with a stream where that would make another turn.
+func checkResumes(ctx context.Context, args any) error {
+	if m, ok := args.(interface{ GetIdempotencyKey() string }); !ok || m.GetIdempotencyKey() != "" || ctx.Value(resumesKey{}) == nil {
+		return nil
+	}
+	return fault.Invalid(KeyHeader, "must be given with %s", lastEventID).
+		Hint("Without the key of the request that made the turn this one would make another. The turn's events are at the path that its Location named, too.")
 }
 
 // heldWriter keeps the answer back once there is a turn.

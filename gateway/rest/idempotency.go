@@ -56,6 +56,9 @@ func (c keyed) Invoke(ctx context.Context, method string, args, reply any, opts 
 	if err := setKey(ctx, args); err != nil {
 		return err
 	}
+	if err := checkResumes(ctx, args); err != nil {
+		return err
+	}
 	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 	faultpoint.Hit(faultpoint.GatewayAnswered)
 	return err //nolint:wrapcheck // a pass-through

@@ -58,7 +58,7 @@ func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 		}
 		defer cancel()
 		if a.follow != nil && makesTurn(route.RPC) && wantsEvents(r.Header) {
-			a.followed(w, r, func(w http.ResponseWriter) { next(w, r.WithContext(ctx), vars) })
+			a.followed(w, r, func(w http.ResponseWriter, resumes bool) { next(w, r.WithContext(withResumes(ctx, resumes)), vars) })
 			return
 		}
 		next(w, r.WithContext(ctx), vars)

@@ -44,7 +44,9 @@ type API struct {
 	routes  *table
 	mux     *runtime.ServeMux
 	streams []string
-	follow  func(w http.ResponseWriter, r *http.Request, turnID string) // nil where nobody follows turns
+	// follow is nil where nobody follows turns.
+	follow     func(w http.ResponseWriter, r *http.Request, turnID string)
+	followable func(r *http.Request) error
 }
 
 // New builds the surface.

@@ -78,7 +78,7 @@ func (s *Streams) pump(r *http.Request, out *writer, in *inbox, req *sessionsv1.
 		case <-r.Context().Done():
 			return context.Cause(r.Context())
 		case <-s.drain:
-			return nil
+			return out.flush() // of nothing, so that the end of the answer has time to be sent
 		}
 	}
 }

@@ -47,8 +47,8 @@ func DefaultConfig() Config {
 type API interface {
 	// HandleStream adds a GET handler.
 	HandleStream(pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) error
-	// HandleAccepted adds what answers a request that made a turn with the turn's events.
-	HandleAccepted(h func(w http.ResponseWriter, r *http.Request, turnID string))
+	// HandleAccepted adds what answers a request that made a turn with the turn's events, unless it is refused by check before.
+	HandleAccepted(check func(r *http.Request) error, h func(w http.ResponseWriter, r *http.Request, turnID string))
 	// Annotate gives the context for an upstream call.
 	Annotate(ctx context.Context, r *http.Request, rpc string) (context.Context, error)
 }
@@ -90,7 +90,11 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 		deps.API.HandleStream("/v1/sessions/{session_id}/events", func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
 			s.serve(w, r, &sessionsv1.WatchRequest{SessionId: vars["session_id"]})
 		}))
-	deps.API.HandleAccepted(func(w http.ResponseWriter, r *http.Request, turnID string) {
+	check := func(r *http.Request) error {
+		_, err := cursor(r, nil)
+		return err
+	}
+	deps.API.HandleAccepted(check, func(w http.ResponseWriter, r *http.Request, turnID string) {
 		s.serve(w, r, &sessionsv1.WatchRequest{TurnId: turnID})
 	})
 	return s, err

@@ -20,7 +20,8 @@ import (
 )
 
 // HandleAccepted drops the handler: nothing is accepted here.
-func (a api) HandleAccepted(func(http.ResponseWriter, *http.Request, string)) {}
+func (a api) HandleAccepted(func(*http.Request) error, func(http.ResponseWriter, *http.Request, string)) {
+}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

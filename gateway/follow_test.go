@@ -1,0 +1,140 @@
+package gateway_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/metadata"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+)
+
+// Nothing is made where the stream would be refused, and a stream that goes on makes no other turn.
+func TestWhatCannotBeFollowedIsNotMade(t *testing.T) {
+	s := serve(t, nil)
+	for _, row := range []struct{ name, path, body, cursor, key, code, says string }{
+		{"no cursor", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "x", "k", "invalid_cursor", "no cursor"},
+		{"no cursor for a re-run", "/v1/turns/trn_1:rerun", `{}`, "7.", "k", "invalid_cursor", "no cursor"},
+		{"no key", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "7", "", "invalid_argument", "Idempotency-Key"},
+		{"no key for a re-run", "/v1/turns/trn_1:rerun", `{}`, "7", "", "invalid_argument", "Idempotency-Key"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			headers := []string{"Accept", "text/event-stream", "Last-Event-ID", row.cursor}
+			if row.key != "" {
+				headers = append(headers, "Idempotency-Key", row.key)
+			}
+			a := s.do("POST", row.path, row.body, headers...)
+			if p := a.problem(t); a.status != http.StatusBadRequest || p.Code != row.code || !strings.Contains(string(a.body), row.says) {
+				t.Errorf("%d %s", a.status, a.body)
+			}
+			if made := s.up.request(); made != nil {
+				t.Errorf("asked for %v", made)
+			}
+		})
+	}
+}
+
+// The key may be in the body as well; and who wants the turn itself may send what he likes.
+func TestWhatMayBeFollowed(t *testing.T) {
+	s := serve(t, nil)
+	s.up.watch = sends(ended(8))
+	r := s.post("/v1/sessions/ses_1/turns", `{"input":"hi","idempotency_key":"k"}`, "Accept", "text/event-stream", "Last-Event-ID", "7")
+	if body, err := io.ReadAll(r.in); err != nil || r.resp.StatusCode != http.StatusOK || !strings.Contains(string(body), "event: end") {
+		t.Errorf("%d %s %v", r.resp.StatusCode, body, err)
+	}
+	if a := s.do("POST", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "Last-Event-ID", "x"); a.status != http.StatusAccepted {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// A turn that is over and was read to its end is answered with nothing.
+func TestNothingIsLeftToFollow(t *testing.T) {
+	s := serve(t, nil)
+	s.up.watch = sends()
+	a := s.do("POST", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "Accept", "text/event-stream", "Idempotency-Key", "k", "Last-Event-ID", "7",
+		"Te", "trailers")
+	if a.status != http.StatusNoContent || a.header.Get("Content-Type") != "" || len(a.body) > 0 || a.header.Get("Location") != "/v1/turns/trn_1" {
+		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+}
+
+// A caller who leaves before the end ends the watch, not the turn.
+func TestACallerWhoLeavesEndsTheWatch(t *testing.T) {
+	s := serve(t, nil)
+	s.up.watch = hangs
+	ctx, leave := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/sessions/ses_1/turns", strings.NewReader(`{"input":"hi"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := s.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	leave()
+	<-s.up.left
+	if _, is := s.up.request().(*sessionsv1.WatchRequest); !is {
+		t.Errorf("the last that was asked is %v", s.up.request())
+	}
+}
+
+// hangs is a watch without events.
+func hangs(_ *sessionsv1.WatchRequest, s watchStream) error {
+	if err := s.SendHeader(metadata.MD{}); err != nil {
+		return err
+	}
+	<-s.Context().Done()
+	return nil
+}
+
+// flushes tells of each flush, under the deadline that is set then.
+type flushes struct {
+	*httptest.ResponseRecorder
+	mu       sync.Mutex
+	deadline time.Time
+	told     chan time.Time
+}
+
+func (f *flushes) SetWriteDeadline(at time.Time) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.deadline = at
+	return nil
+}
+
+func (f *flushes) FlushError() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told <- f.deadline
+	return nil
+}
+
+// The end of a stream that was silent for long is sent within a deadline of its own: that of its last frame may have passed.
+func TestADrainedStreamHasTimeToEnd(t *testing.T) {
+	s := serve(t, nil)
+	s.up.watch = hangs
+	w := &flushes{ResponseRecorder: httptest.NewRecorder(), told: make(chan time.Time, 10)}
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/v1/turns/trn_1/events", nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		s.g.Handler().ServeHTTP(w, r)
+	}()
+	first := <-w.told
+	if err := s.g.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-over
+	if w.deadline.Equal(first) {
+		t.Error("the stream ended under the deadline of its first frame")
+	}
+}
