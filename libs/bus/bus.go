@@ -53,6 +53,7 @@ type Bus struct {
 
 	mu       sync.Mutex
 	subs     map[*Subscription]struct{}
+	closing  bool // there are no more subscriptions
 	streams  []KeptConfig
 	onReconn []func()
 	closed   chan struct{} // the connection is done for good
@@ -189,7 +190,7 @@ func (b *Bus) Close(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	subs := b.subs
-	b.subs = map[*Subscription]struct{}{}
+	b.subs, b.closing = map[*Subscription]struct{}{}, true
 	b.mu.Unlock()
 	for s := range subs {
 		s.end(ErrClosed)

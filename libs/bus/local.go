@@ -83,12 +83,24 @@ func (w *member) deliver(m Msg) {
 
 func (w *member) stop() { w.once.Do(func() { close(w.gone) }) }
 
+func (w *member) left() bool {
+	select {
+	case <-w.gone:
+		return true
+	default:
+		return false
+	}
+}
+
 func (w *member) work(handler func(Msg)) {
 	for {
 		select {
 		case <-w.gone:
 			return
 		case m := <-w.messages:
+			if w.left() { // both may be ready
+				return
+			}
 			handler(m)
 		}
 	}

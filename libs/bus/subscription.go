@@ -43,10 +43,9 @@ type Subscription struct {
 // To miss nothing: subscribe, Flush, catch up from the truth, then read the channel and drop what was seen.
 func (b *Bus) Subscribe(subject string, buf int) (*Subscription, error) {
 	s := &Subscription{bus: b, c: make(chan Msg, max(buf, 1))}
-	// Registered first: a reconnect in between must find it.
-	b.mu.Lock()
-	b.subs[s] = struct{}{}
-	b.mu.Unlock()
+	if !b.register(s) { // first: a reconnect or a close in between must find it
+		return nil, fmt.Errorf("subscribe %s: %w", subject, ErrClosed)
+	}
 	leave, err := b.enter(subject, s)
 	if err != nil {
 		s.end(err)
@@ -60,6 +59,17 @@ func (b *Bus) Subscribe(subject string, buf int) (*Subscription, error) {
 		leave()
 	}
 	return s, nil
+}
+
+// register adds a subscription to those that end with the bus; false when it is over already.
+func (b *Bus) register(s *Subscription) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closing {
+		return false
+	}
+	b.subs[s] = struct{}{}
+	return true
 }
 
 // enter has a subscription get the messages of a subject until leave is called.

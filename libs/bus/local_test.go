@@ -1,0 +1,64 @@
+package bus
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// Whoever subscribes while the bus is closed is refused, or his subscription ends: nobody waits for ever.
+func TestSubscribeWhileTheBusIsClosed(t *testing.T) {
+	for i := range 20 {
+		b, err := Open(t.Context(), Config{URL: Embedded, Listen: []string{"", "127.0.0.1:0"}[i%2]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun, over := make(chan struct{}), make(chan struct{})
+		var made []*Subscription
+		go func() {
+			defer close(over)
+			for {
+				s, err := b.Subscribe("x", 1)
+				if err != nil {
+					if !errors.Is(err, ErrClosed) {
+						t.Errorf("Subscribe = %v", err)
+					}
+					return
+				}
+				if made = append(made, s); len(made) == 1 {
+					close(begun)
+				}
+			}
+		}()
+		<-begun
+		if err := b.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-over
+		for i, s := range made {
+			select {
+			case <-s.C():
+			case <-time.After(time.Second):
+				t.Fatalf("subscription %d of %d waits for ever", i, len(made))
+			}
+		}
+	}
+}
+
+// What waits for a member that has left is not handled any more.
+func TestAMemberThatLeftIsNotCalled(t *testing.T) {
+	for range 50 {
+		w := &member{messages: make(chan Msg, 50), gone: make(chan struct{})}
+		for range cap(w.messages) {
+			w.deliver(Msg{})
+		}
+		calls := 0
+		w.work(func(Msg) {
+			calls++
+			w.stop()
+		})
+		if calls != 1 {
+			t.Fatalf("called %d times", calls)
+		}
+	}
+}
