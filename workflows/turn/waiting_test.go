@@ -111,6 +111,24 @@ func TestAnAnswerIsHeardWhileAnotherStepRuns(t *testing.T) {
 	}
 }
 
+// TestNewsThatComeDuringALook: the look may have read the journal before they were written.
+func TestNewsThatComeDuringALook(t *testing.T) {
+	s := newScript(1)
+	env := start(t, s)
+	s.seen = s.resting(7 * day)
+	s.look = func(n int) {
+		if n == 1 { // it has read already
+			s.later = append(s.later, s.ahead("wait-1.0", waitKind, 4, verdict(turnv1.Verdict_VERDICT_APPROVED, 8*day, env.Now())))
+			env.SignalWorkflow(contract.SignalWake, nil)
+		}
+	}
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(contract.SignalWake, nil) }, time.Second)
+	began := env.Now()
+	if r := ends(t, env, parking); r.StopReason != "end" || env.Now().Sub(began) > 2*time.Second || s.expiries > 0 {
+		t.Errorf("result = %+v after %v and %d expiries", r, env.Now().Sub(began), s.expiries)
+	}
+}
+
 func TestAnEndThatIsStaleIsDecidedAnew(t *testing.T) {
 	s := newScript()
 	s.steps["finish"] = func(_ context.Context, attempt int) (*turnv1.StepOutcome, error) {

@@ -79,8 +79,11 @@ func newWalk(ctx workflow.Context, in contract.TurnInput) *walk {
 // run decides and does until nothing is left.
 func (w *walk) run() (contract.TurnResult, error) {
 	for {
-		if w.woken > w.looked && !w.cancelled {
+		for w.woken > w.looked && !w.cancelled { // again, if somebody says so while the journal is read
 			w.look()
+			if w.in.ParkAfterMs == 0 { // begun by an earlier version, which looked once: its history has to replay
+				break
+			}
 		}
 		seen, decision := w.news, engine.Next(w.state())
 		switch {

@@ -42,6 +42,9 @@ type script struct {
 	expire   func()
 	expiries int
 	over     bool // the turn was ended elsewhere
+	// look is what happens after the journal was read for the n-th time; looks counts.
+	look  func(n int)
+	looks int
 }
 
 func newScript(rounds ...int) *script {
@@ -77,7 +80,11 @@ func (s *script) Finish(ctx context.Context, in contract.TurnInput, ref *turnv1.
 func (s *script) Outcomes(context.Context, contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &sessionsv1.GetOutcomesResponse{Outcomes: s.later, Ended: s.over}, nil
+	out := &sessionsv1.GetOutcomesResponse{Outcomes: slices.Clone(s.later), Ended: s.over}
+	if s.looks++; s.look != nil {
+		s.look(s.looks)
+	}
+	return out, nil
 }
 
 func (s *script) ExpireWaits(context.Context, contract.TurnInput) error {
