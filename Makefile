@@ -24,6 +24,9 @@ ALL_MODULES  := . examples deploy/temporal $(TOOL_MODULES)
 TEMPORAL_ENV := GOWORK=off CGO_ENABLED=0 GOFLAGS="$(GOFLAGS) -trimpath"
 TEMPORAL_SRC := $(shell find deploy/temporal -type f ! -name '*_test.go' 2>/dev/null)
 
+# Where windlass spends its time, for the compiler: worth 5 % of it. Programs for tests are built without.
+PGO := -pgo=cmd/profile.pgo
+
 # The race detector needs cgo, and cgo a compiler that finds the C library's headers.
 RACE = $(shell printf '\043include <stdlib.h>\nint main(void){return 0;}\n' | $$($(GO) env CC) -x c -o /dev/null - 2>/dev/null && echo -race)
 
@@ -42,7 +45,7 @@ up: build ## Build everything and start Windlass on this machine (ARGS='--data-d
 .PHONY: build
 build: bin/windlass-temporal ## Build windlass, windlassd, windlass-temporal and the example servers into bin/
 	@mkdir -p bin/examples
-	CGO_ENABLED=0 $(GO) build -ldflags "-X main.version=$(VERSION)" -o bin/ ./cmd/windlass ./cmd/windlassd
+	CGO_ENABLED=0 $(GO) build $(PGO) -ldflags "-X main.version=$(VERSION)" -o bin/ ./cmd/windlass ./cmd/windlassd
 	CGO_ENABLED=0 $(GO) build -o bin/examples/ ./examples/...
 
 bin/windlass-temporal: $(TEMPORAL_SRC)
@@ -109,6 +112,15 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s each)
 .PHONY: bench
 bench: build ## Measure turns beside the same calls made directly (ARGS for the flags of ./bench)
 	$(GO) run ./bench $(ARGS)
+
+.PHONY: profile
+profile: build ## Find out again where windlass spends its time, which tells the compiler what to make fast (cmd/profile.pgo)
+	@mkdir -p bin/profile
+	CGO_ENABLED=0 $(GO) build -tags profile -o bin/profile/ ./cmd/windlass
+	@ln -sfn ../examples bin/profile/examples
+	@ln -sf ../windlass-temporal bin/profile/windlass-temporal
+	CPU_PROFILE=$(CURDIR)/bin/profile/cpu.pprof $(GO) run ./bench -bin bin/profile -turns 100 -paced-turns 20 -concurrency 64 -steady 0
+	GOWORK=off $(GO) -C tools/pgo run . $(CURDIR)/bin/profile/cpu.pprof $(CURDIR)/cmd/profile.pgo
 
 ## Check
 

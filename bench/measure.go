@@ -62,7 +62,8 @@ type row struct {
 	concurrency   int
 	rounds        int // tool calls of a turn
 	mesh, floor   outcome
-	used          usages // by the mesh's turns
+	used          usages        // by the mesh's turns
+	worked        time.Duration // of the mesh: until it was at rest again
 	turns, floors int
 }
 
@@ -222,15 +223,17 @@ func (r *row) floorBlock(ctx context.Context, f *floor, n int) error {
 
 // meshBlock counts what the mesh's processes use until they are at rest again: some work is done after the clients have their answers.
 func (r *row) meshBlock(ctx context.Context, m *mesh, d *deployment, c *client, n int) error {
-	before := m.usage()
+	before, begin := m.usage(), time.Now()
 	got, err := loop(ctx, r.concurrency, n, c.turn)
 	if err != nil {
 		return err
 	}
 	busy := m.usage()
-	if err := m.settle(ctx, d.idleCores); err != nil {
+	at, err := m.rested(ctx, d.idleCores)
+	if err != nil {
 		return err
 	}
+	r.worked += at.Sub(begin)
 	r.mesh = r.mesh.plus(got)
 	d.turns += n
 	for group, u := range m.usage().since(before) {
@@ -241,6 +244,9 @@ func (r *row) meshBlock(ctx context.Context, m *mesh, d *deployment, c *client, 
 	}
 	return nil
 }
+
+// lasting is how many turns a second the mesh can do for long: what it does after the clients have their answers takes its time too.
+func (r row) lasting() float64 { return float64(r.turns) / r.worked.Seconds() }
 
 func (o outcome) plus(more outcome) outcome {
 	return outcome{samples: append(o.samples, more.samples...), elapsed: o.elapsed + more.elapsed}

@@ -144,6 +144,12 @@ func (m *mesh) usage() usages { return grouped(processes("/proc"), m.groups) }
 // settle waits until the mesh has done what it does after its clients have their answers: until its CPU time in a quarter of a second
 // falls below idle and a little, for a few seconds at most.
 func (m *mesh) settle(ctx context.Context, idle float64) error {
+	_, err := m.rested(ctx, idle)
+	return err
+}
+
+// rested is settle, and tells since when the mesh has been at rest.
+func (m *mesh) rested(ctx context.Context, idle float64) (time.Time, error) {
 	const window = 250 * time.Millisecond
 	t := time.NewTicker(window)
 	defer t.Stop()
@@ -151,17 +157,17 @@ func (m *mesh) settle(ctx context.Context, idle float64) error {
 	for range 40 {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return time.Time{}, ctx.Err()
 		case <-t.C:
 		}
 		now := m.usage()
 		used := now.since(before)
 		if cores := (used[groupWindlass].cpu + used[groupTemporal].cpu).Seconds() / window.Seconds(); cores < idle+0.1 {
-			return nil
+			return time.Now().Add(-window), nil
 		}
 		before = now
 	}
-	return nil
+	return time.Now(), nil
 }
 
 // history gives the size of a turn's workflow history, from the API behind Temporal's UI.

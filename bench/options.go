@@ -68,7 +68,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.IntVar(&o.warmUp, "warm-up", 100, "turns before anything counts")
 	concurrency := f.String("concurrency", "16,64", "turns at once, for each of which throughput is measured")
 	f.DurationVar(&o.load, "load", 10*time.Second, "how long each throughput row lasts, roughly")
-	f.DurationVar(&o.steady, "steady", time.Minute, "how long turns come at 80 % of the rate of 64 at once; 0 leaves it out")
+	f.DurationVar(&o.steady, "steady", time.Minute, "how long turns come at 80 % of the lasting rate of 64 at once; 0 leaves it out")
 	f.IntVar(&o.tokens, "tokens", 20, "tokens of each answer")
 	f.DurationVar(&o.pace.first, "first-token", 20*time.Millisecond, "the model's time until the first token")
 	f.DurationVar(&o.pace.next, "per-token", 5*time.Millisecond, "the model's time for each further token")

@@ -31,12 +31,17 @@ type process struct {
 	err   error
 }
 
-// spawn starts a program with PATH and HOME alone as its environment, and waits for its ready line. Lines that it writes go to
+// passed are the variables of our environment that programs get. CPU_PROFILE is for those of `make profile`.
+var passed = []string{"PATH", "HOME", "CPU_PROFILE"} //nolint:gochecknoglobals // a constant
+
+// spawn starts a program with next to nothing in its environment, and waits for its ready line. Lines that it writes go to
 // verbose, and the last ones into errors.
 func spawn(ctx context.Context, name string, verbose io.Writer, path string, args ...string) (*process, error) {
 	p := &process{name: name, done: make(chan struct{}), tail: &tail{to: verbose, name: name}}
 	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), path, args...) // stopped by stop, in order
-	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	for _, name := range passed {
+		p.cmd.Env = append(p.cmd.Env, name+"="+os.Getenv(name))
+	}
 	p.cmd.Stderr = p.tail
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -57,7 +57,7 @@ func (d *deployment) reaches() []reach {
 	if s := d.steady; s != nil && s.first.p50 > 0 {
 		growth := float64(s.last.p50) / float64(s.first.p50)
 		got := fmt.Sprintf("%.1f times, %d turns under way", growth, s.left)
-		out = append(out, reach{fmt.Sprintf("turns grow slower in %s at 80 %%", s.lasted), "≤ 1.5 times", got, growth / reachGrowth, 4})
+		out = append(out, reach{fmt.Sprintf("turns grow slower in %s at 80 %% of the lasting rate", s.lasted), "≤ 1.5 times", got, growth / reachGrowth, 4})
 	}
 	if rss := stack(d.peak); rss > 0 && d.name == embeddedMesh {
 		out = append(out, reach{"memory of windlass and Temporal at most", "≤ 400 MiB", mebi(rss) + " MiB", float64(rss) / float64(reachRSS), 2})

@@ -29,7 +29,7 @@ func (d *deployment) sections(timeline bool) []section {
 				"Added: difference of the quantiles. Ratio: windlass to floor.", d.latency(),
 		},
 		{
-			"Many at once", "Closed loop: who has his answer asks again. A session of its own for each turn. turns/s is all turns over the time until the last one ended, so a few slow turns at the end lower it.", d.throughput(),
+			"Many at once", "Closed loop: who has his answer asks again. A session of its own for each turn. turns/s is all turns over the time until the last one ended, so a few slow turns at the end lower it. lasting is all turns over the time until the mesh was at rest again: some work, Temporal's above all, is done after the clients have their answers.", d.throughput(),
 		},
 		{
 			"Processor time", "Milliseconds of processor time for each turn, until the mesh is at rest again; what it uses at rest is " +
@@ -40,7 +40,7 @@ func (d *deployment) sections(timeline bool) []section {
 		},
 	}
 	if d.steady != nil {
-		note := fmt.Sprintf("Open loop: turns come at 80 %% of the rate of %d at once, for %s, whether or not those before have ended. Milliseconds.", reachAt, d.steady.lasted)
+		note := fmt.Sprintf("Open loop: turns come at 80 %% of the lasting rate of %d at once, for %s, whether or not those before have ended. Milliseconds.", reachAt, d.steady.lasted)
 		out = append(out, section{"Steady load", note, d.steady.table()})
 	}
 	for _, model := range []string{instant, paced} {
@@ -92,14 +92,14 @@ func (d *deployment) latency() *table {
 }
 
 func (d *deployment) throughput() *table {
-	t := &table{head: []string{"model time, at once", "turns", "turns/s", "floor turns/s", "of floor", "first text p50", "p99", "turn p50", "p99"}}
+	t := &table{head: []string{"model time, at once", "turns", "turns/s", "lasting", "floor turns/s", "of floor", "first text p50", "p99", "turn p50", "p99"}}
 	for _, r := range d.rows {
 		if r.concurrency == 1 {
 			continue
 		}
 		first, total := spreadOf(r.mesh.samples, firstOf), spreadOf(r.mesh.samples, totalOf)
 		t.add(fmt.Sprintf("%s, %d", modelTitle(r.model), r.concurrency), fmt.Sprint(r.turns),
-			fmt.Sprintf("%.1f", r.mesh.rate()), fmt.Sprintf("%.0f", r.floor.rate()), fmt.Sprintf("%.1f %%", 100*r.mesh.rate()/r.floor.rate()),
+			fmt.Sprintf("%.1f", r.mesh.rate()), fmt.Sprintf("%.1f", r.lasting()), fmt.Sprintf("%.0f", r.floor.rate()), fmt.Sprintf("%.1f %%", 100*r.mesh.rate()/r.floor.rate()),
 			millis(first.p50), millis(first.p99), millis(total.p50), millis(total.p99))
 	}
 	return t

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// steadyShare is the part of the highest rate that a mesh is offered for long.
+// steadyShare is the part that a mesh is offered for long of the rate that it can keep up.
 const steadyShare = 0.8
 
 // steady is what became of turns that come at a fixed rate, whether or not those before have ended: an open loop.
@@ -22,13 +22,13 @@ type steady struct {
 	used        usages
 }
 
-// steady offers the mesh a part of the rate that it managed with most turns at once, and sees whether they pile up.
+// steady offers the mesh a part of the rate that it can keep up, as found with most turns at once, and sees whether they pile up.
 func (b *bench) steady(ctx context.Context, m *mesh, d *deployment) error {
 	i := slices.IndexFunc(d.rows, func(r row) bool { return r.model == instant && r.concurrency == reachAt })
 	if b.options.steady <= 0 || i < 0 {
 		return nil
 	}
-	s := &steady{rate: steadyShare * d.rows[i].mesh.rate(), lasted: b.options.steady}
+	s := &steady{rate: steadyShare * d.rows[i].lasting(), lasted: b.options.steady}
 	s.turns = int(s.rate * s.lasted.Seconds())
 	b.say("%s: model %s, %.0f turns each second, %d turns", d.name, instant, s.rate, s.turns)
 	c := &client{mesh: m, agent: instant, rounds: 1, apart: b.options.apart}

@@ -14,7 +14,10 @@ import (
 // version is set by the linker.
 var version string
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() int {
+	defer profiled()()
 	a := app.OS(version)
-	os.Exit(a.Main(context.Background(), cli.New(a, serve.Up(a)), os.Args[1:]))
+	return a.Main(context.Background(), cli.New(a, serve.Up(a)), os.Args[1:])
 }
