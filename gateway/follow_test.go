@@ -12,6 +12,8 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -61,6 +63,28 @@ func TestNothingIsLeftToFollow(t *testing.T) {
 		"Te", "trailers")
 	if a.status != http.StatusNoContent || a.header.Get("Content-Type") != "" || len(a.body) > 0 || a.header.Get("Location") != "/v1/turns/trn_1" {
 		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+}
+
+// A turn that was made is not answered as if it were not: whoever tries again, or gives up, would be wrong.
+func TestATurnWhoseEventsCannotBeShown(t *testing.T) {
+	s := serve(t, nil)
+	for name, watch := range map[string]func(*sessionsv1.WatchRequest, watchStream) error{
+		"to this caller": func(*sessionsv1.WatchRequest, watchStream) error { return fault.Denied("sessions.turns.watch") },
+		"for the present": func(*sessionsv1.WatchRequest, watchStream) error {
+			return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away")
+		},
+	} {
+		s.up.watch = watch
+		a := s.do("POST", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "Accept", "text/event-stream")
+		if a.status != http.StatusAccepted || a.header.Get("Content-Type") != "application/json" || a.header.Get("Location") != "/v1/turns/trn_1" ||
+			a.json(t)["id"] != "trn_1" {
+			t.Errorf("%s: %d %v %s", name, a.status, a.header, a.body)
+		}
+		a = s.do("POST", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "Accept", "text/event-stream", "Idempotency-Key", "k", "Last-Event-ID", "7")
+		if a.problem(t); a.status < 400 {
+			t.Errorf("%s: the second time %d %s", name, a.status, a.body)
+		}
 	}
 }
 

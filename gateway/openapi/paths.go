@@ -35,6 +35,9 @@ func (b *builder) operation(path, method string, op object) object {
 			if b.has(body, "idempotency_key") {
 				params = append(params, header("Idempotency-Key", "Makes retries safe: the same key and body give the same answer. At most 255 characters."))
 			}
+			if makesTurn(op) {
+				params = append(params, header("Last-Event-ID", "With the `Idempotency-Key` of the request that made the turn: the last cursor seen of the stream that goes on."))
+			}
 			continue
 		}
 		params = append(params, b.parameter(p))
@@ -74,6 +77,11 @@ func (b *builder) parameter(p object) object {
 	return out
 }
 
+// makesTurn tells whether the answer may be the events of a turn that was just accepted.
+func makesTurn(op object) bool {
+	return op["operationId"] == "TurnService_CreateTurn" || op["operationId"] == "TurnService_RerunTurn"
+}
+
 func (b *builder) responses(op object) object {
 	out := object{"default": object{"$ref": "#/components/responses/Problem"}}
 	ok, _ := op["responses"].(object)["200"].(object)
@@ -85,8 +93,8 @@ func (b *builder) responses(op object) object {
 	if op["operationId"] == "ArtifactService_ReadArtifact" {
 		answer["content"] = object{"*/*": object{"schema": object{"type": "string", "format": "binary"}}}
 	}
-	if id := op["operationId"]; id == "TurnService_CreateTurn" || id == "TurnService_RerunTurn" {
-		answer["description"] = "Accepted: the work goes on without the caller."
+	if makesTurn(op) {
+		answer["description"] = "Accepted: the work goes on without the caller. Also the answer where events were wanted and cannot be shown now."
 		answer["headers"] = object{"Location": object{"description": "Path of the turn.", "schema": object{"type": "string"}}}
 		out["202"] = answer
 		events := eventStream("The turn's events, where `Accept` names text/event-stream and not application/json before it. " +

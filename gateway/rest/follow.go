@@ -25,10 +25,14 @@ func makesTurn(rpc string) bool {
 // lastEventID is where a stream goes on that was cut.
 const lastEventID = "Last-Event-ID"
 
-// HandleAccepted has h answer requests that made a turn, where the caller would rather have its events than the turn: he saves a request, and
-// the time until it is there. What check refuses makes no turn.
-func (a *API) HandleAccepted(check func(r *http.Request) error, h func(w http.ResponseWriter, r *http.Request, turnID string)) {
-	a.followable, a.follow = check, h
+// Follower answers a request that made a turn with the turn's events. Where it has none to show it calls instead, having written nothing.
+type Follower func(w http.ResponseWriter, r *http.Request, turnID string, instead func())
+
+// HandleAccepted has f answer requests that made a turn, where the caller would rather have its events than the turn: he saves a request, and
+// the time until it is there. What check refuses makes no turn. A turn that is made is never answered as if it were not: without events the turn
+// itself is the answer.
+func (a *API) HandleAccepted(check func(r *http.Request) error, f Follower) {
+	a.followable, a.follow = check, f
 }
 
 // wantsEvents tells whether the caller names the type of event streams, and not JSON before it.
@@ -61,7 +65,11 @@ func (a *API) followed(w http.ResponseWriter, r *http.Request, call func(w http.
 	for _, name := range []string{"Content-Type", "Trailer", "Transfer-Encoding"} { // of the answer that is kept back
 		w.Header().Del(name)
 	}
-	a.follow(w, r, held.turn)
+	a.follow(w, r, held.turn, func() {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = w.Write(held.body) // who is gone needs no answer
+	})
 }
 
 type resumesKey struct{}
@@ -87,6 +95,7 @@ func checkResumes(ctx context.Context, args any) error {
 type heldWriter struct {
 	http.ResponseWriter
 	turn string
+	body []byte
 }
 
 // Unwrap is for http.ResponseController.
@@ -104,6 +113,7 @@ func (h *heldWriter) Write(b []byte) (int, error) {
 	if h.turn == "" {
 		return h.ResponseWriter.Write(b) //nolint:wrapcheck // a pass-through
 	}
+	h.body = append(h.body, b...)
 	return len(b), nil
 }
 

@@ -45,7 +45,7 @@ type API struct {
 	mux     *runtime.ServeMux
 	streams []string
 	// follow is nil where nobody follows turns.
-	follow     func(w http.ResponseWriter, r *http.Request, turnID string)
+	follow     Follower
 	followable func(r *http.Request) error
 }
 

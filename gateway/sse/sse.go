@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -48,7 +49,7 @@ type API interface {
 	// HandleStream adds a GET handler.
 	HandleStream(pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) error
 	// HandleAccepted adds what answers a request that made a turn with the turn's events, unless it is refused by check before.
-	HandleAccepted(check func(r *http.Request) error, h func(w http.ResponseWriter, r *http.Request, turnID string))
+	HandleAccepted(check func(r *http.Request) error, f rest.Follower)
 	// Annotate gives the context for an upstream call.
 	Annotate(ctx context.Context, r *http.Request, rpc string) (context.Context, error)
 }
@@ -85,17 +86,24 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 	s := &Streams{cfg: cfg, deps: deps, client: sessionsv1.NewTurnServiceClient(deps.Sessions), drain: make(chan struct{})}
 	err := errors.Join(
 		deps.API.HandleStream("/v1/turns/{turn_id}/events", func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
-			s.serve(w, r, &sessionsv1.WatchRequest{TurnId: vars["turn_id"]})
+			s.serve(w, r, &sessionsv1.WatchRequest{TurnId: vars["turn_id"]}, problem.Write)
 		}),
 		deps.API.HandleStream("/v1/sessions/{session_id}/events", func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
-			s.serve(w, r, &sessionsv1.WatchRequest{SessionId: vars["session_id"]})
+			s.serve(w, r, &sessionsv1.WatchRequest{SessionId: vars["session_id"]}, problem.Write)
 		}))
 	check := func(r *http.Request) error {
 		_, err := cursor(r, nil)
 		return err
 	}
-	deps.API.HandleAccepted(check, func(w http.ResponseWriter, r *http.Request, turnID string) {
-		s.serve(w, r, &sessionsv1.WatchRequest{TurnId: turnID})
+	deps.API.HandleAccepted(check, func(w http.ResponseWriter, r *http.Request, turnID string, instead func()) {
+		s.serve(w, r, &sessionsv1.WatchRequest{TurnId: turnID}, func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Header.Get("Last-Event-ID") != "" { // it was made by an earlier request
+				problem.Write(w, r, err)
+				return
+			}
+			s.deps.Log.DebugContext(r.Context(), "a turn was made whose events cannot be shown", "turn_id", turnID, "error", err)
+			instead()
+		})
 	})
 	return s, err
 }
@@ -103,14 +111,17 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 // Drain ends all streams between two events, so that their readers reconnect elsewhere. New ones end at once.
 func (s *Streams) Drain() { s.once.Do(func() { close(s.drain) }) }
 
+// refusal answers a request that cannot have a stream, before anything else is written.
+type refusal func(w http.ResponseWriter, r *http.Request, err error)
+
 // serve is one stream from the request to its end.
-func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.WatchRequest) {
+func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.WatchRequest, refuse refusal) {
 	query, err := parameters(r)
 	if err == nil {
 		req.After, err = cursor(r, query)
 	}
 	if err != nil {
-		problem.Write(w, r, err)
+		refuse(w, r, err)
 		return
 	}
 	req.IncludeChildren = query.Has("include")
@@ -118,12 +129,12 @@ func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.
 	defer cancel(nil)
 	stream, admitted, err := s.open(ctx, cancel, r, req)
 	if err != nil {
-		problem.Write(w, r, err)
+		refuse(w, r, err)
 		return
 	}
 	out := &writer{w: w, rc: http.NewResponseController(w), timeout: s.cfg.WriteTimeout}
 	in := receive(ctx, stream)
-	if !s.decide(w, r, in, req, admitted) {
+	if !s.decide(w, r, in, req, admitted, refuse) {
 		return
 	}
 	s.deps.Open(ctx, 1)
@@ -164,7 +175,9 @@ func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *h
 
 // decide reports whether the answer is a stream; what else it is, it writes. It decides at once, except where a cursor was
 // given for a turn: there the call may end without any event, which is 204 and tells an EventSource not to come back.
-func (s *Streams) decide(w http.ResponseWriter, r *http.Request, in *inbox, req *sessionsv1.WatchRequest, admitted bool) bool {
+func (s *Streams) decide(
+	w http.ResponseWriter, r *http.Request, in *inbox, req *sessionsv1.WatchRequest, admitted bool, refuse refusal,
+) bool {
 	resumed := req.GetAfter() != "" && req.GetTurnId() != ""
 	var grace <-chan time.Time // never, where the call is over already
 	if admitted {
@@ -187,7 +200,7 @@ func (s *Streams) decide(w http.ResponseWriter, r *http.Request, in *inbox, req 
 			return false
 		}
 		if !errors.Is(in.err, io.EOF) {
-			problem.Write(w, r, in.err)
+			refuse(w, r, in.err)
 			return false
 		}
 	case <-grace:

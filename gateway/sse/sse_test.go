@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/rpc"
@@ -20,7 +21,7 @@ import (
 )
 
 // HandleAccepted drops the handler: nothing is accepted here.
-func (a api) HandleAccepted(func(*http.Request) error, func(http.ResponseWriter, *http.Request, string)) {
+func (a api) HandleAccepted(func(*http.Request) error, rest.Follower) {
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
