@@ -17,7 +17,8 @@ var version string
 func main() { os.Exit(run()) }
 
 func run() int {
-	defer profiled()()
+	end := profiled()
+	defer end()
 	a := app.OS(version)
 	return a.Main(context.Background(), cli.New(a, serve.Up(a)), os.Args[1:])
 }
