@@ -134,6 +134,9 @@ func (u *upstream) CancelTurn(ctx context.Context, r *sessionsv1.CancelTurnReque
 }
 
 func (u *upstream) Chat(ctx context.Context, r *sessionsv1.ChatRequest) (*sessionsv1.ChatResponse, error) {
+	if r.GetWait() != nil { // there is no answer so soon
+		return &sessionsv1.ChatResponse{TurnId: "trn_1", Status: "running"}, u.asked(ctx, r)
+	}
 	return &sessionsv1.ChatResponse{Answer: "hi"}, u.asked(ctx, r)
 }
 

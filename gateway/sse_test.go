@@ -378,6 +378,7 @@ func TestATurnIsMadeAndFollowedByOneRequest(t *testing.T) {
 	for _, row := range []struct{ name, path, body, accept, turn string }{
 		{"create", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "text/event-stream", "trn_1"},
 		{"create, anything else if need be", "/v1/sessions/ses_1/turns", `{"input":"hi"}`, "text/event-stream;q=0.9, */*;q=0.1", "trn_1"},
+		{"chat", "/v1/chat", `{"message":"hi"}`, "text/event-stream", "trn_1"},
 		{"re-run", "/v1/turns/trn_1:rerun", `{}`, "text/event-stream, application/json", "trn_2"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -97,8 +97,7 @@ func (b *builder) responses(op object) object {
 		answer["description"] = "Accepted: the work goes on without the caller. Also the answer where events were wanted and cannot be shown now."
 		answer["headers"] = object{"Location": object{"description": "Path of the turn.", "schema": object{"type": "string"}}}
 		out["202"] = answer
-		events := eventStream("The turn's events, where `Accept` names text/event-stream and not application/json before it. " +
-			"With the same `Idempotency-Key` and `Last-Event-ID` a stream that was cut goes on.")
+		events := eventStream(turnsEvents)
 		events["headers"] = answer["headers"]
 		out["200"], out["204"] = events, readToTheEnd()
 		return out
@@ -127,6 +126,10 @@ func stream(op object, params []object) []object {
 func readToTheEnd() object {
 	return object{"description": "The turn is over and all its events were read already: do not reconnect."}
 }
+
+// turnsEvents describes the answer to who follows the turn that he makes.
+const turnsEvents = "The turn's events, where `Accept` names text/event-stream and not application/json before it. " +
+	"With the same `Idempotency-Key` and `Last-Event-ID` a stream that was cut goes on."
 
 func eventStream(description string) object {
 	return object{"description": description, "content": object{"text/event-stream": object{"schema": ref("Event")}}}

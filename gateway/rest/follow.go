@@ -8,6 +8,7 @@ import (
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -20,6 +21,20 @@ const eventStream = "text/event-stream"
 // makesTurn names the RPCs whose answer is a turn that has just been accepted.
 func makesTurn(rpc string) bool {
 	return rpc == sessionsv1.TurnService_CreateTurn_FullMethodName || rpc == sessionsv1.TurnService_RerunTurn_FullMethodName
+}
+
+// canFollow names the RPCs that make a turn whose events may be their answer.
+func canFollow(rpc string) bool {
+	return makesTurn(rpc) || rpc == sessionsv1.TurnService_Chat_FullMethodName
+}
+
+type followedKey struct{}
+
+// hasten has a call that would wait for the turn's answer return as soon as the turn is accepted, where its events are the answer.
+func hasten(ctx context.Context, args any) {
+	if chat, ok := args.(*sessionsv1.ChatRequest); ok && ctx.Value(followedKey{}) != nil {
+		chat.Wait = durationpb.New(0)
+	}
 }
 
 // lastEventID is where a stream goes on that was cut.
@@ -119,15 +134,26 @@ func (h *heldWriter) Write(b []byte) (int, error) {
 
 // accepted answers 202 where the work goes on after the answer, and tells of the turn where its events are the answer.
 func accepted(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
-	turn, ok := m.(*sessionsv1.Turn)
-	if rpc, _ := runtime.RPCMethod(ctx); !ok || !makesTurn(rpc) {
-		return nil
+	rpc, _ := runtime.RPCMethod(ctx)
+	held, follows := w.(*heldWriter)
+	id := ""
+	switch m := m.(type) {
+	case *sessionsv1.Turn:
+		if makesTurn(rpc) {
+			id = m.GetId()
+		}
+	case *sessionsv1.ChatResponse:
+		if follows {
+			id = m.GetTurnId()
+		}
 	}
-	w.Header().Set("Location", "/v1/turns/"+turn.GetId())
-	if held, ok := w.(*heldWriter); ok {
-		held.turn = turn.GetId()
+	switch {
+	case id == "":
 		return nil
+	case follows:
+		held.turn = id
 	}
-	w.WriteHeader(http.StatusAccepted)
+	w.Header().Set("Location", "/v1/turns/"+id)
+	w.WriteHeader(http.StatusAccepted) // held back where the events follow
 	return nil
 }

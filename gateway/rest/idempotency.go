@@ -48,7 +48,7 @@ func idempotencyKey(h http.Header) (string, error) {
 	return key, nil
 }
 
-// keyed is a connection that puts the Idempotency-Key of the HTTP request into the message.
+// keyed is a connection that puts the Idempotency-Key of the HTTP request into the message, and what else follows from the request.
 type keyed struct{ grpc.ClientConnInterface }
 
 // Invoke implements grpc.ClientConnInterface.
@@ -59,6 +59,7 @@ func (c keyed) Invoke(ctx context.Context, method string, args, reply any, opts 
 	if err := checkResumes(ctx, args); err != nil {
 		return err
 	}
+	hasten(ctx, args)
 	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 	faultpoint.Hit(faultpoint.GatewayAnswered)
 	return err //nolint:wrapcheck // a pass-through

@@ -57,7 +57,8 @@ func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 			return
 		}
 		defer cancel()
-		if a.follow != nil && makesTurn(route.RPC) && wantsEvents(r.Header) {
+		if a.follow != nil && canFollow(route.RPC) && wantsEvents(r.Header) {
+			ctx = context.WithValue(ctx, followedKey{}, true)
 			a.followed(w, r, func(w http.ResponseWriter, resumes bool) { next(w, r.WithContext(withResumes(ctx, resumes)), vars) })
 			return
 		}

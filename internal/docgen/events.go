@@ -11,7 +11,7 @@ import (
 )
 
 const eventsIntro = "What `GET /v1/turns/{id}/events`, `GET /v1/sessions/{id}/events` and the gRPC call `TurnService.Watch` stream, and what\n" +
-	"`POST /v1/sessions/{id}/turns` and `POST /v1/turns/{id}:rerun` answer to a caller who accepts `text/event-stream`.\n\n" +
+	"`POST /v1/sessions/{id}/turns`, `POST /v1/turns/{id}:rerun` and `POST /v1/chat` answer to a caller who accepts `text/event-stream`.\n\n" +
 	"Over HTTP an event is a frame of Server-Sent Events: `id` is the cursor, `event` the type, `data` one JSON object on one line. Enum values are\n" +
 	"lower-case words; an absent value is `null` or empty. A stream begins with `retry:`, sends a comment every 15 s when nothing happens, and ends with the frame\n" +
 	"`event: end` when the turn is over. To go on after a broken connection send the last id as the header `Last-Event-ID`, or as `?after=`.\n" +

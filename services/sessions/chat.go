@@ -19,12 +19,16 @@ func (s *Service) Chat(ctx context.Context, req *sessionsv1.ChatRequest) (*sessi
 	if err != nil {
 		return nil, err
 	}
-	for more := true; more && turn.GetEndTime() == nil && len(turn.GetWaitingFor()) == 0; {
+	wait := s.cfg.ChatWait
+	if req.GetWait() != nil {
+		wait = min(wait, req.GetWait().AsDuration())
+	}
+	for more := wait > 0; more && turn.GetEndTime() == nil && len(turn.GetWaitingFor()) == 0; {
 		t, err := s.store.Turn(ctx, authn.Tenant(ctx), turn.GetId())
 		if err != nil {
 			return nil, err
 		}
-		if more, err = s.awaitAnswer(ctx, t, s.cfg.ChatWait-time.Since(began)); err != nil {
+		if more, err = s.awaitAnswer(ctx, t, wait-time.Since(began)); err != nil {
 			return nil, err
 		}
 		if turn, err = s.standing(ctx, t); err != nil { // people may have decided already: then it goes on
@@ -52,7 +56,7 @@ func (s *Service) chatTurn(ctx context.Context, req *sessionsv1.ChatRequest) (*s
 		return nil, fault.Invalid("message", "is nothing but space: say something")
 	}
 	bare := proto.CloneOf(req)
-	bare.IdempotencyKey = ""
+	bare.IdempotencyKey, bare.Wait = "", nil
 	once, err := onceOf(ctx, "chat", req.GetIdempotencyKey(), bare)
 	if err != nil {
 		return nil, err

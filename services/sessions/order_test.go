@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -208,6 +210,20 @@ func TestChatAnswersWithinItsTime(t *testing.T) {
 	if got.GetStatus() != "running" || got.GetTurnId() == "" {
 		t.Errorf("answer %v", got)
 	}
+}
+
+func TestChatWaitsAsLongAsItIsAsked(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{ChatWait: time.Hour}})
+	k.agent("assistant")
+	for _, wait := range []time.Duration{0, 5 * time.Millisecond} {
+		got, err := k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: "hello", IdempotencyKey: "k", Wait: durationpb.New(wait)})
+		must(t, err)
+		if got.GetStatus() != "running" || got.GetTurnId() == "" {
+			t.Errorf("after %v: answer %v", wait, got)
+		}
+	}
+	_, err := k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: "hello", Wait: durationpb.New(-time.Second)})
+	wantFault(t, err, "invalid_argument", "wait")
 }
 
 func TestChatTellsAtOnceThatPeopleAreWaitedFor(t *testing.T) {

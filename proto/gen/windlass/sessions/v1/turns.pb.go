@@ -1076,7 +1076,9 @@ type ChatRequest struct {
 	// Makes retries safe; over HTTP the header Idempotency-Key.
 	IdempotencyKey string `protobuf:"bytes,4,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Params of a new session, see CreateSessionRequest. Refused together with session_id.
-	Params        *structpb.Struct `protobuf:"bytes,12,opt,name=params,proto3" json:"params,omitempty"`
+	Params *structpb.Struct `protobuf:"bytes,12,opt,name=params,proto3" json:"params,omitempty"`
+	// How long to wait for the answer, at most 60 s, which is also what happens without it; 0s answers as soon as the turn is accepted.
+	Wait          *durationpb.Duration `protobuf:"bytes,13,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1142,6 +1144,13 @@ func (x *ChatRequest) GetIdempotencyKey() string {
 func (x *ChatRequest) GetParams() *structpb.Struct {
 	if x != nil {
 		return x.Params
+	}
+	return nil
+}
+
+func (x *ChatRequest) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
 	}
 	return nil
 }
@@ -1516,7 +1525,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\\\n" +
 	"\x11CancelTurnRequest\x12%\n" +
 	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xf4\x03R\x06reason\"\xe3\x01\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xf4\x03R\x06reason\"\x9c\x02\n" +
 	"\vChatRequest\x12$\n" +
 	"\amessage\x18\x01 \x01(\tB\n" +
 	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\amessage\x12&\n" +
@@ -1524,7 +1533,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"session_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12\"\n" +
 	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x121\n" +
 	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12/\n" +
-	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\"\x9d\x03\n" +
+	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\x127\n" +
+	"\x04wait\x18\r \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\x04wait\"\x9d\x03\n" +
 	"\fChatResponse\x12\x16\n" +
 	"\x06answer\x18\x01 \x01(\tR\x06answer\x12\x1d\n" +
 	"\n" +
@@ -1632,37 +1642,38 @@ var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	23, // 15: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
 	0,  // 16: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
 	22, // 17: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
-	17, // 18: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	16, // 19: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	20, // 20: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	24, // 21: windlass.sessions.v1.WatchResponse.event:type_name -> windlass.turn.v1.Event
-	1,  // 22: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	8,  // 23: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	9,  // 24: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	11, // 25: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	3,  // 26: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
-	25, // 27: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
-	26, // 28: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
-	5,  // 29: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	7,  // 30: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	12, // 31: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	14, // 32: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
-	0,  // 33: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	0,  // 34: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	10, // 35: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	0,  // 36: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	4,  // 37: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
-	0,  // 38: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
-	27, // 39: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
-	6,  // 40: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	28, // 41: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	13, // 42: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	15, // 43: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
-	33, // [33:44] is the sub-list for method output_type
-	22, // [22:33] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	23, // 18: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
+	17, // 19: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	16, // 20: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	20, // 21: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	24, // 22: windlass.sessions.v1.WatchResponse.event:type_name -> windlass.turn.v1.Event
+	1,  // 23: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	8,  // 24: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	9,  // 25: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	11, // 26: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	3,  // 27: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
+	25, // 28: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
+	26, // 29: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
+	5,  // 30: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	7,  // 31: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	12, // 32: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	14, // 33: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
+	0,  // 34: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	0,  // 35: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	10, // 36: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	0,  // 37: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	4,  // 38: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	0,  // 39: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
+	27, // 40: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
+	6,  // 41: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	28, // 42: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	13, // 43: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	15, // 44: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
+	34, // [34:45] is the sub-list for method output_type
+	23, // [23:34] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }

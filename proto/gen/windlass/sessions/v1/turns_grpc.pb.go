@@ -70,7 +70,7 @@ type TurnServiceClient interface {
 	// it was settled in the same way, which changes nothing.
 	ResolveToolCall(ctx context.Context, in *ResolveToolCallRequest, opts ...grpc.CallOption) (*Approval, error)
 	// Chat is one call for a whole exchange: it opens a session where none is named, runs a turn and waits for its answer. When the turn waits for
-	// people it returns at once, with the status "waiting".
+	// people it returns at once, with the status "waiting". Over REST a caller who accepts text/event-stream gets the turn's events instead.
 	Chat(ctx context.Context, in *ChatRequest, opts ...grpc.CallOption) (*ChatResponse, error)
 	// Watch streams a session's or a turn's events from a cursor on: each durable event once and in order, deltas as they come.
 	// Headers are sent as soon as the call is authorised. Watching a turn, the stream ends with OK after its terminal event; watching a
@@ -244,7 +244,7 @@ type TurnServiceServer interface {
 	// it was settled in the same way, which changes nothing.
 	ResolveToolCall(context.Context, *ResolveToolCallRequest) (*Approval, error)
 	// Chat is one call for a whole exchange: it opens a session where none is named, runs a turn and waits for its answer. When the turn waits for
-	// people it returns at once, with the status "waiting".
+	// people it returns at once, with the status "waiting". Over REST a caller who accepts text/event-stream gets the turn's events instead.
 	Chat(context.Context, *ChatRequest) (*ChatResponse, error)
 	// Watch streams a session's or a turn's events from a cursor on: each durable event once and in order, deltas as they come.
 	// Headers are sent as soon as the call is authorised. Watching a turn, the stream ends with OK after its terminal event; watching a
