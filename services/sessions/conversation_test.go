@@ -96,6 +96,9 @@ func TestWhoRunsATurnIsGivenItsContext(t *testing.T) {
 	if got := load(turn, false); got != nil {
 		t.Errorf("not asked for: %v", got)
 	}
+	if got := load(k.turn(ses.GetId(), "later"), true); got != nil {
+		t.Errorf("what is before it is not known yet: %v", got)
+	}
 	k.worker(turn).begin()
 	if got := load(turn, true); got != nil {
 		t.Errorf("a step is done: %v", got)

@@ -81,7 +81,8 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {
 		return nil, err
 	}
-	if req.GetWithContext() && len(out.GetOutcomes()) == 0 && out.GetRerun() == nil && asksFirst(out.GetAgent()) {
+	// What a turn that waits behind others will read is not known yet.
+	if req.GetWithContext() && t.Place != store.Unplaced && len(out.GetOutcomes()) == 0 && out.GetRerun() == nil && asksFirst(out.GetAgent()) {
 		if out.Context, err = s.shown(ctx, t, ses, contextBytes); err != nil {
 			return nil, err
 		}

@@ -91,7 +91,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 	}
 	p := harness.Launch(t, "windlass up for people", nil, harness.Bin(t, "windlass"), "up", "--data-dir", t.TempDir(), "--http-addr", "127.0.0.1:0",
 		"--grpc-addr", "127.0.0.1:0", "--temporal-addr", "127.0.0.1:0", "--temporal-ui-addr", "127.0.0.1:0")
-	printed := awaitLog(t, p, "/events\n")
+	printed := awaitLog(t, p, "/turns\n")
 	for _, want := range []string{"Windlass is ready.", "http://127.0.0.1:", "Temporal UI", "builtin/scripted (scripted answers, no AI"} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("no %q in\n%s", want, printed)
@@ -101,8 +101,8 @@ func TestPrintedCommandsWork(t *testing.T) {
 	if at < 0 {
 		t.Fatalf("no curl lines in\n%s", printed)
 	}
-	lines, _, _ := strings.Cut(printed[at:], "/events\n") // what stands behind them is the log's
-	out, errs := run(t, 0, "", "sh", "-c", lines+"/events\n")
+	lines, _, _ := strings.Cut(printed[at:], "/turns\n") // what stands behind them is the log's
+	out, errs := run(t, 0, "", "sh", "-c", lines+"/turns\n")
 	for _, want := range []string{"event: message.delta", "event: tool_call.completed", "event: turn.completed", "391", "event: end"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("curl shows no %q:\n%s%s", want, out, errs)

@@ -32,7 +32,8 @@ type LoadTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "trn_…".
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The caller is about to run the turn: the answer has the context if no step is done and the turn's first step after its beginning asks a model.
+	// The caller is about to run the turn: the answer has the context if no step is done, no other turn is before it and the turn's first step after its beginning
+	// asks a model.
 	WithContext   bool `protobuf:"varint,2,opt,name=with_context,json=withContext,proto3" json:"with_context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
