@@ -166,6 +166,11 @@ func (b *Bus) Flush(ctx context.Context) error {
 	if b.local != nil && !b.nc.IsClosed() {
 		return nil
 	}
+	return b.flush(ctx)
+}
+
+// flush waits for the server, also where it only keeps what subscribers have already.
+func (b *Bus) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := b.nc.FlushWithContext(ctx); err != nil {
@@ -186,7 +191,7 @@ func (b *Bus) Addr() string {
 // when ctx ends. It is safe to call more than once.
 func (b *Bus) Close(ctx context.Context) error {
 	if !b.nc.IsClosed() && b.nc.IsConnected() {
-		_ = b.nc.FlushWithContext(ctx) // what cannot be delivered now is lost, as messages may be
+		_ = b.flush(ctx) // what cannot be delivered now is lost, as messages may be
 	}
 	b.mu.Lock()
 	subs := b.subs
