@@ -46,7 +46,18 @@ func (s *server) open(path string, headers ...string) *reader {
 
 func (s *server) openCtx(ctx context.Context, path string, headers ...string) *reader {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
+	return s.stream(ctx, http.MethodGet, path, nil, headers)
+}
+
+// post makes a request whose answer is read as a stream.
+func (s *server) post(path, body string, headers ...string) *reader {
+	s.t.Helper()
+	return s.stream(s.t.Context(), http.MethodPost, path, strings.NewReader(body), append([]string{"Content-Type", "application/json"}, headers...))
+}
+
+func (s *server) stream(ctx context.Context, method, path string, body io.Reader, headers []string) *reader {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, body)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -347,25 +358,6 @@ func TestStreamOverHTTP2(t *testing.T) {
 			t.Errorf("frame is %+v, want %s", f, want)
 		}
 	}
-}
-
-// post makes a request whose answer is read as a stream.
-func (s *server) post(path, body string, headers ...string) *reader {
-	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	resp, err := s.client.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { _ = resp.Body.Close() })
-	return &reader{s.t, resp, bufio.NewReader(resp.Body)}
 }
 
 func TestATurnIsMadeAndFollowedByOneRequest(t *testing.T) {
