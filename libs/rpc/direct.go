@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
+
+	"github.com/windlass-dev/windlass/libs/stack"
 )
 
 // direct takes calls from the same process, with the interceptors and the telemetry of a server on the network.
@@ -128,6 +130,7 @@ func (d *direct) open(ctx context.Context, s *memoryStream) error {
 	server := &serverSide{memoryStream: s}
 	server.ctx = d.incoming(ctx, s.name, &s.reply)
 	go func() {
+		stack.Grow()
 		defer d.leave()
 		defer cancel()
 		defer unhook()

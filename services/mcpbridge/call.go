@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/stack"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
@@ -132,6 +133,7 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 	}
 	ended := make(chan outcome, 1)
 	go func() {
+		stack.Grow()
 		a, err := c.request(ctx, id, mcp.MethodToolsCall, params)
 		ended <- outcome{a, err}
 	}()

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/stack"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -18,6 +19,8 @@ const (
 	takenFor = 30 * time.Second
 	// maxStartPause bounds the pause between two tries to start one workflow.
 	maxStartPause = 15 * time.Second
+	// endRest is how long after the end of a turn the outbox is looked into.
+	endRest = 3 * time.Millisecond
 )
 
 // outbox hands accepted turns to the dispatcher. A caller never waits for it: kick only wakes it. The rows in the database are the truth, so a
@@ -57,6 +60,9 @@ func (o *outbox) kick() {
 	default:
 	}
 }
+
+// kickSoon is kick once those who wait for the end of a turn have heard of it: what the outbox has to do then is not urgent.
+func (o *outbox) kickSoon() { time.AfterFunc(endRest, o.kick) }
 
 // run sends until ctx ends, then waits for what is in flight.
 func (o *outbox) run(ctx context.Context) {
@@ -162,6 +168,7 @@ func (o *outbox) launch(ctx context.Context, out store.Outgoing, also ...chan st
 		s <- struct{}{}
 	}
 	o.flying.Go(func() {
+		stack.Grow()
 		o.start(ctx, out)
 		for _, s := range slots {
 			<-s

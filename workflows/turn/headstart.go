@@ -12,6 +12,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/stack"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -115,6 +116,7 @@ func (r *runs) lead(ctx context.Context, turn contract.TurnInput) *run {
 }
 
 func (r *runs) work(one *run) {
+	stack.Grow()
 	ctx, span := telemetry.Tracer("turn").Start(telemetry.WithTraceParent(r.ctx, one.trace), "HeadStart:"+contract.TurnWorkflow)
 	defer span.End()
 	for again := true; again; {

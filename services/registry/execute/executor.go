@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/schema"
+	"github.com/windlass-dev/windlass/libs/stack"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -115,6 +116,7 @@ func (x *Executor) Run(ctx context.Context, c Call, emit func(Event) error) (Out
 
 // lead runs the call of a flight to its end, apart from the caller that began it.
 func (x *Executor) lead(ctx context.Context, f *flight, r *request) {
+	stack.Grow()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	unlink := context.AfterFunc(f.ctx, cancel)

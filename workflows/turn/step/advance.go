@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/stack"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -160,6 +161,7 @@ func (a *advance) start(ctx context.Context, step *turnv1.StepRef, done chan<- e
 	w.claimed = a.claimed[key]
 	delete(a.claimed, key)
 	go func() {
+		stack.Grow()
 		out, err := a.do(ctx, w)
 		done <- ended{step, out, err}
 	}()

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/windlass-dev/windlass/libs/glob"
+	"github.com/windlass-dev/windlass/libs/stack"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -109,6 +110,7 @@ func (b begin) resolve(ctx context.Context, loaded *sessionsv1.LoadTurnResponse)
 	var tools *registryv1.ResolveToolsResponse
 	var group errgroup.Group
 	group.Go(func() (err error) {
+		stack.Grow()
 		tools, err = b.resolveTools(ctx, loaded)
 		return err
 	})

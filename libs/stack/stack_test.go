@@ -1,0 +1,32 @@
+package stack_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/stack"
+)
+
+//go:noinline
+func deep(n int) int {
+	var frame [256]byte
+	if n == 0 {
+		return int(frame[n])
+	}
+	return deep(n-1) + int(frame[n%len(frame)])
+}
+
+func BenchmarkGoroutine(b *testing.B) {
+	for name, grow := range map[string]func(){"as it comes": func() {}, "grown": stack.Grow} {
+		b.Run(name, func(b *testing.B) {
+			var done sync.WaitGroup
+			for b.Loop() {
+				done.Go(func() {
+					grow()
+					deep(40)
+				})
+				done.Wait()
+			}
+		})
+	}
+}
