@@ -50,6 +50,12 @@ func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
 	if err != nil {
 		return fmt.Errorf("migrate %s: %w", db.schema, translate(err))
 	}
+	if db.dialect == SQLite {
+		err = db.describe(ctx, len(done) > 0)
+	}
+	if err != nil {
+		return fmt.Errorf("migrate %s: %w", db.schema, translate(err))
+	}
 	return nil
 }
 

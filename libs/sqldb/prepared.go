@@ -82,6 +82,7 @@ type preparedTx struct {
 
 // ExecContext implements Tx.
 func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	ctx = unwatched(ctx)
 	if stmt := t.kept.find(query); stmt != nil {
 		return t.StmtContext(ctx, stmt).ExecContext(ctx, args...) //nolint:sqlclosecheck // it ends with the transaction
 	}
@@ -91,6 +92,7 @@ func (t preparedTx) ExecContext(ctx context.Context, query string, args ...any) 
 
 // QueryContext implements Querier.
 func (t preparedTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	ctx = unwatched(ctx)
 	if stmt := t.kept.find(query); stmt != nil {
 		return t.StmtContext(ctx, stmt).QueryContext(ctx, args...) //nolint:sqlclosecheck // it ends with the transaction
 	}
@@ -100,6 +102,7 @@ func (t preparedTx) QueryContext(ctx context.Context, query string, args ...any)
 
 // QueryRowContext implements Querier.
 func (t preparedTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	ctx = unwatched(ctx)
 	if stmt := t.kept.find(query); stmt != nil {
 		return t.StmtContext(ctx, stmt).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // it ends with the transaction
 	}

@@ -46,12 +46,21 @@ func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error) error {
 		return err
 	}
 	defer db.leave()
-	err := db.writeOnce(ctx, func(tx Tx) error { return f(preparedTx{tx.(*sql.Tx), db.writer}) })
+	err := db.writeOnce(unwatched(ctx), func(tx Tx) error {
+		if err := f(preparedTx{tx.(*sql.Tx), db.writer}); err != nil {
+			return err
+		}
+		return ctx.Err() // nobody wants it any more
+	})
 	if err == nil {
-		db.writer.prepareWanted(ctx)
+		db.writer.prepareWanted(unwatched(ctx))
 	}
 	return translate(err)
 }
+
+// unwatched gives a context that SQLite's statements need not watch: database/sql and the driver start a goroutine or two for each statement whose context
+// can end, which costs more than a statement. All of them are short, so the end of a context is heeded between transactions.
+func unwatched(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (db *DB) enter(ctx context.Context) error {
 	select {

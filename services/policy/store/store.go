@@ -108,7 +108,7 @@ func (s sqlStore) List(ctx context.Context, tenant string, f Filter, after Curso
 		args = append(args, values...)
 	}
 	if f.TurnID != "" {
-		and("turn_id = $%d", f.TurnID)
+		and("turn_id <> '' AND turn_id = $%d", f.TurnID) // the index has no others
 	}
 	if f.DeniedOnly {
 		and("allowed = $%d", false)

@@ -158,7 +158,7 @@ func (q sqlStore) Executions(ctx context.Context, tenant string, f ExecutionFilt
 		return fmt.Sprintf("$%d", len(args))
 	}
 	if f.TurnID != "" {
-		query += ` AND turn_id = ` + place(f.TurnID)
+		query += ` AND turn_id <> '' AND turn_id = ` + place(f.TurnID) // the index has no others
 	}
 	if f.Tool != "" {
 		query += ` AND tool = ` + place(f.Tool)

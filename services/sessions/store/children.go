@@ -79,7 +79,7 @@ func (tx *Tx) SetCallback(ctx context.Context, tenant, child, turn string) error
 
 // CalledBack reads the child whose result a turn was given. ErrNotFound for any other turn.
 func (tx *Tx) CalledBack(ctx context.Context, tenant, turn string) (Child, error) {
-	return sqldb.One(ctx, tx, scanChild, "SELECT "+childColumns+" FROM turn_children WHERE tenant = $1 AND callback_turn_id = $2", tenant, turn)
+	return sqldb.One(ctx, tx, scanChild, "SELECT "+childColumns+" FROM turn_children WHERE tenant = $1 AND callback_turn_id <> '' AND callback_turn_id = $2", tenant, turn)
 }
 
 func scanInt(s sqldb.Scanner) (n int, err error) {

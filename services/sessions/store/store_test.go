@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/sqldb/plantest"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/store/storetest"
@@ -24,6 +25,12 @@ func TestPostgres(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) *store.Store { return open(t, testpg.URL(t)) })
 }
 
+// rare are statements about few rows (webhooks, what the outbox holds, whether there is any budget), and those of deleting a session.
+var rare = []string{
+	"FROM webhooks WHERE", "FROM turn_outbox WHERE claimed_until_us <= $1 LIMIT 1", "EXISTS (SELECT 1 FROM budgets b",
+	"DELETE FROM turn_idempotency WHERE", "DELETE FROM turn_outbox WHERE", "DELETE FROM budgets WHERE tenant = $1 AND scope = 'turn'",
+}
+
 func open(t *testing.T, url string) *store.Store {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "sessions"})
@@ -31,6 +38,7 @@ func open(t *testing.T, url string) *store.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		plantest.Check(t, db, rare...)
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}

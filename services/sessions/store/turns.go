@@ -103,10 +103,25 @@ type TurnFilter struct {
 
 // Turns lists turns, newest first.
 func (s *Store) Turns(ctx context.Context, f TurnFilter) ([]Turn, error) {
-	return all(ctx, s.db.Reader(), scanTurn, "SELECT "+turnColumns+` FROM turns WHERE tenant = $1
-		AND ($2 = '' OR session_id = $2) AND ($3 = '' OR session_id IN (SELECT id FROM sessions WHERE tenant = $1 AND subject = $3)) AND (CAST($4 AS BIGINT) = 0 OR status = $4)
-		AND (CAST($5 AS BIGINT) = 0 OR create_us < $5 OR (create_us = $5 AND id < $6)) ORDER BY create_us DESC, id DESC LIMIT $7`,
-		f.Tenant, f.SessionID, f.Subject, int64(f.Status), f.BeforeUs, f.BeforeID, f.Limit)
+	query, args := "SELECT "+turnColumns+" FROM turns WHERE tenant = $1", []any{f.Tenant}
+	add := func(text string, values ...any) {
+		query += strings.ReplaceAll(text, "?", strings.TrimSuffix(placeholders(len(args)+1, len(values)), ", "))
+		args = append(args, values...)
+	}
+	if f.SessionID != "" { // said only where it is asked for, so that the index of sessions is used
+		add(" AND session_id = ?", f.SessionID)
+	}
+	if f.Subject != "" {
+		add(" AND session_id IN (SELECT id FROM sessions WHERE tenant = $1 AND subject = ?)", f.Subject)
+	}
+	if f.Status != 0 {
+		add(" AND status = ?", int64(f.Status))
+	}
+	if f.BeforeUs != 0 {
+		add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
+	}
+	add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
+	return all(ctx, s.db.Reader(), scanTurn, query, args...)
 }
 
 // AddTurn stores a new turn. The session must be locked.

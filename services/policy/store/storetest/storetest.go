@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/sqldb/plantest"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
@@ -21,6 +22,7 @@ func Run(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		plantest.Check(t, db)
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}

@@ -1,0 +1,50 @@
+// Package plantest finds statements that read more of a SQLite database than they need.
+package plantest
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+var (
+	// whole is a step that goes through a table from end to end. Sub-queries of the same statement have short names.
+	whole = regexp.MustCompile(`^SCAN ([a-z_]{3,})`) //nolint:gochecknoglobals // compiled once
+	// tenants is a step that goes through all rows of a tenant.
+	tenants = regexp.MustCompile(`^SEARCH (\w+) USING .*\(tenant=\?\)$`) //nolint:gochecknoglobals // compiled once
+)
+
+// Check fails for each statement, of those that a test has used, that goes through a table, or through all that a tenant has in it: what a turn costs must
+// not depend on how many there were before. Not meant are pages in the order of an index, and statements that hold one of the given texts: they are
+// about what is few, or rare.
+func Check(t *testing.T, db *sqldb.DB, allowed ...string) {
+	t.Helper()
+	plans, err := db.Plans(context.WithoutCancel(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range plans {
+		if few(p.Statement, allowed) {
+			continue
+		}
+		sorted := strings.Contains(p.Steps, "USE TEMP B-TREE")
+		for step := range strings.SplitSeq(p.Steps, "\n") {
+			page := strings.Contains(p.Statement, "LIMIT") && !sorted && strings.Contains(step, "USING INDEX")
+			if !page && (whole.MatchString(step) || tenants.MatchString(step)) {
+				t.Errorf("this statement goes through a table (%s):\n%s\n%s", step, p.Statement, p.Steps)
+			}
+		}
+	}
+}
+
+func few(statement string, allowed []string) bool {
+	for _, text := range allowed {
+		if strings.Contains(statement, text) {
+			return true
+		}
+	}
+	return false
+}
