@@ -64,12 +64,9 @@ func (s *Service) turn(ctx context.Context, id string) (store.Turn, store.Sessio
 	if !known(id) {
 		return store.Turn{}, store.Session{}, noTurn(id)
 	}
-	t, err := s.store.Turn(ctx, authn.Tenant(ctx), id)
-	if err == nil {
-		var ses store.Session
-		if ses, err = s.store.Session(ctx, t.Tenant, t.SessionID); err == nil && visible(ctx, ses) == nil {
-			return t, ses, nil
-		}
+	t, ses, err := s.store.TurnAndSession(ctx, authn.Tenant(ctx), id)
+	if err == nil && visible(ctx, ses) == nil {
+		return t, ses, nil
 	}
 	if err == nil || errors.Is(err, store.ErrNotFound) {
 		err = noTurn(id)

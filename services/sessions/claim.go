@@ -49,7 +49,7 @@ func (s *Service) ClaimStep(ctx context.Context, req *sessionsv1.ClaimStepReques
 		if err != nil {
 			return err
 		}
-		out, err = s.claim(tx, &t, req)
+		out, err = s.claim(tx, &t, req, false)
 		return err
 	})
 	if err != nil {
@@ -79,18 +79,27 @@ func turnFault(err error, turn string) error {
 }
 
 // claim answers a claim for a step of a turn whose session is locked.
-func (s *Service) claim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
-	out, step, err := s.decideClaim(tx, t, req)
+func (s *Service) claim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest, guess bool) (*sessionsv1.ClaimStepResponse, error) {
+	out, step, err := s.decideClaim(tx, t, req, guess)
 	if err != nil || out.GetLease() == nil {
 		return out, err
 	}
 	return out, tx.SaveStep(tx.Context(), step)
 }
 
-// decideClaim is claim without the step saved: a lease stands once the caller has done that.
-func (s *Service) decideClaim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, store.Step, error) {
+// decideClaim is claim without the step saved: a lease stands once the caller has done that. With guess the step is taken to be new, which saving it
+// checks: store.ErrGuess.
+func (s *Service) decideClaim(
+	tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest, guess bool,
+) (*sessionsv1.ClaimStepResponse, store.Step, error) {
 	out := &sessionsv1.ClaimStepResponse{CancelRequested: t.CancelRequested}
-	step, err := tx.Step(tx.Context(), t.Tenant, t.ID, req.GetStep().GetKey())
+	step, err := store.Step{}, store.ErrNotFound
+	if guess && (ended(*t) || tx.Session.ActiveTurnID != t.ID) {
+		return nil, step, store.ErrGuess
+	}
+	if !guess {
+		step, err = tx.Step(tx.Context(), t.Tenant, t.ID, req.GetStep().GetKey())
+	}
 	fresh := errors.Is(err, store.ErrNotFound)
 	switch {
 	case err != nil && !fresh:
@@ -111,6 +120,9 @@ func (s *Service) decideClaim(tx *journal.Tx, t *store.Turn, req *sessionsv1.Cla
 	if err != nil {
 		return nil, step, err
 	}
+	if over != nil && guess {
+		return nil, step, store.ErrGuess
+	}
 	if over != nil {
 		outcome, err := exhaust(tx, *t, req, over)
 		out.Result = &sessionsv1.ClaimStepResponse_Done{Done: outcome}
@@ -120,7 +132,7 @@ func (s *Service) decideClaim(tx *journal.Tx, t *store.Turn, req *sessionsv1.Cla
 	if err != nil {
 		return nil, step, err
 	}
-	lease.MaxOutputTokens = int32(output)
+	step.Guessed, lease.MaxOutputTokens = guess, int32(output)
 	out.Result = &sessionsv1.ClaimStepResponse_Lease{Lease: lease}
 	return out, step, nil
 }
@@ -164,9 +176,7 @@ func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, req *sessionsv1.
 		changed = true
 	}
 	if changed {
-		if err := tx.SaveTurn(tx.Context(), *t); err != nil {
-			return nil, err
-		}
+		tx.KeepTurn(t)
 	}
 	return &sessionsv1.Lease{Fence: step.Fence, Attempt: step.Attempt, BaseSeq: tx.Session.LastSeq, MessageId: step.MessageID}, nil
 }

@@ -26,20 +26,26 @@ func (s *Service) CommitStep(ctx context.Context, req *sessionsv1.CommitStepRequ
 		return nil, err
 	}
 	var out *sessionsv1.CommitStepResponse
-	err := s.journal.Write(ctx, func(tx *journal.Tx) error {
-		t, err := tx.LockTurn(authn.Tenant(ctx), req.GetTurnId())
-		if err != nil {
+	write := func(guess bool) error {
+		return s.journal.Write(ctx, func(tx *journal.Tx) error {
+			t, err := tx.LockTurn(authn.Tenant(ctx), req.GetTurnId())
+			if err != nil {
+				return err
+			}
+			out, err = s.commitAll(tx, &t, req, guess)
 			return err
-		}
-		out, err = s.commitAll(tx, &t, req)
-		return err
-	})
+		})
+	}
+	err := write(true) // what is claimed along with a commit is nearly always new
+	if errors.Is(err, store.ErrGuess) {
+		err = write(false)
+	}
 	if err != nil {
 		return nil, turnFault(err, req.GetTurnId())
 	}
 	if req.GetEnding() != nil || out.GetThen() != nil {
 		faultpoint.Hit(faultpoint.TurnEnded)
-		s.outbox.kick() // another turn that waited for room
+		s.outbox.kickSoon() // this turn's record, and another turn that waited for room
 	}
 	return out, nil
 }
@@ -214,9 +220,7 @@ func applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv
 				return err
 			}
 		}
-		if err := tx.SaveTurn(tx.Context(), *t); err != nil {
-			return err
-		}
+		tx.KeepTurn(t)
 		if err := settle(tx, *t, step, outcome); err != nil {
 			return err
 		}
@@ -240,9 +244,7 @@ func pin(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface, tools *sessions
 		return nil
 	}
 	t.Model, t.BlueprintRevision, t.DeadlineUs = surface.GetModel(), surface.GetBlueprintRevision(), surface.GetDeadlineMicros()
-	if err := tx.SaveTurn(tx.Context(), *t); err != nil {
-		return err
-	}
+	tx.KeepTurn(t)
 	data, err := proto.Marshal(surface)
 	if err != nil {
 		return fmt.Errorf("surface of turn %s: %w", t.ID, err)

@@ -128,6 +128,40 @@ func TestACommitWithClaimsIsDoneOnce(t *testing.T) {
 	}
 }
 
+// What follows a commit is taken to be new without a look; where it is not, nothing of what is there is lost.
+func TestAStepThatIsThereIsNotTakenAlongWithACommit(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		w := k.worker(k.newTurn("hello"))
+		w.begin()
+		other := k.worker(w.turn)
+		other.owner = "w2"
+		infer := w.lease("infer-1")
+		held, done := other.lease("tool-1.0"), other.lease("tool-1.1")
+		other.commitAll(&sessionsv1.CommitStepRequest{Fence: done.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.1", CallHash: "theirs"}})
+		got := w.commitAll(&sessionsv1.CommitStepRequest{
+			Fence: infer.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"},
+			Messages: []*turnv1.Message{{Id: infer.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("two calls")}},
+			Next:     []*sessionsv1.ClaimStepRequest{w.claimOf("tool-1.0"), w.claimOf("tool-1.1"), w.claimOf("tool-1.2")},
+		})
+		next := got.GetNext()
+		if len(next) != 3 || next[0].GetBusy().GetOwner() != "w2" || next[1].GetDone().GetCallHash() != "theirs" || next[2].GetLease().GetFence() != 1 {
+			t.Fatalf("what follows: %v", next)
+		}
+		other.commitAll(&sessionsv1.CommitStepRequest{Fence: held.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}}) // its lease stands
+		w.commitAll(w.end())
+		counts := map[string]int{}
+		for _, r := range k.watchTurn(w.turn, "") {
+			counts[r.GetEvent().GetType()+" "+r.GetEvent().GetStep()]++
+		}
+		for _, once := range []string{"message.completed infer-1", "step.finished infer-1", "step.started tool-1.0", "step.started tool-1.1", "step.started tool-1.2"} {
+			if counts[once] != 1 {
+				t.Errorf("%s is in the journal %d times", once, counts[once])
+			}
+		}
+	})
+}
+
 func TestACancelStopsWhatWasToFollow(t *testing.T) {
 	k := newKit(t, options{})
 	turn := k.newTurn("hello")

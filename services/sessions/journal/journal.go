@@ -55,6 +55,7 @@ type Tx struct {
 
 	ctx     context.Context
 	touched bool
+	turn    *store.Turn
 	after   []func(context.Context)
 	rows    []store.Event
 	large   map[int][]byte // envelopes of events too large for the bus, by index in rows
@@ -100,6 +101,17 @@ func (tx *Tx) Context() context.Context { return tx.ctx }
 
 // Touch has the changed session saved.
 func (tx *Tx) Touch() { tx.touched = true }
+
+// KeepTurn has a turn of the locked session saved as it is at the end of the transaction, once, however often it changes until then.
+func (tx *Tx) KeepTurn(t *store.Turn) { tx.turn = t }
+
+// EndTurn is store.Tx.EndTurn: it saves what KeepTurn was to save.
+func (tx *Tx) EndTurn(ctx context.Context, t store.Turn) (told bool, err error) {
+	if tx.turn != nil && tx.turn.ID == t.ID {
+		tx.turn = nil
+	}
+	return tx.Tx.EndTurn(ctx, t)
+}
 
 // After has f called once the transaction stands and its events are told; never otherwise.
 func (tx *Tx) After(f func(context.Context)) { tx.after = append(tx.after, f) }
@@ -162,6 +174,11 @@ func (tx *Tx) keepEnvelope(e *turnv1.Event) error {
 }
 
 func (tx *Tx) flush() error {
+	if tx.turn != nil {
+		if err := tx.SaveTurn(tx.ctx, *tx.turn); err != nil {
+			return err
+		}
+	}
 	if len(tx.rows) > 0 {
 		if err := tx.AddEvents(tx.ctx, tx.Session.Tenant, tx.Session.ID, tx.rows); err != nil {
 			return err

@@ -11,16 +11,7 @@ const selectLockedTurn = "SELECT " + turnColumns + `, CASE WHEN EXISTS (SELECT 1
 
 func scanLockedTurn(s sqldb.Scanner) (Turn, error) {
 	var budgeted int64
-	t, err := scanTurn(oneMore{s, &budgeted})
+	t, err := scanTurn(more{s, []any{&budgeted}})
 	t.Budgeted = budgeted != 0
 	return t, err
 }
-
-// oneMore scans a row that has one more column.
-type oneMore struct {
-	sqldb.Scanner
-	last any
-}
-
-// Scan implements sqldb.Scanner.
-func (o oneMore) Scan(dest ...any) error { return o.Scanner.Scan(append(dest, o.last)...) }

@@ -42,22 +42,49 @@ const sessionColumns = "tenant, id, agent_id, subject, title, labels, last_seq, 
 
 func scanSession(s sqldb.Scanner) (v Session, err error) {
 	var labels string
-	err = s.Scan(&v.Tenant, &v.ID, &v.AgentID, &v.Subject, &v.Title, &labels, &v.LastSeq, &v.OpenSeq, &v.ActiveTurnID, &v.CreateUs, &v.UpdateUs,
-		&v.ForkedFrom, &v.ForkedSeq, &v.Params, &v.ParentSession, &v.ParentTurn, &v.ContextBytes, &v.CompactedSeq)
-	if err != nil || labels == "" {
-		return v, err
+	if err = s.Scan(v.columns(&labels)...); err == nil {
+		err = v.label(labels)
+	}
+	return v, err
+}
+
+// columns are where sessionColumns go.
+func (v *Session) columns(labels *string) []any {
+	return []any{
+		&v.Tenant, &v.ID, &v.AgentID, &v.Subject, &v.Title, labels, &v.LastSeq, &v.OpenSeq, &v.ActiveTurnID, &v.CreateUs, &v.UpdateUs,
+		&v.ForkedFrom, &v.ForkedSeq, &v.Params, &v.ParentSession, &v.ParentTurn, &v.ContextBytes, &v.CompactedSeq,
+	}
+}
+
+func (v *Session) label(labels string) error {
+	if labels == "" {
+		return nil
 	}
 	if err := json.Unmarshal([]byte(labels), &v.Labels); err != nil {
-		return v, fmt.Errorf("labels of session %s: %w", v.ID, err)
+		return fmt.Errorf("labels of session %s: %w", v.ID, err)
 	}
-	return v, nil
+	return nil
 }
+
+var selectTurnAndSession = "SELECT " + of("t", turnColumns) + ", " + of("s", sessionColumns) + //nolint:gochecknoglobals // put together once
+	" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2"
 
 const selectSession = "SELECT " + sessionColumns + " FROM sessions WHERE tenant = $1 AND id = $2"
 
 // Session reads one. ErrNotFound when there is none.
 func (s *Store) Session(ctx context.Context, tenant, id string) (Session, error) {
 	return one(ctx, s.db.Reader(), scanSession, selectSession, tenant, id)
+}
+
+// TurnAndSession reads a turn and its session. ErrNotFound when there is no such turn.
+func (s *Store) TurnAndSession(ctx context.Context, tenant, turn string) (t Turn, ses Session, err error) {
+	var labels string
+	scan := func(row sqldb.Scanner) (Turn, error) { return scanTurn(more{row, ses.columns(&labels)}) }
+	t, err = one(ctx, s.db.Reader(), scan, selectTurnAndSession, tenant, turn)
+	if err == nil {
+		err = ses.label(labels)
+	}
+	return t, ses, err
 }
 
 // LockSession reads a session and keeps others from changing it until the transaction ends.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
@@ -27,7 +28,12 @@ type Step struct {
 	MessageID string
 	// Outcome is the windlass.turn.v1.StepOutcome.
 	Outcome []byte
+	// Guessed: it was taken to be new without a look. Saving it fails when it is not.
+	Guessed bool
 }
+
+// ErrGuess means that a step that was taken to be new is not: the transaction has to be made again, with a look.
+var ErrGuess = errors.New("the step is there already")
 
 const stepColumns = `tenant, turn_id, step_key, kind, tool, owner, fence, attempt, done, lease_expires_us, started_us, first_seq, message_id, outcome`
 
@@ -76,14 +82,21 @@ func (s *Store) Forsaken(ctx context.Context, nowUs int64, limit int) ([]Turn, e
 		JOIN turns t ON t.tenant = s.tenant AND t.id = s.turn_id WHERE t.end_us = 0`, nowUs, limit)
 }
 
-// SaveStep writes a step, new or not. The turn's session must be locked.
+const insertStep = "INSERT INTO turn_steps (" + stepColumns + `)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (tenant, turn_id, step_key) DO `
+
+// SaveStep writes a step, new or not. The turn's session must be locked. ErrGuess when it was taken to be new and is not.
 func (tx *Tx) SaveStep(ctx context.Context, v Step) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_steps ("+stepColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
-		ON CONFLICT (tenant, turn_id, step_key) DO UPDATE SET owner = excluded.owner, fence = excluded.fence, attempt = excluded.attempt,
-		done = excluded.done, lease_expires_us = excluded.lease_expires_us, started_us = excluded.started_us, outcome = excluded.outcome`,
-		v.Tenant, v.TurnID, v.Key, int64(v.Kind), v.Tool, v.Owner, int64(v.Fence), int64(v.Attempt), flag(v.Done), v.LeaseExpiresUs, v.StartedUs,
+	statement := insertStep + `UPDATE SET owner = excluded.owner, fence = excluded.fence, attempt = excluded.attempt,
+		done = excluded.done, lease_expires_us = excluded.lease_expires_us, started_us = excluded.started_us, outcome = excluded.outcome`
+	if v.Guessed {
+		statement = insertStep + "NOTHING"
+	}
+	n, err := sqldb.Exec(ctx, tx, statement, v.Tenant, v.TurnID, v.Key, int64(v.Kind), v.Tool, v.Owner, int64(v.Fence), int64(v.Attempt), flag(v.Done), v.LeaseExpiresUs, v.StartedUs,
 		int64(v.FirstSeq), v.MessageID, v.Outcome)
+	if err == nil && v.Guessed && n == 0 {
+		return ErrGuess
+	}
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -76,6 +77,20 @@ func all[T any](ctx context.Context, q sqldb.Querier, scan func(sqldb.Scanner) (
 	v, err := sqldb.All(ctx, q, scan, query, args...)
 	return v, meaning(err)
 }
+
+// of gives columns as those of one of the tables of a statement.
+func of(table, columns string) string {
+	return table + "." + strings.Join(strings.Fields(strings.ReplaceAll(columns, ",", " ")), ", "+table+".")
+}
+
+// more scans a row that has more columns.
+type more struct {
+	sqldb.Scanner
+	last []any
+}
+
+// Scan implements sqldb.Scanner.
+func (m more) Scan(dest ...any) error { return m.Scanner.Scan(append(dest, m.last...)...) }
 
 // flag is a boolean as both engines store it.
 func flag(b bool) int64 {
