@@ -18,7 +18,7 @@ func (r *report) markdown() string {
 		"This page is written by the benchmark; do not edit it, run it:\n\n")
 	fmt.Fprintf(&b, "```sh\nmake bench ARGS='%s'\n```\n\n", args)
 	b.WriteString("## How it is measured\n\n")
-	fmt.Fprintf(&b, how, r.options.tokens, milliseconds(r.options.pace.first), milliseconds(r.options.pace.next))
+	fmt.Fprintf(&b, how, r.options.tokens, milliseconds(r.options.pace.first), milliseconds(r.options.pace.next), milliseconds(r.options.rest))
 	b.WriteString("\n## Where and when\n\n" + r.where())
 	for _, d := range r.deployments {
 		fmt.Fprintf(&b, "\n## %s\n", d.heading())
@@ -52,7 +52,8 @@ other; what a further round adds is an eighth of what they add over turns with o
 - **Floor**: the same calls straight from the benchmark, to the same servers, with the very requests that Windlass sent, over
   kept connections, streamed. No journal, no policy, no workflow: what is left when everything Windlass does is left out.
 
-Both are timed from the moment the client begins to send, in one run, in alternating blocks when turns are made one at a time.
+Both are timed from the moment the client begins to send, in one run, in alternating blocks when turns are made one at a time. Those come with
+a pause of %s between them, in which the mesh does what is left to do after a turn's end; rows "without rest" have none.
 `
 
 func (d *deployment) heading() string {

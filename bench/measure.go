@@ -61,6 +61,7 @@ type row struct {
 	model         string
 	concurrency   int
 	rounds        int // tool calls of a turn
+	rest          time.Duration
 	mesh, floor   outcome
 	used          usages        // by the mesh's turns
 	worked        time.Duration // of the mesh: until it was at rest again
@@ -104,6 +105,8 @@ func (b *bench) deployment(ctx context.Context, name string) (_ *deployment, err
 type planned struct {
 	model                              string
 	rounds, concurrency, turns, floors int
+	// rest is the pause after each turn, so that the next one finds the mesh at rest.
+	rest time.Duration
 }
 
 // manyRounds is how many tool calls the turns have that show what a further one costs.
@@ -113,9 +116,12 @@ const manyRounds = 9
 func (b *bench) plan(rate float64) []planned {
 	o := b.options
 	out := []planned{
-		{model: instant, rounds: 1, concurrency: 1, turns: o.alone, floors: o.alone},
-		{model: paced, rounds: 1, concurrency: 1, turns: o.alonePaced, floors: o.alonePaced},
-		{model: instant, rounds: manyRounds, concurrency: 1, turns: max(o.alone/4, 1), floors: max(o.alone/4, 1)},
+		{model: instant, rounds: 1, concurrency: 1, turns: o.alone, floors: o.alone, rest: o.rest},
+		{model: paced, rounds: 1, concurrency: 1, turns: o.alonePaced, floors: o.alonePaced, rest: o.rest},
+		{model: instant, rounds: manyRounds, concurrency: 1, turns: max(o.alone/4, 1), floors: max(o.alone/4, 1), rest: o.rest},
+	}
+	if o.rest > 0 {
+		out = append(out, planned{model: instant, rounds: 1, concurrency: 1, turns: o.alone, floors: o.alone})
 	}
 	alone := (o.pace.first + time.Duration(o.tokens-1)*o.pace.next) * 2
 	for _, name := range []string{instant, paced} {
@@ -187,7 +193,7 @@ func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row
 	if _, err := loop(ctx, p.concurrency, 2*p.concurrency, f.turn); err != nil { // opens the connections
 		return row{}, fmt.Errorf("floor: %w", err)
 	}
-	r := row{model: p.model, concurrency: p.concurrency, rounds: p.rounds, turns: p.turns, floors: p.floors, used: usages{}}
+	r := row{model: p.model, concurrency: p.concurrency, rounds: p.rounds, rest: p.rest, turns: p.turns, floors: p.floors, used: usages{}}
 	blocks := 1
 	if p.concurrency == 1 {
 		blocks = min(rounds, p.turns)
@@ -206,17 +212,28 @@ func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row
 			return row{}, err
 		}
 	}
-	if c.timeline && p.rounds == 1 {
+	if c.timeline && p.rounds == 1 && p.rest == b.options.rest {
 		d.timelines[p.model] = middle(r.mesh.samples)
 	}
 	return r, nil
+}
+
+// resting makes a turn, then waits.
+func resting(turn func(context.Context) (sample, error), rest time.Duration) func(context.Context) (sample, error) {
+	return func(ctx context.Context) (sample, error) {
+		s, err := turn(ctx)
+		if err == nil && rest > 0 {
+			err = wait(ctx, rest)
+		}
+		return s, err
+	}
 }
 
 // share splits n into parts that differ by one at most.
 func share(n, parts, i int) int { return (i+1)*n/parts - i*n/parts }
 
 func (r *row) floorBlock(ctx context.Context, f *floor, n int) error {
-	got, err := loop(ctx, r.concurrency, n, f.turn)
+	got, err := loop(ctx, r.concurrency, n, resting(f.turn, r.rest))
 	r.floor = r.floor.plus(got)
 	return err
 }
@@ -224,7 +241,7 @@ func (r *row) floorBlock(ctx context.Context, f *floor, n int) error {
 // meshBlock counts what the mesh's processes use until they are at rest again: some work is done after the clients have their answers.
 func (r *row) meshBlock(ctx context.Context, m *mesh, d *deployment, c *client, n int) error {
 	before, begin := m.usage(), time.Now()
-	got, err := loop(ctx, r.concurrency, n, c.turn)
+	got, err := loop(ctx, r.concurrency, n, resting(c.turn, r.rest))
 	if err != nil {
 		return err
 	}

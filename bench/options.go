@@ -21,6 +21,8 @@ type options struct {
 
 	// alone and alonePaced are the turns made one at a time, without and with model time.
 	alone, alonePaced int
+	// rest is the pause between them.
+	rest time.Duration
 	// warmUp is how many turns are made before anything counts.
 	warmUp int
 	// concurrency lists how many turns run at once.
@@ -65,6 +67,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	quick := f.Bool("quick", false, "fewer turns: under a minute, less steady")
 	f.IntVar(&o.alone, "turns", 200, "turns one at a time, model time zero")
 	f.IntVar(&o.alonePaced, "paced-turns", 60, "turns one at a time, model with its own time")
+	f.DurationVar(&o.rest, "rest", 20*time.Millisecond, "pause between turns made one at a time; without one only turns right after another are measured")
 	f.IntVar(&o.warmUp, "warm-up", 100, "turns before anything counts")
 	concurrency := f.String("concurrency", "16,64", "turns at once, for each of which throughput is measured")
 	f.DurationVar(&o.load, "load", 10*time.Second, "how long each throughput row lasts, roughly")
@@ -121,6 +124,8 @@ func (o *options) validate(rest []string) error {
 		return fmt.Errorf("unexpected argument %q", rest[0])
 	case o.alone < 1 || o.alonePaced < 1 || o.warmUp < 1:
 		return errors.New("-turns, -paced-turns and -warm-up must be positive")
+	case o.rest < 0:
+		return errors.New("-rest must not be negative")
 	case o.tokens < 2:
 		return errors.New("-tokens must be 2 or more: the first answer ends with a tool call")
 	case o.postgres != "" && len(o.deployments) > 1:

@@ -41,6 +41,7 @@ func (d *deployment) reaches() []reach {
 			if r.model == paced {
 				model = "model with its own time"
 			}
+			model += r.hurry()
 			first, total := r.addedFirst().p50, r.addedTotal().p50
 			out = append(out,
 				reach{"added time to first token, p50, " + model, "≤ 3 ms", millis(first) + " ms", float64(first) / float64(reachFirst), 16},
@@ -65,9 +66,19 @@ func (d *deployment) reaches() []reach {
 	return out
 }
 
+// hurry says that the turns of a row came right after another.
+func (r row) hurry() string {
+	if r.concurrency > 1 || r.rest > 0 {
+		return ""
+	}
+	return ", without rest"
+}
+
 // roundReach compares turns of many rounds with those of one.
 func (d *deployment) roundReach(many row) []reach {
-	i := slices.IndexFunc(d.rows, func(r row) bool { return r.model == many.model && r.concurrency == 1 && r.rounds == 1 })
+	i := slices.IndexFunc(d.rows, func(r row) bool {
+		return r.model == many.model && r.concurrency == 1 && r.rounds == 1 && r.rest == many.rest
+	})
 	if i < 0 {
 		return nil
 	}

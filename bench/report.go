@@ -25,8 +25,8 @@ func (d *deployment) sections(timeline bool) []section {
 	out := []section{
 		{"Reach", "", d.reachTable()},
 		{
-			"One turn at a time", "Milliseconds from sending the request. First text: the first piece of the answer is here. " +
-				"Added: difference of the quantiles. Ratio: windlass to floor.", d.latency(),
+			"One turn at a time", "Milliseconds from sending the request. First text: the first piece of the answer is here. Without rest: each turn is sent " +
+				"when the one before has ended, beside the work that the mesh does after a turn's end. Added: difference of the quantiles. Ratio: windlass to floor.", d.latency(),
 		},
 		{
 			"Many at once", "Closed loop: who has his answer asks again. A session of its own for each turn. turns/s is all turns over the time until the last one ended, so a few slow turns at the end lower it. lasting is all turns over the time until the mesh was at rest again: some work, Temporal's above all, is done after the clients have their answers.", d.throughput(),
@@ -80,6 +80,7 @@ func (d *deployment) latency() *table {
 		if r.rounds > 1 {
 			name += fmt.Sprintf(", %d calls", r.rounds)
 		}
+		name += r.hurry()
 		floorFirst, floorTotal := spreadOf(r.floor.samples, firstOf), spreadOf(r.floor.samples, totalOf)
 		first, total := spreadOf(r.mesh.samples, firstOf), spreadOf(r.mesh.samples, totalOf)
 		t.add(name+", floor", "", millis(floorFirst.p50), millis(floorFirst.p99), millis(floorTotal.p50), millis(floorTotal.p99))
@@ -119,6 +120,7 @@ func (d *deployment) processor() *table {
 		if r.rounds > 1 {
 			name += fmt.Sprintf(", %d calls", r.rounds)
 		}
+		name += r.hurry()
 		t.add(name,
 			each(groupWindlass), each(groupTemporal), each(groupWindlass, groupTemporal), each(groupTools), each(groupBench))
 	}

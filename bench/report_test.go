@@ -14,7 +14,7 @@ func found(first, total time.Duration, rss int64) *report {
 	used := usages{groupWindlass: {cpu: 7 * time.Millisecond}, groupTemporal: {cpu: 11 * time.Millisecond}}
 	var rows []row
 	for _, p := range []planned{{model: instant, concurrency: 1}, {model: paced, concurrency: 1}, {model: instant, concurrency: 64}} {
-		rows = append(rows, row{model: p.model, concurrency: p.concurrency, rounds: 1, mesh: mesh, floor: floor, used: used, turns: 1, floors: 1})
+		rows = append(rows, row{model: p.model, concurrency: p.concurrency, rounds: 1, rest: time.Millisecond, mesh: mesh, floor: floor, used: used, turns: 1, floors: 1})
 	}
 	return &report{
 		options: options{tokens: 20, args: []string{"-quick"}}, date: time.Unix(0, 0),
@@ -30,7 +30,7 @@ func TestReportSaysWhatWasFound(t *testing.T) {
 	r.options.timeline = true
 	d := r.deployments[0]
 	d.rows = append(d.rows, row{
-		model: instant, concurrency: 1, rounds: manyRounds, turns: 1, floors: 1, used: d.rows[0].used, floor: d.rows[0].floor,
+		model: instant, concurrency: 1, rounds: manyRounds, rest: time.Millisecond, turns: 1, floors: 1, used: d.rows[0].used, floor: d.rows[0].floor,
 		mesh: outcome{samples: []sample{{first: 20 * time.Millisecond, total: 116 * time.Millisecond}}, elapsed: time.Second},
 	})
 	d.steady = &steady{rate: 40, lasted: time.Minute, turns: 2400, first: spread{p50: 10 * time.Millisecond}, last: spread{p50: 13 * time.Millisecond}, left: 5}
