@@ -183,7 +183,7 @@ func (s *Service) SyncSource(ctx context.Context, req *registryv1.SyncSourceRequ
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "source %q is switched off", src.Name).
 			Hint("Update it with disabled = false first.")
 	}
-	diff, err := s.syncer.Sync(ctx, src)
+	diff, err := s.syncer.SyncAnew(ctx, src)
 	if errors.Is(err, store.ErrChanged) {
 		return nil, fault.Conflict("source %q was changed while it was looked at", src.Name)
 	}

@@ -138,7 +138,7 @@ func (s *Service) RefreshTools(ctx context.Context, _ *registryv1.RefreshToolsRe
 				continue
 			}
 			g.Go(func() error {
-				diff, err := s.syncer.Sync(ctx, src)
+				diff, err := s.syncer.SyncAnew(ctx, src)
 				mu.Lock()
 				defer mu.Unlock()
 				return addDiff(total, src, diff, err)

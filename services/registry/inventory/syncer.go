@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -80,15 +81,37 @@ func errStopping() error {
 // caller's patience: it goes on when ctx ends. The error is a fault (UNAVAILABLE/TOOL_UNAVAILABLE, …), or
 // store.ErrChanged when the source was changed or deleted meanwhile.
 func (s *Syncer) Sync(ctx context.Context, src store.Source) (store.Diff, error) {
+	diff, _, err := s.join(ctx, src)
+	return diff, err
+}
+
+// SyncAnew is Sync by a look that begins after the call: one that is under way may have read the source before what the caller wants seen. It is waited
+// for, and what it found counts where the new look finds nothing more.
+func (s *Syncer) SyncAnew(ctx context.Context, src store.Source) (store.Diff, error) {
+	before, own, err := s.join(ctx, src)
+	if own || ctx.Err() != nil {
+		return before, err
+	}
+	diff, _, err := s.join(ctx, src) // this one, ours or another's, began after the first had ended
+	if err == nil && len(diff.Added)+len(diff.Removed)+len(diff.Changed) == 0 {
+		diff.Added, diff.Removed, diff.Changed = before.Added, before.Removed, before.Changed
+	}
+	return diff, err
+}
+
+// join looks at a source, or waits for a look at it that is under way, and tells whether it was a look of its own.
+func (s *Syncer) join(ctx context.Context, src store.Source) (_ store.Diff, own bool, _ error) {
+	var began atomic.Bool
 	answer := s.looks.DoChan(fmt.Sprintf("%s@%d", src.ID, src.Revision), func() (any, error) {
+		began.Store(true)
 		return s.apart(ctx, src)
 	})
 	select {
 	case r := <-answer:
 		diff, _ := r.Val.(store.Diff) // always one
-		return diff, r.Err
+		return diff, began.Load(), r.Err
 	case <-ctx.Done():
-		return store.Diff{}, ctx.Err()
+		return store.Diff{}, began.Load(), ctx.Err()
 	}
 }
 
