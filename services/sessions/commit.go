@@ -97,9 +97,17 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *se
 		return nil, err
 	}
 	if req.GetEnding() != nil {
-		out.NextTurnId, err = s.endTurn(tx, t, req.GetEnding())
+		out.NextTurnId, err = s.endTurn(tx, t, heeding(*t, req.GetEnding()))
 	}
 	return out, err
+}
+
+// heeding is how a turn ends that was to be completed: cancelled, where a cancel was accepted after that was decided.
+func heeding(t store.Turn, ending *turnv1.Ending) *turnv1.Ending {
+	if t.CancelRequested && ending.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED {
+		return &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED, StopReason: "cancelled"}
+	}
+	return ending
 }
 
 func terminal(st turnv1.TurnStatus) bool {
