@@ -59,7 +59,8 @@ func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error) error {
 }
 
 // unwatched gives a context that SQLite's statements need not watch: database/sql and the driver start a goroutine or two for each statement whose context
-// can end, which costs more than a statement. All of them are short, so the end of a context is heeded between transactions.
+// can end, which costs more than a statement. All of them are short, so the end of a context is heeded before a
+// transaction and before its commit.
 func unwatched(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (db *DB) enter(ctx context.Context) error {

@@ -181,6 +181,24 @@ func TestACancelStopsWhatWasToFollow(t *testing.T) {
 	}
 }
 
+// Who holds the finish step when a cancel is accepted does not know of it.
+func TestACancelCountsForAnEndThatIsUnderWay(t *testing.T) {
+	k := newKit(t, options{})
+	turn := k.newTurn("hello")
+	w := k.worker(turn)
+	w.begin()
+	end := w.end()
+	end.Claim, end.Fence = nil, w.lease("finish").GetFence()
+	_, err := k.exec.RequestCancel(t.Context(), &sessionsv1.RequestCancelRequest{TurnId: turn.GetId(), Reason: "stopped"})
+	must(t, err)
+	w.commitAll(end)
+	over, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: turn.GetId()})
+	must(t, err)
+	if over.GetStatus() != "cancelled" || over.GetStopReason() != "cancelled" {
+		t.Errorf("turn %v", over)
+	}
+}
+
 func TestAStepRestsBetweenAttempts(t *testing.T) {
 	k := newKit(t, options{cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
 	wake := k.hear(contract.WakeSubject)
