@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"slices"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/log/tag"
 )
@@ -62,6 +64,9 @@ func (l *serverLogger) SLog() *slog.Logger { return l.log }
 
 func (l *serverLogger) write(level slog.Level, msg string, tags []tag.Tag) {
 	ctx := context.Background() // Temporal's logger has no context to pass on
+	if level == slog.LevelError && callerLeft(msg, tags) {
+		level = slog.LevelDebug
+	}
 	if !l.log.Enabled(ctx, level) {
 		return
 	}
@@ -70,4 +75,21 @@ func (l *serverLogger) write(level slog.Level, msg string, tags []tag.Tag) {
 		attrs = append(attrs, slog.Any(t.Key(), t.Value()))
 	}
 	l.log.LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // the text is Temporal's
+}
+
+// callerLeft says of an error that it means no more than a caller who hung up: the server tells them apart only before the
+// call, so one who hangs up in the same moment, as all do at a stop, reads like a fault.
+func callerLeft(msg string, tags []tag.Tag) bool {
+	if msg == "unable to add metrics baggage to gRPC trailer" { // grpc-go refuses a trailer only for a call that has ended
+		return true
+	}
+	return slices.ContainsFunc(tags, func(t tag.Tag) bool {
+		z, ok := t.(tag.ZapTag)
+		if !ok {
+			return false
+		}
+		err, ok := z.Field().Interface.(error)
+		var canceled *serviceerror.Canceled
+		return ok && (errors.Is(err, context.Canceled) || errors.As(err, &canceled))
+	})
 }
