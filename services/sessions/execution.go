@@ -25,17 +25,7 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 		return nil, err
 	}
 	out := &sessionsv1.LoadTurnResponse{}
-	pinned, err := s.store.Surface(ctx, t.Tenant, t.ID)
-	switch {
-	case err == nil:
-		if err := proto.Unmarshal(pinned.Tools, out); err != nil {
-			return nil, fmt.Errorf("tools of turn %s: %w", t.ID, err)
-		}
-		out.Surface = &turnv1.Surface{}
-		if err := proto.Unmarshal(pinned.Surface, out.Surface); err != nil {
-			return nil, fmt.Errorf("surface of turn %s: %w", t.ID, err)
-		}
-	case !errors.Is(err, store.ErrNotFound):
+	if err := s.readSurface(ctx, t, out); err != nil {
 		return nil, err
 	}
 	if out.Agent, err = s.blueprint(ctx, t); err != nil {
@@ -78,8 +68,10 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 		out.Agent.Model = m
 	}
 	out.CreateMicros, out.CancelRequested, out.ContextBytes = t.CreateUs, t.CancelRequested, ses.ContextBytes
-	if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {
-		return nil, err
+	if t.StartUs != 0 || out.GetRerun() != nil { // one that is run again takes steps over
+		if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {
+			return nil, err
+		}
 	}
 	// What a turn that waits behind others will read is not known yet.
 	if req.GetWithContext() && t.Place != store.Unplaced && len(out.GetOutcomes()) == 0 && out.GetRerun() == nil && asksFirst(out.GetAgent()) {
@@ -93,6 +85,28 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	own, err := limitsOf(out.GetTurn().GetLimits())
 	out.Agent.Limits = withFamily(s.agentLimits(out.GetAgent()).lowered(own), out.GetAgent().GetLimits())
 	return out, err
+}
+
+// readSurface reads what a turn was pinned to, if it has begun.
+func (s *Service) readSurface(ctx context.Context, t store.Turn, out *sessionsv1.LoadTurnResponse) error {
+	if t.StartUs == 0 { // no step of it was ever claimed
+		return nil
+	}
+	pinned, err := s.store.Surface(ctx, t.Tenant, t.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("surface of turn %s: %w", t.ID, err)
+	}
+	if err := proto.Unmarshal(pinned.Tools, out); err != nil {
+		return fmt.Errorf("tools of turn %s: %w", t.ID, err)
+	}
+	out.Surface = &turnv1.Surface{}
+	if err := proto.Unmarshal(pinned.Surface, out.Surface); err != nil {
+		return fmt.Errorf("surface of turn %s: %w", t.ID, err)
+	}
+	return nil
 }
 
 // asksFirst tells whether the turns of an agent begin with a model step.

@@ -2,12 +2,18 @@ package store
 
 import "github.com/windlass-dev/windlass/libs/sqldb"
 
-// selectLockedTurn reads a turn, and whether a budget is for it: five look-ups in an index, so that turns without budgets pay no statement of
+// budgeted tells of a turn t whether a budget is for it: five look-ups in an index, so that turns without budgets pay no statement of
 // their own. The turn of a sub-agent counts for those above it, so that any budget may be one for it.
-const selectLockedTurn = "SELECT " + turnColumns + `, CASE WHEN EXISTS (SELECT 1 FROM budgets b WHERE b.tenant = turns.tenant AND b.scope_key IN
-	('tenant:', 'subject:' || turns.subject, 'session:' || turns.session_id, 'agent:' || turns.agent_id, 'turn:' || turns.id)) 
-	OR turns.agent_path <> '' AND EXISTS (SELECT 1 FROM budgets b WHERE b.tenant = turns.tenant) THEN 1 ELSE 0 END
-	FROM turns WHERE tenant = $1 AND id = $2`
+const budgeted = `CASE WHEN EXISTS (SELECT 1 FROM budgets b WHERE b.tenant = t.tenant AND b.scope_key IN
+	('tenant:', 'subject:' || t.subject, 'session:' || t.session_id, 'agent:' || t.agent_id, 'turn:' || t.id))
+	OR t.agent_path <> '' AND EXISTS (SELECT 1 FROM budgets b WHERE b.tenant = t.tenant) THEN 1 ELSE 0 END`
+
+var (
+	selectLockedTurn = "SELECT " + of("t", turnColumns) + ", " + budgeted + " FROM turns t WHERE t.tenant = $1 AND t.id = $2" //nolint:gochecknoglobals // put together once
+
+	selectLockedTurnAndSession = "SELECT " + of("t", turnColumns) + ", " + budgeted + ", " + of("s", sessionColumns) + //nolint:gochecknoglobals // put together once
+		" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2"
+)
 
 func scanLockedTurn(s sqldb.Scanner) (Turn, error) {
 	var budgeted int64

@@ -77,14 +77,25 @@ func (s *Store) Session(ctx context.Context, tenant, id string) (Session, error)
 }
 
 // TurnAndSession reads a turn and its session. ErrNotFound when there is no such turn.
-func (s *Store) TurnAndSession(ctx context.Context, tenant, turn string) (t Turn, ses Session, err error) {
-	var labels string
-	scan := func(row sqldb.Scanner) (Turn, error) { return scanTurn(more{row, ses.columns(&labels)}) }
-	t, err = one(ctx, s.db.Reader(), scan, selectTurnAndSession, tenant, turn)
-	if err == nil {
-		err = ses.label(labels)
+func (s *Store) TurnAndSession(ctx context.Context, tenant, turn string) (Turn, Session, error) {
+	both, err := one(ctx, s.db.Reader(), withSession(scanTurn), selectTurnAndSession, tenant, turn)
+	return both.turn, both.session, err
+}
+
+type turnAndSession struct {
+	turn    Turn
+	session Session
+}
+
+// withSession scans a turn whose session is in the columns behind it.
+func withSession(scanTurn func(sqldb.Scanner) (Turn, error)) func(sqldb.Scanner) (turnAndSession, error) {
+	return func(row sqldb.Scanner) (v turnAndSession, err error) {
+		var labels string
+		if v.turn, err = scanTurn(more{row, v.session.columns(&labels)}); err == nil {
+			err = v.session.label(labels)
+		}
+		return v, err
 	}
-	return t, ses, err
 }
 
 // LockSession reads a session and keeps others from changing it until the transaction ends.
@@ -94,8 +105,13 @@ func (tx *Tx) LockSession(ctx context.Context, tenant, id string) (Session, erro
 
 // LockTurn locks the session of a turn and reads both. ErrNotFound when there is no such turn.
 func (tx *Tx) LockTurn(ctx context.Context, tenant, turn string) (Session, Turn, error) {
+	lock := tx.db.ForUpdate()
+	if lock == "" { // nobody else writes now: both are read at once
+		both, err := sqldb.One(ctx, tx, withSession(scanLockedTurn), selectLockedTurnAndSession, tenant, turn)
+		return both.session, both.turn, err
+	}
 	ses, err := sqldb.One(ctx, tx, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE tenant = $1 AND id = "+
-		"(SELECT session_id FROM turns WHERE tenant = $1 AND id = $2)"+tx.db.ForUpdate(), tenant, turn)
+		"(SELECT session_id FROM turns WHERE tenant = $1 AND id = $2)"+lock, tenant, turn)
 	if err != nil {
 		return Session{}, Turn{}, err
 	}
