@@ -28,6 +28,7 @@ func (f *feed) delta(ctx context.Context, e *turnv1.Event) {
 	case f.snap.Open == 0 || e.GetSeq() != f.snap.Open || e.GetDelta() < next:
 		// It belongs to a message or an attempt that is over, or was seen.
 	case e.GetDelta() == next:
+		f.recheck = false // none is missing before it
 		f.append(e)
 	default:
 		f.hold(e)

@@ -49,7 +49,7 @@ type feed struct {
 	opened  time.Time                // when the open message, or its newest attempt, began
 	filled  time.Time                // when missing deltas were last looked for
 	fills   int                      // how often, for the open message and without success
-	recheck bool                     // deltas sent just before the subscription may have been kept only after the first look
+	recheck bool                     // deltas sent before the subscription may be kept only later: until one comes by it, they are looked for
 }
 
 func (f *feed) attach(ctx context.Context, want func(*turnv1.Event) bool) (*Watcher, Snapshot, error) {
@@ -152,7 +152,7 @@ func (f *feed) durable(ctx context.Context, e *turnv1.Event) {
 	f.snap.Last = e.GetSeq()
 	if open := journal.Open(f.snap.Open, e); open != f.snap.Open {
 		f.snap.Open, f.snap.Deltas, f.pending, f.filled, f.fills = open, nil, nil, time.Time{}, 0
-		f.opened = e.GetTime().AsTime()
+		f.opened, f.recheck = e.GetTime().AsTime(), false
 	}
 	f.tell(e)
 }

@@ -136,7 +136,6 @@ func (f *feed) pause(sub *bus.Subscription) time.Duration {
 
 func (f *feed) poll(ctx context.Context) error {
 	if len(f.pending) > 0 || f.recheck {
-		f.recheck = false
 		f.fill(ctx)
 	}
 	ses, err := f.hub.store.Session(ctx, f.key.tenant, f.key.session)
