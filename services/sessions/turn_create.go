@@ -256,6 +256,7 @@ func addMessage(tx *journal.Tx, t store.Turn, m *turnv1.Message) error {
 		return fmt.Errorf("message %s: %w", m.GetId(), err)
 	}
 	tx.Session.ContextBytes += int64(len(data))
+	tx.Said = m
 	return tx.AddMessages(tx.Context(), store.Message{
 		Tenant: t.Tenant, SessionID: t.SessionID, Seq: int64(m.GetSeq()), ID: m.GetId(), TurnID: t.ID, TurnSeq: t.Place, Data: data,
 	})

@@ -66,6 +66,9 @@ func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) 
 func (s *Service) nextTurn(tx *journal.Tx) (string, error) {
 	tx.Session.ActiveTurnID = ""
 	tx.Touch()
+	if waiting, err := tx.CountOpen(tx.Context(), tx.Session.Tenant, tx.Session.ID); err != nil || waiting == 0 { // nearly always
+		return "", err
+	}
 	next, err := tx.NextQueued(tx.Context(), tx.Session.Tenant, tx.Session.ID, int32(turnv1.TurnStatus_TURN_STATUS_QUEUED))
 	if errors.Is(err, store.ErrNotFound) {
 		return "", nil
@@ -86,6 +89,9 @@ func (s *Service) nextTurn(tx *journal.Tx) (string, error) {
 
 // lastAnswer is the text of the last assistant message of a turn, "" when there is none.
 func lastAnswer(tx *journal.Tx, t store.Turn) (string, error) {
+	if m := tx.Said; m.GetTurnId() == t.ID && m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
+		return partsText(m.GetContent()), nil
+	}
 	const page = 8
 	for before := store.EndOf(t.Place); ; {
 		rows, err := tx.ConversationBack(tx.Context(), t.Tenant, t.SessionID, before, page)

@@ -52,6 +52,8 @@ type Tx struct {
 	Session store.Session
 	// NowUs is the transaction's time in Unix microseconds.
 	NowUs int64
+	// Said is the newest message that the transaction has added to the conversation, nil before the first.
+	Said *turnv1.Message
 
 	ctx     context.Context
 	touched bool
