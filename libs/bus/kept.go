@@ -45,7 +45,11 @@ func (b *Bus) EnsureKept(ctx context.Context, cfg KeptConfig) error {
 	if maxBytes <= 0 {
 		maxBytes = -1
 	}
-	_, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	asking := ctx
+	if b.server != nil { // it answers at once; one that is stopped while it makes a stream leaves that running in this process
+		asking = context.WithoutCancel(ctx)
+	}
+	_, err := b.js.CreateOrUpdateStream(asking, jetstream.StreamConfig{
 		Name: cfg.Name, Subjects: cfg.Subjects, MaxAge: cfg.MaxAge, MaxBytes: maxBytes, Storage: storage,
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, AllowDirect: true, NoAck: true,
 		Duplicates: dedup(cfg.MaxAge),

@@ -1,10 +1,12 @@
 package bus_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -188,5 +190,29 @@ func TestKeptSince(t *testing.T) {
 	}
 	if got, err := b.KeptSince(t.Context(), "delta.a", time.Now().Add(time.Hour)); err != nil || len(got) != 0 {
 		t.Errorf("%d messages since a time to come, %v", len(got), err)
+	}
+}
+
+// Whoever gives up making a stream and then stops the embedded server must leave nothing running: TestMain looks.
+func TestAStreamThatNobodyWaitsForEndsWithItsServer(t *testing.T) {
+	for n := range 40 {
+		b, err := bus.Open(t.Context(), bus.Config{URL: bus.Embedded})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		made := make(chan struct{})
+		go func() {
+			defer close(made)
+			_ = b.EnsureKept(ctx, bus.KeptConfig{Name: "DELTAS", Subjects: []string{"delta.*"}}) // it may come to its end or not
+		}()
+		for range 50 * n {
+			runtime.Gosched()
+		}
+		cancel()
+		<-made
+		if err := b.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
