@@ -96,7 +96,7 @@ func TestSourcesAreLookedAtNowAndThen(t *testing.T) {
 	w.eventually("it goes on", func() bool { return w.bridge.looked() > before+3 })
 }
 
-// TestSlowServer: a server that hangs holds up neither the start nor others, and many wishes are one look.
+// TestSlowServer: a server that hangs holds up neither the start nor others.
 func TestSlowServer(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())
@@ -125,9 +125,6 @@ func TestSlowServer(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-	}
-	if n := w.bridge.looked(); n > 2 {
-		t.Errorf("looked %d times", n)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,6 +60,8 @@ type Syncer struct {
 	looks     singleflight.Group
 	plan      *plan
 	looking   looking
+	ticks     atomic.Uint64   // puts wishes and the beginnings of looks in order
+	newest    sync.Map        // id of a source -> ended, its last look
 	base      context.Context // ends all looks
 	cancel    context.CancelCauseFunc
 }
@@ -81,37 +84,51 @@ func errStopping() error {
 // caller's patience: it goes on when ctx ends. The error is a fault (UNAVAILABLE/TOOL_UNAVAILABLE, …), or
 // store.ErrChanged when the source was changed or deleted meanwhile.
 func (s *Syncer) Sync(ctx context.Context, src store.Source) (store.Diff, error) {
-	diff, _, err := s.join(ctx, src)
+	diff, _, err := s.join(ctx, src, s.ticks.Add(1))
 	return diff, err
 }
 
 // SyncAnew is Sync by a look that begins after the call: one that is under way may have read the source before what the caller wants seen. It is waited
 // for, and what it found counts where the new look finds nothing more.
 func (s *Syncer) SyncAnew(ctx context.Context, src store.Source) (store.Diff, error) {
-	before, own, err := s.join(ctx, src)
-	if own || ctx.Err() != nil {
+	asked := s.ticks.Add(1)
+	before, after, err := s.join(ctx, src, asked)
+	if after || ctx.Err() != nil {
 		return before, err
 	}
-	diff, _, err := s.join(ctx, src) // this one, ours or another's, began after the first had ended
+	diff, _, err := s.join(ctx, src, asked) // this one, ours or another's, began after the first had ended
 	if err == nil && len(diff.Added)+len(diff.Removed)+len(diff.Changed) == 0 {
 		diff.Added, diff.Removed, diff.Changed = before.Added, before.Removed, before.Changed
 	}
 	return diff, err
 }
 
-// join looks at a source, or waits for a look at it that is under way, and tells whether it was a look of its own.
-func (s *Syncer) join(ctx context.Context, src store.Source) (_ store.Diff, own bool, _ error) {
-	var began atomic.Bool
+// ended is a look at a source that has ended.
+type ended struct {
+	revision uint32
+	began    uint64
+	diff     store.Diff
+	err      error
+}
+
+// join looks at a source, or waits for a look at it that is under way, and tells whether that began after asked. One that both began and ended since
+// serves too, so that many wishes are one look.
+func (s *Syncer) join(ctx context.Context, src store.Source, asked uint64) (_ store.Diff, after bool, _ error) {
 	answer := s.looks.DoChan(fmt.Sprintf("%s@%d", src.ID, src.Revision), func() (any, error) {
-		began.Store(true)
-		return s.apart(ctx, src)
+		if known, ok := s.newest.Load(src.ID); ok && known.(ended).revision == src.Revision && known.(ended).began > asked {
+			return known, nil
+		}
+		l := ended{revision: src.Revision, began: s.ticks.Add(1)}
+		l.diff, l.err = s.apart(ctx, src)
+		s.newest.Store(src.ID, l)
+		return l, nil
 	})
 	select {
 	case r := <-answer:
-		diff, _ := r.Val.(store.Diff) // always one
-		return diff, began.Load(), r.Err
+		l := r.Val.(ended)
+		return l.diff, l.began > asked, l.err
 	case <-ctx.Done():
-		return store.Diff{}, began.Load(), ctx.Err()
+		return store.Diff{}, false, ctx.Err()
 	}
 }
 
@@ -190,4 +207,7 @@ func (s *Syncer) count(ctx context.Context) {
 func (s *Syncer) Soon(src store.Source) { s.plan.soon(src.ID, false) }
 
 // Forget drops a source that was deleted or switched off from the plan.
-func (s *Syncer) Forget(src store.Source) { s.plan.forget(src.ID) }
+func (s *Syncer) Forget(src store.Source) {
+	s.plan.forget(src.ID)
+	s.newest.Delete(src.ID)
+}
