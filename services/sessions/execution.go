@@ -68,16 +68,18 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 		out.Agent.Model = m
 	}
 	out.CreateMicros, out.CancelRequested, out.ContextBytes = t.CreateUs, t.CancelRequested, ses.ContextBytes
-	if t.StartUs != 0 || out.GetRerun() != nil { // one that is run again takes steps over
-		if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {
-			return nil, err
-		}
-	}
 	// What a turn that waits behind others will read is not known yet.
-	if req.GetWithContext() && t.Place != store.Unplaced && len(out.GetOutcomes()) == 0 && out.GetRerun() == nil && asksFirst(out.GetAgent()) {
+	if req.GetWithContext() && t.StartUs == 0 && t.Place != store.Unplaced && out.GetRerun() == nil && asksFirst(out.GetAgent()) {
 		if out.Context, err = s.shown(ctx, t, ses, contextBytes); err != nil {
 			return nil, err
 		}
+	}
+	// Behind the conversation: where no step is done now, what was just read is what was said before the turn.
+	if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {
+		return nil, err
+	}
+	if len(out.GetOutcomes()) > 0 {
+		out.Context = nil
 	}
 	if out.Turn, err = turnWithInput(t, in[0]); err != nil || out.GetTurn().GetLimits() == nil {
 		return out, err
