@@ -67,7 +67,7 @@ func (s *Syncer) visit(ctx context.Context, tenant, id string) {
 	src, err := s.store.Source(ctx, tenant, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		s.plan.forget(id)
+		s.forget(id)
 	case err != nil && ctx.Err() == nil:
 		s.log.WarnContext(ctx, "source could not be read", "source_id", id, "error", err)
 	case err == nil && !src.Disabled:

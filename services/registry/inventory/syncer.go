@@ -207,7 +207,9 @@ func (s *Syncer) count(ctx context.Context) {
 func (s *Syncer) Soon(src store.Source) { s.plan.soon(src.ID, false) }
 
 // Forget drops a source that was deleted or switched off from the plan.
-func (s *Syncer) Forget(src store.Source) {
-	s.plan.forget(src.ID)
-	s.newest.Delete(src.ID)
+func (s *Syncer) Forget(src store.Source) { s.forget(src.ID) }
+
+func (s *Syncer) forget(id string) {
+	s.plan.forget(id)
+	s.newest.Delete(id)
 }
