@@ -2,7 +2,9 @@ package property
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 
@@ -36,6 +38,43 @@ func (l *link) Invoke(ctx context.Context, method string, args, reply any, opts 
 // NewStream implements grpc.ClientConnInterface.
 func (l *link) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	return l.get().NewStream(ctx, desc, method, opts...)
+}
+
+// dice picks replicas. Each sequence throws it anew, so that a sequence that is tried again meets the same ones.
+type dice struct {
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func newDice() *dice { return &dice{rng: rand.New(rand.NewPCG(0, 0))} }
+
+func (d *dice) reset(seed uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.rng = rand.New(rand.NewPCG(seed, 0))
+}
+
+func (d *dice) of(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rng.IntN(n)
+}
+
+// spread is a connection to one of several replicas: each call goes to any of them, streams to one after the other.
+type spread struct {
+	links   []*link
+	dice    *dice
+	streams atomic.Uint32
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (s *spread) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	return s.links[s.dice.of(len(s.links))].Invoke(ctx, method, args, reply, opts...)
+}
+
+// NewStream implements grpc.ClientConnInterface.
+func (s *spread) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return s.links[int(s.streams.Add(1))%len(s.links)].NewStream(ctx, desc, method, opts...)
 }
 
 // as is a connection on which somebody calls.

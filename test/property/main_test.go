@@ -9,11 +9,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/testpg"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
 
 // keepClock starts what all buses of a process share outside of the bubble: a goroutine of it would hold the bubble's time.
 func keepClock(t *testing.T) {

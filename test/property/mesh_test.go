@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -36,22 +35,34 @@ const maxQueued = 4
 // sweeps is how often the sessions service looks after what is due.
 const sweeps = 5 * time.Second
 
+// engine is where services keep their tables.
+type engine struct {
+	name string
+	// replicas is how many of each service share them.
+	replicas int
+	// url names the database of a service.
+	url func(service string) string
+	// maxConns bounds the pool of each replica of each service, 0 = the default.
+	maxConns int
+}
+
 // mesh is all that a turn needs, in one process and without Temporal: the services themselves, reached through gRPC in memory.
 type mesh struct {
-	t       testing.TB
-	dir     string
-	ring    *authn.Keyring
-	bus     *bus.Bus
-	server  *server // of all services but sessions
-	conn    grpc.ClientConnInterface
+	t      testing.TB
+	engine engine
+	ring   *authn.Keyring
+	bus    *bus.Bus
+	// conns lead to the replicas of all services but sessions.
+	conns   []grpc.ClientConnInterface
 	egress  *egress.Egress
 	effects *effects
 	heard   *heard
 
-	home *home // of sessions
-	link *link // to it
-	user clients
-	exec sessionsv1.ExecutionServiceClient
+	homes []*home // the replicas of sessions
+	links []*link // to them
+	dice  *dice   // picks replicas
+	user  clients
+	exec  sessionsv1.ExecutionServiceClient
 	// sequence counts the sequences.
 	sequence int
 	// happened counts what the sequences came to.
@@ -66,61 +77,70 @@ type clients struct {
 	approvals sessionsv1.ApprovalServiceClient
 }
 
-func newMesh(t testing.TB) *mesh {
+func newMesh(t testing.TB, e engine) *mesh {
 	t.Helper()
-	m := &mesh{t: t, dir: t.TempDir(), effects: newEffects(), heard: newHeard(), link: &link{}, happened: map[string]int{}}
+	m := &mesh{t: t, engine: e, effects: newEffects(), heard: newHeard(), dice: newDice(), happened: map[string]int{}}
 	var err error
 	m.ring, err = authn.NewKeyring(authn.NewKey())
 	must(t, err)
 	m.bus, err = bus.Open(t.Context(), bus.Config{URL: bus.Embedded})
 	must(t, err)
 	t.Cleanup(func() { must(t, m.bus.Close(context.Background())) })
-	m.serve()
-	m.open()
-	t.Cleanup(func() { m.home.stop(t) })
-	conn := as{m.link, authn.Local()}
+	m.egress, err = egress.New(egress.Config{Profile: egress.Local})
+	must(t, err)
+	for range e.replicas {
+		m.conns = append(m.conns, m.serve())
+	}
+	_, err = registryv1.NewSourceServiceClient(as{m.conns[0], authn.Local()}).CreateSource(t.Context(), &registryv1.CreateSourceRequest{
+		Source: &registryv1.Source{Name: "x", Kind: "mcp", Url: "http://127.0.0.1:1/mcp"},
+	})
+	must(t, err)
+	for i := range e.replicas {
+		m.links = append(m.links, &link{})
+		m.homes = append(m.homes, m.open(i))
+	}
+	t.Cleanup(func() {
+		for _, h := range m.homes {
+			h.stop(t)
+		}
+	})
+	conn := as{&spread{links: m.links, dice: m.dice}, authn.Local()}
 	m.user = clients{
 		sessionsv1.NewAgentServiceClient(conn), sessionsv1.NewSessionServiceClient(conn), sessionsv1.NewTurnServiceClient(conn),
 		sessionsv1.NewApprovalServiceClient(conn),
 	}
-	m.exec = sessionsv1.NewExecutionServiceClient(as{m.link, authn.Service("worker")})
+	m.exec = sessionsv1.NewExecutionServiceClient(as{m.links[0], authn.Service("worker")})
 	return m
 }
 
-// serve starts everything but sessions.
-func (m *mesh) serve() {
+// serve starts a replica of everything but sessions, and gives a connection to it.
+func (m *mesh) serve() grpc.ClientConnInterface {
 	t := m.t
-	m.server = newServer(t, m.ring)
-	m.conn = m.server.dial(t, nil)
-	t.Cleanup(func() { m.server.stop(t) })
+	server := newServer(t, m.ring)
+	conn := server.dial(t, nil)
+	t.Cleanup(func() { server.stop(t) })
 	rules, err := policy.New(policy.DefaultConfig(), policy.Deps{DB: m.db("policy", true), Log: discard()})
 	must(t, err)
 	tools, err := registry.New(registry.Config{SyncEvery: 24 * time.Hour, LeaseTTL: time.Hour}, registry.Deps{
-		DB: m.db("registry", true), Policy: policyv1.NewPolicyServiceClient(as{m.conn, authn.Service("registry")}),
-		Bridge: mcpbridgev1.NewBridgeServiceClient(as{m.conn, authn.Service("registry")}), Artifacts: noArtifacts{}, Log: discard(),
+		DB: m.db("registry", true), Policy: policyv1.NewPolicyServiceClient(as{conn, authn.Service("registry")}),
+		Bridge: mcpbridgev1.NewBridgeServiceClient(as{conn, authn.Service("registry")}), Artifacts: noArtifacts{}, Log: discard(),
 	})
-	must(t, err)
-	m.egress, err = egress.New(egress.Config{Profile: egress.Local})
 	must(t, err)
 	models, err := inference.New(t.Context(), inference.DefaultConfig(), inference.Deps{Egress: m.egress, Log: discard(), Getenv: noEnv})
 	must(t, err)
-	m.heard.InferenceServiceServer = models
-	rules.Register(m.server)
-	tools.Register(m.server)
-	inferencev1.RegisterInferenceServiceServer(m.server, m.heard)
-	mcpbridgev1.RegisterBridgeServiceServer(m.server, m.effects)
-	m.server.start(t)
+	rules.Register(server)
+	tools.Register(server)
+	inferencev1.RegisterInferenceServiceServer(server, hearing{models, m.heard})
+	mcpbridgev1.RegisterBridgeServiceServer(server, m.effects)
+	server.start(t)
 	run(t, tools.Run)
-	_, err = registryv1.NewSourceServiceClient(as{m.conn, authn.Local()}).CreateSource(t.Context(), &registryv1.CreateSourceRequest{
-		Source: &registryv1.Source{Name: "x", Kind: "mcp", Url: "http://127.0.0.1:1/mcp"},
-	})
-	must(t, err)
+	return conn
 }
 
-// db opens a service's database. With keep it is closed when the test ends.
+// db opens a service's database for one replica. With keep it is closed when the test ends.
 func (m *mesh) db(service string, keep bool) *sqldb.DB {
 	m.t.Helper()
-	db, err := sqldb.Open(context.Background(), sqldb.Config{URL: "sqlite:" + filepath.Join(m.dir, service+".db"), Schema: service})
+	db, err := sqldb.Open(context.Background(), sqldb.Config{URL: m.engine.url(service), Schema: service, MaxConns: m.engine.maxConns})
 	must(m.t, err)
 	if keep {
 		m.t.Cleanup(func() { must(m.t, db.Close()) })
@@ -137,13 +157,14 @@ type home struct {
 	done   chan error
 }
 
-// open starts the sessions service on what its database holds.
-func (m *mesh) open() {
+// open starts a replica of the sessions service on what its database holds, and has its link lead to it.
+func (m *mesh) open(replica int) *home {
 	t := m.t
 	h := &home{opened: time.Now(), db: m.db("sessions", false), server: newServer(t, m.ring), done: make(chan error, 1)}
+	conn := m.conns[replica]
 	svc, err := sessions.New(sessions.Config{SweepInterval: sweeps, MaxQueuedTurns: maxQueued, LostAfter: 24 * time.Hour}, sessions.Deps{
-		DB: h.db, Bus: m.bus, Dispatcher: dispatcher{}, Registry: registryv1.NewSourceServiceClient(as{m.conn, authn.Service("sessions")}),
-		Policy: policyv1.NewPolicyServiceClient(as{m.conn, authn.Service("sessions")}), Egress: m.egress, Getenv: noEnv, Log: discard(),
+		DB: h.db, Bus: m.bus, Dispatcher: dispatcher{}, Registry: registryv1.NewSourceServiceClient(as{conn, authn.Service("sessions")}),
+		Policy: policyv1.NewPolicyServiceClient(as{conn, authn.Service("sessions")}), Egress: m.egress, Getenv: noEnv, Log: discard(),
 	})
 	must(t, err)
 	svc.Register(h.server)
@@ -151,8 +172,8 @@ func (m *mesh) open() {
 	var ctx context.Context
 	ctx, h.cancel = context.WithCancel(context.Background())
 	go func() { h.done <- svc.Run(ctx) }()
-	m.link.set(h.server.dial(t, nil))
-	m.home = h
+	m.links[replica].set(h.server.dial(t, nil))
+	return h
 }
 
 func (h *home) stop(t testing.TB) {
@@ -164,13 +185,13 @@ func (h *home) stop(t testing.TB) {
 
 // align waits until the service's sweeps are as far as they are at its start, so that a sequence meets them at the same places each time.
 func (m *mesh) align() {
-	time.Sleep(sweeps - time.Since(m.home.opened)%sweeps)
+	time.Sleep(sweeps - time.Since(m.homes[0].opened)%sweeps)
 }
 
-// restart stops the sessions service and starts it anew.
-func (m *mesh) restart() {
-	m.home.stop(m.t)
-	m.open()
+// restart stops a replica of the sessions service and starts it anew.
+func (m *mesh) restart(replica int) {
+	m.homes[replica].stop(m.t)
+	m.homes[replica] = m.open(replica)
 }
 
 // dispatcher takes every turn and does nothing: the test is what drives turns.

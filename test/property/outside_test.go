@@ -74,17 +74,22 @@ func (e *effects) Watch(_ *mcpbridgev1.WatchRequest, stream grpc.ServerStreaming
 	return stream.Context().Err()
 }
 
-// heard is the inference service, and what it was told.
+// heard is what the inference service was told.
 type heard struct {
-	inferencev1.InferenceServiceServer
 	mu    sync.Mutex
 	calls map[string][]*inferencev1.GenerateRequest // by turn
 }
 
 func newHeard() *heard { return &heard{calls: map[string][]*inferencev1.GenerateRequest{}} }
 
+// hearing is a replica of the inference service that notes what it is told.
+type hearing struct {
+	inferencev1.InferenceServiceServer
+	*heard
+}
+
 // Generate implements InferenceServiceServer.
-func (h *heard) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
+func (h hearing) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
 	h.mu.Lock()
 	h.calls[req.GetTurnId()] = append(h.calls[req.GetTurnId()], req)
 	h.mu.Unlock()

@@ -134,7 +134,7 @@ type worker struct {
 // work begins to work on a turn.
 func (m *mesh) work(name string, t *turn) *worker {
 	w := &worker{turn: t, gate: newGate(), news: make(chan struct{}, 1), done: make(chan struct{})}
-	conn, home := gated{m.conn, w.gate}, gated{m.link, w.gate}
+	conn, home := gated{m.conns[m.dice.of(len(m.conns))], w.gate}, gated{m.links[m.dice.of(len(m.links))], w.gate}
 	r, err := step.New(step.Config{Owner: name, LeaseTTL: leaseTTL}, step.Deps{
 		Sessions: sessionsv1.NewExecutionServiceClient(home), Tools: registryv1.NewToolExecutionServiceClient(conn),
 		Inference: inferencev1.NewInferenceServiceClient(conn), Shields: policyv1.NewPolicyServiceClient(conn), Bus: m.bus, Log: discard(),

@@ -357,6 +357,11 @@ func (w *world) pass() {
 	time.Sleep(rapid.SampledFrom([]time.Duration{10 * time.Millisecond, leaseTTL + time.Second, expiry + 6*time.Second}).Draw(w.T, "time"))
 }
 
+// restart restarts a replica of the sessions service.
+func (w *world) restart() {
+	w.mesh.restart(rapid.IntRange(0, len(w.mesh.homes)-1).Draw(w.T, "replica"))
+}
+
 // seldom does it once in three times.
 func (w *world) seldom(f func()) func() {
 	return func() {
@@ -465,7 +470,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"create": bind(w.create), "send": bind(w.send), "send more": bind(w.send), "steer": bind(w.steer), "cancel": bind(w.seldom(w.cancel)),
 		"decide": bind(w.decide), "decide more": bind(w.decide), "work": bind(w.work), "work on": bind(w.work), "work more": bind(w.work),
-		"work all": bind(w.work), "crash": bind(w.crash), "pass": bind(w.pass), "restart": bind(w.seldom(w.mesh.restart)), "fork": bind(w.seldom(w.fork)),
+		"work all": bind(w.work), "crash": bind(w.crash), "pass": bind(w.pass), "restart": bind(w.seldom(w.restart)), "fork": bind(w.seldom(w.fork)),
 		"": bind(w.check),
 	}
 }

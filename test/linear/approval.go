@@ -1,0 +1,95 @@
+package linear
+
+import (
+	"fmt"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// approvalResolved is the code of a decision that came too late.
+const approvalResolved = "approval_resolved"
+
+// pending is the status of an approval that can be decided.
+const pending = "pending"
+
+// approvalState is one approval, or one call whose outcome is to be told.
+type approvalState struct {
+	status string
+	// by decided it; "" for what ended by itself.
+	by string
+}
+
+// verdicts are the statuses that choices lead to.
+var verdicts = map[string]string{
+	"approve": "approved", "deny": "denied",
+	"done": "answered", "not_done": "not_done", "give_up": "given_up",
+}
+
+// approvalModel is one approval: the first decision stands, whoever decided it may say so again, everybody else is told that it is resolved. It
+// may end by itself: by its time, which must be over then, or with its turn.
+func approvalModel() porcupine.Model {
+	m := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{approvalState{status: pending}} },
+		Step: func(state, in, out any) []any {
+			var next []any
+			for _, s := range state.(approvalState).byItself(out.(Output)) {
+				next = append(next, stepApproval(s, in.(Input), out.(Output))...)
+			}
+			return next
+		},
+		DescribeOperation: func(in, out any) string {
+			i, o := in.(Input), out.(Output)
+			return fmt.Sprintf("%s %s %s late=%v -> %s %s early=%v", i.Subject, i.Kind, i.Choice, i.Late, o.Code, o.Status, o.Early)
+		},
+		DescribeState: func(state any) string { return fmt.Sprintf("%+v", state) },
+	}
+	return m.ToModel()
+}
+
+// byItself gives the state and those that it may have come to without anybody's decision before an answer was given.
+func (s approvalState) byItself(out Output) []approvalState {
+	if s.status != pending {
+		return []approvalState{s}
+	}
+	all := []approvalState{s, {status: "void"}, {status: "cancelled"}}
+	if !out.Early {
+		all = append(all, approvalState{status: "expired"})
+	}
+	return all
+}
+
+func stepApproval(s approvalState, in Input, out Output) []any {
+	if in.Kind == ReadApproval {
+		if out.Code == OK && out.Status == s.status {
+			return []any{s}
+		}
+		return nil
+	}
+	verdict := verdicts[in.Choice]
+	// What became of a call is the same whoever says it; a decision is that of a person.
+	again := s.status == verdict && (in.Kind == Resolve || s.by == in.Subject)
+	takes := s.status == pending && !in.Late
+	taken := approvalState{status: verdict, by: in.Subject}
+	switch out.Code {
+	case OK:
+		switch {
+		case out.Status != "" && out.Status != verdict:
+			return nil
+		case again:
+			return []any{s}
+		case takes:
+			return []any{taken}
+		}
+		return nil
+	case Unknown:
+		if takes {
+			return []any{s, taken}
+		}
+		return []any{s}
+	case approvalResolved:
+		if s.status != pending && !again {
+			return []any{s}
+		}
+	}
+	return nil
+}
