@@ -53,7 +53,7 @@ type MeshConfig struct {
 	// Listen maps roles to addresses.
 	Listen map[string]string `yaml:"listen" doc:"gRPC listen address by role, for the roles of this process."`
 	// Targets maps roles to addresses.
-	Targets map[string]string `yaml:"targets" doc:"Where each role is reached: host:port, or any gRPC target such as dns:///sessions:9090."`
+	Targets map[string]string `yaml:"targets" doc:"Where each role is reached: host:port, several of them separated by commas, or any gRPC target such as dns:///sessions:9090. Calls are spread over all addresses that can be reached."`
 	// Metrics is where a role without a gateway serves health and metrics.
 	Metrics string `yaml:"metrics" doc:"Address that serves /healthz, /readyz and /metrics over HTTP for a process without the gateway role. Empty: none."`
 }
@@ -74,6 +74,20 @@ type BusConfig struct {
 	Dir string `yaml:"dir" doc:"Where an embedded bus keeps recent deltas; empty: in memory."`
 	// Listen is for the bus role.
 	Listen string `yaml:"listen" doc:"Address on which the bus role serves other processes."`
+	// Replicas is for clusters.
+	Replicas int `yaml:"replicas" doc:"On how many nodes of a NATS cluster recent deltas are kept: 3 for a cluster of three. 1 for a single server."`
+	// Cluster makes the bus role a node of a cluster.
+	Cluster BusClusterConfig `yaml:"cluster"`
+}
+
+// BusClusterConfig makes several processes with the bus role one NATS cluster.
+type BusClusterConfig struct {
+	// Node names this one.
+	Node string `yaml:"node" doc:"Name of this node, unique in the cluster and the same after a restart."`
+	// Listen is for the other nodes.
+	Listen string `yaml:"listen" doc:"Address on which the bus role serves the other nodes of its cluster. Empty: the bus is a single server."`
+	// Routes are the other nodes.
+	Routes []string `yaml:"routes" doc:"host:port of the other nodes' bus.cluster.listen."`
 }
 
 // TemporalConfig says which Temporal to use.
@@ -165,7 +179,7 @@ func Defaults() Config {
 	c := Config{
 		Mesh:      MeshConfig{Listen: map[string]string{}, Targets: map[string]string{}},
 		Database:  DatabaseConfig{URL: "sqlite:.windlass"},
-		Bus:       BusConfig{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222"},
+		Bus:       BusConfig{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Replicas: 1},
 		Temporal:  TemporalConfig{Address: "127.0.0.1:7233", Namespace: "default", UI: "http://127.0.0.1:8233", ParkAfter: contract.ParkAfter},
 		Identity:  IdentityConfig{Loopback: "local"},
 		Egress:    EgressConfig{Profile: egress.Local},

@@ -36,6 +36,8 @@ type Config struct {
 	// Listen is the address at which the embedded server also serves other processes ("127.0.0.1:0" picks a port); empty means it does
 	// not listen at all. Unused for other servers.
 	Listen string
+	// Replicas is on how many nodes of a cluster kept streams are, 1 when 0.
+	Replicas int
 	// Name tells connections apart in the server's monitoring. Optional.
 	Name string
 	// Log receives connects, disconnects and the embedded server's warnings. Nil means no logging.
@@ -50,6 +52,8 @@ type Bus struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	file   bool // kept streams are on disk
+	// replicas is on how many nodes they are.
+	replicas int
 
 	mu       sync.Mutex
 	subs     map[*Subscription]struct{}
@@ -65,7 +69,7 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Bus{log: cfg.Log, subs: map[*Subscription]struct{}{}, file: true, closed: make(chan struct{})}
+	b := &Bus{log: cfg.Log, subs: map[*Subscription]struct{}{}, file: true, replicas: max(cfg.Replicas, 1), closed: make(chan struct{})}
 	url, opts := cfg.URL, b.options(cfg.Name)
 	switch {
 	case cfg.URL == "":

@@ -52,7 +52,7 @@ func (b *Bus) EnsureKept(ctx context.Context, cfg KeptConfig) error {
 	_, err := b.js.CreateOrUpdateStream(asking, jetstream.StreamConfig{
 		Name: cfg.Name, Subjects: cfg.Subjects, MaxAge: cfg.MaxAge, MaxBytes: maxBytes, Storage: storage,
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld, AllowDirect: true, NoAck: true,
-		Duplicates: dedup(cfg.MaxAge),
+		Duplicates: dedup(cfg.MaxAge), Replicas: b.replicas,
 	})
 	if err != nil {
 		return fmt.Errorf("keep stream %s: %w", cfg.Name, classify(err))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,8 +22,20 @@ type ServerConfig struct {
 	Dir string
 	// Listen is a TCP address, port 0 picks one; empty means that only this process can connect.
 	Listen string
+	// Cluster, when it listens, makes this server a node of a cluster.
+	Cluster Cluster
 	// Log receives warnings and errors, and notices at debug level. Nil means no logging.
 	Log *slog.Logger
+}
+
+// Cluster describes a node of several servers that act as one.
+type Cluster struct {
+	// Node is this server's name, unique in the cluster and the same after a restart.
+	Node string
+	// Listen is the TCP address at which the other nodes connect; empty means that there is no cluster.
+	Listen string
+	// Routes are addresses (host:port) of other nodes; one that answers is enough to find all.
+	Routes []string
 }
 
 // Server is a NATS server with JetStream inside this process.
@@ -74,17 +87,48 @@ func (s *Server) options(cfg ServerConfig) (*server.Options, error) {
 	if cfg.Listen == "" {
 		return opts, nil
 	}
-	host, port, err := net.SplitHostPort(cfg.Listen)
-	if err != nil {
+	var err error
+	if opts.Host, opts.Port, err = address(cfg.Listen); err != nil {
 		return nil, err
 	}
-	if opts.Port, err = strconv.Atoi(port); err != nil {
-		return nil, fmt.Errorf("port %q: %w", port, err)
+	return opts, cfg.Cluster.apply(opts)
+}
+
+// apply makes opts those of a node.
+func (c Cluster) apply(opts *server.Options) (err error) {
+	if c.Listen == "" {
+		return nil
 	}
-	if opts.Host = host; opts.Port == 0 {
-		opts.Port = server.RANDOM_PORT
+	if c.Node == "" {
+		return errors.New("a node of a cluster needs a name")
 	}
-	return opts, nil
+	opts.ServerName, opts.NoSystemAccount, opts.Cluster.Name = c.Node, false, "windlass"
+	opts.Cluster.NoAdvertise = true // clients know all nodes by the names that they were given, which may be others than the nodes' own
+	if opts.Cluster.Host, opts.Cluster.Port, err = address(c.Listen); err != nil {
+		return err
+	}
+	for _, route := range c.Routes {
+		if _, _, err := address(route); err != nil {
+			return fmt.Errorf("route %q: %w", route, err)
+		}
+		opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: route})
+	}
+	return nil
+}
+
+// address splits host:port; port 0 picks a free one.
+func address(hostPort string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return "", 0, err
+	}
+	if port, err = strconv.Atoi(text); err != nil {
+		return "", 0, fmt.Errorf("port %q: %w", text, err)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, nil
 }
 
 // Addr returns the address it listens at; empty if it does not.

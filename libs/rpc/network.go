@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
 )
 
 // Network connects roles.
@@ -28,7 +31,8 @@ type Conn interface {
 type TCP struct {
 	// Listeners maps a role to the address it listens on, for the roles of this process.
 	Listeners map[string]string
-	// Targets maps a role to where it is reached: "host:port", or any gRPC target such as "dns:///sessions:9090".
+	// Targets maps a role to where it is reached: "host:port", several of them separated by commas, or any gRPC target such as
+	// "dns:///sessions:9090". Calls are spread over all addresses that can be reached.
 	Targets map[string]string
 }
 
@@ -51,9 +55,32 @@ func (n TCP) dial(role string, c caller) (Conn, error) {
 	if !ok {
 		return nil, fmt.Errorf("no address is configured for role %q: set mesh.targets.%s", role, role)
 	}
-	conn, err := grpc.NewClient(target, c.options()...)
+	options := c.options()
+	if strings.Contains(target, ",") {
+		replicas, err := listResolver(target)
+		if err != nil {
+			return nil, fmt.Errorf("mesh.targets.%s: %w", role, err)
+		}
+		target, options = replicas.Scheme()+":///"+role, append(options, grpc.WithResolvers(replicas))
+	}
+	conn, err := grpc.NewClient(target, options...)
 	if err != nil {
 		return nil, fmt.Errorf("dial %s at %s: %w", role, target, err)
 	}
 	return conn, nil
+}
+
+// listResolver resolves to the addresses of a list such as "a:9091,b:9091".
+func listResolver(list string) (resolver.Builder, error) {
+	var state resolver.State
+	for addr := range strings.SplitSeq(list, ",") {
+		addr = strings.TrimSpace(addr)
+		if _, _, err := net.SplitHostPort(addr); err != nil || strings.Contains(addr, "/") {
+			return nil, fmt.Errorf("%q in a list of addresses: want host:port", addr)
+		}
+		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}})
+	}
+	r := manual.NewBuilderWithScheme("list")
+	r.InitialState(state)
+	return r, nil
 }

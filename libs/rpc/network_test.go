@@ -57,26 +57,44 @@ func networks(t *testing.T, f func(t *testing.T, m *mesh)) {
 			return n, l
 		},
 		"tcp": func(t *testing.T) (rpc.Network, net.Listener) {
-			l, err := rpc.TCP{Listeners: map[string]string{"role": "127.0.0.1:0"}}.Listen("role")
-			if err != nil {
-				t.Fatal(err)
-			}
-			return rpc.TCP{Targets: map[string]string{"role": l.Addr().String()}}, l
+			return listenTCP(t)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &mesh{done: make(chan error, 1)}
-			m.network, m.listener = open(t)
-			var err error
-			if m.ring, err = authn.NewKeyring(authn.NewKey()); err != nil {
+			n, l := open(t)
+			ring, err := authn.NewKeyring(authn.NewKey())
+			if err != nil {
 				t.Fatal(err)
 			}
-			if m.server, err = rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: m.ring, Authorizer: rpctest.AllowAll{}}); err != nil {
-				t.Fatal(err)
-			}
-			f(t, m)
+			f(t, newMesh(t, n, l, ring))
 		})
 	}
+}
+
+func newMesh(t *testing.T, n rpc.Network, l net.Listener, ring *authn.Keyring) *mesh {
+	t.Helper()
+	m := &mesh{network: n, listener: l, ring: ring, done: make(chan error, 1)}
+	var err error
+	if m.server, err = rpc.NewServer(rpc.ServerConfig{Log: slog.New(slog.DiscardHandler), Keyring: ring, Authorizer: rpctest.AllowAll{}}); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// overTCP is a role on a port of its own.
+func overTCP(t *testing.T, ring *authn.Keyring) *mesh {
+	t.Helper()
+	n, l := listenTCP(t)
+	return newMesh(t, n, l, ring)
+}
+
+func listenTCP(t *testing.T) (rpc.Network, net.Listener) {
+	t.Helper()
+	l, err := rpc.TCP{Listeners: map[string]string{"role": "127.0.0.1:0"}}.Listen("role")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rpc.TCP{Targets: map[string]string{"role": l.Addr().String()}}, l
 }
 
 func (m *mesh) start(t *testing.T) rpc.Conn {
