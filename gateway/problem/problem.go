@@ -36,8 +36,12 @@ func Write(w http.ResponseWriter, r *http.Request, err error) {
 	h.Del("Content-Length")
 	h.Del("Trailer")
 	h.Del("Transfer-Encoding")
-	if d := fault.From(err).Retry; d > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(float64(d)/float64(time.Second)))))
+	wait := fault.From(err).Retry
+	if wait <= 0 && p.Status == http.StatusServiceUnavailable {
+		wait = time.Second // what is away now may be back soon, and nobody knows when
+	}
+	if wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(float64(wait)/float64(time.Second)))))
 	}
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")

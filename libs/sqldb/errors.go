@@ -1,9 +1,12 @@
 package sqldb
 
 import (
+	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"strings"
@@ -86,10 +89,22 @@ func meaning(err error) error {
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return ErrUnavailable
 	}
-	if _, ok := errors.AsType[*net.OpError](err); ok {
+	if lost(err) {
 		return ErrUnavailable
 	}
 	return fileMeaning(err)
+}
+
+// lost tells whether the connection to the server broke. What was sent last may have been done or not.
+func lost(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false // the caller gave up, and the driver closed the connection
+	}
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return true
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, driver.ErrBadConn) ||
+		pgconn.SafeToRetry(err) // closed before anything was sent
 }
 
 func sqliteMeaning(e *sqlite.Error) error {

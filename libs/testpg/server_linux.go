@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -21,12 +22,19 @@ import (
 type server struct {
 	url  string
 	dir  string
-	proc *os.Process
-	done chan struct{}
+	bin  string
+	cred *syscall.Credential
+	port int
+	// durable keeps what was committed when the server is killed.
+	durable bool
+	// within begins the command that runs it, if that is not this process's own place.
+	within []string
+	proc   *os.Process
+	done   chan struct{}
 }
 
 // start makes a cluster and runs it on a free loopback port; the port may be lost to somebody else in between, hence the attempts.
-func start() (*server, error) {
+func start(durable bool, within []string) (*server, error) {
 	bin, err := programs()
 	if err != nil {
 		return nil, err
@@ -40,8 +48,12 @@ func start() (*server, error) {
 		err = initdb(bin, dir, cred)
 	}
 	for attempt := 0; err == nil; attempt++ {
-		var s *server
-		if s, err = launch(bin, dir, cred); err == nil {
+		s := &server{bin: bin, dir: dir, cred: cred, durable: durable, within: within}
+		if s.port, err = freePort(); err != nil {
+			break
+		}
+		s.url = fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", s.port)
+		if err = s.launch(); err == nil {
 			return s, nil
 		}
 		if attempt < 2 {
@@ -100,30 +112,37 @@ func initdb(bin, dir string, cred *syscall.Credential) error {
 	return nil
 }
 
-func launch(bin, dir string, cred *syscall.Credential) (*server, error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, err
+// launch runs the server and waits until it answers.
+func (s *server) launch() error {
+	args := []string{
+		"-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,
+		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "full_page_writes=off",
+		"-c", "max_connections=300", "-c", "shared_buffers=32MB", "-c", "timezone=UTC",
 	}
-	cmd := exec.Command(filepath.Join(bin, "postgres"), "-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port), "-k", dir,
-		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off",
-		"-c", "max_connections=300", "-c", "shared_buffers=32MB", "-c", "timezone=UTC")
-	cmd.Dir = dir
+	if !s.durable {
+		args = append(args, "-c", "synchronous_commit=off")
+	}
+	cmd := exec.Command(filepath.Join(s.bin, "postgres"), args...)
 	// An immediate shutdown when we die, however we die.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred, Pdeathsig: syscall.SIGQUIT}
-	log, err := os.Create(filepath.Join(dir, "log"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred, Pdeathsig: syscall.SIGQUIT}
+	if len(s.within) > 0 {
+		cmd = exec.Command(s.within[0], append(s.asUser(), cmd.Args...)...) //nolint:gosec // the test's own words
+	}
+	cmd.Dir = s.dir
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = log.Close() }() // the child has its own
 	cmd.Stdout, cmd.Stderr = log, log
-	s := &server{dir: dir, url: fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port), done: make(chan struct{})}
+	done := make(chan struct{})
+	s.done = done
 	started := make(chan error, 1)
 	go func() {
 		// The signal comes when the thread that started the child ends, so this thread must stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		defer close(s.done)
+		defer close(done)
 		err := cmd.Start()
 		started <- err
 		if err == nil {
@@ -131,15 +150,32 @@ func launch(bin, dir string, cred *syscall.Credential) (*server, error) {
 		}
 	}()
 	if err := <-started; err != nil {
-		return nil, err
+		return err
 	}
 	s.proc = cmd.Process
 	if err := s.ready(); err != nil {
 		s.kill()
-		text, _ := os.ReadFile(filepath.Join(dir, "log")) // only for the message
-		return nil, fmt.Errorf("%w: %s", err, text)
+		text, _ := os.ReadFile(filepath.Join(s.dir, "log")) // only for the message
+		return fmt.Errorf("%w: %s", err, text)
 	}
-	return s, nil
+	return nil
+}
+
+// asUser is how a command within another place, which only root may enter, becomes the server's user.
+func (s *server) asUser() []string {
+	args := slices.Clone(s.within[1:])
+	if s.cred == nil {
+		return args
+	}
+	return append(args, "setpriv", fmt.Sprintf("--reuid=%d", s.cred.Uid), fmt.Sprintf("--regid=%d", s.cred.Gid), "--clear-groups", "--pdeathsig=QUIT")
+}
+
+// give makes a folder the server's.
+func (s *server) give(dir string) error {
+	if s.cred == nil {
+		return nil
+	}
+	return os.Chown(dir, int(s.cred.Uid), int(s.cred.Gid))
 }
 
 func freePort() (int, error) {
@@ -179,6 +215,31 @@ func (s *server) ready() error {
 func (s *server) kill() {
 	_ = s.proc.Signal(syscall.SIGQUIT) // gone already is fine
 	<-s.done
+}
+
+// signal sends a signal to the server and all its processes, which are its children.
+func (s *server) signal(sig syscall.Signal) error {
+	if err := s.proc.Signal(sig); err != nil {
+		return err
+	}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return err
+	}
+	for _, path := range stats {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		_, fields, _ := strings.Cut(string(raw), ") ") // PID (NAME) STATE PARENT …
+		of := strings.Fields(fields)
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil || len(of) < 2 || of[1] != strconv.Itoa(s.proc.Pid) {
+			continue
+		}
+		_ = syscall.Kill(pid, sig) // gone already is fine
+	}
+	return nil
 }
 
 func (s *server) stop() {

@@ -2,9 +2,19 @@
 
 package testpg
 
+import "syscall"
+
 // server is never started on this system.
 type server struct{ url string }
 
-func start() (*server, error) { return nil, errAbsent }
+func start(bool, []string) (*server, error) { return nil, errAbsent }
 
 func (*server) stop() {}
+
+func (*server) kill() {}
+
+func (*server) launch() error { return errAbsent }
+
+func (*server) signal(syscall.Signal) error { return errAbsent }
+
+func (*server) give(string) error { return errAbsent }

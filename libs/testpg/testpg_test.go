@@ -1,8 +1,10 @@
 package testpg_test
 
 import (
+	"context"
 	"database/sql"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -28,6 +30,30 @@ func TestDatabaseIsDroppedAfterItsTest(t *testing.T) {
 	}
 	if err := connect(t, url).PingContext(t.Context()); err == nil {
 		t.Error("the database is still there")
+	}
+}
+
+// What is committed survives a stop, and a frozen server answers again.
+func TestOwnServerIsStoppedAndFrozen(t *testing.T) {
+	s := testpg.Own(t)
+	db := connect(t, s.URL())
+	if _, err := db.ExecContext(t.Context(), "CREATE TABLE x AS SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+	s.Stop()
+	if err := db.PingContext(t.Context()); err == nil {
+		t.Error("a stopped server answers")
+	}
+	s.Start()
+	s.Freeze()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := db.PingContext(ctx); err == nil {
+		t.Error("a frozen server answers")
+	}
+	s.Thaw()
+	if _, err := db.ExecContext(t.Context(), "SELECT * FROM x"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,0 +1,83 @@
+package testpg
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Server is a PostgreSQL server of one test, which the test may stop, restart and freeze. What is committed survives that.
+type Server struct {
+	t      testing.TB
+	server *server
+	// name of the database.
+	name string
+}
+
+// Own starts a server that ends with the test. Without the server's programs the test is skipped, or fails if WINDLASS_REQUIRE_POSTGRES=1.
+func Own(t testing.TB) *Server {
+	t.Helper()
+	return own(t, nil)
+}
+
+// OwnOn is Own for a server whose tables are in the folder dir, which it sees because its command begins with within; this process sees it as
+// outside. Its log of writes is elsewhere: a server that has no room for that ends.
+func OwnOn(t testing.TB, within []string, dir, outside string) *Server {
+	t.Helper()
+	s := own(t, within)
+	if err := s.server.give(outside); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{"CREATE TABLESPACE small LOCATION '" + dir + "'", "CREATE DATABASE small TABLESPACE small"} {
+		if err := admin(s.server.url, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.name = "small"
+	return s
+}
+
+func own(t testing.TB, within []string) *Server {
+	t.Helper()
+	s, err := start(true, within)
+	if errors.Is(err, errAbsent) && os.Getenv(EnvRequire) != "1" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("start PostgreSQL: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = s.signal(syscall.SIGCONT) // it cannot end while it is frozen
+		s.stop()
+	})
+	return &Server{t: t, server: s, name: "postgres"}
+}
+
+// URL is that of an empty database; it stays the same over restarts.
+func (s *Server) URL() string { return strings.Replace(s.server.url, "/postgres?", "/"+s.name+"?", 1) }
+
+// Stop ends the server at once, with all transactions that are open, and waits until it is gone.
+func (s *Server) Stop() { s.server.kill() }
+
+// Start starts it again and waits until it answers.
+func (s *Server) Start() {
+	s.t.Helper()
+	if err := s.server.launch(); err != nil {
+		s.t.Fatalf("start PostgreSQL again: %v", err)
+	}
+}
+
+// Freeze stops all processes of the server where they are: connections stay open, and nobody answers.
+func (s *Server) Freeze() { s.t.Helper(); s.signal(syscall.SIGSTOP) }
+
+// Thaw has them go on.
+func (s *Server) Thaw() { s.t.Helper(); s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.server.signal(sig); err != nil {
+		s.t.Fatalf("signal PostgreSQL: %v", err)
+	}
+}
