@@ -18,9 +18,14 @@ const (
 )
 
 // TestCancelAtEachMoment cancels turns that are held at a moment, and that nobody lets go: the cancel has to reach what holds them.
-func TestCancelAtEachMoment(t *testing.T) {
+func TestCancelAtEachMoment(t *testing.T) { eachTopology(t, cancels) }
+
+func cancels(t *testing.T, on topology) {
+	if on.Topology != harness.Small && os.Getenv(chaosEnv) == "" {
+		t.Skip("`make chaos` runs it")
+	}
 	slot(t)
-	h := newTheatre(t)
+	h := newTheatre(t, on)
 	var report []string
 	for i, m := range moments {
 		if os.Getenv(chaosEnv) == "" && !slices.Contains(shortCancels, m.name) {
@@ -28,6 +33,7 @@ func TestCancelAtEachMoment(t *testing.T) {
 		}
 		t.Run(m.name, func(t *testing.T) {
 			took := cancelAt(t, h, fmt.Sprintf("cancel-%d", i), m)
+			h.count("cancels", 1)
 			report = append(report, fmt.Sprintf("%-40s cancelled within %v", m.name, took))
 		})
 		h.restore()

@@ -26,6 +26,8 @@ type moment struct {
 	over bool
 	// without names the roles whose death at this moment means nothing, and why.
 	without map[string]string
+	// point is where a process is held, if the moment is one of those.
+	point faultpoint.Point
 	// doubt names the roles whose death leaves the outcome of a ONCE call unknown.
 	doubt []string
 }
@@ -103,7 +105,7 @@ var moments = []moment{
 // at is a moment at which a process stalls at a fault point.
 func at(name string, p faultpoint.Point, more func(*moment)) moment {
 	m := moment{
-		name: name, holdAt: -1,
+		name: name, holdAt: -1, point: p,
 		hold:  func(r *trial) { r.Arm(p, "stall"); r.start(); r.stalled(p) },
 		letGo: func(r *trial) { r.Disarm(p) },
 	}

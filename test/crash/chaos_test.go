@@ -15,20 +15,22 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/test/harness"
+	"github.com/windlass-dev/windlass/test/harness/netfault"
 )
 
 const (
 	// seedEnv repeats a run.
 	seedEnv = "WINDLASS_CHAOS_SEED"
-	// seedFile holds runs that failed once: a seed and a duration on each line, and why they are kept.
+	// seedFile holds runs that failed once: a seed, a duration and a topology on each line, and why they are kept.
 	seedFile = "testdata/seeds"
 	// inFlight is how many turns go on at any time, killEvery how often something happens to a process.
 	inFlight  = 20
 	killEvery = 5 * time.Second
 	// thinking makes a turn take some seconds.
 	thinking = 250 * time.Millisecond
-	// freezeTime is longer than a lease.
+	// freezeTime is longer than a lease, maxBreak the longest time for which a link is broken, in seconds.
 	freezeTime = 4 * time.Second
+	maxBreak   = 8
 	// lastTurns bounds the wait for what is in flight when the deaths are over.
 	lastTurns = 2 * time.Minute
 )
@@ -49,7 +51,12 @@ func TestChaos(t *testing.T) {
 			t.Fatalf("%s: %v", seedEnv, err)
 		}
 	}
-	t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { chaos(t, seed, duration) })
+	tally.Lock()
+	tally.seed = seed
+	tally.Unlock()
+	eachTopology(t, func(t *testing.T, on topology) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { chaos(t, on, seed, duration) })
+	})
 }
 
 // TestKeptSeeds repeats the runs that failed once.
@@ -68,15 +75,19 @@ func TestKeptSeeds(t *testing.T) {
 			continue
 		}
 		var seed uint64
-		var text string
-		if _, err := fmt.Sscan(line, &seed, &text); err != nil {
+		var text, engine string
+		if _, err := fmt.Sscan(line, &seed, &text, &engine); err != nil {
 			t.Fatalf("%s: %q: %v", seedFile, line, err)
 		}
 		duration, err := time.ParseDuration(text)
 		if err != nil {
 			t.Fatalf("%s: %q: %v", seedFile, line, err)
 		}
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { chaos(t, seed, duration) })
+		eachTopology(t, func(t *testing.T, on topology) {
+			if on.name == engine {
+				t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { chaos(t, on, seed, duration) })
+			}
+		})
 	}
 }
 
@@ -84,16 +95,18 @@ func TestKeptSeeds(t *testing.T) {
 type riot struct {
 	t testing.TB
 	h *theatre
+	// from is when it began.
+	from time.Time
 
 	mu     sync.Mutex
 	trials []*trial
 }
 
-func chaos(t *testing.T, seed uint64, duration time.Duration) {
+func chaos(t *testing.T, on topology, seed uint64, duration time.Duration) {
 	slots <- struct{}{}
 	defer func() { <-slots }()
-	t.Logf("SEED=%d DURATION=%v", seed, duration)
-	c := &riot{t: t, h: newTheatre(t)}
+	t.Logf("SEED=%d DURATION=%v ENGINE=%s", seed, duration, on.name)
+	c := &riot{t: t, h: newTheatre(t, on), from: time.Now()}
 	ctx, stop := context.WithTimeout(t.Context(), duration)
 	defer stop()
 	late, cancel := context.WithTimeout(t.Context(), duration+lastTurns)
@@ -102,15 +115,15 @@ func chaos(t *testing.T, seed uint64, duration time.Duration) {
 	for i := range inFlight {
 		actors.Go(func() { c.act(ctx, late, i) })
 	}
-	deaths := c.kill(ctx, rand.New(rand.NewPCG(seed, 0)))
+	faults := c.disturb(ctx, rand.New(rand.NewPCG(seed, 0)))
 	actors.Wait()
-	t.Logf("%d turns; %v", len(c.trials), deaths)
+	t.Logf("SEED=%d: %d turns; faults:\n%s", seed, len(c.trials), strings.Join(faults, "\n"))
 	c.judge()
 }
 
 // act has one turn after the other until ctx ends, and watches the last one to its end.
 func (c *riot) act(ctx, late context.Context, actor int) {
-	client := harness.NewClient(c.t, c.h.Client.Base)
+	client := c.h.NewClient(c.t)
 	for n := 0; ctx.Err() == nil; n++ {
 		p := c.h.play(c.t, fmt.Sprintf("actor-%d-%d", actor, n), -1, false)
 		p.pause = thinking
@@ -156,33 +169,74 @@ func (c *riot) session(ctx context.Context, client *harness.Client) string {
 	}
 }
 
-// kill has something happen to a process now and then, and counts.
-func (c *riot) kill(ctx context.Context, dice *rand.Rand) map[string]int {
-	deaths := map[string]int{}
-	names := c.h.Names()
+// disturb has something happen now and then until ctx ends, and lists what did.
+func (c *riot) disturb(ctx context.Context, dice *rand.Rand) (faults []string) {
 	tick := time.NewTicker(killEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return deaths
+			return faults
 		case <-tick.C:
 		}
-		name := names[dice.IntN(len(names))]
-		if strings.HasPrefix(name, "worker-") && dice.IntN(3) == 0 {
-			deaths["frozen "+name]++
-			c.freeze(ctx, name)
-			continue
-		}
-		deaths[name]++
-		c.h.Restart(name)
+		at := time.Since(c.from).Round(time.Second)
+		faults = append(faults, fmt.Sprintf("%6s %s", at, c.draw(ctx, dice)))
 	}
+}
+
+// draw draws a fault, has it happen and tells which it was. Half of them are deaths.
+func (c *riot) draw(ctx context.Context, dice *rand.Rand) string {
+	names, links, db := c.h.Names(), c.h.AllLinks(), c.h.Database()
+	name := names[dice.IntN(len(names))]
+	switch kind := dice.IntN(20); {
+	case kind < 3:
+		c.h.count("freezes", 1)
+		c.freeze(ctx, name)
+		return "frozen " + name
+	case kind < 9 && len(links) > 0:
+		modes := netfault.Faults()
+		return c.breakLink(ctx, links[dice.IntN(len(links))], modes[dice.IntN(len(modes))], time.Duration(1+dice.IntN(maxBreak))*time.Second, dice.IntN(2) == 0)
+	case kind == 9 && db != nil:
+		c.h.count("database faults", 1)
+		db.Stop()
+		c.pause(ctx, time.Duration(dice.IntN(3))*time.Second)
+		db.Start()
+		return "database restarted"
+	case kind == 10 && db != nil:
+		c.h.count("database faults", 1)
+		db.Freeze()
+		defer db.Thaw()
+		c.pause(ctx, freezeTime)
+		return "database frozen"
+	default:
+		c.h.count("kills", 1)
+		c.h.Restart(name)
+		return "killed " + name
+	}
+}
+
+// breakLink breaks a link, or all links between the two roles that it connects.
+func (c *riot) breakLink(ctx context.Context, l *netfault.Link, mode netfault.Mode, d time.Duration, all bool) string {
+	links, name := []*netfault.Link{l}, l.String()
+	if all {
+		from, to := harness.RoleOf(l.From), harness.RoleOf(l.To)
+		links, name = c.h.Links(from, to), from+"->"+to
+	}
+	c.h.breakLinks(links, mode)
+	defer c.h.heal(links)
+	c.pause(ctx, d)
+	return fmt.Sprintf("%s %s for %v", mode, name, d)
 }
 
 func (c *riot) freeze(ctx context.Context, name string) {
 	c.h.Process(name).Signal(syscall.SIGSTOP)
 	defer c.h.Process(name).Signal(syscall.SIGCONT)
-	timer := time.NewTimer(freezeTime)
+	c.pause(ctx, freezeTime)
+}
+
+// pause waits, or until ctx ends.
+func (c *riot) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -204,4 +258,5 @@ func (c *riot) judge() {
 		}
 	}
 	c.h.Replay(c.t, turns...)
+	c.h.count("histories replayed", len(turns))
 }

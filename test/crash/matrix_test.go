@@ -35,8 +35,22 @@ var short = []string{
 	"line registry.tool-closed", "line worker.call-done",
 }
 
-func cells() []cell {
+// shortLarge are those on PostgreSQL with two processes of each role: what is other there.
+var shortLarge = []string{
+	"accepted/sessions", "model half-streamed/worker", "policy asked/policy", "approval waiting/gateway", "idempotent tool done not reported/registry",
+	"tool done not reported/mcpbridge", "line registry.tool-done:2", "journal written not published/database restarted",
+	"model half-streamed/stall worker->inference", "model done not reported/half down worker->sessions", "tool sent/cut registry->mcpbridge",
+}
+
+// cells are what can happen to a mesh of this kind.
+func cells(on harness.Topology) []cell {
 	var all []cell
+	if on.Proxied {
+		all = append(all, brokenLinks()...)
+	}
+	if on.Postgres {
+		all = append(all, brokenDatabase()...)
+	}
 	for _, m := range moments {
 		for _, victim := range victims {
 			if m.without[victim] == "" {
@@ -54,23 +68,27 @@ func cells() []cell {
 	return all
 }
 
-// TestMatrix kills each role at each moment of a turn, on one mesh after another death.
+// TestMatrix has each thing happen at each moment of a turn, one after the other to one mesh.
 func TestMatrix(t *testing.T) {
-	whole, only := os.Getenv(chaosEnv) != "", os.Getenv("WINDLASS_CHAOS_CELLS")
-	if only == "0" {
+	if os.Getenv("WINDLASS_CHAOS_CELLS") == "0" {
 		t.Skip("WINDLASS_CHAOS_CELLS=0 leaves the points out")
 	}
+	eachTopology(t, matrix)
+}
+
+func matrix(t *testing.T, on topology) {
+	whole, only := os.Getenv(chaosEnv) != "", os.Getenv("WINDLASS_CHAOS_CELLS")
 	slot(t)
-	h := newTheatre(t)
+	h := newTheatre(t, on)
 	var turns, report []string
-	for i, c := range cells() {
-		if !whole && !slices.Contains(short, c.name) || only != "" && !strings.Contains(c.name, only) {
+	for i, c := range cells(on.Topology) {
+		if !whole && !slices.Contains(on.short, c.name) || only != "" && !strings.Contains(c.name, only) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
 			turn, recovery := c.run(t, h, fmt.Sprintf("play-%d", i))
 			turns = append(turns, turn)
-			report = append(report, fmt.Sprintf("%-52s ended %8v after recovery%s", c.name, recovery, slow(recovery)))
+			report = append(report, fmt.Sprintf("%-60s ended %8v after recovery%s", c.name, recovery, slow(recovery)))
 			if recovery > maxRecovery {
 				t.Errorf("the turn took %v to its end after all was back", recovery)
 			}
@@ -78,7 +96,9 @@ func TestMatrix(t *testing.T) {
 		h.restore()
 	}
 	t.Logf("%d cells:\n%s", len(report), strings.Join(report, "\n"))
+	h.count("cells", len(report))
 	h.Replay(t, turns...)
+	h.count("histories replayed", len(turns))
 }
 
 func slow(d time.Duration) string {
@@ -95,6 +115,7 @@ func killAt(t *testing.T, h *theatre, id string, m moment, victim string) (strin
 	dead := r.processes(m, victim)
 	for _, name := range dead {
 		r.Kill(name)
+		h.count("kills", 1)
 	}
 	m.letGo(r)
 	for _, name := range dead {
@@ -111,18 +132,26 @@ func killAt(t *testing.T, h *theatre, id string, m moment, victim string) (strin
 	return r.turn, recovery
 }
 
-// processes are those that are killed for a role: of the workers the one that has the turn, or all.
+// processes are those that are killed for a role: the one that is held or has the turn, or all if nobody knows which one that is.
 func (r *trial) processes(m moment, victim string) []string {
 	r.t.Helper()
-	if victim != "worker" {
-		return []string{victim}
-	}
-	if !m.nobody {
-		if owner, held := r.TryHolder(r.turn); held {
+	if victim == "worker" {
+		if owner, held := r.holder(m); held {
 			return []string{owner}
 		}
+		return r.Members(victim)
 	}
-	return []string{"worker-1", "worker-2"}
+	if name, taken := r.TakenBy(m.point); taken && harness.RoleOf(name) == victim {
+		return []string{name}
+	}
+	return r.Members(victim)
+}
+
+func (r *trial) holder(m moment) (string, bool) {
+	if m.nobody {
+		return "", false
+	}
+	return r.TryHolder(r.turn)
 }
 
 // dieAt has the process that comes by a line kill itself, and starts it again.
@@ -131,13 +160,9 @@ func dieAt(t *testing.T, h *theatre, id string, l line) (string, time.Duration) 
 	r.Arm(l.point, "kill"+l.nth)
 	r.post()
 	role, _, _ := strings.Cut(string(l.point), ".")
-	candidates := []string{role}
-	if role == "worker" {
-		candidates = []string{"worker-1", "worker-2"}
-	}
 	var dead string
 	died := harness.Eventually(patience, func() bool {
-		for _, name := range candidates {
+		for _, name := range r.Members(role) {
 			if r.Process(name).Gone() {
 				dead = name
 			}
@@ -147,6 +172,7 @@ func dieAt(t *testing.T, h *theatre, id string, l line) (string, time.Duration) 
 	if !died {
 		t.Fatalf("nobody dies at %s", l.point)
 	}
+	h.count("kills", 1)
 	r.Start(dead)
 	r.watch()
 	recovery := r.end()
@@ -156,6 +182,7 @@ func dieAt(t *testing.T, h *theatre, id string, l line) (string, time.Duration) 
 
 // restore brings back what a failed cell left behind, so that the next one is judged by itself.
 func (h *theatre) restore() {
+	h.heal(h.AllLinks())
 	for _, p := range faultpoint.Points() {
 		h.Disarm(p)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -19,15 +20,21 @@ const patience = time.Minute
 type theatre struct {
 	*harness.Mesh
 	*stage
+	on topology
 }
 
-func newTheatre(t testing.TB) *theatre {
+func newTheatre(t testing.TB, on topology) *theatre {
 	t.Helper()
-	h := &theatre{stage: newStage(t)}
-	h.Mesh = harness.Split(t, harness.SplitOptions{Model: h.model, Workers: 2, Faults: true, Config: harness.JSON{
-		"temporal": harness.JSON{"park_after": "500ms"}, // what waits for leave is killed before and after
+	h := &theatre{stage: newStage(t), on: on}
+	h.Mesh = harness.Split(t, harness.SplitOptions{Topology: on.Topology, Model: h.model, Workers: 2, Faults: true, Config: harness.JSON{
+		"temporal": harness.JSON{"park_after": "500ms"}, // what waits for approval is killed before and after
 	}})
-	h.Client.Must("POST", "/v1/sources", harness.JSON{"name": "faulty", "kind": "mcp", "url": h.serveTools(t)})
+	tools, err := url.Parse(h.serveTools(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools.Host = h.Through("mcpbridge", "tools", tools.Host)
+	h.Client.Must("POST", "/v1/sources", harness.JSON{"name": "faulty", "kind": "mcp", "url": tools.String()})
 	h.Client.Must("POST", "/v1/agents", harness.JSON{"id": "a", "tools": []string{"faulty__slow_once", "faulty__idempotent"}})
 	h.Client.Must("POST", "/v1/agents", harness.JSON{
 		"id": careful, "tools": []string{"faulty__slow_once", "faulty__idempotent"},
@@ -50,7 +57,7 @@ type trial struct {
 
 func (h *theatre) trial(t testing.TB, p *play, agent string) *trial {
 	t.Helper()
-	client := harness.NewClient(t, h.Client.Base)
+	client := h.NewClient(t)
 	return &trial{h: h, play: p, scene: &scene{t: t, Mesh: h.Mesh, prop: h.prop, client: client, session: client.Session(cmp.Or(agent, "a"))}}
 }
 
@@ -163,6 +170,14 @@ func (r *trial) verify(l leeway) {
 	r.checkJournal(live, late)
 	r.checkUsage(turn, late)
 	r.checkTools(late, l)
+	r.h.count("turns", 1)
+	r.h.count("watchers", 3) // the live one, the late one, and one of the session
+	r.h.count("events compared", len(harness.Durables(live))+len(harness.Durables(late)))
+	for _, e := range late {
+		if e.Type == "step.finished" {
+			r.h.count("steps", 1)
+		}
+	}
 }
 
 // checkUsage compares what was counted with what the model did. A call whose answer was lost on the way is made anew, and tells itself by
@@ -179,6 +194,7 @@ func (r *trial) checkUsage(turn harness.JSON, events []harness.Event) {
 			resets++
 		}
 	}
+	r.h.count("model calls compared", playModelCalls)
 	asked, whole := int(r.play.asked.Load()), int(r.play.whole.Load())
 	if whole < playModelCalls || asked > playModelCalls+resets {
 		r.t.Errorf("the model was asked %d times and gave %d whole answers; %d calls are counted and %d were reset", asked, whole, playModelCalls, resets)
@@ -193,6 +209,7 @@ func (r *trial) checkTools(events []harness.Event, l leeway) {
 		r.t.Errorf("the ledger has %d rows, want %d: %v", len(rows), playToolCalls, rows)
 	}
 	told := outcomes(events)
+	r.h.count("tool calls compared with the ledger", len(rows))
 	for _, one := range rows {
 		row := harness.JSON(one.(map[string]any)) //nolint:forcetypeassert // a list of objects
 		once := row.Str("tool") == "faulty__slow_once"

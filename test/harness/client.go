@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -18,11 +20,29 @@ type Client struct {
 	HTTP *http.Client
 }
 
-// NewClient makes a client for a gateway's base URL.
-func NewClient(t testing.TB, base string) *Client {
+// NewClient makes a client for a gateway's base URL. With addrs it connects to these in turn, whatever the URL says, as if they were behind one name.
+func NewClient(t testing.TB, base string, addrs ...string) *Client {
 	tr := &http.Transport{MaxIdleConnsPerHost: 64}
+	if len(addrs) > 0 {
+		tr.DialContext = inTurn(addrs)
+	}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &Client{t: t, Base: base, HTTP: &http.Client{Transport: tr}}
+}
+
+// inTurn connects to the next address that answers.
+func inTurn(addrs []string) func(context.Context, string, string) (net.Conn, error) {
+	var turn atomic.Int64
+	return func(ctx context.Context, network, _ string) (conn net.Conn, err error) {
+		var dialer net.Dialer
+		first := int(turn.Add(1))
+		for i := range addrs {
+			if conn, err = dialer.DialContext(ctx, network, addrs[(first+i)%len(addrs)]); err == nil {
+				return conn, nil
+			}
+		}
+		return nil, err
+	}
 }
 
 // JSON is a JSON object.

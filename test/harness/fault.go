@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
@@ -61,6 +62,20 @@ func (m *Mesh) Taken(p faultpoint.Point) bool {
 // AwaitTaken waits until somebody has come by an armed point, and tells whether that was in time.
 func (m *Mesh) AwaitTaken(p faultpoint.Point, patience time.Duration) bool {
 	return Eventually(patience, func() bool { return m.Taken(p) })
+}
+
+// TakenBy names the process that came by an armed point, where one did.
+func (m *Mesh) TakenBy(p faultpoint.Point) (name string, taken bool) {
+	raw, err := os.ReadFile(m.takenPath(p))
+	if err != nil {
+		return "", false
+	}
+	for name, process := range m.procs {
+		if strconv.Itoa(process.PID()) == string(raw) {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 func (m *Mesh) takenPath(p faultpoint.Point) string {

@@ -5,18 +5,15 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/rpc"
+	"github.com/windlass-dev/windlass/libs/testpg"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/test/harness/netfault"
 )
 
 // meshKey is the secret of the meshes under test.
@@ -36,13 +33,22 @@ type Mesh struct {
 	workerEnv map[string][]string
 	procs     map[string]*Process
 	// faults is the folder in which points are armed, "" for programs without points.
-	faults string
+	faults  string
+	options SplitOptions
+	// links are the connections that can be broken, clients the addresses at which clients find the gateways.
+	links   []*netfault.Link
+	clients []string
+	db      *testpg.Server
+	// configs are the processes' files of configuration.
+	configs map[string]string
 	// Client speaks to the gateway.
 	Client *Client
 }
 
 // SplitOptions change a mesh.
 type SplitOptions struct {
+	// Topology is what it is made of.
+	Topology Topology
 	// Model, when set, is the default model's server.
 	Model *Model
 	// Workers is how many workers run, 1 when 0.
@@ -61,16 +67,19 @@ type SplitOptions struct {
 func Split(t testing.TB, o SplitOptions) *Mesh {
 	t.Helper()
 	m := &Mesh{
-		t: t, dir: t.TempDir(), env: o.Env, workerEnv: o.WorkerEnv, procs: map[string]*Process{},
+		t: t, dir: t.TempDir(), env: o.Env, workerEnv: o.WorkerEnv, procs: map[string]*Process{}, options: o,
 		ip: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250)),
 	}
-	m.write(o)
+	if o.Topology.Postgres {
+		m.db = testpg.Own(t)
+	}
+	m.configure()
 	if o.Faults {
 		m.allowFaults()
 	}
-	all := append([]string{"temporal", "bus", "gateway"}, serviceRoles...)
-	for i := range max(1, o.Workers) {
-		all = append(all, fmt.Sprintf("worker-%d", i+1))
+	var all []string
+	for _, role := range append([]string{partyTemporal, partyBus, "gateway", "worker"}, serviceRoles...) {
+		all = append(all, m.Members(role)...)
 	}
 	for _, name := range all { // in no order: each waits for what it needs
 		m.Launch(name)
@@ -78,49 +87,18 @@ func Split(t testing.TB, o SplitOptions) *Mesh {
 	for _, name := range all {
 		m.procs[name].Await()
 	}
-	m.Client = NewClient(t, "http://"+m.addr(8080))
+	m.Client = m.NewClient(t)
 	return m
 }
 
 func (m *Mesh) addr(port int) string { return fmt.Sprintf("%s:%d", m.ip, port) }
 
-func (m *Mesh) write(o SplitOptions) {
-	m.t.Helper()
-	listen, targets := JSON{}, JSON{}
-	for i, r := range append(slices.Clone(serviceRoles), "gateway") {
-		listen[r], targets[r] = m.addr(9100+i), m.addr(9100+i)
-	}
-	cfg := JSON{
-		"mesh":     JSON{"key": meshKey, "listen": listen, "targets": targets},
-		"database": JSON{"url": "sqlite:" + m.dir},
-		"bus":      JSON{"url": "nats://" + m.addr(4222), "listen": m.addr(4222), "dir": filepath.Join(m.dir, "bus")},
-		"temporal": JSON{"address": m.addr(7233), "ui": "http://" + m.addr(8233)},
-		"gateway":  JSON{"addr": m.addr(8080)},
-	}
-	if o.Model != nil {
-		cfg["inference"] = JSON{"default_model": "test/model", "providers": []any{
-			JSON{"name": "test", "kind": "openai", "base_url": o.Model.URL(), "api_key": "unused", "models": []string{"model"}},
-		}}
-	}
-	for section, values := range o.Config {
-		old, _ := cfg[section].(JSON)
-		if add, ok := values.(JSON); ok && old != nil {
-			maps.Copy(old, add)
-			continue
-		}
-		cfg[section] = values
-	}
-	raw, err := yaml.Marshal(map[string]any(cfg))
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.config = filepath.Join(m.dir, "windlass.yaml")
-	if err := os.WriteFile(m.config, raw, 0o600); err != nil {
-		m.t.Fatal(err)
-	}
+// NewClient makes a client of the mesh's gateways; it goes on with another one when one is away.
+func (m *Mesh) NewClient(t testing.TB) *Client {
+	return NewClient(t, "http://"+m.endpoint(m.Members("gateway")[0]), m.clients...)
 }
 
-// Start starts a role and waits until it is ready: "temporal", "bus", a service, "gateway", or "worker-N".
+// Start starts a role and waits until it is ready: a name of Members.
 func (m *Mesh) Start(name string) *Process {
 	m.t.Helper()
 	p := m.Launch(name)
@@ -132,21 +110,12 @@ func (m *Mesh) Start(name string) *Process {
 func (m *Mesh) Launch(name string) *Process {
 	m.t.Helper()
 	var p *Process
-	if name == "temporal" {
+	if name == partyTemporal {
 		p = Launch(m.t, name, nil, Bin(m.t, "windlass-temporal"), "--ip", m.ip, "--port", "7233", "--ui-ip", m.ip, "--ui-port", "8233",
 			"--db-filename", filepath.Join(m.dir, "temporal.db"))
 	} else {
-		role, env := name, slices.Clone(m.env)
-		if n, ok := strings.CutPrefix(name, "worker-"); ok {
-			role = "worker"
-			number, err := strconv.Atoi(n)
-			if err != nil {
-				m.t.Fatal(err)
-			}
-			env = append(env, "WINDLASS_MESH_LISTEN_WORKER="+m.addr(9200+number), "WINDLASS_WORKER_ID="+name)
-			env = append(env, m.workerEnv[name]...)
-		}
-		p = Launch(m.t, name, env, m.daemon(), role, "--config", m.config)
+		env := append(slices.Clone(m.env), m.workerEnv[name]...)
+		p = Launch(m.t, name, env, m.daemon(), RoleOf(name), "--config", m.configOf(name))
 	}
 	m.procs[name] = p
 	return p
@@ -188,10 +157,14 @@ func Up(t testing.TB, dataDir string, env []string, args ...string) *Embedded {
 // LaunchUp is Up without the wait: for starts that must fail.
 func LaunchUp(t testing.TB, dataDir string, env []string, args ...string) *Process {
 	t.Helper()
-	return Launch(t, "windlass up", env, Bin(t, "windlass"), append([]string{
+	return Launch(t, "windlass up", env, Bin(t, "windlass"), append(upArgs(dataDir), args...)...)
+}
+
+func upArgs(dataDir string) []string {
+	return []string{
 		"up", "-o", "json", "--data-dir", dataDir, "--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0",
 		"--temporal-addr", "127.0.0.1:0", "--temporal-ui-addr", "127.0.0.1:0",
-	}, args...)...)
+	}
 }
 
 // UI speaks to the Temporal UI of a running windlass up.
@@ -229,10 +202,9 @@ func (m *Mesh) outcomes(turn string) *sessionsv1.GetOutcomesResponse {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	target := m.addr(9100 + slices.Index(serviceRoles, "sessions"))
 	as := authn.Service("worker")
 	as.Tenant = "default"
-	conn, err := rpc.Dial(rpc.TCP{Targets: map[string]string{"sessions": target}}, "sessions", rpc.ClientConfig{Keyring: ring, As: as})
+	conn, err := rpc.Dial(m.network("sessions"), "sessions", rpc.ClientConfig{Keyring: ring, As: as})
 	if err != nil {
 		m.t.Fatal(err)
 	}

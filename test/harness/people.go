@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -47,8 +46,7 @@ func (m *Mesh) dial(role string) rpc.Conn {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	target := m.addr(9100 + slices.Index(serviceRoles, role))
-	conn, err := rpc.Dial(rpc.TCP{Targets: map[string]string{role: target}}, role, rpc.ClientConfig{Keyring: ring})
+	conn, err := rpc.Dial(m.network(role), role, rpc.ClientConfig{Keyring: ring})
 	if err != nil {
 		m.t.Fatal(err)
 	}
