@@ -85,10 +85,21 @@ func Split(t testing.TB, o SplitOptions) *Mesh {
 		m.Launch(name)
 	}
 	for _, name := range all {
-		m.procs[name].Await()
+		m.await(name)
 	}
 	m.Client = m.NewClient(t)
 	return m
+}
+
+// await waits for a process. Temporal gives up when it has not started within 15 s, and is started again, as a supervisor would: this machine may be
+// busy with other tests.
+func (m *Mesh) await(name string) {
+	m.t.Helper()
+	for attempt := 1; name == partyTemporal && attempt < 4 && !m.procs[name].settled(); attempt++ {
+		m.t.Logf("Temporal did not start at attempt %d", attempt)
+		m.Launch(name)
+	}
+	m.procs[name].Await()
 }
 
 func (m *Mesh) addr(port int) string { return fmt.Sprintf("%s:%d", m.ip, port) }
@@ -101,9 +112,9 @@ func (m *Mesh) NewClient(t testing.TB) *Client {
 // Start starts a role and waits until it is ready: a name of Members.
 func (m *Mesh) Start(name string) *Process {
 	m.t.Helper()
-	p := m.Launch(name)
-	p.Await()
-	return p
+	m.Launch(name)
+	m.await(name)
+	return m.procs[name]
 }
 
 // Launch is Start without the wait.

@@ -79,6 +79,21 @@ func (p *Process) Await() {
 	}
 }
 
+// settled waits until the program is ready or has ended, and tells whether it is ready.
+func (p *Process) settled() bool {
+	if p.Ready != nil {
+		return true
+	}
+	select {
+	case p.Ready = <-p.line:
+		return true
+	case <-p.done:
+		return false
+	case <-time.After(startTimeout):
+		return true // not ended: Await tells
+	}
+}
+
 func (p *Process) read(out io.Reader) {
 	defer close(p.done)
 	line := p.line
