@@ -72,7 +72,7 @@ func New(cfg Config) (*Egress, error) {
 	e.checked.ControlContext = g.check
 	e.transport = &http.Transport{
 		Proxy:                 nil, // a proxy from the environment would dial in our place
-		DialContext:           e.DialContext,
+		DialContext:           e.dialCounted,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.CAs},
 		TLSHandshakeTimeout:   timeout,
 		ForceAttemptHTTP2:     true,
@@ -103,9 +103,10 @@ func (e *Egress) DialContext(ctx context.Context, network, address string) (net.
 }
 
 // Client returns an HTTP client that dials through e, follows no redirect (*RedirectError), uses no ambient proxy, cookie or credential, and
-// makes a span for each call, whose trace context it sends along. Clients are cheap.
+// makes a span for each call, whose trace context it sends along. A request that may change something is never sent twice, whatever headers it
+// carries; an error for which NotSent holds says that it was not sent at all. Clients are cheap.
 func (e *Egress) Client(opts Options) *http.Client {
-	limited := &limitTransport{next: e.transport, limit: opts.MaxResponseBytes}
+	limited := &limitTransport{next: singleTransport{e.transport}, limit: opts.MaxResponseBytes}
 	return &http.Client{
 		Transport: traced(limited),
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {

@@ -84,6 +84,11 @@ func TestAddresses(t *testing.T) {
 		{"::ffff:169.254.169.254", false, false, false},
 		{"64:ff9b::a9fe:a9fe", false, false, false},
 		{"2002:a9fe:a9fe::1", false, false, false},
+		{"64:ff9b:1::a9fe:a9fe", false, false, false},
+		{"64:ff9b:1:a9fe:a9:fe00::", false, false, false},   // as RFC 6052 writes it after 48 bits,
+		{"64:ff9b:1:a9:fe:a9fe::", false, false, false},     // after 56 bits,
+		{"64:ff9b:1:0:a9:fea9:fe00:0", false, false, false}, // and after 64 bits
+		{"64:ff9b:1::5db8:d822", true, false, false},
 		{"fe80::1", false, false, false},
 		{"fd00:ec2::254", false, false, false},
 		{"100.100.100.200", false, false, false},

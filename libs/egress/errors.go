@@ -70,6 +70,31 @@ func (e *RedirectError) Error() string {
 // Is makes it an ErrRedirect.
 func (*RedirectError) Is(target error) bool { return target == ErrRedirect }
 
+// NotSentError says that no byte of a request was written: its server cannot have acted on it, and it may be sent again whatever it does.
+type NotSentError struct {
+	// Err is why it was not sent.
+	Err error
+}
+
+// Error is that of the cause.
+func (e *NotSentError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *NotSentError) Unwrap() error { return e.Err }
+
+// Timeout makes a timeout stay one.
+func (e *NotSentError) Timeout() bool {
+	t, ok := e.Err.(interface{ Timeout() bool }) //nolint:errorlint // as net/url looks for it
+	return ok && t.Timeout()
+}
+
+// NotSent reports whether an error of a client says that its request certainly was not sent. Any other error leaves open whether the server
+// acted on it.
+func NotSent(err error) bool {
+	_, ok := errors.AsType[*NotSentError](err)
+	return ok
+}
+
 // bare gives a URL without its query, fragment and user info.
 func bare(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()

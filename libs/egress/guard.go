@@ -104,7 +104,7 @@ func (g *guard) check(ctx context.Context, _, address string, _ syscall.RawConn)
 
 // denyMetadata also looks into IPv6 forms that carry an IPv4 address to a gateway.
 func (g *guard) denyMetadata(ctx context.Context, addr netip.Addr) error {
-	for _, a := range []netip.Addr{addr, embedded(addr)} {
+	for _, a := range append(embedded(addr), addr) {
 		for _, p := range g.metadata {
 			if p.Contains(a) {
 				return g.denied(ctx, addr, "link-local and cloud metadata addresses are never dialled")
@@ -123,20 +123,26 @@ func parse(address string) (netip.Addr, error) {
 	return ap.Addr().Unmap().WithZone(""), nil
 }
 
-// embedded returns the IPv4 address inside a NAT64 (64:ff9b::/96), 6to4 (2002::/16) or IPv4-compatible address, or the address itself.
-func embedded(a netip.Addr) netip.Addr {
+// embedded returns the IPv4 addresses that an IPv6 address may stand for: NAT64, 6to4, or IPv4-compatible. In the NAT64 range for local use the
+// length of the prefix, and so the place of the address, is each network's own choice (RFC 8215, RFC 6052).
+func embedded(a netip.Addr) []netip.Addr {
 	if a.Is4() {
-		return a
+		return nil
 	}
 	b := a.As16()
+	v4 := func(at ...int) netip.Addr { return netip.AddrFrom4([4]byte{b[at[0]], b[at[1]], b[at[2]], b[at[3]]}) }
 	switch {
-	case netip.PrefixFrom(netip.AddrFrom16([16]byte{0, 0x64, 0xff, 0x9b}), 96).Contains(a), netip.PrefixFrom(netip.IPv6Unspecified(), 96).Contains(a):
-		return netip.AddrFrom4([4]byte(b[12:]))
+	case nat64.Contains(a), netip.PrefixFrom(netip.IPv6Unspecified(), 96).Contains(a):
+		return []netip.Addr{v4(12, 13, 14, 15)}
+	case localNAT64.Contains(a):
+		return []netip.Addr{v4(6, 7, 9, 10), v4(7, 9, 10, 11), v4(9, 10, 11, 12), v4(12, 13, 14, 15)}
 	case b[0] == 0x20 && b[1] == 0x02:
-		return netip.AddrFrom4([4]byte(b[2:6]))
+		return []netip.Addr{v4(2, 3, 4, 5)}
 	}
-	return a
+	return nil
 }
+
+var nat64, localNAT64 = netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48")
 
 func (g *guard) denied(ctx context.Context, addr netip.Addr, hint string) error {
 	return &DeniedError{Host: hostOf(ctx), Addr: addr, Profile: g.profile, Hint: hint}
