@@ -31,12 +31,13 @@ type call struct {
 // Errors are UNAVAILABLE when the call surely was not carried out, a *sendError when the answer was too large to be read, and
 // ABORTED/OUTCOME_UNKNOWN otherwise.
 func (s *Service) run(ctx context.Context, sp *spec, in call) (*answer, error) {
+	var refused error
 	for attempt := 0; ; attempt++ {
 		u, err := s.pool.get(sp)
 		if err != nil {
-			return nil, unavailable(sp, err)
+			return nil, doubted(sp, in.tool, unavailable(sp, err), refused)
 		}
-		a, err := s.runOn(ctx, u, sp, in)
+		a, err := s.runOn(ctx, u, sp, in, &refused)
 		switch {
 		case err == nil:
 			return a, nil
@@ -50,18 +51,18 @@ func (s *Service) run(ctx context.Context, sp *spec, in call) (*answer, error) {
 		if e.tooLarge { // it answered
 			return nil, e
 		}
-		if e.fate == unknownFate {
+		if e.fate != notSent {
 			return nil, outcomeUnknown(sp, in.tool, err)
 		}
-		return nil, unavailable(sp, err)
+		return nil, doubted(sp, in.tool, unavailable(sp, err), refused)
 	}
 }
 
-// runOn runs the call on one upstream. When the server refused it unread because the connection was stale, it is sent once more
-// on a fresh one.
-func (s *Service) runOn(ctx context.Context, u *upstream, sp *spec, in call) (*answer, error) {
+// runOn runs the call on one upstream. When it did not reach the server, or the server does not know the session any more, it is sent once more
+// on a fresh connection; refused keeps the latter, over several upstreams too: a call is refused so once.
+func (s *Service) runOn(ctx context.Context, u *upstream, sp *spec, in call, refused *error) (*answer, error) {
 	if err := u.enter(ctx, s.cfg.QueueTimeout); err != nil {
-		return nil, err
+		return nil, doubted(sp, in.tool, err, *refused)
 	}
 	defer u.leave()
 	for attempt := 0; ; attempt++ {
@@ -73,38 +74,80 @@ func (s *Service) runOn(ctx context.Context, u *upstream, sp *spec, in call) (*a
 			return nil, errRetired
 		}
 		if err != nil { // whatever became of the connection, the call was not sent
-			return nil, unavailable(sp, err)
+			return nil, doubted(sp, in.tool, unavailable(sp, err), *refused)
 		}
+		c.learnHeaders(ctx)
 		a, err := c.callTool(ctx, sp.callTimeout, in)
-		again := attempt == 0 && s.mend(ctx, u, c, a, err)
+		again := s.mend(ctx, u, c, a, err, refused) && attempt == 0
 		c.finished()
-		if !again {
-			return a, err
+		if again {
+			continue
 		}
+		if err != nil && asSendError(err).fate == notSent {
+			return nil, doubted(sp, in.tool, err, *refused)
+		}
+		return a, err
 	}
 }
 
-// mend does what has to be done before a call that was not carried out may be sent again, and tells whether it may.
-func (s *Service) mend(ctx context.Context, u *upstream, c *connection, a *answer, err error) bool {
+// doubted is the error of a call that was not sent: where a server has refused it before, that server may have acted all the same.
+func doubted(sp *spec, tool string, err, refused error) error {
+	if refused == nil {
+		return err
+	}
+	return outcomeUnknown(sp, tool, refused)
+}
+
+// mend does what has to be done before another call is sent, and tells whether this one may be sent again.
+func (s *Service) mend(ctx context.Context, u *upstream, c *connection, a *answer, err error, refused *error) bool {
 	if err == nil {
-		if a.failure == nil || a.failure.Code != mcp.HEADER_MISMATCH {
-			return false
+		switch {
+		case a.failure == nil:
+		case a.failure.Code == mcp.HEADER_MISMATCH:
+			c.headers.forget() // the tool wants other arguments repeated as headers than before
+		case a.failure.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION:
+			u.drop(c, staleness(facts{}, wrongRevision))
 		}
-		// The server wants arguments repeated as headers; its list says which.
-		_, err := c.listTools(ctx)
-		return err == nil
+		return false
 	}
 	e := asSendError(err)
 	switch {
-	case e.fate == sessionLost:
+	case e.stale:
 		u.drop(c, e)
-		return true
+		return e.fate == notSent
+	case e.fate == sessionLost:
+		if *refused != nil {
+			return false
+		}
+		ping := c.ping(ctx)
+		lost := ping != nil && ping.fate == sessionLost
+		if lost {
+			*refused = err
+		}
+		if lost || ping != nil && ping.stale {
+			u.drop(c, e)
+		}
+		return lost
 	case e.fate == notSent && ctx.Err() == nil && notWritten(err):
 		c.lose(err)
 		return true
 	}
 	return false
 }
+
+// ping asks the server whether it still knows the session, after it refused a call with a status that says that it does not. Proxies and tools use
+// these statuses too, also after they acted: only a server that refuses a ping alike has lost the session, and so did not look at the call.
+func (c *connection) ping(ctx context.Context) *sendError {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	if _, err := c.request(ctx, c.nextID.Add(1), mcp.MethodPing, nil); err != nil {
+		return asSendError(err)
+	}
+	return nil
+}
+
+// pingTimeout bounds the question whether a session is lost.
+const pingTimeout = 5 * time.Second
 
 // callTool sends the call and waits for its answer. Errors are *sendError.
 func (c *connection) callTool(ctx context.Context, limit time.Duration, in call) (*answer, error) {

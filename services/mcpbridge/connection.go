@@ -187,21 +187,16 @@ func (c *connection) request(ctx context.Context, id int64, method mcp.MCPMethod
 		return nil, &sendError{fate: notSent, cause: err}
 	}
 	header = c.withKey(header, method, params)
-	x := &exchange{}
+	x := &exchange{id: id, method: method}
 	req := transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Method: string(method), Header: header}
 	if params != nil {
 		req.Params = params
 	}
 	if c.spec.kind == overStdio {
-		x.markSent()
+		x.setSent(true)
 	}
-	session := c.wire.GetSessionId()
 	res, err := c.wire.SendRequest(withExchange(ctx, x), req)
-	a, err := c.judge(ctx, x.facts(), session != "", id, res, err)
-	if err == nil && a.failure != nil && a.failure.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && method != mcp.MethodServerDiscover {
-		return nil, staleness(x.facts(), wrongRevision)
-	}
-	return a, err
+	return c.judge(ctx, x, res, err)
 }
 
 // stateless adds what protocol 2026-07-28 wants in each request.

@@ -35,7 +35,7 @@ func (s *Service) discover(ctx context.Context, sp *spec) (*connection, []tool, 
 			return c, tools, nil
 		}
 		e := asSendError(err)
-		gone := e.fate == sessionLost
+		gone := e.fate == sessionLost || e.stale
 		if gone {
 			u.drop(c, e)
 		}

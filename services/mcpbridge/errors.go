@@ -30,8 +30,8 @@ var (
 type fate int
 
 const (
-	notSent     fate = iota // it did not leave, or the server refused it unread
-	sessionLost             // the server refused it as it does not know the session
+	notSent     fate = iota // it did not leave
+	sessionLost             // the server says in the protocol's way that it does not know the session; for a call see connection.ping
 	unknownFate             // it may have been carried out
 )
 
@@ -42,6 +42,7 @@ type sendError struct {
 	retryAfter time.Duration // what the server asked for
 	tooLarge   bool          // the answer came, and was too large
 	redirected bool
+	stale      bool   // the connection is of no use any more
 	wrongEra   bool   // the server does not speak this form of the protocol any more
 	text       string // for people; empty = the cause's
 	cause      error
@@ -57,6 +58,11 @@ func (e *sendError) Error() string {
 
 // Unwrap gives the cause.
 func (e *sendError) Unwrap() error { return e.cause }
+
+// refused reports whether the request did not leave, or the server wants none of its kind.
+func (e *sendError) refused() bool {
+	return e.fate != unknownFate || e.stale || e.status >= 400 && e.status < 500
+}
 
 // asSendError finds the *sendError in err; anything else is of unknown fate.
 func asSendError(err error) *sendError {
@@ -74,40 +80,43 @@ type answer struct {
 	given   []said       // the answers to those before it
 }
 
-// judge sorts what came back for a request, or why nothing did.
-func (c *connection) judge(ctx context.Context, f facts, hadSession bool, id int64, res *transport.JSONRPCResponse, err error) (*answer, error) {
+// judge sorts what came back for a request, or why nothing did. What carries the request's id is its answer, whatever the HTTP status. All else
+// says nothing about a tool call that was written: a proxy, or a tool that acted before it failed, may have said it.
+func (c *connection) judge(ctx context.Context, x *exchange, res *transport.JSONRPCResponse, err error) (*answer, error) {
+	f := x.facts()
 	if err != nil {
-		return nil, c.judgeError(ctx, f, err, hadSession)
+		return nil, c.judgeError(ctx, x, f, err)
 	}
 	if res == nil {
 		return nil, &sendError{fate: unknownFate, text: "the server sent an empty answer"}
 	}
+	other := res.ID.Value() != any(x.id)
 	switch {
-	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden, f.status == http.StatusTooManyRequests:
-		return nil, refusal(f)
-	case f.status >= 400 && (hadSession || c.modern()) && res.Error != nil && staleMessage(res.Error.Message):
-		return nil, staleness(f, res.Error.Message)
-	case f.status >= 400 && (res.Error == nil || res.Error.Code == 0):
-		return nil, c.judgeError(ctx, f, fmt.Errorf("status %d", f.status), hadSession)
-	case f.status >= 500 && res.ID.IsNil():
-		return nil, c.judgeError(ctx, f, fmt.Errorf("status %d: %s", f.status, res.Error.Message), hadSession)
-	case res.Error == nil && res.ID.Value() != any(id):
-		return nil, &sendError{fate: unknownFate, text: "the server answered another request than the one that was sent"}
-	case res.Error != nil && res.Error.Code == process.TooLargeCode:
+	case res.Error != nil && res.Error.Code == process.TooLargeCode && c.spec.kind == overStdio:
 		return nil, &sendError{fate: unknownFate, tooLarge: true, text: "the answer is " + res.Error.Message}
+	case !other && res.Error != nil && res.Error.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && x.method != mcp.MethodServerDiscover && x.method != mcp.MethodToolsCall:
+		return nil, staleness(f, wrongRevision)
+	case other && f.status >= 400 && res.Error != nil:
+		if e := c.judgeError(ctx, x, f, fmt.Errorf("status %d: %s", f.status, res.Error.Message)); x.method == mcp.MethodToolsCall || e.refusedLogin() || e.stale || e.fate == sessionLost || f.status >= 500 {
+			return nil, e
+		}
+	case other && f.status >= 400:
+		return nil, c.judgeError(ctx, x, f, fmt.Errorf("status %d", f.status))
+	case other && (res.Error == nil || x.method == mcp.MethodToolsCall):
+		return nil, &sendError{fate: unknownFate, text: "the server answered another request than the one that was sent"}
 	}
 	return &answer{result: res.Result, failure: res.Error}, nil
 }
 
-func (c *connection) judgeError(ctx context.Context, f facts, err error, hadSession bool) *sendError {
+func (c *connection) judgeError(ctx context.Context, x *exchange, f facts, err error) *sendError {
 	e := &sendError{fate: unknownFate, status: f.status, retryAfter: f.retryAfter, cause: err}
 	switch {
 	case f.tooLarge || errors.Is(err, egress.ErrTooLarge):
-		e.tooLarge, e.text = true, fmt.Sprintf("the answer is larger than %d bytes", maxWireBytes)
+		e.tooLarge, e.text = f.status < 300, fmt.Sprintf("the answer is larger than %d bytes", maxWireBytes)
 	case errors.Is(err, egress.ErrRedirect):
-		e.fate, e.redirected = notSent, true
-	case errors.Is(err, transport.ErrSessionTerminated) && (!f.sent || f.status == http.StatusNotFound):
-		e.fate, e.text = sessionLost, errSessionGone.Error()
+		e.redirected = true
+	case errors.Is(err, transport.ErrSessionTerminated) && !f.sent:
+		e.fate, e.stale, e.text = notSent, true, errSessionGone.Error()
 	case !f.sent || notWritten(err):
 		e.fate = notSent
 	case ctx.Err() != nil:
@@ -115,10 +124,12 @@ func (c *connection) judgeError(ctx context.Context, f facts, err error, hadSess
 		if errors.Is(ctx.Err(), context.Canceled) {
 			e.text = "the call was cancelled"
 		}
-	case f.status == http.StatusBadRequest && (hadSession || c.modern()) && staleMessage(err.Error()):
+	case c.inSession(x.method) && (f.status == http.StatusNotFound || f.status == http.StatusBadRequest):
+		e.fate, e.text = sessionLost, errSessionGone.Error()
+	case f.status == http.StatusBadRequest && c.modern() && staleMessage(err.Error()):
 		return staleness(f, err.Error())
 	case f.status >= 400 && f.status < 500 && f.status != http.StatusRequestTimeout:
-		return refusal(f)
+		e.text = refusal(f)
 	case f.status >= 500:
 		e.text = fmt.Sprintf("the server answered with status %d", f.status)
 	case f.status != 0 && !strings.Contains(f.contentType, "json") && !strings.Contains(f.contentType, "event-stream"):
@@ -127,27 +138,36 @@ func (c *connection) judgeError(ctx context.Context, f facts, err error, hadSess
 	return e
 }
 
-// refusal is a status that says that the request was not looked at.
-func refusal(f facts) *sendError {
-	e := &sendError{fate: notSent, status: f.status, retryAfter: f.retryAfter}
-	switch f.status {
-	case http.StatusUnauthorized:
-		e.text = "the server wants authentication (status 401): check the headers of its entry"
-	case http.StatusForbidden:
-		e.text = "the server forbids access (status 403): check the headers of its entry"
-	case http.StatusTooManyRequests:
-		e.text = "the server gets too many requests (status 429)"
-	case http.StatusNotFound:
-		e.text = "there is nothing at the server's address (status 404): check its url"
-	case http.StatusMethodNotAllowed:
-		e.text = "the server takes no such request at its address (status 405): check its url, and set transport to sse if it is of that kind"
-	default:
-		e.text = fmt.Sprintf("the server refused the request (status %d)", f.status)
-	}
-	return e
+// inSession reports whether a request belongs to a session that the server may have forgotten.
+func (c *connection) inSession(method mcp.MCPMethod) bool {
+	return c.version != "" && !c.modern() && c.spec.kind != overStdio && method != mcp.MethodInitialize && method != mcp.MethodServerDiscover
 }
 
-// staleMessage finds the several ways in which servers say, besides status 404, that they are not those we once shook hands with.
+// refusedLogin reports whether the status says that who asks is not welcome now.
+func (e *sendError) refusedLogin() bool {
+	return e.status == http.StatusUnauthorized || e.status == http.StatusForbidden || e.status == http.StatusTooManyRequests
+}
+
+// refusal says in words what a status asks for.
+func refusal(f facts) string {
+	switch f.status {
+	case http.StatusUnauthorized:
+		return "the server wants authentication (status 401): check the headers of its entry"
+	case http.StatusForbidden:
+		return "the server forbids access (status 403): check the headers of its entry"
+	case http.StatusTooManyRequests:
+		return "the server gets too many requests (status 429)"
+	case http.StatusNotFound:
+		return "there is nothing at the server's address (status 404): check its url"
+	case http.StatusMethodNotAllowed:
+		return "the server takes no such request at its address (status 405): check its url, and set transport to sse if it is of that kind"
+	default:
+		return fmt.Sprintf("the server refused the request (status %d)", f.status)
+	}
+}
+
+// staleMessage finds the several ways in which servers of the old era tell a client of the new one that they are not those it once shook hands
+// with. It decides only about the connection, never about sending a call again.
 func staleMessage(message string) bool {
 	message = strings.ToLower(message)
 	return strings.Contains(message, "session") || strings.Contains(message, "not initialized") || strings.Contains(message, wrongRevision)
@@ -157,7 +177,7 @@ const wrongRevision = "unsupported protocol version"
 
 // staleness is what staleMessage found.
 func staleness(f facts, message string) *sendError {
-	e := &sendError{fate: sessionLost, status: f.status, text: errSessionGone.Error()}
+	e := &sendError{fate: unknownFate, stale: true, status: f.status, text: errSessionGone.Error()}
 	if strings.Contains(strings.ToLower(message), wrongRevision) {
 		e.wrongEra, e.text = true, "the server speaks another protocol revision than before"
 	}

@@ -2,14 +2,21 @@ package mcpbridge
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // exchange is what became known of one request on its way: the MCP library keeps neither status nor headers.
 type exchange struct {
+	id     int64 // of the JSON-RPC request
+	method mcp.MCPMethod
+
 	mu          sync.Mutex
 	sent        bool // the request may have left
 	status      int  // of the answer; 0 without one
@@ -31,10 +38,11 @@ func exchangeOf(ctx context.Context) *exchange {
 	return x
 }
 
-func (x *exchange) markSent() {
+// setSent records whether the request may have left.
+func (x *exchange) setSent(sent bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.sent = true
+	x.sent = sent
 }
 
 func (x *exchange) markTooLarge() {
@@ -49,6 +57,12 @@ func (x *exchange) answered(res *http.Response) {
 	x.status = res.StatusCode
 	x.contentType = res.Header.Get("Content-Type")
 	x.retryAfter = retryAfter(res.Header.Get("Retry-After"))
+}
+
+// answers reports whether a body is the JSON-RPC answer to the request.
+func (x *exchange) answers(body []byte) bool {
+	var a transport.JSONRPCResponse
+	return json.Unmarshal(body, &a) == nil && a.ID.Value() == any(x.id) && (a.Result != nil || a.Error != nil)
 }
 
 // facts is a copy to read.

@@ -47,7 +47,7 @@ func (c *connection) handshake(ctx context.Context, known era, probe time.Durati
 	}
 	if err := c.wire.Start(startCtx); err != nil {
 		if x := exchangeOf(startCtx); x != nil && x.facts().status >= 400 {
-			return refusal(x.facts())
+			return &sendError{fate: unknownFate, status: x.facts().status, retryAfter: x.facts().retryAfter, text: refusal(x.facts())}
 		}
 		return err
 	}

@@ -3,12 +3,10 @@ package mcpbridge
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"mime"
 	"net/http"
-	"net/http/httptrace"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -21,7 +19,7 @@ import (
 // one of the old era; the library skips that for the new one.
 func newHTTPWire(sp *spec, out *egress.Egress, stream streamObserver) (wire, error) {
 	return transport.NewStreamableHTTP(sp.url,
-		transport.WithHTTPBasicClient(newHTTPClient(sp, out, stream)),
+		transport.WithHTTPBasicClient(newHTTPClient(sp, out, &tap{stream: stream})),
 		transport.WithContinuousListening(),                     //nolint:staticcheck // deprecated with the old era, which has nothing else
 		transport.WithHTTPLogger(slog.New(slog.DiscardHandler))) // it would log addresses with their queries
 }
@@ -29,7 +27,7 @@ func newHTTPWire(sp *spec, out *egress.Egress, stream streamObserver) (wire, err
 // newSSEWire makes the transport of 2024: one stream for all answers, a POST per request.
 func newSSEWire(sp *spec, out *egress.Egress, lose func(error)) (wire, error) {
 	t, err := transport.NewSSE(sp.url,
-		transport.WithHTTPClient(newHTTPClient(sp, out, nil)),
+		transport.WithHTTPClient(newHTTPClient(sp, out, &tap{apart: true})),
 		transport.WithEndpointTimeout(sp.connectTimeout),
 		transport.WithResponseTimeout(48*time.Hour), // contexts decide
 		transport.WithSSELogger(slog.New(slog.DiscardHandler)))
@@ -56,9 +54,10 @@ func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }
 type streamObserver func(status int, err error)
 
 // newHTTPClient goes through egress; each request carries the entry's headers, and each answer is bounded and recorded.
-func newHTTPClient(sp *spec, out *egress.Egress, stream streamObserver) *http.Client {
+func newHTTPClient(sp *spec, out *egress.Egress, t *tap) *http.Client {
 	c := out.Client(egress.Options{})
-	c.Transport = &tap{next: c.Transport, headers: sp.headers, stream: stream}
+	t.next, t.headers = c.Transport, sp.headers
+	c.Transport = t
 	return c
 }
 
@@ -67,6 +66,7 @@ type tap struct {
 	next    http.RoundTripper
 	headers map[string]string
 	stream  streamObserver
+	apart   bool // answers come on a stream of their own, not in the response to the request
 }
 
 // closeTimeout bounds the farewell to a server.
@@ -79,16 +79,20 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 		ctx, cancel = context.WithTimeout(ctx, closeTimeout)
 	}
 	x := exchangeOf(ctx)
-	if x != nil {
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: x.markSent})
-	}
+	request := x != nil && req.Header.Get("Last-Event-ID") == "" // what comes of resuming a stream says nothing about the request
 	req = req.Clone(ctx)
 	for name, value := range t.headers {
 		if req.Header.Set(name, value); name == "Host" {
 			req.Host = value
 		}
 	}
+	if request {
+		x.setSent(true)
+	}
 	res, err := t.next.RoundTrip(req)
+	if request && egress.NotSent(err) {
+		x.setSent(false)
+	}
 	standing := req.Method == http.MethodGet && x == nil && t.stream != nil
 	if err != nil {
 		cancel()
@@ -105,34 +109,50 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 			res.StatusCode = http.StatusMethodNotAllowed
 		}
 	}
-	if x != nil && req.Header.Get("Last-Event-ID") == "" { // what comes of resuming a stream is not the request's answer
+	if request {
 		x.answered(res)
-		if res.StatusCode == http.StatusNotFound {
-			keepAnswer(res)
+		if req.Method == http.MethodPost && !t.apart {
+			present(res, x)
 		}
 	}
 	return res, nil
 }
 
-// keepAnswer saves a JSON-RPC error that came with status 404: protocol 2026-07-28 answers an unknown method so, and the library
-// would take it for a lost session and drop the body.
-func keepAnswer(res *http.Response) {
-	if media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err != nil || media != "application/json" {
+// present shows an answer to the library so that its id counts, and not its status, which the library would go by: it drops the bodies of 401
+// and 404, and ends a session by itself for the latter. The exchange has the true status.
+func present(res *http.Response, x *exchange) {
+	media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	switch {
+	case err == nil && media == "text/event-stream":
+		if x.method == mcp.MethodToolsCall {
+			res.StatusCode = http.StatusOK
+		}
+		return
+	case err == nil && media == "application/json" && (res.StatusCode == http.StatusOK || res.StatusCode == http.StatusAccepted):
 		return
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	body, err := io.ReadAll(res.Body) // bounded by boundBody
+	rest := io.Reader(bytes.NewReader(body))
 	if err != nil {
-		return
+		rest = io.MultiReader(rest, failing{err})
 	}
 	res.Body = struct {
 		io.Reader
 		io.Closer
-	}{bytes.NewReader(body), res.Body}
-	var answer transport.JSONRPCResponse
-	if json.Unmarshal(body, &answer) == nil && answer.Error != nil && answer.Error.Code == mcp.METHOD_NOT_FOUND {
+	}{rest, res.Body}
+	switch {
+	case err == nil && x.answers(body):
+		res.StatusCode = http.StatusOK
+		res.Header.Set("Content-Type", "application/json")
+	case res.StatusCode == http.StatusNotFound:
 		res.StatusCode = http.StatusBadRequest
 	}
 }
+
+// failing is the rest of a body that broke off.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func isEventStream(res *http.Response) bool {
 	media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))

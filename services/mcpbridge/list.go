@@ -114,16 +114,51 @@ func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers 
 	return t, true
 }
 
+// learnHeaders lists the tools where that was not done yet on the connection, to learn which arguments are repeated as headers: a server refuses
+// calls without them, and a call that was refused is not sent again. A list that fails leaves it to the server.
+func (c *connection) learnHeaders(ctx context.Context) {
+	if !c.modern() || c.spec.kind != overHTTP {
+		return
+	}
+	c.headers.learning.Lock()
+	defer c.headers.learning.Unlock()
+	if c.headers.isKnown() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.spec.connectTimeout)
+	defer cancel()
+	if _, err := c.listTools(ctx); err != nil {
+		c.log.DebugContext(ctx, "tools could not be listed before a call", "server_id", c.spec.id, "error", c.describe(err))
+		c.headers.set(nil)
+	}
+}
+
 // headerTools are the tools that want some arguments repeated as HTTP headers. The zero value is ready for use.
 type headerTools struct {
+	learning sync.Mutex // held while the tools are listed for it
+
 	mu    sync.Mutex
+	known bool
 	tools map[string]*mcp.Tool
 }
 
 func (h *headerTools) set(tools map[string]*mcp.Tool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tools = tools
+	h.known, h.tools = true, tools
+}
+
+func (h *headerTools) isKnown() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.known
+}
+
+// forget has them listed before the next call.
+func (h *headerTools) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.known = false
 }
 
 // add puts a call's arguments into the headers that its tool wants.

@@ -168,7 +168,7 @@ func (c *connection) listen() {
 				c.log.DebugContext(c.life, "tool server refuses to tell of changes", "server_id", c.spec.id, "error", a.failure.Message)
 				c.stream.settle()
 				return
-			case err != nil && asSendError(err).fate != unknownFate:
+			case err != nil && asSendError(err).refused():
 				c.stream.settle()
 				c.fade(fmt.Errorf("the stream of changes ended: %w", err))
 				return

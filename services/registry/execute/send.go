@@ -65,8 +65,9 @@ func doubted(failure *upstream.Error, before bool) *upstream.Error {
 // exchange sends the call until there is an answer or no sense in trying on, at the latest until its time is up. The error
 // is that of the ledger.
 //
-// This is the one place that repeats calls. The bridge below only sends on a new connection what a server refused unread, once; the worker above
-// repeats a step whose registry did not answer, which comes back to the same row, and takes what is given up here for the call's result.
+// This is the one place that repeats calls. The bridge below only sends a call once more, in a new session, when the server has lost the one that it
+// was sent in, and the HTTP client only what was not written at all; the worker above repeats a step whose registry did not answer, which comes back to
+// the same row, and takes what is given up here for the call's result.
 func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, row *store.Execution, until time.Time) (upstream.Reply, *upstream.Error, error) {
 	by := builtin.Caller{Principal: r.Principal, SessionID: r.SessionID}
 	req := upstream.Request{Source: t.Source, Tool: t.OriginalName, Arguments: r.args, By: by, CanAsk: r.CanWait, Answer: r.Input, Meta: map[string]string{
