@@ -18,9 +18,10 @@ func (s *Service) headStart(ctx context.Context, t store.Turn) {
 	time.AfterFunc(s.cfg.StartDelay, s.outbox.kick)
 }
 
-// wake calls out the turns whose worker does not renew its lease any more, twice in each sweep interval, so that another one takes over
-// long before Temporal would notice. All workers are told: one of them may be the lost one. The lease decides who gets it.
+// wake calls out the turns whose worker does not renew its lease any more, and those that no worker has, twice in each sweep interval, so that
+// another one takes over long before Temporal would notice. All workers are told: one of them may be the lost one. The lease decides who gets it.
 func (s *Service) wake(ctx context.Context) {
+	var unowned store.TurnPoint
 	tick := time.NewTicker(max(s.cfg.SweepInterval/2, time.Millisecond))
 	defer tick.Stop()
 	for {
@@ -36,6 +37,7 @@ func (s *Service) wake(ctx context.Context) {
 		for _, t := range turns {
 			s.call(ctx, contract.WakeSubject, t)
 		}
+		unowned = s.notifyUnowned(ctx, unowned)
 	}
 }
 
