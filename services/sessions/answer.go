@@ -46,6 +46,9 @@ func (s *Service) AnswerApproval(ctx context.Context, req *sessionsv1.AnswerAppr
 			verdict = turnv1.Verdict_VERDICT_DECLINED
 		}
 		w.decided(tx, who, verdict == turnv1.Verdict_VERDICT_ANSWERED, "")
+		if err := takeInput(tx, *t); err != nil {
+			return err
+		}
 		if err := s.endWait(tx, t, w, verdict, who); err != nil {
 			return err
 		}

@@ -186,7 +186,7 @@ func (w *wait) toProto() *sessionsv1.Approval {
 		Id: w.ID, Kind: waitKinds[w.kind()], Status: verdicts[w.verdict()], SessionId: w.SessionID, TurnId: w.TurnID, AgentId: w.AgentID,
 		CallId: w.CallID, Tool: w.Tool, Arguments: r.GetArguments(), ArgumentsHash: r.GetArgumentsHash(), DefinitionHash: r.GetDefinitionHash(),
 		Effect: r.GetEffect(), Rule: r.GetRule(), Message: r.GetMessage(), Schema: w.schema(), ApproverRoles: r.GetApproverRoles(),
-		AllowRequester: r.GetAllowRequester(), Decisions: w.answer.GetDecisions(), Requester: w.Requester, ExecutionId: r.GetExecutionId(),
+		AllowRequester: r.GetAllowRequester(), Decisions: w.answer.GetDecisions(), Requester: w.Requester, Requesters: w.requesters, ExecutionId: r.GetExecutionId(),
 		CreateTime: stamp(w.CreateUs), ExpireTime: stamp(w.ExpiresUs), EndTime: stamp(w.EndUs),
 	}
 	if w.kind() == turnv1.WaitKind_WAIT_KIND_APPROVAL {

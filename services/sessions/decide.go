@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 
@@ -48,8 +49,12 @@ func mayDecide(ctx context.Context, w *wait) error {
 		return denied("approval %s takes one of the roles %q", w.ID, w.request.GetApproverRoles()).
 			Hint("Ask somebody who has one of these roles.")
 	}
-	if p := authn.From(ctx); p.GetSubject() == w.Requester && !w.request.GetAllowRequester() {
-		return denied("%s began the turn, so somebody else must decide approval %s", p.GetSubject(), w.ID).
+	if who := authn.From(ctx).GetSubject(); slices.Contains(w.requesters, who) && !w.request.GetAllowRequester() {
+		did := "gave the turn input"
+		if who == w.Requester {
+			did = "began the turn"
+		}
+		return denied("%s %s, so somebody else must decide approval %s", who, did, w.ID).
 			Hint("Ask somebody else, or have the approval rule say allow_requester.")
 	}
 	return nil
@@ -81,6 +86,11 @@ func (s *Service) decide(tx *journal.Tx, t *store.Turn, w *wait, req *sessionsv1
 		return w.over()
 	}
 	w.decided(tx, who, approve, req.GetComment())
+	if !approve && req.GetComment() != "" { // the model reads it
+		if err := takeInput(tx, *t); err != nil {
+			return err
+		}
+	}
 	verdict := turnv1.Verdict_VERDICT_DENIED
 	if approve {
 		if w.approvals() < w.quorum() {

@@ -162,6 +162,9 @@ func stopText(end *turnv1.TurnEnded) string {
 // answerChild ends the wait for a child. With rouse the parent is not worked on right now and is called.
 func (s *Service) answerChild(tx *journal.Tx, p *store.Turn, w *wait, end *childEnd, rouse bool) error {
 	w.answer.Result = end.result
+	if err := tx.InheritRequesters(tx.Context(), p.Tenant, p.ID, end.turn.ID); err != nil {
+		return err
+	}
 	if _, err := tx.Append(w.origin(*p), &turnv1.Event{Data: &turnv1.Event_ChildCompleted{ChildCompleted: end.event}}); err != nil {
 		return err
 	}

@@ -78,6 +78,9 @@ func (s *Service) resolve(tx *journal.Tx, t *store.Turn, w *wait, req *sessionsv
 	who := authn.From(tx.Context()).GetSubject()
 	w.answer = answer
 	w.decided(tx, who, verdict != turnv1.Verdict_VERDICT_GIVEN_UP, req.GetComment())
+	if err := takeInput(tx, *t); err != nil {
+		return err
+	}
 	if err := s.endWait(tx, t, w, verdict, who); err != nil {
 		return err
 	}

@@ -94,6 +94,9 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 			Hint("Send the input as a new turn.")
 	}
 	t.Inputs++
+	if err := takeInput(tx, *t); err != nil {
+		return 0, err
+	}
 	seq, err := tx.Append(origin(*t), &turnv1.Event{Data: &turnv1.Event_InputAccepted{InputAccepted: &turnv1.InputAccepted{
 		MessageId: message, Content: content, Number: t.Inputs,
 	}}})

@@ -179,6 +179,9 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 				return err
 			}
 		}
+		if err := o.inherit(tx, t); err != nil {
+			return err
+		}
 		in.TurnID = t.ID
 		cut, err = s.enqueue(tx, &t, o, in)
 		return err

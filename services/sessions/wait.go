@@ -22,6 +22,8 @@ type wait struct {
 	store.Wait
 	request *sessionsv1.WaitRequest
 	answer  *sessionsv1.Wait // content, result, decisions and action; nothing else is set
+	// requesters are those by whose input the call came about.
+	requesters []string
 }
 
 func readWait(row store.Wait) (*wait, error) {
@@ -32,7 +34,9 @@ func readWait(row store.Wait) (*wait, error) {
 	if err := proto.Unmarshal(row.Answer, w.answer); err != nil {
 		return nil, fmt.Errorf("answer of %s: %w", row.ID, err)
 	}
-	return w, nil
+	var err error
+	w.requesters, err = readRequesters(row)
+	return w, err
 }
 
 func (w *wait) kind() turnv1.WaitKind { return turnv1.WaitKind(w.Kind) }
@@ -100,6 +104,12 @@ func (s *Service) beginWait(tx *journal.Tx, t *store.Turn, step store.Step, req 
 	}}
 	if in := s.expiresIn(req); in > 0 {
 		w.ExpiresUs = tx.NowUs + in.Microseconds()
+	}
+	if w.Requesters, err = requestersOf(tx, *t); err != nil {
+		return nil, err
+	}
+	if w.requesters, err = readRequesters(w.Wait); err != nil {
+		return nil, err
 	}
 	if err := voidEarlier(tx, *t, w); err != nil {
 		return nil, err

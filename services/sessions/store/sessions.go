@@ -177,6 +177,7 @@ func (tx *Tx) DeleteSession(ctx context.Context, tenant, id string) error {
 		"DELETE FROM turn_wait_roles WHERE tenant = $1 AND wait_id IN (SELECT id FROM turn_waits WHERE tenant = $1 AND session_id = $2)",
 		"DELETE FROM turn_waits WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM turn_surfaces" + ofTurns,
+		"DELETE FROM turn_requesters" + ofTurns,
 		"DELETE FROM turn_idempotency" + ofTurns,
 		"DELETE FROM turn_idempotency WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM turn_outbox WHERE tenant = $1 AND session_id = $2",

@@ -29,23 +29,25 @@ type Wait struct {
 	Request []byte
 	// Answer is a windlass.sessions.v1.Wait with nothing but the answer so far.
 	Answer []byte
+	// Requesters is a JSON list of those by whose input the call came about, "" = Requester alone.
+	Requesters string
 }
 
 const waitColumns = `tenant, id, turn_id, session_id, agent_id, owner, requester, step_key, kind, call_id, tool, verdict, create_us, expires_us,
-	end_us, request, answer`
+	end_us, request, answer, requesters`
 
 func scanWait(s sqldb.Scanner) (w Wait, err error) {
 	err = s.Scan(&w.Tenant, &w.ID, &w.TurnID, &w.SessionID, &w.AgentID, &w.Owner, &w.Requester, &w.StepKey, &w.Kind, &w.CallID, &w.Tool,
-		&w.Verdict, &w.CreateUs, &w.ExpiresUs, &w.EndUs, &w.Request, &w.Answer)
+		&w.Verdict, &w.CreateUs, &w.ExpiresUs, &w.EndUs, &w.Request, &w.Answer, &w.Requesters)
 	return w, err
 }
 
 // AddWait stores a new wait and the roles of which whoever decides it needs one. The session must be locked.
 func (tx *Tx) AddWait(ctx context.Context, w Wait, roles []string) error {
 	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_waits ("+waitColumns+
-		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
 		w.Tenant, w.ID, w.TurnID, w.SessionID, w.AgentID, w.Owner, w.Requester, w.StepKey, int64(w.Kind), w.CallID, w.Tool,
-		int64(w.Verdict), w.CreateUs, w.ExpiresUs, w.EndUs, w.Request, w.Answer)
+		int64(w.Verdict), w.CreateUs, w.ExpiresUs, w.EndUs, w.Request, w.Answer, w.Requesters)
 	if err != nil {
 		return err
 	}

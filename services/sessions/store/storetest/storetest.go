@@ -31,6 +31,8 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"lists page by time and id", lists},
 		{"revisions stay when an agent is deleted", revisions},
 		{"stale turns are those without a live lease", stale},
+		{"turns that no worker has are found", unowned},
+		{"who gave a turn input is known, also of those it follows from", requesters},
 		{"waits are listed and expire", waits},
 		{"turns that wait for people take no room and are not lost", pausedTurns},
 		{"news are told until they are known", news},

@@ -63,7 +63,7 @@ type Approval struct {
 	Schema *structpb.Struct `protobuf:"bytes,15,opt,name=schema,proto3" json:"schema,omitempty"`
 	// Roles of which an approver needs one.
 	ApproverRoles []string `protobuf:"bytes,16,rep,name=approver_roles,json=approverRoles,proto3" json:"approver_roles,omitempty"`
-	// Whoever began the turn may approve it.
+	// The requesters may decide it themselves.
 	AllowRequester bool `protobuf:"varint,17,opt,name=allow_requester,json=allowRequester,proto3" json:"allow_requester,omitempty"`
 	// How many must approve.
 	Quorum uint32 `protobuf:"varint,18,opt,name=quorum,proto3" json:"quorum,omitempty"`
@@ -78,7 +78,11 @@ type Approval struct {
 	// When it expires; unset = never.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// When it ended.
-	EndTime       *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// By whose input the call came about, by name: who began the turn, who gave it input before the call was asked for (steered it, answered a question,
+	// said what became of a call, refused an earlier call with a comment), and the same of the turns that it follows from: its parent, its sub-agents, the
+	// turn that it runs again. Without allow_requester none of them may decide.
+	Requesters    []string `protobuf:"bytes,25,rep,name=requesters,proto3" json:"requesters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -277,6 +281,13 @@ func (x *Approval) GetExpireTime() *timestamppb.Timestamp {
 func (x *Approval) GetEndTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.EndTime
+	}
+	return nil
+}
+
+func (x *Approval) GetRequesters() []string {
+	if x != nil {
+		return x.Requesters
 	}
 	return nil
 }
@@ -788,7 +799,7 @@ var File_windlass_sessions_v1_approvals_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\n" +
-	"$windlass/sessions/v1/approvals.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xff\x06\n" +
+	"$windlass/sessions/v1/approvals.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\x9f\a\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x16\n" +
@@ -817,7 +828,10 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"createTime\x12;\n" +
 	"\vexpire_time\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x125\n" +
-	"\bend_time\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"\xfe\x02\n" +
+	"\bend_time\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1e\n" +
+	"\n" +
+	"requesters\x18\x19 \x03(\tR\n" +
+	"requesters\"\xfe\x02\n" +
 	"\x14ListApprovalsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
