@@ -117,6 +117,10 @@ func (p *Process) buildSessions() error {
 	if err != nil {
 		return err
 	}
+	inferenceConn, err := p.dial(Inference, authn.Service(Sessions))
+	if err != nil {
+		return err
+	}
 	starter, err := dispatch.New(p.temporal, dispatch.Config{Eager: p.cfg.Temporal.Eager, ParkAfter: p.cfg.Temporal.ParkAfter})
 	if err != nil {
 		return err
@@ -124,7 +128,7 @@ func (p *Process) buildSessions() error {
 	svc, err := sessions.New(p.cfg.Sessions, sessions.Deps{
 		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
 		Groups: registryv1.NewToolGroupServiceClient(registryConn),
-		Policy: policyv1.NewPolicyServiceClient(policyConn), Egress: p.egress, Getenv: p.opts.Getenv, Log: p.log,
+		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Policy: policyv1.NewPolicyServiceClient(policyConn), Egress: p.egress, Getenv: p.opts.Getenv, Log: p.log,
 	})
 	if err != nil {
 		return err

@@ -58,6 +58,7 @@ type options struct {
 	env      map[string]string
 	profile  string    // of egress, local by default
 	log      io.Writer // what is logged, nothing by default
+	models   sessions.ModelResolver
 }
 
 func (o options) getenv() func(string) string {
@@ -81,7 +82,7 @@ func newKit(t testing.TB, o options) *kit {
 		log = slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	k.svc, err = sessions.New(o.cfg, sessions.Deps{
-		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: k.policy,
+		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: k.policy, Models: o.models,
 		Egress: out, Getenv: o.getenv(), Log: log,
 	})
 	must(t, err)

@@ -40,6 +40,9 @@ func (s *Service) RerunTurn(ctx context.Context, req *sessionsv1.RerunTurnReques
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkModel(ctx, event.GetModel()); err != nil {
+		return nil, err
+	}
 	t, from, err := s.turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
@@ -55,6 +58,11 @@ func (s *Service) RerunTurn(ctx context.Context, req *sessionsv1.RerunTurnReques
 	ses, err := s.forkedSession(ctx, from, &sessionsv1.ForkSessionRequest{AgentId: req.GetAgentId(), Params: req.GetParams()})
 	if err != nil {
 		return nil, err
+	}
+	if req.GetFromStep() == failedStep {
+		if event.FromStep, err = s.failedAt(ctx, t); err != nil {
+			return nil, err
+		}
 	}
 	cut, err := s.rerunFrom(ctx, t, ses.AgentID, event)
 	if err != nil {
@@ -101,6 +109,9 @@ func rerunEvent(req *sessionsv1.RerunTurnRequest) (*turnv1.TurnRerun, error) {
 	if m := e.GetModel(); m != "" && !blueprint.Model(m) {
 		return nil, fault.Invalid("model", "%s", wantModel)
 	}
+	if e.GetTools() == "" && req.GetFromStep() == failedStep {
+		e.Tools = contract.ToolsLive // it goes on with what the other turn did not come to
+	}
 	if e.GetTools() == "" {
 		e.Tools = contract.ToolsRecorded
 	}
@@ -110,10 +121,10 @@ func rerunEvent(req *sessionsv1.RerunTurnRequest) (*turnv1.TurnRerun, error) {
 	if e.GetTools() == contract.ToolsRecorded && e.GetMissing() == "" {
 		e.Missing = contract.MissingFail
 	}
-	if step := strings.TrimPrefix(req.GetFromStep(), "infer-"); step != "" {
+	if step := strings.TrimPrefix(req.GetFromStep(), "infer-"); step != "" && step != failedStep {
 		n, err := strconv.ParseUint(step, 10, 16)
 		if err != nil || n == 0 {
-			return nil, fault.Invalid("from_step", "%q is no model step: write \"infer-2\" or \"2\"", req.GetFromStep())
+			return nil, fault.Invalid("from_step", "%q is no model step: write \"infer-2\", \"2\" or \"failed\"", req.GetFromStep())
 		}
 		e.FromStep = uint32(n)
 	}

@@ -22,7 +22,12 @@ func (s *Service) rerunFrom(ctx context.Context, t store.Turn, agentID string, e
 		return "", err
 	}
 	from := event.GetFromStep()
-	infers, cut, chosen := 0, "", turnv1.Strategy_STRATEGY_UNSPECIFIED
+	infers, reached, cut, chosen := 0, 0, "", turnv1.Strategy_STRATEGY_UNSPECIFIED
+	if turnStatus(t) == turnv1.TurnStatus_TURN_STATUS_FAILED {
+		if reached, err = failedIn(steps); err != nil {
+			return "", err
+		}
+	}
 	for _, step := range steps {
 		if !step.Done {
 			continue
@@ -43,6 +48,7 @@ func (s *Service) rerunFrom(ctx context.Context, t store.Turn, agentID string, e
 			chosen = outcome.GetStrategy()
 		}
 	}
+	infers = max(infers, reached)
 	switch {
 	case from == 1:
 		return cut, nil

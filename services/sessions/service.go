@@ -34,6 +34,8 @@ type Deps struct {
 	Registry registryv1.SourceServiceClient
 	// Groups knows the tool groups that agents may name; without it they cannot name any.
 	Groups registryv1.ToolGroupServiceClient
+	// Models knows which models there are; without it none is refused.
+	Models ModelResolver
 	// Policy checks the approval rules of agents, and says what those may do whose schedules fire.
 	Policy interface {
 		ApprovalChecker
@@ -70,6 +72,7 @@ type Service struct {
 	clock     clock
 	registry  registryv1.SourceServiceClient
 	groups    registryv1.ToolGroupServiceClient
+	models    ModelResolver
 	approvals ApprovalChecker
 	allowed   PermissionReader
 	validator protovalidate.Validator
@@ -107,7 +110,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{
 		cfg: cfg, store: st, journal: journal.New(st, deps.Bus, deps.Log), hub: hub, bus: deps.Bus,
-		registry: deps.Registry, groups: deps.Groups, approvals: deps.Policy, allowed: deps.Policy, clock: newClock(), validator: validator,
+		registry: deps.Registry, groups: deps.Groups, models: deps.Models, approvals: deps.Policy, allowed: deps.Policy, clock: newClock(), validator: validator,
 		checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, getenv: deps.Getenv, log: deps.Log, egress: deps.Egress,
 	}
 	s.outbox = newOutbox(st, deps.Dispatcher, deps.Log, cfg)

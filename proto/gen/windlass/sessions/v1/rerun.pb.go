@@ -30,17 +30,18 @@ type RerunTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn, "trn_…". It must be over.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The first model step to do anew: "infer-2", or "2". Empty = from the start, as is "1". What the turn did before it is taken over: answers, tool
+	// The first model step to do anew: "infer-2", or "2"; "failed" is the one at which a failed turn failed, or which was to read the results of the
+	// tool calls at which it failed. Empty = from the start, as is "1". What the turn did before it is taken over: answers, tool
 	// results, input that came meanwhile, and the plan in whose middle the step is. From the middle of a plan only an agent that plans goes on
 	// (strategy plan or auto), and from that of another turn none that plans. A turn of an agent with an executor is run again from the start only.
 	FromStep string `protobuf:"bytes,2,opt,name=from_step,json=fromStep,proto3" json:"from_step,omitempty"`
 	// Agent of the new turn; empty = that of the other one. Its newest revision counts in any case.
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Model of the new turn, "provider/model"; empty = the agent's.
+	// Model of the new turn, "provider/model"; empty = the agent's. One that no provider has is refused.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
-	// "recorded" (default): a tool call that the other turn made too (same tool, same arguments; of several the first gets the first result, and so
+	// "recorded" (default, unless from_step is "failed"): a tool call that the other turn made too (same tool, same arguments; of several the first gets the first result, and so
 	// on) gets the result that it had then, and never reaches its tool. No approval is asked for, and no sub-agent begins.
-	// "live": tool calls are run, with all that they do to the world, as in a new turn: also those of tools that must not be repeated.
+	// "live" (default when from_step is "failed"): tool calls are run, with all that they do to the world, as in a new turn: also those of tools that must not be repeated.
 	Tools string `protobuf:"bytes,5,opt,name=tools,proto3" json:"tools,omitempty"`
 	// With recorded tools, what becomes of a call that has no recording. "fail" (default): it is not run, and the model is told so.
 	// "live_read": it is run if its tool only reads (effect READ), else as with "fail".
@@ -655,10 +656,10 @@ var File_windlass_sessions_v1_rerun_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_rerun_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/rerun.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/sessions/v1/agents.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xbd\x03\n" +
+	" windlass/sessions/v1/rerun.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/sessions/v1/agents.proto\x1a\x1ewindlass/turn/v1/content.proto\"\xc4\x03\n" +
 	"\x10RerunTurnRequest\x12%\n" +
-	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12A\n" +
-	"\tfrom_step\x18\x02 \x01(\tB$\xbaH!r\x1f2\x1d^(|(infer-)?[1-9][0-9]{0,3})$R\bfromStep\x12\"\n" +
+	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12H\n" +
+	"\tfrom_step\x18\x02 \x01(\tB+\xbaH(r&2$^(|failed|(infer-)?[1-9][0-9]{0,3})$R\bfromStep\x12\"\n" +
 	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12\x1e\n" +
 	"\x05model\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12-\n" +
 	"\x05tools\x18\x05 \x01(\tB\x17\xbaH\x14r\x12R\x00R\brecordedR\x04liveR\x05tools\x122\n" +
