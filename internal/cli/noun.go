@@ -32,6 +32,8 @@ type noun struct {
 	read   func(raw json.RawMessage, now time.Time) (id string, row []string, err error)
 	// get and remove: the API has them.
 	get, remove bool
+	// force says what --force of the command delete does, "" where there is no such flag.
+	force string
 	// more makes the commands that only this noun has.
 	more func(*app.App) []*cobra.Command
 }
@@ -97,11 +99,15 @@ func (n noun) getCommand(a *app.App) *cobra.Command {
 }
 
 func (n noun) removeCommand(a *app.App) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "delete ID…", Short: "Delete " + n.plural, Args: cobra.MinimumNArgs(1),
 		RunE: run(a, func(c *call) error {
+			query := url.Values{}
+			if n.force != "" && flag(c.cmd, "force") == "true" {
+				query.Set("force", "true")
+			}
 			for _, id := range c.args {
-				if _, err := c.client.Do(c.ctx, client.Request{Method: http.MethodDelete, Path: n.path + client.Path(id)}, nil); err != nil {
+				if _, err := c.client.Do(c.ctx, client.Request{Method: http.MethodDelete, Path: n.path + client.Path(id), Query: query}, nil); err != nil {
 					return err
 				}
 				if err := c.print(id, json.RawMessage(`{}`), func(w io.Writer) error {
@@ -114,6 +120,10 @@ func (n noun) removeCommand(a *app.App) *cobra.Command {
 			return nil
 		}),
 	}
+	if n.force != "" {
+		cmd.Flags().Bool("force", false, n.force)
+	}
+	return cmd
 }
 
 func (n noun) list(c *call) error {

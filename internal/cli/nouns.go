@@ -35,6 +35,7 @@ func nouns() []noun {
 func agents() noun {
 	return noun{
 		name: "agent", plural: "agents", short: "Agents: whom you talk to", path: "/v1/agents", get: true, remove: true, more: agentCommands,
+		force:  "delete it although other agents call it; it is a tool of theirs no more",
 		header: []string{"ID", "MODEL", "STRATEGY", "TOOLS", "REVISION", "UPDATED", "DESCRIPTION"},
 		read: typed((*sessionsv1.Agent).GetId, func(m *sessionsv1.Agent, now time.Time) []string {
 			return []string{

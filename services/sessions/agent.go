@@ -199,6 +199,11 @@ func (s *Service) DeleteAgent(ctx context.Context, req *sessionsv1.DeleteAgentRe
 	if !known(req.GetAgentId()) {
 		return nil, noAgent(req.GetAgentId())
 	}
+	if !req.GetForce() {
+		if err := s.checkUnnamed(ctx, req.GetAgentId()); err != nil {
+			return nil, err
+		}
+	}
 	err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.DeleteAgent(ctx, authn.Tenant(ctx), req.GetAgentId()) })
 	if errors.Is(err, store.ErrNotFound) {
 		err = noAgent(req.GetAgentId())

@@ -190,3 +190,27 @@ func TestALimitThatIsTooHighIsToldTheMost(t *testing.T) {
 		}
 	}
 }
+
+// An agent that others name is deleted only by force. What is left of it is a tool that is not there any more, no turn that fails.
+func TestDeletingASubAgent(t *testing.T) {
+	k := newKit(t, options{})
+	k.agent("helper")
+	for id, agents := range map[string][]string{"boss": {"helper"}, "pattern": {"help*"}} {
+		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: id, Agents: agents}})
+		must(t, err)
+	}
+	_, err := k.agents.DeleteAgent(t.Context(), &sessionsv1.DeleteAgentRequest{AgentId: "helper"})
+	wantFault(t, err, "failed_precondition")
+	if text := err.Error(); !strings.Contains(text, "boss") || strings.Contains(text, "pattern") {
+		t.Errorf("error %q", text)
+	}
+	_, err = k.agents.DeleteAgent(t.Context(), &sessionsv1.DeleteAgentRequest{AgentId: "helper", Force: true})
+	must(t, err)
+	ses, err := k.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: "boss"})
+	must(t, err)
+	loaded, err := k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: k.turn(ses.GetId(), "hello").GetId()})
+	must(t, err)
+	if len(loaded.GetAgentTools()) != 0 {
+		t.Errorf("sub-agents %v", loaded.GetAgentTools())
+	}
+}

@@ -20,13 +20,12 @@ import (
 // maxAgentTools bounds the sub-agents that one agent is given.
 const maxAgentTools = 128
 
-// agentTools gives the sub-agents of an agent as tools, by name. It costs nothing for an agent without any.
+// agentTools gives the sub-agents of an agent as tools, by name. One that was deleted is no tool any more. It costs nothing for an agent without any.
 func (s *Service) agentTools(ctx context.Context, a *sessionsv1.Agent) ([]*sessionsv1.AgentTool, error) {
 	if len(a.GetAgents()) == 0 {
 		return nil, nil
 	}
 	var out []*sessionsv1.AgentTool
-	missing := slices.DeleteFunc(slices.Clone(a.GetAgents()), isGlob)
 	for after := ""; len(out) < maxAgentTools; {
 		rows, err := s.store.Agents(ctx, authn.Tenant(ctx), after, 200)
 		if err != nil {
@@ -34,7 +33,6 @@ func (s *Service) agentTools(ctx context.Context, a *sessionsv1.Agent) ([]*sessi
 		}
 		for _, row := range rows {
 			after = row.ID
-			missing = slices.DeleteFunc(missing, func(id string) bool { return id == row.ID })
 			if row.ID == a.GetId() || !glob.Any(a.GetAgents(), row.ID) {
 				continue
 			}
@@ -51,10 +49,6 @@ func (s *Service) agentTools(ctx context.Context, a *sessionsv1.Agent) ([]*sessi
 		if len(rows) < 200 {
 			break
 		}
-	}
-	if len(missing) > 0 {
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "agent %q names the agent %q, which does not exist", a.GetId(), missing[0]).
-			Hint("Create it, or take it from the list \"agents\".")
 	}
 	return out[:min(len(out), maxAgentTools)], nil
 }
@@ -104,4 +98,36 @@ func (s *Service) checkSubAgents(ctx context.Context, prefix string, a *sessions
 		}
 	}
 	return wrong, nil
+}
+
+// maxNamed bounds how many agents an error lists.
+const maxNamed = 10
+
+// checkUnnamed refuses to delete an agent that others name as a sub-agent. One that only fits a pattern of theirs is not named.
+func (s *Service) checkUnnamed(ctx context.Context, id string) error {
+	var by []string
+	for after := ""; ; {
+		rows, err := s.store.Agents(ctx, authn.Tenant(ctx), after, 200)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			after = row.ID
+			a, err := agentToProto(row)
+			if err != nil {
+				return err
+			}
+			if row.ID != id && len(by) < maxNamed && slices.Contains(a.GetAgents(), id) {
+				by = append(by, row.ID)
+			}
+		}
+		if len(rows) < 200 {
+			break
+		}
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "agent %q is a sub-agent of %s", id, strings.Join(by, ", ")).
+		Hint("Take it from their list \"agents\" first, or delete it with force=true: then it is a tool of theirs no more.")
 }

@@ -139,6 +139,36 @@ func blocks(messages []*turnv1.Message) []block {
 	return out
 }
 
+// resultsAtCalls puts the results of calls right behind the message that asks for them, in the order of the calls, as models read them. Input that came
+// while the calls ran stands behind them. No message is left out or added.
+func resultsAtCalls(messages []*turnv1.Message) []*turnv1.Message {
+	key := func(m *turnv1.Message, call string) string { return m.GetTurnId() + "\x00" + call }
+	calls, results := map[string]bool{}, map[string]*turnv1.Message{}
+	for _, m := range messages {
+		for _, c := range m.GetToolCalls() {
+			calls[key(m, c.GetCallId())] = true
+		}
+		if r := m.GetToolResult(); r != nil && calls[key(m, r.GetCallId())] {
+			results[key(m, r.GetCallId())] = m
+		}
+	}
+	out, placed := make([]*turnv1.Message, 0, len(messages)), map[string]bool{}
+	for _, m := range messages {
+		if r := m.GetToolResult(); r != nil && results[key(m, r.GetCallId())] == m {
+			continue // it stands at its call
+		}
+		out = append(out, m)
+		for _, c := range m.GetToolCalls() {
+			id := key(m, c.GetCallId())
+			if r := results[id]; r != nil && !placed[id] {
+				placed[id] = true
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
 // notExecuted is a result for a call that has none, since the turn ended before. Providers refuse a conversation without it.
 func notExecuted(m *turnv1.Message, call *turnv1.ToolCall) *turnv1.Message {
 	text := "not executed: the turn ended before this call"

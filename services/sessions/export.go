@@ -95,7 +95,7 @@ func (x *export) turns(ctx context.Context) error {
 }
 
 func (x *export) messages(ctx context.Context) error {
-	return x.service.conversation(ctx, x.session, store.AfterAll, func(row store.Message) error {
+	err := x.service.conversation(ctx, x.session, store.AfterAll, func(row store.Message) error {
 		m, err := messageToProto(row)
 		if err != nil {
 			return err
@@ -103,6 +103,8 @@ func (x *export) messages(ctx context.Context) error {
 		x.out.Messages = append(x.out.Messages, m)
 		return x.grow(m)
 	})
+	x.out.Messages = resultsAtCalls(x.out.Messages)
+	return err
 }
 
 func (x *export) events(ctx context.Context) error {

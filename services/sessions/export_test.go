@@ -57,3 +57,29 @@ func TestExport(t *testing.T) {
 	_, err = k.sessions.ExportSession(t.Context(), &sessionsv1.ExportSessionRequest{SessionId: ses})
 	wantFault(t, err, "too_large")
 }
+
+// The messages of an export are as models read them, also where input came while a call ran.
+func TestAnExportIsInTheOrderOfTheConversation(t *testing.T) {
+	k := newKit(t, options{})
+	w := k.worker(k.newTurn("pay"))
+	w.begin()
+	w.answer("infer-1", w.lease("infer-1"), calls("c1", "c2"), 0)
+	k.steer(w.turn.GetId(), "and hurry")
+	w.result("tool-1.1", "c2", "second")
+	w.result("tool-1.0", "c1", "first")
+	want := said(w.context())
+	w.heard("infer-2", w.lease("infer-2"), 1, &turnv1.Message{Content: text("paid")})
+	w.commit("finish", w.lease("finish"), func(r *sessionsv1.CommitStepRequest) {
+		r.Inputs, r.Ending = 1, &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "end"}
+	})
+	x, err := k.sessions.ExportSession(t.Context(), &sessionsv1.ExportSessionRequest{SessionId: w.turn.GetSessionId()})
+	must(t, err)
+	if got := said(&sessionsv1.GetContextResponse{Messages: x.GetMessages()}); got != want+"paid|" || want != "pay|calls|first|second|and hurry|" {
+		t.Errorf("export %s, the model read %s", got, want)
+	}
+	x, err = k.sessions.ExportSession(t.Context(), &sessionsv1.ExportSessionRequest{SessionId: w.turn.GetSessionId(), Format: "markdown"})
+	must(t, err)
+	if hurry, result := strings.Index(x.GetMarkdown(), "and hurry"), strings.Index(x.GetMarkdown(), "second"); hurry < result {
+		t.Errorf("the input stands before the result:\n%s", x.GetMarkdown())
+	}
+}

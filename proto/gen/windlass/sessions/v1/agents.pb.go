@@ -747,7 +747,9 @@ func (x *UpdateAgentRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 type DeleteAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agent's id.
-	AgentId       string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Delete it although other agents name it in their list "agents"; it is a tool of theirs no more. Without it the request is refused while one does.
+	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -787,6 +789,13 @@ func (x *DeleteAgentRequest) GetAgentId() string {
 		return x.AgentId
 	}
 	return ""
+}
+
+func (x *DeleteAgentRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
 }
 
 // DeleteAgentResponse is empty.
@@ -1207,9 +1216,10 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\x12UpdateAgentRequest\x12<\n" +
 	"\x05agent\x18\x01 \x01(\v2\x1b.windlass.sessions.v1.AgentB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x05agent\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"=\n" +
+	"updateMask\"S\n" +
 	"\x12DeleteAgentRequest\x12'\n" +
-	"\bagent_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\aagentId\"\x15\n" +
+	"\bagent_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\aagentId\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"\x15\n" +
 	"\x13DeleteAgentResponse\"\x96\x01\n" +
 	"\x19ListAgentRevisionsRequest\x12'\n" +
 	"\bagent_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\aagentId\x12'\n" +
