@@ -41,8 +41,8 @@ type board struct {
 	seen      map[string]bool
 	// watchers follow turns.
 	watchers map[string]*harness.Watcher
-	// budgets are the ids of budgets.
-	budgets []string
+	// budget is the id of the budget of the agent "poor".
+	budget string
 }
 
 func newBoard() *board {

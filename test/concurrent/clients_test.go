@@ -21,14 +21,14 @@ const (
 )
 
 // systems are what clients can use, by name.
-var systems = map[string]func(testing.TB, *harness.Model) *system{"up": up, "split": split}
+var systems = map[string]func(testing.TB, *harness.Model) *system{"up": up, "split": split, "postgres": postgres}
 
 // short is a run of some seconds.
 func short(seed uint64) plan { return plan{seed: seed, clients: 6, acts: 30, every: 60} }
 
 // long is a run of so long.
 func long(seed uint64, duration time.Duration) plan {
-	return plan{seed: seed, clients: 8, duration: duration, every: 60}
+	return plan{seed: seed, clients: 8, duration: duration, every: 25}
 }
 
 // TestClientsOfUp is the short run: many clients of `windlass up`, which is killed a few times.

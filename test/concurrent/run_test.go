@@ -119,7 +119,7 @@ func (r *run) cast(tools string) {
 		rest.Must("POST", "/v1/agents", body)
 	}
 	b := rest.Must("POST", "/v1/budgets", harness.JSON{"scope": "agent", "target": "poor", "max_tool_calls": poorCalls})
-	r.board.budgets = append(r.board.budgets, b.Str("id"))
+	r.board.budget = b.Str("id")
 }
 
 // live does one thing after the other.

@@ -2,12 +2,14 @@ package concurrent
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -36,10 +38,17 @@ func up(t testing.TB, model *harness.Model) *system {
 }
 
 // split is separate processes on SQLite, with two workers. One is killed or frozen at a time.
-func split(t testing.TB, model *harness.Model) *system {
-	mesh := harness.Split(t, harness.SplitOptions{Model: model, Workers: 2, Config: harness.JSON{
-		"sessions": harness.JSON{"max_queued_turns": maxQueued}, "temporal": harness.JSON{"park_after": "500ms"},
-	}})
+func split(t testing.TB, model *harness.Model) *system { return processes(t, model, nil) }
+
+// postgres is the same on PostgreSQL.
+func postgres(t testing.TB, model *harness.Model) *system {
+	return processes(t, model, harness.JSON{"database": harness.JSON{"url": testpg.URL(t)}})
+}
+
+func processes(t testing.TB, model *harness.Model, more harness.JSON) *system {
+	config := harness.JSON{"sessions": harness.JSON{"max_queued_turns": maxQueued}, "temporal": harness.JSON{"park_after": "500ms"}}
+	maps.Copy(config, more)
+	mesh := harness.Split(t, harness.SplitOptions{Model: model, Workers: 2, Config: config})
 	return &system{base: mesh.Client.Base, disturb: func(dice *rand.Rand) string {
 		names := mesh.Names()
 		name := names[dice.IntN(len(names))]

@@ -1,6 +1,7 @@
 package concurrent
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -78,17 +79,11 @@ func (r *run) sameStream(what string, w *harness.Watcher, want []harness.Event) 
 func (r *run) checkEffects(rest *harness.Client) int {
 	r.t.Helper()
 	rows := map[string]harness.JSON{}
-	for token := ""; ; {
-		page := rest.Must("GET", "/v1/executions?page_size=1000&page_token="+url.QueryEscape(token), nil)
-		for _, row := range objects(page["executions"]) {
-			if rows[row.Str("key")] != nil {
-				r.t.Errorf("two rows of the ledger have the key %s", row.Str("key"))
-			}
-			rows[row.Str("key")] = row
+	for _, row := range r.pages(rest, "/v1/executions", "executions") {
+		if rows[row.Str("key")] != nil {
+			r.t.Errorf("two rows of the ledger have the key %s", row.Str("key"))
 		}
-		if token = page.Str("next_page_token"); token == "" {
-			break
-		}
+		rows[row.Str("key")] = row
 	}
 	again := r.notDone()
 	ran, keys := map[string]int{}, map[string]string{}
@@ -134,24 +129,47 @@ func (r *run) notDone() map[string]int {
 	return count
 }
 
-// checkBudgets wants no more calls than a budget admits, and nothing reserved when all is over.
+// checkBudgets wants no more calls to be made than a budget admits, none to be counted that is not admitted, and nothing reserved when all is over.
 func (r *run) checkBudgets(rest *harness.Client) {
 	r.t.Helper()
-	poor := map[string]bool{} // turns of the agent
-	for _, room := range r.board.all() {
-		for _, t := range room.ended {
-			poor[t.Str("id")] = room.agent == "poor"
+	poor := map[string]bool{}
+	for _, turn := range r.pages(rest, "/v1/turns", "turns") {
+		poor[turn.Str("id")] = turn.Str("agent_id") == "poor"
+	}
+	turns, acted := map[string]string{}, map[string]bool{}
+	for _, row := range r.pages(rest, "/v1/executions", "executions") {
+		turns[row.Str("key")] = row.Str("turn_id")
+	}
+	for _, a := range r.tools.done() {
+		if poor[turns[a.key]] {
+			acted[a.key] = true
 		}
 	}
-	for _, id := range r.board.budgets {
-		b := rest.Must("GET", "/v1/budgets/"+id, nil)
-		used, _ := b["used_tool_calls"].(float64)
-		if s := b.Str("used_tool_calls"); s != "" {
-			_, _ = fmt.Sscan(s, &used)
+	b := rest.Must("GET", "/v1/budgets/"+r.board.budget, nil)
+	used, err := number(b["used_tool_calls"])
+	reserved, err2 := number(b["reserved_tool_calls"])
+	if err := errors.Join(err, err2); err != nil || used > poorCalls || reserved != 0 || len(acted) > poorCalls {
+		r.t.Errorf("%d calls ran, %d are admitted: %v %v", len(acted), poorCalls, b, err)
+	}
+	r.t.Logf("%d calls of the budget's %d are used, %d ran", used, poorCalls, len(acted))
+}
+
+// number reads a number that JSON holds as text or as a number.
+func number(v any) (n int, err error) {
+	if v != nil {
+		_, err = fmt.Sscan(fmt.Sprint(v), &n)
+	}
+	return n, err
+}
+
+// pages reads a whole list.
+func (r *run) pages(rest *harness.Client, path, field string) (all []harness.JSON) {
+	r.t.Helper()
+	for token := ""; ; {
+		page := rest.Must("GET", path+"?page_size=1000&page_token="+url.QueryEscape(token), nil)
+		all = append(all, objects(page[field])...)
+		if token = page.Str("next_page_token"); token == "" {
+			return all
 		}
-		if used > poorCalls || b["reserved_tool_calls"] != nil && b["reserved_tool_calls"] != "0" && b["reserved_tool_calls"] != 0.0 {
-			r.t.Errorf("budget: %v", b)
-		}
-		r.t.Logf("budget: %v of %d calls used", used, poorCalls)
 	}
 }

@@ -87,7 +87,9 @@ func stepApproval(s approvalState, in Input, out Output) []any {
 		}
 		return []any{s}
 	case approvalResolved:
-		if s.status != pending && !again {
+		// A call that was not done is made again; when it is lost again, it has a newer approval, and the answer may be about that one.
+		newer := in.Kind == Resolve && s.status == verdicts["not_done"]
+		if s.status != pending && (!again || newer) {
 			return []any{s}
 		}
 	}

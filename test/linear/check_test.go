@@ -190,6 +190,10 @@ func TestHistories(t *testing.T) {
 		{"a decision refused after its time", start().then(late(answered(decide("ann", "approve"), "approval_resolved"))).then(approval("expired")), ""},
 		{"expired before its time", start().then(op(approval("expired").In, linear.Output{Status: "expired", Early: true})), "approval"},
 		{"an outcome told twice alike", start().then(resolve("done"), resolve("done")).then(approval("answered")), ""},
+		{"an outcome refused though it was told alike", start().then(resolve("give_up")).then(answered(resolve("give_up"), "approval_resolved")).
+			then(approval("given_up")), "approval"},
+		{"a call that was lost again", start().then(resolve("not_done")).then(answered(resolve("not_done"), "approval_resolved")).
+			then(approval("not_done")), ""},
 		{"an outcome told in two ways", start().then(resolve("done"), resolve("not_done")).then(approval("answered")), "approval"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -75,6 +75,7 @@ type clients struct {
 	sessions  sessionsv1.SessionServiceClient
 	turns     sessionsv1.TurnServiceClient
 	approvals sessionsv1.ApprovalServiceClient
+	budgets   sessionsv1.BudgetServiceClient
 }
 
 func newMesh(t testing.TB, e engine) *mesh {
@@ -107,7 +108,7 @@ func newMesh(t testing.TB, e engine) *mesh {
 	conn := as{&spread{links: m.links, dice: m.dice}, authn.Local()}
 	m.user = clients{
 		sessionsv1.NewAgentServiceClient(conn), sessionsv1.NewSessionServiceClient(conn), sessionsv1.NewTurnServiceClient(conn),
-		sessionsv1.NewApprovalServiceClient(conn),
+		sessionsv1.NewApprovalServiceClient(conn), sessionsv1.NewBudgetServiceClient(conn),
 	}
 	m.exec = sessionsv1.NewExecutionServiceClient(as{m.links[0], authn.Service("worker")})
 	return m

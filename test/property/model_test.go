@@ -16,6 +16,9 @@ type session struct {
 	// turns are in the order in which they were accepted, ran in that in which they became the active one.
 	turns, ran []*turn
 	watcher    *watcher
+	// budget is the id of the session's budget, of maxCalls tool calls; "" when it has none.
+	budget   string
+	maxCalls int
 }
 
 // turn is what the model knows of a turn.
@@ -35,6 +38,17 @@ type turn struct {
 
 // call is one tool call that some input asks for.
 type call struct{ n, tool string }
+
+// mine is the tool that the client itself runs, for the turns that it says so of.
+const mine = "mine"
+
+// name is the name by which models know the tool.
+func (c *call) name() string {
+	if c.tool == mine {
+		return "client__" + mine
+	}
+	return "x__" + c.tool
+}
 
 // GoString names it in a failed sequence.
 func (s *session) GoString() string { return s.id }
@@ -107,7 +121,7 @@ func build(stages [][]string, name func() string) program {
 		for _, tool := range tools {
 			c := &call{n: name(), tool: tool}
 			p.calls = append(p.calls, c)
-			stage = append(stage, fmt.Sprintf(`call:x__%s {"n":%q}`, tool, c.n))
+			stage = append(stage, fmt.Sprintf(`call:%s {"n":%q}`, c.name(), c.n))
 		}
 		parts = append(parts, strings.Join(stage, " "))
 	}

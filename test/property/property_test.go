@@ -73,7 +73,7 @@ func drive(t *testing.T, e engine, happened map[string]int) {
 		m.sequence++
 		m.dice.reset(rapid.Uint64().Draw(t, "replicas"))
 		m.align()
-		w := &world{mesh: m, T: t}
+		w := &world{mesh: m, T: t, client: map[string]bool{}}
 		defer w.end()
 		w.create()
 		t.Repeat(w.actions())

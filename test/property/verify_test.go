@@ -27,6 +27,25 @@ func (w *world) verify() {
 		for _, t := range s.turns {
 			w.checkTurn(t, of(events, t.id))
 		}
+		w.checkBudget(s)
+	}
+}
+
+// checkBudget wants no more calls to have run than the session's budget admits, and nothing reserved when all turns are over.
+func (w *world) checkBudget(s *session) {
+	if s.budget == "" {
+		return
+	}
+	b, err := w.user.budgets.GetBudget(w.ctx(), &sessionsv1.GetBudgetRequest{BudgetId: s.budget})
+	w.need(err, "read a budget")
+	ran := 0
+	for _, t := range s.turns {
+		for _, c := range t.calls {
+			ran += min(w.effects.of(c.n), 1)
+		}
+	}
+	if ran > s.maxCalls || int(b.GetUsedToolCalls()) > s.maxCalls || b.GetReservedToolCalls() != 0 || b.GetReservedTokens() != 0 {
+		w.Fatalf("session %s: %d calls ran of the %d that its budget admits: %v", s.id, ran, s.maxCalls, b)
 	}
 }
 
@@ -136,7 +155,8 @@ func (w *world) checkEvents(t *turn, events []*turnv1.Event) {
 	if len(events) == 0 || events[0].GetTurnQueued() == nil || events[len(events)-1].GetTurnEnded() == nil {
 		w.Fatalf("turn %s does not begin and end as it should:\n%s", t.id, list(events))
 	}
-	if d := count["paused"] - count["resumed"]; d != 0 {
+	// A limit may end a turn that waits for somebody.
+	if d := count["paused"] - count["resumed"]; d != 0 && (d != 1 || t.end.GetStopReason() == "end") {
 		w.Fatalf("turn %s: paused %d times more often than resumed\n%s", t.id, d, list(events))
 	}
 }
@@ -156,7 +176,7 @@ func (w *world) outcomes(t *turn, events []*turnv1.Event) map[string]*outcome {
 			o := &outcome{id: c.GetCallId()}
 			byID[c.GetCallId()] = o
 			for _, own := range t.calls {
-				if c.GetTool() == "x__"+own.tool && strings.Contains(c.GetArgumentsJson(), `"`+own.n+`"`) {
+				if c.GetTool() == own.name() && strings.Contains(c.GetArgumentsJson(), `"`+own.n+`"`) {
 					if byName[own.n] != nil {
 						w.Fatalf("turn %s: the model asked for %s twice\n%s", t.id, own.n, list(events))
 					}
@@ -189,15 +209,23 @@ func (w *world) checkCalls(t *turn, events []*turnv1.Event) {
 			}
 			continue
 		}
+		if did, answered := w.client[c.n]; answered && o.result != nil && did != c.said(o) {
+			w.Fatalf("turn %s: the client's answer to %s was %t, the model was told %v", t.id, c.n, did, o.result)
+		}
 		if bad := c.wrong(o, done, t.end.GetStopReason() == "end"); bad != "" {
 			w.Fatalf("turn %s: call %s (%s): %s: %d times, waits %v, result %v\n%s", t.id, c.n, c.tool, bad, done, o.statuses, o.result, list(events))
 		}
 	}
 }
 
+// said tells whether the call's result is that it was done.
+func (c *call) said(o *outcome) bool {
+	return o.result != nil && strings.Contains(o.result.GetResult().String(), "did "+c.n)
+}
+
 // wrong says what does not fit.
 func (c *call) wrong(o *outcome, done int, ended bool) string {
-	said := o.result != nil && strings.Contains(o.result.GetResult().String(), "did "+c.n)
+	said := c.said(o)
 	has := func(status string) bool { return slices.Contains(o.statuses, status) }
 	for _, s := range o.statuses {
 		if strings.HasSuffix(s, " pending") {
@@ -220,7 +248,7 @@ func (c *call) wrong(o *outcome, done int, ended bool) string {
 		return "it ran too often"
 	case ended && o.result == nil:
 		return "it has no result"
-	case said && done == 0:
+	case said && done == 0 && c.tool != mine:
 		return "it never ran"
 	case c.tool == "risky" && done > 0 && !has("approval approved"):
 		return "it ran without leave"
@@ -228,6 +256,8 @@ func (c *call) wrong(o *outcome, done int, ended bool) string {
 		return "it did not run though somebody gave leave"
 	case c.tool == "ask" && done > 0 && !has("input answered") && !has("input declined") && !has("input expired") && !has("input cancelled"):
 		return "it ran without an answer"
+	case c.tool == mine && said && !has("client_tool answered"):
+		return "nobody answered it"
 	case (c.tool == "send" || c.tool == "read" || c.tool == "put") && ended && !said:
 		return "its result is not known"
 	}

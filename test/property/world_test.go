@@ -21,6 +21,8 @@ type world struct {
 	sessions []*session
 	workers  [2]*worker
 	names    int // given to calls, answers and workers
+	// client are the calls that the client has answered, and whether it did what they ask for.
+	client map[string]bool
 }
 
 // name gives a name that nothing else in any sequence has.
@@ -174,7 +176,21 @@ func (w *world) create() {
 	agent := rapid.SampledFrom([]string{"parks", "reports", "serial"}).Draw(w.T, "agent")
 	got, err := w.user.sessions.CreateSession(w.ctx(), &sessionsv1.CreateSessionRequest{AgentId: agent})
 	w.need(err, "open a session")
-	w.add(&session{id: got.GetId(), agent: agent})
+	s := &session{id: got.GetId(), agent: agent}
+	if rapid.IntRange(0, 3).Draw(w.T, "budget") == 0 {
+		w.limit(s)
+	}
+	w.add(s)
+}
+
+// limit gives a session a budget.
+func (w *world) limit(s *session) {
+	s.maxCalls = rapid.IntRange(1, 4).Draw(w.T, "calls of a budget")
+	b, err := w.user.budgets.CreateBudget(w.ctx(), &sessionsv1.CreateBudgetRequest{Budget: &sessionsv1.Budget{
+		Scope: "session", Target: s.id, MaxToolCalls: int64(s.maxCalls),
+	}})
+	w.need(err, "make a budget")
+	s.budget = b.GetId()
 }
 
 func (w *world) add(s *session) {
@@ -182,18 +198,18 @@ func (w *world) add(s *session) {
 	w.sessions = append(w.sessions, s)
 }
 
-// program draws some input.
-func (w *world) program(stages int) program {
-	tool := rapid.SampledFrom([]string{"send", "risky", "read", "put", "ask", "doubt"})
+// program draws some input, which may ask for more tools than all turns have.
+func (w *world) program(stages int, more ...string) program {
+	tool := rapid.SampledFrom(append([]string{"send", "risky", "read", "put", "ask", "doubt"}, more...))
 	return build(rapid.SliceOfN(rapid.SliceOfN(tool, 1, 3), 0, stages).Draw(w.T, "calls"), w.name)
 }
 
 // send sends input in one of the modes.
 func (w *world) send() {
 	s := w.session()
-	p := w.program(2)
+	p := w.program(2, mine)
 	mode := rapid.SampledFrom([]string{"", "enqueue", "enqueue", "reject", "steer", "steer", "interrupt", "fork"}).Draw(w.T, "mode")
-	req := &sessionsv1.CreateTurnRequest{SessionId: s.id, Input: p.text, Mode: mode, IdempotencyKey: w.name()}
+	req := &sessionsv1.CreateTurnRequest{SessionId: s.id, Input: p.text, Mode: mode, IdempotencyKey: w.name(), Tools: []*sessionsv1.ClientTool{{Name: mine}}}
 	got, err := w.user.turns.CreateTurn(w.ctx(), req)
 	active := s.active()
 	heeds := active != nil && !active.cancelled
@@ -318,6 +334,14 @@ func (w *world) answer(a *sessionsv1.Approval, yes bool) (err error) {
 			req.Content = &structpb.Struct{}
 		}
 		_, err = w.user.approvals.AnswerApproval(w.ctx(), req)
+	case "client_tool":
+		n := a.GetArguments().GetFields()["n"].GetStringValue()
+		_, err = w.user.approvals.AnswerApproval(w.ctx(), &sessionsv1.AnswerApprovalRequest{
+			ApprovalId: a.GetId(), Result: word("did ", "cannot do ") + n, IsError: !yes,
+		})
+		if err == nil {
+			w.client[n] = yes
+		}
 	case "resolution":
 		_, err = w.user.turns.ResolveToolCall(w.ctx(), &sessionsv1.ResolveToolCallRequest{
 			TurnId: a.GetTurnId(), CallId: a.GetCallId(), Outcome: word("not_done", rapid.SampledFrom([]string{"done", "give_up"}).Draw(w.T, "outcome")),
