@@ -20,17 +20,12 @@ const (
 	maxPool      = 30 * time.Second
 )
 
-// TestDatabaseAway: while there is no database nothing is accepted and nothing is promised, what needs no database is served, and when it is back
+// databaseAway: while there is no database nothing is accepted and nothing is promised, what needs no database is served, and when it is back
 // everything goes on by itself.
-func TestDatabaseAway(t *testing.T) {
-	if engine := os.Getenv(engineEnv); engine == "sqlite" {
-		t.Skip(engineEnv + "=sqlite")
-	}
-	slot(t)
-	h := newTheatre(t, topologies()[1])
-	r := h.trial(t, h.play(t, "away", 4, false), "")
+func databaseAway(t *testing.T, h *theatre, id string) (string, time.Duration) {
+	r := h.trial(t, h.play(t, id, 4, false), "")
 	holdWords(r)
-	other := h.trial(t, h.play(t, "later", -1, false), "")
+	other := h.trial(t, h.play(t, id+"-later", -1, false), "")
 	h.Database().Stop()
 	gone, away := time.Now(), shortAway
 	if os.Getenv(chaosEnv) != "" {
@@ -62,7 +57,7 @@ func TestDatabaseAway(t *testing.T) {
 		one.end()
 		one.verify(leeway{inDoubt: true, lossy: true})
 	}
-	h.Replay(t, r.turn, other.turn)
+	return r.turn, since(back)
 }
 
 // refused fails unless what needs the database is refused as such, and what does not is served. It gives the time of the slowest answer.

@@ -91,7 +91,7 @@ func (h *theatre) set(links []*netfault.Link, mode netfault.Mode) {
 
 // brokenDatabase are the cells in which the database server crashes and starts again, or stands still, at each moment.
 func brokenDatabase() []cell {
-	var all []cell
+	all := []cell{{"database away", databaseAway}}
 	for i, m := range moments {
 		all = append(all, cell{m.name + "/database restarted", func(t *testing.T, h *theatre, id string) (string, time.Duration) {
 			return databaseAt(t, h, id, m, func(r *trial) {

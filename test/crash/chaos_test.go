@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -128,7 +127,7 @@ func (c *riot) act(ctx, late context.Context, actor int) {
 		p := c.h.play(c.t, fmt.Sprintf("actor-%d-%d", actor, n), -1, false)
 		p.pause = thinking
 		r := &trial{h: c.h, play: p, scene: &scene{t: c.t, Mesh: c.h.Mesh, prop: c.h.prop, client: client}}
-		if r.session = c.session(late, client); r.session == "" {
+		if r.session = openSession(late, c.t, client, "a"); r.session == "" {
 			return
 		}
 		r.post()
@@ -147,24 +146,6 @@ func (c *riot) act(ctx, late context.Context, actor int) {
 		case <-late.Done():
 			c.t.Errorf("turn %s does not end; there were:\n%s", r.turn, r.story())
 			return
-		}
-	}
-}
-
-// session opens a session, however often that takes.
-func (c *riot) session(ctx context.Context, client *harness.Client) string {
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		status, body, err := client.Do(ctx, "POST", "/v1/sessions", harness.JSON{"agent_id": "a"})
-		if err == nil && status < http.StatusMultipleChoices {
-			return body.Str("id")
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			c.t.Errorf("no session can be opened: %d %v %v", status, body, err)
-			return ""
 		}
 	}
 }

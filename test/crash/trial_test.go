@@ -2,6 +2,7 @@ package crash
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -58,7 +59,28 @@ type trial struct {
 func (h *theatre) trial(t testing.TB, p *play, agent string) *trial {
 	t.Helper()
 	client := h.NewClient(t)
-	return &trial{h: h, play: p, scene: &scene{t: t, Mesh: h.Mesh, prop: h.prop, client: client, session: client.Session(cmp.Or(agent, "a"))}}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	session := openSession(ctx, t, client, cmp.Or(agent, "a"))
+	return &trial{h: h, play: p, scene: &scene{t: t, Mesh: h.Mesh, prop: h.prop, client: client, session: session}}
+}
+
+// openSession opens a session, however often that takes until ctx ends; then it is "".
+func openSession(ctx context.Context, t testing.TB, client *harness.Client, agent string) string {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		status, body, err := client.Do(ctx, "POST", "/v1/sessions", harness.JSON{"agent_id": agent})
+		if err == nil && status < http.StatusMultipleChoices {
+			return body.Str("id")
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Errorf("no session can be opened: %d %v %v", status, body, err)
+			return ""
+		}
+	}
 }
 
 // post sends the input as a careful client does: with a key, again and again until it is answered.

@@ -89,10 +89,20 @@ func (c *Client) Do(ctx context.Context, method, path string, body any, header .
 	return resp.StatusCode, out, nil
 }
 
-// Must is Do for calls that must succeed.
+// maxReadRetry is how long a read may be refused after a fault is over: as long as it may take until the pools of a database that was restarted have
+// only connections that live.
+const maxReadRetry = 5 * time.Second
+
+// Must is Do for calls that must succeed. A read that is refused as unavailable is repeated for a while, as clients do.
 func (c *Client) Must(method, path string, body any, header ...string) JSON {
 	c.t.Helper()
-	status, out, err := c.Do(c.t.Context(), method, path, body, header...)
+	var status int
+	var out JSON
+	var err error
+	Eventually(maxReadRetry, func() bool {
+		status, out, err = c.Do(c.t.Context(), method, path, body, header...)
+		return method != http.MethodGet || err != nil || status != http.StatusServiceUnavailable
+	})
 	if err != nil || status >= 300 {
 		c.t.Fatalf("%s %s: %d %v %v", method, path, status, out, err)
 	}

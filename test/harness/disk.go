@@ -33,7 +33,7 @@ func NewDisk(t testing.TB, megabytes int) *Disk {
 	if out, err := exec.Command("unshare", "--mount", "true").CombinedOutput(); err != nil {
 		absent(t, fmt.Errorf("%w: %s", err, out))
 	}
-	d := &Disk{t: t, Dir: t.TempDir()}
+	d := &Disk{t: t, Dir: publicDir(t)}
 	unshare, err := exec.LookPath("unshare")
 	if err != nil {
 		t.Fatal(err)
@@ -42,6 +42,20 @@ func NewDisk(t testing.TB, megabytes int) *Disk {
 	d.holder = Start(t, "disk", nil, unshare, "--mount", "--propagation", "private", "sh", "-c",
 		`mount -t tmpfs -o size=`+strconv.Itoa(megabytes)+`m,mode=0777 none "$0" && echo '{"ready":true}' && read -r _`, d.Dir)
 	return d
+}
+
+// publicDir is a folder that other users may enter too: PostgreSQL runs as one.
+func publicDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "windlass-disk-") //nolint:usetesting // t.TempDir is for this user only
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a leftover in the temporary folder harms nobody
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func absent(t testing.TB, err error) {
