@@ -98,7 +98,7 @@ cover: fault-programs ## Run the tests and write bin/cover.html; prints the tota
 .PHONY: chaos
 chaos: fault-programs ## Try SEQUENCES (1000) of random commands against a model; kill every role at every point of a turn, break links and the database there, then all that at random for DURATION (10m), drawn from SEED, and again under clients whose histories are checked; ENGINE=sqlite or postgres; CELLS=0 leaves the points out
 	RAPID_CHECKS=$(or $(SEQUENCES),1000) $(GO) test -count=1 -timeout 2h -v -run TestSessionsAndTurns ./test/property
-	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) \
+	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) WINDLASS_CHAOS_ENGINE=$(ENGINE) \
 		$(GO) test $(RACE) -count=1 -timeout 2h -v -run 'TestClients|TestKeptSeeds' ./test/concurrent
 	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) WINDLASS_CHAOS_CELLS=$(CELLS) WINDLASS_CHAOS_ENGINE=$(ENGINE) \
 		$(GO) test $(RACE) -count=1 -timeout 2h -v -run 'TestMatrix|TestCancelAtEachMoment|TestDiskFull|TestKeptSeeds|TestChaos' ./test/crash

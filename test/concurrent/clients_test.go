@@ -9,19 +9,22 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
 const (
-	// chaosEnv is how long a long run lasts, seedEnv repeats one.
-	chaosEnv = "WINDLASS_CHAOS"
-	seedEnv  = "WINDLASS_CHAOS_SEED"
+	// chaosEnv is how long a long run lasts, seedEnv repeats one, engineEnv leaves those on the other engine out.
+	chaosEnv  = "WINDLASS_CHAOS"
+	seedEnv   = "WINDLASS_CHAOS_SEED"
+	engineEnv = "WINDLASS_CHAOS_ENGINE"
 	// seedFile holds runs that failed once: the system, a seed and a duration on each line, and why they are kept.
 	seedFile = "testdata/seeds"
 )
 
 // systems are what clients can use, by name.
-var systems = map[string]func(testing.TB, *harness.Model) *system{"up": up, "split": split, "postgres": postgres}
+var systems = map[string]func(testing.TB, *harness.Model) *system{"up": up, "split": split, "postgres": replicas}
 
 // short is a run of some seconds.
 func short(seed uint64) plan { return plan{seed: seed, clients: 6, acts: 30, every: 60} }
@@ -30,6 +33,8 @@ func short(seed uint64) plan { return plan{seed: seed, clients: 6, acts: 30, eve
 func long(seed uint64, duration time.Duration) plan {
 	return plan{seed: seed, clients: 8, duration: duration, every: 25}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestClientsOfUp is the short run: many clients of `windlass up`, which is killed a few times.
 func TestClientsOfUp(t *testing.T) {
@@ -47,6 +52,9 @@ func TestClients(t *testing.T) {
 		t.Fatalf("%s: %v", chaosEnv, err)
 	}
 	for name, start := range systems {
+		if only := os.Getenv(engineEnv); only != "" && (only == "postgres") != (name == "postgres") {
+			continue
+		}
 		t.Run(name, func(t *testing.T) { play(t, start, long(seedOr(t, uint64(time.Now().UnixNano())), duration)) })
 	}
 }

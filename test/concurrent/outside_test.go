@@ -120,7 +120,7 @@ func (s *tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.acts = append(s.acts, act{req.Params.Name, req.Params.Arguments.N, key})
 		s.mu.Unlock()
 		if req.Params.Name == "doubt" {
-			breakOff(w)
+			breakOff(w, len(req.Params.Arguments.N)%2 == 0)
 		}
 		answer = `"result":{"content":[{"type":"text","text":"done"}]}`
 	}
@@ -128,11 +128,11 @@ func (s *tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, req.ID, answer)
 }
 
-// breakOff ends the connection in the middle of an answer.
-func breakOff(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":`)) // whoever reads it gets no more
-	if f, ok := w.(http.Flusher); ok {
+// breakOff ends the connection before an answer, or in the middle of one.
+func breakOff(w http.ResponseWriter, began bool) {
+	if f, ok := w.(http.Flusher); ok && began {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":`)) // whoever reads it gets no more
 		f.Flush()
 	}
 	panic(http.ErrAbortHandler)

@@ -96,7 +96,7 @@ func play(t *testing.T, start func(testing.TB, *harness.Model) *system, p plan) 
 	defer stop()
 	var all sync.WaitGroup
 	for i := range p.clients {
-		c := &client{run: r, number: i + 1, rest: harness.NewClient(t, r.system.base), dice: rand.New(rand.NewPCG(p.seed, uint64(i+1)))}
+		c := &client{run: r, number: i + 1, rest: r.system.client(t), dice: rand.New(rand.NewPCG(p.seed, uint64(i+1)))}
 		all.Go(func() { c.live(ctx) })
 	}
 	over := make(chan struct{})
@@ -109,7 +109,7 @@ func play(t *testing.T, start func(testing.TB, *harness.Model) *system, p plan) 
 
 // cast makes the agents, and the budget of one of them.
 func (r *run) cast(tools string) {
-	rest := harness.NewClient(r.t, r.system.base)
+	rest := r.system.client(r.t)
 	rest.Must("POST", "/v1/sources", harness.JSON{"name": "x", "kind": "mcp", "url": tools})
 	for _, a := range agents {
 		body := harness.JSON{"id": a.id, "tools": []string{"x__*"}}

@@ -15,7 +15,7 @@ const settleTime = 3 * time.Minute
 // settle answers all that is waited for until all turns are over.
 func (r *run) settle() {
 	r.t.Helper()
-	c := &client{run: r, rest: harness.NewClient(r.t, r.system.base), dice: rand.New(rand.NewPCG(r.plan.seed, 1<<32))}
+	c := &client{run: r, rest: r.system.client(r.t), dice: rand.New(rand.NewPCG(r.plan.seed, 1<<32))}
 	ctx := r.t.Context()
 	last := ""
 	idle := harness.Eventually(settleTime, func() bool {

@@ -2,23 +2,25 @@ package concurrent
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/test/harness"
+	"github.com/windlass-dev/windlass/test/harness/netfault"
 )
 
 // freezeTime is longer than a lease.
 const freezeTime = 4 * time.Second
 
+// maxPause bounds how long a link stays broken or the database away.
+const maxPause = 5
+
 // system is what clients use, and what can happen to it.
 type system struct {
-	base string
+	client func(testing.TB) *harness.Client
 	// disturb has something happen, returns when it is repaired, and names it.
 	disturb func(dice *rand.Rand) string
 }
@@ -28,37 +30,68 @@ func up(t testing.TB, model *harness.Model) *system {
 	dir := t.TempDir()
 	env := append(model.Env(), fmt.Sprintf("WINDLASS_SESSIONS_MAX_QUEUED_TURNS=%d", maxQueued))
 	process := harness.Up(t, dir, env)
-	s := &system{base: process.Client.Base}
-	s.disturb = func(*rand.Rand) string {
-		process.Kill()
-		process = harness.Up(t, dir, env, "--http-addr", strings.TrimPrefix(s.base, "http://"))
-		return "killed windlass up"
+	base := process.Client.Base
+	return &system{
+		client: func(t testing.TB) *harness.Client { return harness.NewClient(t, base) },
+		disturb: func(*rand.Rand) string {
+			process.Kill()
+			process = harness.Up(t, dir, env, "--http-addr", strings.TrimPrefix(base, "http://"))
+			return "killed windlass up"
+		},
 	}
-	return s
 }
 
-// split is separate processes on SQLite, with two workers. One is killed or frozen at a time.
-func split(t testing.TB, model *harness.Model) *system { return processes(t, model, nil) }
+// split is separate processes on SQLite, with two workers.
+func split(t testing.TB, model *harness.Model) *system { return processes(t, model, harness.Small) }
 
-// postgres is the same on PostgreSQL.
-func postgres(t testing.TB, model *harness.Model) *system {
-	return processes(t, model, harness.JSON{"database": harness.JSON{"url": testpg.URL(t)}})
+// replicas is two processes of each role on PostgreSQL, with a bus of three nodes and links that can be broken.
+func replicas(t testing.TB, model *harness.Model) *system { return processes(t, model, harness.Large) }
+
+func processes(t testing.TB, model *harness.Model, on harness.Topology) *system {
+	mesh := harness.Split(t, harness.SplitOptions{Topology: on, Model: model, Workers: 2, Config: harness.JSON{
+		"sessions": harness.JSON{"max_queued_turns": maxQueued}, "temporal": harness.JSON{"park_after": "500ms"},
+	}})
+	return &system{client: mesh.NewClient, disturb: func(dice *rand.Rand) string { return disturb(t, mesh, dice) }}
 }
 
-func processes(t testing.TB, model *harness.Model, more harness.JSON) *system {
-	config := harness.JSON{"sessions": harness.JSON{"max_queued_turns": maxQueued}, "temporal": harness.JSON{"park_after": "500ms"}}
-	maps.Copy(config, more)
-	mesh := harness.Split(t, harness.SplitOptions{Model: model, Workers: 2, Config: config})
-	return &system{base: mesh.Client.Base, disturb: func(dice *rand.Rand) string {
-		names := mesh.Names()
-		name := names[dice.IntN(len(names))]
-		if strings.HasPrefix(name, "temporal") || dice.IntN(3) > 0 {
-			mesh.Restart(name)
-			return "killed " + name
-		}
+// disturb kills or freezes a process, breaks the links between two roles, or takes the database away for some time.
+func disturb(t testing.TB, mesh *harness.Mesh, dice *rand.Rand) string {
+	names, links, db := mesh.Names(), mesh.AllLinks(), mesh.Database()
+	name, pause := names[dice.IntN(len(names))], time.Duration(1+dice.IntN(maxPause))*time.Second
+	switch kind := dice.IntN(20); {
+	case kind < 3:
 		mesh.Process(name).Signal(syscall.SIGSTOP)
 		<-time.After(freezeTime)
 		mesh.Process(name).Signal(syscall.SIGCONT)
 		return "froze " + name
-	}}
+	case kind < 8 && len(links) > 0:
+		one := links[dice.IntN(len(links))]
+		from, to := harness.RoleOf(one.From), harness.RoleOf(one.To)
+		mode := netfault.Faults()[dice.IntN(len(netfault.Faults()))]
+		set(t, mesh.Links(from, to), mode)
+		<-time.After(pause)
+		set(t, mesh.Links(from, to), netfault.Open)
+		return fmt.Sprintf("%s %s->%s", mode, from, to)
+	case kind == 8 && db != nil:
+		db.Stop()
+		<-time.After(pause)
+		db.Start()
+		return "stopped the database"
+	case kind == 9 && db != nil:
+		db.Freeze()
+		<-time.After(pause)
+		db.Thaw()
+		return "froze the database"
+	}
+	mesh.Restart(name)
+	return "killed " + name
+}
+
+func set(t testing.TB, links []*netfault.Link, mode netfault.Mode) {
+	t.Helper()
+	for _, l := range links {
+		if err := l.Set(mode); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -17,7 +17,7 @@ func (r *run) judge() {
 	for _, n := range r.notes {
 		r.t.Error(n)
 	}
-	rest := harness.NewClient(r.t, r.system.base)
+	rest := r.system.client(r.t)
 	rooms := r.board.all()
 	for _, room := range rooms {
 		room.checkJournal(r.t)
