@@ -122,6 +122,18 @@ func (b *Bus) options(name string) []nats.Option {
 // Connected tells whether the bus is reachable now.
 func (b *Bus) Connected() bool { return b.nc.IsConnected() }
 
+// clusterSpread is how soon the servers of a cluster know of a subscription, generously: less than a millisecond when they are not busy.
+const clusterSpread = 100 * time.Millisecond
+
+// Spread is for how long after Flush a subscription may still miss what is published at another server of a cluster; 0 for a single server. Whoever
+// must miss nothing catches up once more after that time.
+func (b *Bus) Spread() time.Duration {
+	if b.nc.ConnectedClusterName() == "" {
+		return 0
+	}
+	return clusterSpread
+}
+
 // OnReconnect has f called after each time the connection came back, from a goroutine of the bus; f must not block for long.
 // The first connect is not a reconnect.
 func (b *Bus) OnReconnect(f func()) {

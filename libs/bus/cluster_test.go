@@ -16,6 +16,9 @@ import (
 func TestClusterIsRestartedNodeByNode(t *testing.T) {
 	c := newCluster(t, 3)
 	b := open(t, bus.Config{URL: c.url(), Replicas: 3})
+	if b.Spread() == 0 || embedded(t).Spread() != 0 {
+		t.Error("a cluster spreads subscriptions, a single server does not")
+	}
 	ensure(t, b)
 	for i := range c.nodes {
 		before := fmt.Sprintf("before %d is away", i)

@@ -40,7 +40,7 @@ type Subscription struct {
 
 // Subscribe delivers what is published to subject (wildcards * and > allowed) from now on; buf messages may wait for the reader, at
 // least one. While the bus is away it succeeds and takes effect once it is back. The server knows of it after Flush.
-// To miss nothing: subscribe, Flush, catch up from the truth, then read the channel and drop what was seen.
+// To miss nothing: subscribe, Flush, catch up from the truth, then read the channel and drop what was seen; with a cluster catch up once more after Spread.
 func (b *Bus) Subscribe(subject string, buf int) (*Subscription, error) {
 	s := &Subscription{bus: b, c: make(chan Msg, max(buf, 1))}
 	if !b.register(s) { // first: a reconnect or a close in between must find it

@@ -91,7 +91,11 @@ func (f *feed) follow(ctx context.Context, sub *bus.Subscription) {
 		defer sub.Close()
 		live = sub.C()
 	}
-	timer := time.NewTimer(f.pause(sub))
+	first := f.pause(sub)
+	if spread := f.hub.bus.Spread(); spread > 0 {
+		first = min(first, spread)
+	}
+	timer := time.NewTimer(first)
 	defer timer.Stop()
 	for {
 		select {

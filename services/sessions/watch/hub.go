@@ -31,6 +31,7 @@ type messages interface {
 	Flush(ctx context.Context) error
 	KeptSince(ctx context.Context, subject string, since time.Time) ([]bus.Msg, error)
 	Connected() bool
+	Spread() time.Duration
 }
 
 // Config sizes a hub. All fields are required.
