@@ -27,7 +27,7 @@ const (
 var systems = map[string]func(testing.TB, *harness.Model) *system{"up": up, "split": split, "postgres": replicas}
 
 // short is a run of some seconds.
-func short(seed uint64) plan { return plan{seed: seed, clients: 6, acts: 30, every: 60} }
+func short(seed uint64) plan { return plan{seed: seed, clients: 6, acts: 40, every: 60} }
 
 // long is a run of so long.
 func long(seed uint64, duration time.Duration) plan {

@@ -152,6 +152,11 @@ func TestHistories(t *testing.T) {
 			then(final("a=completed c=completed", "a c")), "session"},
 		{"a cancel ends it as cancelled", start().then(send("a", "")).then(cancel("a")).then(cancel("a"), read("a", "running")).
 			then(final("a=cancelled", "a")), ""},
+		{"a cancel between a worker and the start", start().then(send("a", "")).then(read("a", "running")).then(cancel("a")).
+			then(final("a=cancelled", "")), ""},
+		{"completed without a start", start().then(send("a", "")).then(final("a=completed", "")), "session"},
+		{"started though it was cancelled while it waited", start().then(send("a", "")).then(send("b", "")).then(cancel("b")).then(reads("a")).
+			then(final("a=completed b=cancelled", "a b")), "session"},
 		{"a cancel that is forgotten", start().then(send("a", "")).then(cancel("a")).then(final("a=completed", "a")), "session"},
 		{"cancelled without a cancel", start().then(send("a", "")).then(final("a=cancelled", "a")), "session"},
 		{"cancelled by a cancel without an answer", start().then(send("a", "")).then(answered(cancel("a"), linear.Unknown)).then(final("a=cancelled", "a")), ""},

@@ -207,14 +207,15 @@ func (s sessionState) cameTo(f *Outcome) bool {
 	return s.ranAs(f.Started)
 }
 
-// ranAs tells whether turns may have started in an order: as they became active, without those that were cancelled before they started.
+// ranAs tells whether turns may have started in an order: as they became active, without those that were cancelled before their surface was pinned.
+// A turn is running, and can be cancelled, from when a worker takes it, which is a little earlier.
 func (s sessionState) ranAs(started []string) bool {
 	for _, name := range s.ran {
 		if len(started) > 0 && started[0] == name {
 			started = started[1:]
 			continue
 		}
-		if t := s.turns[s.turn(name)]; !t.cancelled || t.started {
+		if t := s.turns[s.turn(name)]; !t.cancelled {
 			return false
 		}
 	}

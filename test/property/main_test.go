@@ -24,11 +24,13 @@ func keepClock(t *testing.T) {
 	t.Cleanup(func() { must(t, b.Close(context.Background())) })
 }
 
-// makeAgents makes one agent that parks calls whose outcome is unknown, one that reports them, and one that makes one call at a time.
+// makeAgents makes one agent that parks calls whose outcome is unknown, one that reports them, one that makes one call at a time, and one that calls
+// another agent.
 func (m *mesh) makeAgents() {
 	rule := &policyv1.ApprovalRule{Name: "risky", Tools: []string{"x__risky"}, AllowRequester: true, ExpiresSeconds: uint32(expiry.Seconds())}
 	for _, a := range []*sessionsv1.Agent{
-		{Id: "parks", OnUnknownOutcome: "park"}, {Id: "reports"}, {Id: "serial", Limits: &sessionsv1.Limits{MaxParallelTools: 1}},
+		{Id: "parks", OnUnknownOutcome: "park"}, {Id: kid}, {Id: "serial", Limits: &sessionsv1.Limits{MaxParallelTools: 1}},
+		{Id: "boss", Agents: []string{kid}},
 	} {
 		a.Tools, a.Approvals = []string{"x__*"}, []*policyv1.ApprovalRule{rule}
 		_, err := m.user.agents.CreateAgent(m.t.Context(), &sessionsv1.CreateAgentRequest{Agent: a})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // session is what the model knows of a session.
@@ -19,6 +20,8 @@ type session struct {
 	// budget is the id of the session's budget, of maxCalls tool calls; "" when it has none.
 	budget   string
 	maxCalls int
+	// parent is the turn that opened it, nil for a user's session.
+	parent *turn
 }
 
 // turn is what the model knows of a turn.
@@ -34,20 +37,51 @@ type turn struct {
 	waiting   []string
 	// end is the turn as it ended, nil before.
 	end *sessionsv1.Turn
+	// grown tells that all turns that it began are known.
+	grown bool
 }
 
 // call is one tool call that some input asks for.
-type call struct{ n, tool string }
+type call struct {
+	n, tool string
+	// child is what a sub-agent is asked for.
+	child program
+}
+
+// kid is the agent that others call, delegate the call of it.
+const (
+	kid      = "reports"
+	delegate = "delegate"
+)
 
 // mine is the tool that the client itself runs, for the turns that it says so of.
 const mine = "mine"
 
 // name is the name by which models know the tool.
 func (c *call) name() string {
-	if c.tool == mine {
+	switch c.tool {
+	case mine:
 		return "client__" + mine
+	case delegate:
+		return "agent__" + kid
 	}
 	return "x__" + c.tool
+}
+
+// text asks the scripted model for it.
+func (c *call) text() string {
+	if c.tool == delegate {
+		return fmt.Sprintf(`call:%s {"message":%q}`, c.name(), c.child.text)
+	}
+	return fmt.Sprintf(`call:%s {"n":%q}`, c.name(), c.n)
+}
+
+// asked tells whether a call of the model's is this one.
+func (c *call) asked(m *turnv1.ToolCall) bool {
+	if c.tool == delegate {
+		return m.GetTool() == c.name() && strings.Contains(m.GetArgumentsJson(), "say:"+c.n+`"`)
+	}
+	return m.GetTool() == c.name() && strings.Contains(m.GetArgumentsJson(), `"`+c.n+`"`)
 }
 
 // GoString names it in a failed sequence.
@@ -120,8 +154,12 @@ func build(stages [][]string, name func() string) program {
 		var stage []string
 		for _, tool := range tools {
 			c := &call{n: name(), tool: tool}
+			if tool == delegate {
+				inner := &call{n: name(), tool: "put"}
+				c.child = program{text: inner.text() + " then say:" + c.n, calls: []*call{inner}}
+			}
 			p.calls = append(p.calls, c)
-			stage = append(stage, fmt.Sprintf(`call:%s {"n":%q}`, c.name(), c.n))
+			stage = append(stage, c.text())
 		}
 		parts = append(parts, strings.Join(stage, " "))
 	}

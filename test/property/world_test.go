@@ -20,6 +20,7 @@ type world struct {
 	*rapid.T
 	sessions []*session
 	workers  [2]*worker
+	opened   int // by clients
 	names    int // given to calls, answers and workers
 	// client are the calls that the client has answered, and whether it did what they ask for.
 	client map[string]bool
@@ -50,14 +51,21 @@ func (w *world) need(err error, what string) {
 // settled waits until nothing moves, and takes over what has ended meanwhile.
 func (w *world) settled() {
 	synctest.Wait()
-	for _, s := range w.sessions {
-		for again := true; again; {
-			again = false
-			s.promote()
-			for _, t := range s.turns {
-				if t.end == nil && w.look(t) {
-					again = true
-				}
+	for again := true; again; again = w.discover() {
+		for _, s := range w.sessions {
+			w.lookAt(s)
+		}
+	}
+}
+
+// lookAt takes over what has ended in a session.
+func (w *world) lookAt(s *session) {
+	for again := true; again; {
+		again = false
+		s.promote()
+		for _, t := range s.turns {
+			if t.end == nil && w.look(t) {
+				again = true
 			}
 		}
 	}
@@ -81,7 +89,8 @@ func (w *world) look(t *turn) bool {
 			w.Fatalf("turn %s failed: %v", t.id, now.GetError())
 		}
 	case st == "cancelled":
-		if !t.cancelled {
+		// The turn of a sub-agent ends with the one that began it.
+		if p := t.session.parent; !t.cancelled && (p == nil || !p.cancelled && p.end == nil) {
 			w.Fatalf("turn %s is cancelled, and nobody asked for it", t.id)
 		}
 	case st != "queued" && !running:
@@ -133,7 +142,16 @@ func (w *world) refused(err error, code, what string) {
 	}
 }
 
-func (w *world) session() *session { return rapid.SampledFrom(w.sessions).Draw(w.T, "session") }
+// session gives a session of a user's.
+func (w *world) session() *session {
+	var users []*session
+	for _, s := range w.sessions {
+		if s.parent == nil {
+			users = append(users, s)
+		}
+	}
+	return rapid.SampledFrom(users).Draw(w.T, "session")
+}
 
 // any gives a turn of any session, nil when there is none.
 func (w *world) any(fits func(*turn) bool) *turn {
@@ -170,10 +188,11 @@ func unfinished(t *turn) bool { return t.end == nil }
 
 // create opens a session.
 func (w *world) create() {
-	if len(w.sessions) >= 3 {
+	if w.opened >= 3 {
 		return
 	}
-	agent := rapid.SampledFrom([]string{"parks", "reports", "serial"}).Draw(w.T, "agent")
+	w.opened++
+	agent := rapid.SampledFrom([]string{"parks", "reports", "serial", "boss"}).Draw(w.T, "agent")
 	got, err := w.user.sessions.CreateSession(w.ctx(), &sessionsv1.CreateSessionRequest{AgentId: agent})
 	w.need(err, "open a session")
 	s := &session{id: got.GetId(), agent: agent}
@@ -207,7 +226,11 @@ func (w *world) program(stages int, more ...string) program {
 // send sends input in one of the modes.
 func (w *world) send() {
 	s := w.session()
-	p := w.program(2, mine)
+	more := []string{mine}
+	if s.agent == "boss" {
+		more = append(more, delegate, delegate, delegate, delegate)
+	}
+	p := w.program(2, more...)
 	mode := rapid.SampledFrom([]string{"", "enqueue", "enqueue", "reject", "steer", "steer", "interrupt", "fork"}).Draw(w.T, "mode")
 	req := &sessionsv1.CreateTurnRequest{SessionId: s.id, Input: p.text, Mode: mode, IdempotencyKey: w.name(), Tools: []*sessionsv1.ClientTool{{Name: mine}}}
 	got, err := w.user.turns.CreateTurn(w.ctx(), req)
@@ -398,9 +421,10 @@ func (w *world) seldom(f func()) func() {
 // fork makes a session of the beginning of another one.
 func (w *world) fork() {
 	s := w.session()
-	if len(w.sessions) >= 5 {
+	if w.opened >= 5 {
 		return
 	}
+	w.opened++
 	now, err := w.user.sessions.GetSession(w.ctx(), &sessionsv1.GetSessionRequest{SessionId: s.id})
 	w.need(err, "read a session")
 	seq := rapid.Uint32Range(0, now.GetLastSeq()).Draw(w.T, "seq")
