@@ -38,7 +38,7 @@ var short = []string{
 // shortLarge are those on PostgreSQL with two processes of each role: what is other there.
 var shortLarge = []string{
 	"accepted/sessions", "model half-streamed/worker", "policy asked/policy", "approval waiting/gateway", "idempotent tool done not reported/registry",
-	"tool done not reported/mcpbridge", "line registry.tool-done:2", "journal written not published/database restarted", "database away",
+	"tool done not reported/mcpbridge", "journal written not published/database restarted", "database away",
 	"model half-streamed/stall worker->inference", "model done not reported/half down worker->sessions", "tool sent/cut registry->mcpbridge",
 }
 
