@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -147,6 +148,8 @@ func (s *Service) checkAddress(raw string) string {
 		return "must begin with http:// or https://"
 	case u.Hostname() == "" || u.Opaque != "":
 		return "has no host"
+	case !validPort(u.Port()):
+		return "has a port that does not exist: want 1 to 65535"
 	case u.User != nil:
 		return "must not hold a user or a password: what is sent is signed instead"
 	case u.Fragment != "" || strings.Contains(raw, "#"):
@@ -159,6 +162,12 @@ func (s *Service) checkAddress(raw string) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// validPort takes the port of a URL, "" for the scheme's.
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && n > 0
 }
 
 // checkTell checks the address that a turn wants to be told.

@@ -17,8 +17,10 @@ import (
 )
 
 const (
-	// maxAnswer bounds what is read of a receiver's answer, in bytes. It is read for the connection's sake only and never kept.
-	maxAnswer = 64 << 10
+	// maxAnswer and answerTime bound what is read of a receiver's answer beyond its status, in bytes and time. It is read only so that the connection
+	// can be used again, and never kept.
+	maxAnswer  = 64 << 10
+	answerTime = time.Second
 	// maxRetryAfter bounds what a receiver may ask for; a delivery is given up before that.
 	maxRetryAfter = 366 * day
 	// maxProblem bounds what is kept of why an attempt failed, in bytes.
@@ -48,6 +50,8 @@ func (h *hooks) post(ctx context.Context, w store.Webhook, d store.Delivery) ans
 	}
 	target := d.URL
 	or(&target, w.URL)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(d.Body))
 	if err != nil {
 		return answer{problem: "the url is not valid", final: true}
@@ -62,7 +66,9 @@ func (h *hooks) post(ctx context.Context, w store.Webhook, d store.Delivery) ans
 	if err != nil {
 		return answer{code: statusOfAnswer(res), problem: h.why(err)}
 	}
-	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer) // only so that the connection can be used again
+	late := time.AfterFunc(answerTime, cancel)
+	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)
+	late.Stop()
 	_ = res.Body.Close()
 	out := judge(res.StatusCode)
 	if out.problem != "" {

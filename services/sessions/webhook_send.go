@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/seal"
+	"github.com/windlass-dev/windlass/services/sessions/receivers"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -19,8 +20,8 @@ const (
 	maxHookPause = time.Hour
 	// takenLonger is how much longer than an attempt may last a delivery belongs to who took it.
 	takenLonger = 5 * time.Second
-	// perHook is how many deliveries of one webhook are begun at a time, so that one slow receiver does not hold up the others.
-	perHook = 4
+	// perReceiver bounds the deliveries under way to one receiver, so that a slow one does not hold up the others.
+	perReceiver = 4
 )
 
 // hooks sends what webhooks are to be told. The rows in the database are the truth; who takes one has it alone for a while, so that several
@@ -33,10 +34,7 @@ type hooks struct {
 	cfg    WebhooksConfig
 	every  time.Duration
 	wake   chan struct{}
-	slots  chan struct{}
-
-	mu     sync.Mutex
-	active map[store.Busy]int
+	shares *receivers.Shares
 	flying sync.WaitGroup
 }
 
@@ -46,9 +44,9 @@ func newHooks(s *store.Store, e *egress.Egress, log *slog.Logger, cfg Config) (*
 		return nil, err
 	}
 	return &hooks{
-		store: s, client: e.Client(egress.Options{Timeout: cfg.Webhooks.Timeout, MaxResponseBytes: maxAnswer}), box: box, log: log,
-		cfg: cfg.Webhooks, every: cfg.SweepInterval, wake: make(chan struct{}, 1), slots: make(chan struct{}, cfg.Webhooks.MaxSending),
-		active: map[store.Busy]int{},
+		store: s, client: e.Client(egress.Options{Timeout: cfg.Webhooks.Timeout}), box: box, log: log,
+		cfg: cfg.Webhooks, every: cfg.SweepInterval, wake: make(chan struct{}, 1),
+		shares: receivers.New(cfg.Webhooks.MaxSending, perReceiver, cfg.Webhooks.FirstRetry),
 	}, nil
 }
 
@@ -77,11 +75,11 @@ func (h *hooks) run(ctx context.Context) {
 	h.flying.Wait()
 }
 
-// drain sends what is due, as far as slots are free. A slot that becomes free kicks.
+// drain sends what is due, as far as slots are free. A slot that becomes free wakes run.
 func (h *hooks) drain(ctx context.Context) error {
 	for {
-		free := min(cap(h.slots)-len(h.slots), perHook)
-		if free == 0 {
+		choice, ok := h.shares.Next()
+		if !ok {
 			return nil
 		}
 		now := micros()
@@ -89,62 +87,37 @@ func (h *hooks) drain(ctx context.Context) error {
 			return err
 		}
 		var taken []store.Delivery
-		err := h.store.Write(ctx, func(tx *store.Tx) (err error) {
-			taken, err = tx.TakeDeliveries(ctx, now, now+(h.cfg.Timeout+takenLonger).Microseconds(), free, h.busy())
+		err := h.store.Write(ctx, func(tx *store.Tx) (err error) { // one by one: each changes who may be sent the next
+			taken, err = tx.TakeDeliveries(ctx, now, now+(h.cfg.Timeout+takenLonger).Microseconds(), 1, choice)
 			return err
 		})
 		if err != nil || len(taken) == 0 {
 			return err
 		}
-		for _, d := range taken {
-			h.launch(ctx, d)
-		}
+		h.launch(ctx, taken[0])
 	}
 }
 
-// busy lists the webhooks that are being sent as much as they may be.
-func (h *hooks) busy() (out []store.Busy) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for hook, n := range h.active {
-		if n >= perHook {
-			out = append(out, hook)
-		}
-	}
-	return out
-}
-
-func (h *hooks) count(d store.Delivery, by int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	hook := store.Busy{Tenant: d.Tenant, WebhookID: d.WebhookID}
-	if h.active[hook] += by; h.active[hook] == 0 {
-		delete(h.active, hook)
-	}
-}
-
-// launch sends one delivery in the background. Only the goroutine of run takes slots, so it never blocks.
+// launch sends one delivery in the background.
 func (h *hooks) launch(ctx context.Context, d store.Delivery) {
-	h.slots <- struct{}{}
-	h.count(d, 1)
+	h.shares.Begin(d.Receiver())
 	h.flying.Go(func() {
-		h.deliver(ctx, d)
-		h.count(d, -1)
-		<-h.slots
+		got := h.deliver(ctx, d)
+		h.shares.End(d.Receiver(), !got.aside && !got.interrupted, got.code != 0)
 		h.kick()
 	})
 }
 
-// deliver makes one attempt and notes what came of it.
-func (h *hooks) deliver(ctx context.Context, d store.Delivery) {
+// deliver makes one attempt, notes what came of it and returns that.
+func (h *hooks) deliver(ctx context.Context, d store.Delivery) answer {
 	w, err := h.store.Webhook(ctx, d.Tenant, d.WebhookID)
 	var got answer
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		got = answer{problem: "the webhook was deleted", final: true}
+		got = answer{problem: "the webhook was deleted", final: true, aside: true}
 	case err != nil:
 		h.log.ErrorContext(ctx, "webhook cannot be read", "webhook_id", d.WebhookID, "error", err)
-		return // it is taken again when its time is over
+		return answer{interrupted: true} // it is taken again when its time is over
 	case w.Disabled:
 		got = answer{problem: "the webhook is disabled", final: true, aside: true}
 	default:
@@ -157,6 +130,7 @@ func (h *hooks) deliver(ctx context.Context, d store.Delivery) {
 	if err := h.store.Write(after, func(tx *store.Tx) error { return h.note(after, tx, w, d, got) }); err != nil { // it will be sent once more
 		h.log.ErrorContext(ctx, "delivery of a webhook cannot be noted", "webhook_id", d.WebhookID, "delivery_id", d.ID, "error", err)
 	}
+	return got
 }
 
 // note writes what came of an attempt, unless somebody else took the delivery since.

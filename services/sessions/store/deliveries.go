@@ -100,22 +100,63 @@ func (s *Store) HasDueDeliveries(ctx context.Context, nowUs int64) (bool, error)
 	return n > 0, err
 }
 
-// Busy names a webhook of a tenant.
-type Busy struct{ Tenant, WebhookID string }
+// Receiver is who a delivery is for.
+type Receiver struct {
+	Tenant, WebhookID string
+	// URL is the address that a turn named; "" = the webhook's own.
+	URL string
+}
 
-// TakeDeliveries takes up to limit deliveries that are due, those due longest first, for a while: nobody else gets them before untilUs. None
-// of the busy webhooks is taken.
-func (tx *Tx) TakeDeliveries(ctx context.Context, nowUs, untilUs int64, limit int, busy []Busy) ([]Delivery, error) {
-	var free strings.Builder
-	args := []any{nowUs, limit}
-	for i, b := range busy {
-		fmt.Fprintf(&free, " AND NOT (tenant = $%d AND webhook_id = $%d)", 3+2*i, 4+2*i)
-		args = append(args, b.Tenant, b.WebhookID)
+// Receiver says who the delivery is for.
+func (d Delivery) Receiver() Receiver { return Receiver{d.Tenant, d.WebhookID, d.URL} }
+
+// Choice says whose deliveries may be taken.
+type Choice struct {
+	// Not lists those whose may not.
+	Not []Receiver
+	// OnlyThese limits the choice to These, MaxChoice at most.
+	OnlyThese bool
+	These     []Receiver
+}
+
+// MaxChoice bounds Choice.These.
+const MaxChoice = 200
+
+// where writes the choice as a condition, after the arguments there are.
+func (c Choice) where(args []any) (string, []any) {
+	var text strings.Builder
+	each := func(receivers []Receiver, join, not string) {
+		for i, r := range receivers {
+			if i > 0 {
+				text.WriteString(join)
+			}
+			n := len(args)
+			fmt.Fprintf(&text, "%s(tenant = $%d AND webhook_id = $%d AND url = $%d)", not, n+1, n+2, n+3)
+			args = append(args, r.Tenant, r.WebhookID, r.URL)
+		}
 	}
+	switch {
+	case c.OnlyThese && len(c.These) == 0:
+		return " AND 1 = 0", args
+	case c.OnlyThese:
+		text.WriteString(" AND (")
+		each(c.These, " OR ", "")
+		text.WriteString(")")
+	case len(c.Not) > 0:
+		text.WriteString(" AND ")
+		each(c.Not, " AND ", "NOT ")
+	}
+	return text.String(), args
+}
+
+// TakeDeliveries takes up to limit deliveries that are due and within the choice, those due longest first, for a while: nobody else gets them before
+// untilUs.
+func (tx *Tx) TakeDeliveries(ctx context.Context, nowUs, untilUs int64, limit int, choice Choice) ([]Delivery, error) {
+	within, args := choice.where([]any{nowUs, limit})
 	taken, err := sqldb.All(ctx, tx, func(s sqldb.Scanner) (d Delivery, err error) {
 		err = d.scan(s, &d.Body)
 		return d, err
-	}, "SELECT "+deliveryColumns+", body FROM webhook_deliveries WHERE status = 0 AND next_us <= $1"+free.String()+" ORDER BY next_us LIMIT $2"+tx.db.SkipLocked(), args...)
+	}, "SELECT "+deliveryColumns+", body FROM webhook_deliveries WHERE status = 0 AND next_us <= $1"+within+" ORDER BY next_us LIMIT $2"+tx.db.SkipLocked(), args...)
 	if err != nil {
 		return nil, err
 	}

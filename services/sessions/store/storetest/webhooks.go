@@ -23,10 +23,10 @@ func addDelivery(t *testing.T, s *store.Store, id, webhook, session string, next
 }
 
 // takeDeliveries gives what is taken at a time, as ID(attempts).
-func takeDeliveries(t *testing.T, s *store.Store, nowUs int64, limit int, busy ...store.Busy) (out []string) {
+func takeDeliveries(t *testing.T, s *store.Store, nowUs int64, limit int, not ...store.Receiver) (out []string) {
 	t.Helper()
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		got, err := tx.TakeDeliveries(ctx, nowUs, nowUs+10, limit, busy)
+		got, err := tx.TakeDeliveries(ctx, nowUs, nowUs+10, limit, store.Choice{Not: not})
 		out = nil
 		for _, d := range got {
 			if string(d.Body) != "body of "+d.ID || !d.Sending {
@@ -49,16 +49,16 @@ func deliveries(t *testing.T, s *store.Store) {
 	addDelivery(t, s, "whd_d", "whk_2", "ses_2", 99)
 	for _, row := range []struct {
 		at   int64
-		busy []store.Busy
+		not  []store.Receiver
 		want string
 	}{
 		{at: 5, want: "[]"},
-		{at: 25, busy: []store.Busy{{Tenant: tenant, WebhookID: "whk_1"}, {Tenant: "other", WebhookID: "whk_2"}}, want: "[whd_c(1)]"},
+		{at: 25, not: []store.Receiver{{Tenant: tenant, WebhookID: "whk_1"}, {Tenant: "other", WebhookID: "whk_2"}}, want: "[whd_c(1)]"},
 		{at: 30, want: "[whd_b(1) whd_a(1)]"},
 		{at: 34, want: "[]"},
 		{at: 35, want: "[whd_c(2)]"}, // who had it said nothing in time
 	} {
-		if got := fmt.Sprint(takeDeliveries(t, s, row.at, 9, row.busy...)); got != row.want {
+		if got := fmt.Sprint(takeDeliveries(t, s, row.at, 9, row.not...)); got != row.want {
 			t.Errorf("at %d: %s, want %s", row.at, got, row.want)
 		}
 	}

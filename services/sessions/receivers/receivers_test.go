@@ -1,0 +1,80 @@
+package receivers_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windlass-dev/windlass/services/sessions/receivers"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+func named(name string) store.Receiver { return store.Receiver{Tenant: "default", WebhookID: name} }
+
+// allowed reports whether a receiver may be sent a delivery now.
+func allowed(s *receivers.Shares, r store.Receiver) bool {
+	choice, ok := s.Next()
+	if choice.OnlyThese {
+		return ok && slices.Contains(choice.These, r)
+	}
+	return ok && !slices.Contains(choice.Not, r)
+}
+
+func TestShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := receivers.New(16, 4, 5*time.Second)
+		good, fresh := named("good"), named("fresh")
+		s.Begin(good)
+		if allowed(s, good) {
+			t.Error("a receiver of which nothing is known is sent two at once")
+		}
+		s.End(good, true, true)
+		var dead []store.Receiver
+		for i := range 40 {
+			dead = append(dead, named(fmt.Sprint("dead-", i)))
+		}
+		begin := func() (n int) {
+			for _, r := range dead {
+				if allowed(s, r) {
+					s.Begin(r)
+					n++
+				}
+			}
+			return n
+		}
+		if n := begin(); n != 12 || allowed(s, fresh) || !allowed(s, good) {
+			t.Errorf("receivers of which nothing is known take %d of 16 slots, want 12", n)
+		}
+		for range 4 {
+			s.Begin(good)
+		}
+		if allowed(s, good) {
+			t.Error("a 17th slot")
+		}
+		for range 4 {
+			s.End(good, true, true)
+		}
+		for _, r := range dead[:12] {
+			s.End(r, true, false)
+		}
+		if allowed(s, dead[0]) || !allowed(s, fresh) {
+			t.Error("one that did not answer is not left alone, or one of which nothing is known is not tried")
+		}
+		time.Sleep(5 * time.Second)
+		dead = dead[:12]
+		if n := begin(); n != 8 || !allowed(s, fresh) || !allowed(s, good) {
+			t.Errorf("those that do not answer take %d of 16 slots, want 8", n)
+		}
+		s.End(dead[0], true, true)
+		if !allowed(s, dead[0]) {
+			t.Error("one that answers again is not sent more")
+		}
+		s.Begin(fresh)
+		s.End(fresh, false, false) // interrupted
+		if !allowed(s, fresh) {
+			t.Error("an attempt of which nothing is known counts")
+		}
+	})
+}
