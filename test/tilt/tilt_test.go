@@ -3,6 +3,7 @@ package tilt
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,12 +23,19 @@ type resource struct {
 	cmd, serve string
 	deps, on   []string
 	probe      bool
+	manual     bool
 	links      int
 	env        map[string]string
 }
 
-// run executes the Tiltfile and gives the resources it declares.
+// run executes the Tiltfile as `tilt up` does and gives the resources it declares.
 func run(t *testing.T) map[string]resource {
+	t.Helper()
+	return runAs(t, "up")
+}
+
+// runAs executes the Tiltfile as the given command of Tilt does.
+func runAs(t *testing.T, command string) map[string]resource {
 	t.Helper()
 	out := map[string]resource{}
 	declare := func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -53,7 +61,9 @@ func run(t *testing.T) map[string]resource {
 					k, _ := starlark.AsString(item[0])
 					r.env[k], _ = starlark.AsString(item[1])
 				}
-			case "ignore", "labels", "trigger_mode", "auto_init":
+			case "auto_init":
+				r.manual = !bool(kv[1].Truth())
+			case "ignore", "labels", "trigger_mode":
 			default:
 				t.Errorf("resource %s: local_resource has no parameter %q", name, key)
 			}
@@ -78,7 +88,8 @@ func run(t *testing.T) map[string]resource {
 		"os":                  starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{"getenv": starlark.NewBuiltin("getenv", getenv)}),
 		"TRIGGER_MODE_MANUAL": starlark.String("manual"),
 	}
-	for _, name := range []string{"probe", "tcp_socket_action", "http_get_action", "link"} {
+	env["config"] = starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{"tilt_subcommand": starlark.String(command)})
+	for _, name := range []string{"probe", "tcp_socket_action", "http_get_action", "link", "update_settings"} {
 		env[name] = starlark.NewBuiltin(name, anything)
 	}
 	opts := &syntax.FileOptions{TopLevelControl: true}
@@ -170,11 +181,47 @@ func TestWhatTheTiltfileNamesExists(t *testing.T) {
 	}
 }
 
-// The roles run from bin/tilt, so the bridge would not find the example servers beside its own program.
+// `tilt ci` runs every resource that starts by itself; without the smoke turn it would prove only that ports are open.
+func TestCIRunsATurn(t *testing.T) {
+	if !run(t)["smoke"].manual {
+		t.Error("tilt up runs the smoke turn unasked")
+	}
+	if runAs(t, "ci")["smoke"].manual {
+		t.Error("tilt ci does not run the smoke turn")
+	}
+}
+
+// A change in a package must restart the roles that contain it.
+func TestRolesWatchWhatTheyAreMadeOf(t *testing.T) {
+	resources := run(t)
+	for _, role := range assembly.AllRoles() {
+		for _, shared := range []string{"cmd/windlassd", "internal", "libs", "proto/gen", "go.mod", "go.sum"} {
+			if !slices.Contains(resources[role].deps, shared) {
+				t.Errorf("%s does not watch %s", role, shared)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(root, "services", role)); err != nil {
+			continue // the gateway and the worker are folders of their own
+		}
+		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./services/"+role+"/...")
+		list.Dir = root
+		packages, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pkg := range strings.Fields(string(packages)) {
+			dir, own := strings.CutPrefix(pkg, "github.com/windlass-dev/windlass/")
+			if own && !slices.ContainsFunc(resources[role].deps, func(d string) bool { return dir == d || strings.HasPrefix(dir, d+"/") }) {
+				t.Errorf("%s is made of %s and does not watch it", role, dir)
+			}
+		}
+	}
+}
+
 func TestBridgeFindsTheExamples(t *testing.T) {
 	resources := run(t)
 	dir := resources["mcpbridge"].env["WINDLASS_MCPBRIDGE_COMMAND_PATH"]
-	if dir == "" || !strings.Contains(resources["examples"].cmd, "-o "+dir+"/") {
+	if dir != "bin/examples" || resources["examples"].cmd != "make examples" {
 		t.Errorf("the bridge looks in %q, the examples are built by %q", dir, resources["examples"].cmd)
 	}
 	if !slices.Contains(resources["mcpbridge"].on, "examples") {
