@@ -8,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/windlass-dev/windlass/libs/refclock"
 )
 
 // postgresConns is the default size of the pool.
@@ -34,12 +36,14 @@ func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 	if err := createSchema(ctx, pc.ConnConfig, cfg.Schema); err != nil {
 		return nil, fmt.Errorf("open database: schema %s: %w", cfg.Schema, translate(err))
 	}
+	db := &DB{dialect: Postgres, schema: cfg.Schema, log: cfg.Log, cfg: cfg, clock: refclock.New(cfg.HostTime)}
+	db.measure(pc)
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", translate(err))
 	}
 	std := stdlib.OpenDBFromPool(pool)
-	db := &DB{dialect: Postgres, schema: cfg.Schema, log: cfg.Log, cfg: cfg, write: std, read: std}
+	db.write, db.read = std, std
 	db.close = func() error {
 		err := std.Close()
 		pool.Close()

@@ -89,7 +89,9 @@ func ExecOne(ctx context.Context, tx Tx, query string, args ...any) error {
 }
 
 // Reader returns the handle for single reads outside a transaction: each query sees what was committed when it began.
+// In a transaction use its own handle: there Reader would take a second connection, and not see what the transaction wrote.
 func (db *DB) Reader() Querier {
+	refuseNested("Reader")
 	if db.dialect == SQLite {
 		return preparedReader{db.read, db.reader}
 	}
@@ -98,6 +100,7 @@ func (db *DB) Reader() Querier {
 
 // Read runs f in a read-only transaction: all its queries see one state of the database. Errors are translated.
 func (db *DB) Read(ctx context.Context, f func(Querier) error) error {
+	defer nested("Read")()
 	opts := &sql.TxOptions{ReadOnly: true}
 	if db.dialect == Postgres {
 		opts.Isolation = sql.LevelRepeatableRead

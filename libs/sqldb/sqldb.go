@@ -11,10 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/windlass-dev/windlass/libs/refclock"
 )
 
 // Dialect names.
@@ -36,6 +39,12 @@ type Config struct {
 	MaxConns int
 	// Log receives migrations and retries. Nil means no logging.
 	Log *slog.Logger
+	// HostTime is the clock of this host. Nil means time.Now; tests set it wrong.
+	HostTime func() time.Time
+	// Now replaces the database's clock, for tests whose time is not real. Nil means the database's own, see DB.Now.
+	Now func() time.Time
+	// Flush has the operating system write a file to its disk, for WriteDurable on SQLite. Nil means (*os.File).Sync; tests look on.
+	Flush func(*os.File) error
 }
 
 // DB is an open database, seen as one service's schema. It is safe for concurrent use.
@@ -46,6 +55,8 @@ type DB struct {
 	cfg     Config
 	write   *sql.DB
 	read    *sql.DB
+	clock   *refclock.Clock
+	flusher *flusher      // SQLite only
 	queue   chan struct{} // SQLite only: whoever is in it may write; senders wait in order of arrival
 	writer  *prepared     // SQLite only: the statements of write and read
 	reader  *prepared
@@ -65,6 +76,9 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Flush == nil {
+		cfg.Flush = (*os.File).Sync
 	}
 	switch {
 	case strings.HasPrefix(cfg.URL, "sqlite:"):
@@ -92,7 +106,7 @@ func (db *DB) View(ctx context.Context, schema string) (*DB, error) {
 	}
 	return &DB{
 		dialect: db.dialect, schema: schema, log: db.log, cfg: cfg, write: db.write, read: db.read,
-		queue: db.queue, writer: db.writer, reader: db.reader, close: func() error { return nil },
+		clock: db.clock, flusher: db.flusher, queue: db.queue, writer: db.writer, reader: db.reader, close: func() error { return nil },
 	}, nil
 }
 

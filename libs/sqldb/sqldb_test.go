@@ -149,7 +149,9 @@ func TestReadSeesOneState(t *testing.T) {
 				if err != nil || n != 0 {
 					return fmt.Errorf("count = %d, %w", n, err)
 				}
-				if err := insert(ctx, db, time.Now().String()); err != nil {
+				inserted := make(chan error)
+				go func() { inserted <- insert(ctx, db, time.Now().String()) }()
+				if err := <-inserted; err != nil {
 					return err
 				}
 			}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"modernc.org/sqlite"
+
+	"github.com/windlass-dev/windlass/libs/refclock"
 )
 
 // sqliteReaders is the default number of reading connections.
@@ -31,7 +33,8 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
 	}
-	db := &DB{dialect: SQLite, schema: cfg.Schema, log: cfg.Log, cfg: cfg, queue: make(chan struct{}, 1)}
+	db := &DB{dialect: SQLite, schema: cfg.Schema, log: cfg.Log, cfg: cfg, clock: refclock.New(cfg.HostTime), queue: make(chan struct{}, 1)}
+	db.flusher = newFlusher(path+"-wal", cfg.Flush)
 	db.close = func() error { return errors.Join(closeSQLite(db), unlock()) }
 	defer func() {
 		if err != nil {

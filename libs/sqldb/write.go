@@ -15,20 +15,25 @@ import (
 const writeAttempts = 5
 
 // Write runs f in a transaction and commits it. An error or a panic of f rolls everything back. Under SQLite writers wait for each other
-// in order of arrival, so f must be short, do no I/O of its own and not call Write. Under Postgres f runs again, up to five times, after a
-// serialization failure or deadlock, so it must set its results anew each time. Errors are translated; f's own error stays in the chain.
-// If the commit itself fails because the connection broke (ErrUnavailable), the outcome is not known.
+// in order of arrival, so f must be short and do no I/O of its own. It must not call Write, Read or Reader: programs built with the race detector
+// panic then. Under Postgres f runs again, up to five times, after a serialization failure or deadlock, so it must set its results anew each time.
+// It also runs again after a violation of a unique key: f may have looked for the row before another transaction inserted it, and finds it now. Errors are
+// translated; f's own error stays in the chain. If the commit itself fails because the connection broke (ErrUnavailable), the outcome is not known.
 func (db *DB) Write(ctx context.Context, f func(Tx) error) error {
+	refuseNested("Write")
 	if db.dialect == SQLite {
 		return db.writeSQLite(ctx, f)
 	}
 	for attempt := 1; ; attempt++ {
 		err := db.writeOnce(ctx, f)
 		pg, ok := errors.AsType[*pgconn.PgError](err)
-		if err == nil || !ok || !retryable(pg.Code) || attempt == writeAttempts {
+		if err == nil || !ok || !retryable(pg.Code) && !IsUnique(err) || attempt == writeAttempts {
 			return translate(err)
 		}
 		db.log.DebugContext(ctx, "transaction retried", "schema", db.schema, "attempt", attempt, "code", pg.Code)
+		if IsUnique(err) {
+			continue // the other transaction has been committed
+		}
 		pause := time.NewTimer(rand.N(time.Duration(attempt) * 10 * time.Millisecond))
 		select {
 		case <-ctx.Done():
@@ -75,6 +80,7 @@ func (db *DB) enter(ctx context.Context) error {
 func (db *DB) leave() { <-db.queue }
 
 func (db *DB) writeOnce(ctx context.Context, f func(Tx) error) error {
+	defer nested("Write")()
 	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
