@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -69,6 +68,3 @@ func badToken(err error) *fault.Error {
 	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_PAGE_TOKEN, "page_token is damaged or belongs to another list").
 		Hint("Start again from the first page.").Cause(err)
 }
-
-// now is the time as the database keeps it.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

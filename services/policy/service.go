@@ -36,6 +36,7 @@ type Service struct {
 	engine  *Engine
 	maxAge  time.Duration
 	store   store.Store
+	now     func() time.Time // the database's
 	denials *denials
 	shields shields
 	log     *slog.Logger
@@ -61,9 +62,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err := store.Migrate(context.Background(), deps.DB); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
-	s := &Service{engine: engine, maxAge: cfg.PermissionsMaxAge, store: store.New(deps.DB), shields: shields, log: deps.Log}
+	s := &Service{engine: engine, maxAge: cfg.PermissionsMaxAge, store: store.New(deps.DB), now: deps.DB.Now, shields: shields, log: deps.Log}
 	limit := rate.NewLimiter(rate.Limit(cfg.DenialsPerSecond), cfg.DenialsPerSecond)
-	if s.denials, err = newDenials(s.store, limit, time.Now); err != nil {
+	if s.denials, err = newDenials(s.store, limit, deps.DB.Now); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -95,7 +96,7 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 		}
 	}
 	d := store.Decision{
-		Tenant: tenant(p), ID: ids.New(ids.Decision), Time: now(), Subject: p.GetSubject(),
+		Tenant: tenant(p), ID: ids.New(ids.Decision), Time: s.now(), Subject: p.GetSubject(),
 		Kind: store.Tool, Resource: req.GetTool(), Allowed: v.Allowed, Rule: v.Rule, Reason: v.Reason,
 		Source: req.GetSource(), Effect: effectName(req.GetEffect()), ArgumentsHash: req.GetArgumentsHash(),
 		TurnID: req.GetTurnId(), CallID: req.GetCallId(),

@@ -44,7 +44,7 @@ func newWorld(t testing.TB) *world {
 
 func newWorldOn(t testing.TB, url string) *world {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "registry"})
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "registry", MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,13 @@ func config() registry.Config {
 // start makes a registry that runs until the test ends or stop is called.
 func (w *world) start(cfg registry.Config) *replica {
 	w.t.Helper()
-	r := w.asleep(cfg)
+	return w.startOn(w.db, cfg)
+}
+
+// startOn is start with a database handle of its own.
+func (w *world) startOn(db *sqldb.DB, cfg registry.Config) *replica {
+	w.t.Helper()
+	r := w.asleepOn(db, cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
@@ -109,7 +115,12 @@ func (w *world) start(cfg registry.Config) *replica {
 // asleep makes a registry that answers but does not run: it gives no sign of life, as if it had been killed.
 func (w *world) asleep(cfg registry.Config) *replica {
 	w.t.Helper()
-	s, err := registry.New(cfg, registry.Deps{DB: w.db, Policy: w.policyClient, Bridge: w.bridgeClient, Artifacts: w.artifacts, Log: slog.New(slog.DiscardHandler)})
+	return w.asleepOn(w.db, cfg)
+}
+
+func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
+	w.t.Helper()
+	s, err := registry.New(cfg, registry.Deps{DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Artifacts: w.artifacts, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.t.Fatal(err)
 	}

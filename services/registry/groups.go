@@ -21,7 +21,7 @@ const groupPrefix = "group:"
 
 // CreateToolGroup implements ToolGroupService.
 func (s *Service) CreateToolGroup(ctx context.Context, req *registryv1.CreateToolGroupRequest) (*registryv1.ToolGroup, error) {
-	g := store.Group{Tenant: authn.Tenant(ctx), Name: req.GetToolGroup().GetName(), Spec: groupSpec(req.GetToolGroup()), CreateTime: now()}
+	g := store.Group{Tenant: authn.Tenant(ctx), Name: req.GetToolGroup().GetName(), Spec: groupSpec(req.GetToolGroup()), CreateTime: s.now()}
 	g.UpdateTime = g.CreateTime
 	if g.Name == "" {
 		return nil, fault.Invalid("tool_group.name", "a name is required")
@@ -90,7 +90,7 @@ func (s *Service) UpdateToolGroup(ctx context.Context, req *registryv1.UpdateToo
 		if err := changeGroup(&g.Spec, groupSpec(req.GetToolGroup()), fields); err != nil {
 			return err
 		}
-		g.UpdateTime = now()
+		g.UpdateTime = s.now()
 		return checkGroup(g.Spec)
 	})
 	if err != nil {

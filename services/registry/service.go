@@ -52,6 +52,7 @@ type Service struct {
 
 	cfg      Config
 	store    store.Store
+	now      func() time.Time // the database's
 	policy   policyv1.PolicyServiceClient
 	upstream *upstream.Upstream
 	syncer   *inventory.Syncer
@@ -80,15 +81,15 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
-	s := &Service{cfg: cfg, store: store.New(deps.DB), policy: deps.Policy, log: deps.Log}
+	s := &Service{cfg: cfg, store: store.New(deps.DB), now: deps.DB.Now, policy: deps.Policy, log: deps.Log}
 	s.upstream = upstream.New(upstream.Config{
 		DiscoverTimeout: cfg.DiscoverTimeout, CallTimeout: cfg.CallTimeout, BreakerFailures: cfg.BreakerFailures, BreakerPause: cfg.BreakerPause,
-	}, deps.Bridge, builtin.New(time.Now, deps.Artifacts), deps.Log)
-	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available, deps.Log)
+	}, deps.Bridge, builtin.New(deps.DB.Now, deps.Artifacts), deps.Log)
+	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available, deps.DB.Now, deps.Log)
 	s.executor = execute.New(execute.Config{
 		LeaseTTL: cfg.LeaseTTL, MaxResultBytes: cfg.MaxResultBytes, DrainTimeout: cfg.DrainTimeout, RetryPause: cfg.CallRetry,
 	}, execute.Deps{
-		Store: s.store, Policy: deps.Policy, Upstream: s.upstream, Schemas: schemas, Metrics: metrics, Log: deps.Log, Unavailable: s.syncer.Soon,
+		Store: s.store, Now: deps.DB.Now, Policy: deps.Policy, Upstream: s.upstream, Schemas: schemas, Metrics: metrics, Log: deps.Log, Unavailable: s.syncer.Soon,
 	})
 	return s, nil
 }
@@ -133,7 +134,7 @@ func (s *Service) seedOne(ctx context.Context, want store.Source) error {
 		have, err := s.store.Source(ctx, want.Tenant, want.Name)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			err = s.store.CreateSource(ctx, fresh(want))
+			err = s.store.CreateSource(ctx, fresh(want, s.now()))
 			if errors.Is(err, store.ErrExists) {
 				continue // another replica was faster
 			}
@@ -145,7 +146,7 @@ func (s *Service) seedOne(ctx context.Context, want store.Source) error {
 		case have.Kind == store.Builtin || (sameSpec(have.Spec, want.Spec) && have.Disabled == want.Disabled):
 			return nil
 		}
-		have.Spec, have.Disabled, have.UpdateTime = want.Spec, want.Disabled, now()
+		have.Spec, have.Disabled, have.UpdateTime = want.Spec, want.Disabled, s.now()
 		if err := s.store.UpdateSource(ctx, have); !errors.Is(err, store.ErrChanged) {
 			return err
 		}
@@ -153,12 +154,8 @@ func (s *Service) seedOne(ctx context.Context, want store.Source) error {
 }
 
 // fresh gives a new source its id and times.
-func fresh(s store.Source) store.Source {
+func fresh(s store.Source, now time.Time) store.Source {
 	s.ID, s.State, s.Revision = ids.New(ids.Source), store.Pending, 1
-	s.CreateTime = now()
-	s.UpdateTime = s.CreateTime
+	s.CreateTime, s.UpdateTime = now, now
 	return s
 }
-
-// now is the time as the database keeps it.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

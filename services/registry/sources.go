@@ -35,7 +35,7 @@ func (s *Service) CreateSource(ctx context.Context, req *registryv1.CreateSource
 	if req.GetValidateOnly() {
 		return s.sourceToProto(src), nil
 	}
-	src = fresh(src)
+	src = fresh(src, s.now())
 	err := s.store.CreateSource(ctx, src)
 	if errors.Is(err, store.ErrExists) {
 		return nil, fault.AlreadyExists("a source named %q exists already", src.Name).Hint("Choose another name, or update the one that exists.")
@@ -135,7 +135,7 @@ func (s *Service) UpdateSource(ctx context.Context, req *registryv1.UpdateSource
 	if req.GetValidateOnly() {
 		return s.sourceToProto(changed), nil
 	}
-	changed.UpdateTime = now()
+	changed.UpdateTime = s.now()
 	err = s.store.UpdateSource(ctx, changed)
 	if errors.Is(err, store.ErrChanged) {
 		return nil, fault.Conflict("source %q was changed by somebody else meanwhile", have.Name)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -101,5 +100,3 @@ func cut[T any](rows []T, size int, list string, cursor func(T) any) ([]T, strin
 	rows = rows[:size]
 	return rows, page.Encode(list, cursor(rows[size-1]))
 }
-
-func micros() int64 { return time.Now().UnixMicro() }

@@ -63,7 +63,7 @@ func agentIn(ctx context.Context, tx *store.Tx, id string) (*sessionsv1.Agent, s
 func putAgent(ctx context.Context, tx *store.Tx, want *sessionsv1.Agent, before store.Agent, old *sessionsv1.Agent) (*sessionsv1.Agent, error) {
 	made := proto.CloneOf(want)
 	made.Revision = before.Revision + 1
-	made.UpdateTime = stamp(micros())
+	made.UpdateTime = stamp(tx.NowUs())
 	made.CreateTime = made.GetUpdateTime()
 	if old != nil {
 		made.CreateTime = old.GetCreateTime()

@@ -17,7 +17,7 @@ func noBudget(id string) error { return fault.NotFound("budget %q does not exist
 // CreateBudget implements BudgetService.
 func (s *Service) CreateBudget(ctx context.Context, req *sessionsv1.CreateBudgetRequest) (*sessionsv1.Budget, error) {
 	want := req.GetBudget()
-	now := micros()
+	now := s.store.NowUs()
 	b := store.Budget{
 		Tenant: authn.Tenant(ctx), ID: ids.New(ids.Budget), Scope: want.GetScope(), Target: want.GetTarget(), Period: want.GetPeriod(),
 		CreateUs: now, UpdateUs: now,
@@ -44,7 +44,7 @@ func (s *Service) CreateBudget(ctx context.Context, req *sessionsv1.CreateBudget
 	if err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.AddBudget(ctx, b) }); err != nil {
 		return nil, err
 	}
-	return budgetToProto(b), nil
+	return budgetToProto(b, s.store.NowUs()), nil
 }
 
 // setLimits takes the limits over from a request and says what is wrong with them.
@@ -74,7 +74,7 @@ func (s *Service) GetBudget(ctx context.Context, req *sessionsv1.GetBudgetReques
 	if err != nil {
 		return nil, err
 	}
-	return budgetToProto(b), nil
+	return budgetToProto(b, s.store.NowUs()), nil
 }
 
 // budgetCursor is the last budget of a page.
@@ -94,7 +94,7 @@ func (s *Service) ListBudgets(ctx context.Context, req *sessionsv1.ListBudgetsRe
 	rows, next := cut(rows, size, "budgets", func(b store.Budget) any { return budgetCursor{b.ID} })
 	out := &sessionsv1.ListBudgetsResponse{NextPageToken: next}
 	for _, b := range rows {
-		out.Budgets = append(out.Budgets, budgetToProto(b))
+		out.Budgets = append(out.Budgets, budgetToProto(b, s.store.NowUs()))
 	}
 	return out, nil
 }
@@ -110,14 +110,14 @@ func (s *Service) UpdateBudget(ctx context.Context, req *sessionsv1.UpdateBudget
 		if b, err = tx.LockBudget(ctx, authn.Tenant(ctx), id); err != nil {
 			return err
 		}
-		want := budgetToProto(b)
+		want := budgetToProto(b, s.store.NowUs())
 		if err := changeLimits(want, req.GetBudget(), req.GetUpdateMask().GetPaths()); err != nil {
 			return err
 		}
 		if wrong := setLimits(&b, want); len(wrong) > 0 {
 			return fault.InvalidFields(wrong)
 		}
-		b.UpdateUs = micros()
+		b.UpdateUs = s.store.NowUs()
 		turnPage(&b, b.UpdateUs)
 		return tx.SaveBudget(ctx, b)
 	})
@@ -127,7 +127,7 @@ func (s *Service) UpdateBudget(ctx context.Context, req *sessionsv1.UpdateBudget
 	if err != nil {
 		return nil, err
 	}
-	return budgetToProto(b), nil
+	return budgetToProto(b, s.store.NowUs()), nil
 }
 
 // changeLimits copies the limits that paths name; without paths those that are set. What a caller may not change must be as it is.
@@ -199,8 +199,8 @@ func (s *Service) DeleteBudget(ctx context.Context, req *sessionsv1.DeleteBudget
 }
 
 // budgetToProto is a budget as callers see it: what was used in a period that is over counts no more.
-func budgetToProto(b store.Budget) *sessionsv1.Budget {
-	turnPage(&b, micros())
+func budgetToProto(b store.Budget, nowUs int64) *sessionsv1.Budget {
+	turnPage(&b, nowUs)
 	return &sessionsv1.Budget{
 		Id: b.ID, Scope: b.Scope, Target: b.Target, Period: b.Period, WarnAt: int32(b.WarnAt),
 		MaxTokens: b.Max.Tokens, MaxCost: amount(b.Max.Cost), MaxToolCalls: b.Max.Calls,

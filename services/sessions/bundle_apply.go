@@ -36,19 +36,55 @@ func (s *Service) ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleRe
 	if err := s.checkBundle(ctx, docs); err != nil {
 		return nil, err
 	}
-	plans, err := s.plan(ctx, docs)
-	if err != nil {
-		return nil, err
-	}
-	applied, err := s.applyDocs(ctx, docs, plans, true) // all are checked before the first is written
-	if err == nil && !req.GetDryRun() {
-		applied, err = s.applyDocs(ctx, docs, plans, false)
-		s.clock.kick() // there may be a schedule that Temporal does not know yet
+	applied, err := s.applyOnce(ctx, docs, req.GetDryRun())
+	for attempt := 1; raced(err) && attempt < applyAttempts; attempt++ {
+		before := applied
+		applied, err = s.applyOnce(ctx, docs, req.GetDryRun())
+		keepActions(applied, before)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &sessionsv1.ApplyBundleResponse{Applied: applied}, nil
+}
+
+// applyAttempts bounds how often a bundle is compared with what there is, and applied, while others change the same.
+const applyAttempts = 5
+
+// raced tells whether somebody else was faster, so that a bundle has to be compared with what there is now.
+func raced(err error) bool {
+	return fault.Is(err, faultv1.Reason_REASON_CONFLICT) || fault.Is(err, faultv1.Reason_REASON_ALREADY_EXISTS)
+}
+
+// keepActions has the answer tell of the sources that an attempt wrote before it failed.
+func keepActions(applied, before []*sessionsv1.Applied) {
+	if len(applied) != len(before) {
+		return
+	}
+	for i, a := range before {
+		if a.GetKind() == bundle.Source && applied[i].GetAction() == unchanged {
+			applied[i].Action = a.GetAction()
+		}
+	}
+}
+
+// applyOnce compares a bundle with what there is, and applies it unless it is a dry run. All documents are checked before the first is
+// written. After a conflict it may have written sources; the entries tell which.
+func (s *Service) applyOnce(ctx context.Context, docs []*bundle.Document, dry bool) ([]*sessionsv1.Applied, error) {
+	plans, err := s.plan(ctx, docs)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := s.applyDocs(ctx, docs, plans, true)
+	if err != nil {
+		return nil, err
+	}
+	if dry {
+		return applied, nil
+	}
+	applied, err = s.applyDocs(ctx, docs, plans, false)
+	s.clock.kick() // there may be a schedule that Temporal does not know yet
+	return applied, err
 }
 
 // errTried rolls back what a dry run has written.

@@ -157,7 +157,7 @@ func (s *Service) planNewSchedule(ctx context.Context, want *sessionsv1.Schedule
 	if err := s.checkSchedule(ctx, want, find); err != nil {
 		return p, err
 	}
-	row, err := freshSchedule(ctx, want)
+	row, err := freshSchedule(ctx, want, s.store.NowUs())
 	p.write = func(ctx context.Context, tx *store.Tx, out *sessionsv1.Applied) error {
 		stored, err := s.addSchedule(ctx, tx, row)
 		out.Revision = uint32(stored.Revision)
@@ -199,7 +199,7 @@ func (s *Service) planWebhook(ctx context.Context, d *bundle.Document) (planned,
 		if err := s.reviseWebhook(&w, wanted(w)); err != nil {
 			return err
 		}
-		w.UpdateUs = micros()
+		w.UpdateUs = s.store.NowUs()
 		return tx.SaveWebhook(ctx, w)
 	}
 	return p, nil

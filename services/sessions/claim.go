@@ -55,6 +55,7 @@ func (s *Service) ClaimStep(ctx context.Context, req *sessionsv1.ClaimStepReques
 	if err != nil {
 		return nil, turnFault(err, req.GetTurnId())
 	}
+	out.NowMicros = s.store.NowUs()
 	return out, nil
 }
 

@@ -68,6 +68,7 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 		out.Agent.Model = m
 	}
 	out.CreateMicros, out.CancelRequested, out.ContextBytes = t.CreateUs, t.CancelRequested, ses.ContextBytes
+	out.NowMicros = s.store.NowUs()
 	// What a turn that waits behind others will read is not known yet.
 	if req.GetWithContext() && t.StartUs == 0 && t.Place != store.Unplaced && out.GetRerun() == nil && asksFirst(out.GetAgent()) {
 		if out.Context, err = s.shown(ctx, t, ses, contextBytes); err != nil {
@@ -126,7 +127,7 @@ func (s *Service) GetOutcomes(ctx context.Context, req *sessionsv1.GetOutcomesRe
 	if err != nil {
 		return nil, turnFault(err, req.GetTurnId())
 	}
-	out := &sessionsv1.GetOutcomesResponse{Ended: ended(t)}
+	out := &sessionsv1.GetOutcomesResponse{Ended: ended(t), NowMicros: s.store.NowUs()}
 	out.Outcomes, out.Held, err = s.outcomes(ctx, t)
 	return out, err
 }
@@ -139,7 +140,7 @@ func (s *Service) outcomes(ctx context.Context, t store.Turn) ([]*turnv1.StepOut
 	}
 	var done []*turnv1.StepOutcome
 	held := map[string]*sessionsv1.Busy{}
-	now := micros()
+	now := s.store.NowUs()
 	for _, step := range steps {
 		if step.Done {
 			outcome, err := outcomeOf(step)
@@ -183,7 +184,7 @@ func (s *Service) RenewStep(ctx context.Context, req *sessionsv1.RenewStepReques
 	var held bool
 	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
 		ttl := min(int64(req.GetTtlMs())*1000, s.cfg.MaxLease.Microseconds())
-		held, err = tx.RenewStep(ctx, tenant, req.GetTurnId(), req.GetStep(), req.GetFence(), micros()+ttl)
+		held, err = tx.RenewStep(ctx, tenant, req.GetTurnId(), req.GetStep(), req.GetFence(), s.store.NowUs()+ttl)
 		return err
 	})
 	if err != nil {
@@ -196,7 +197,7 @@ func (s *Service) RenewStep(ctx context.Context, req *sessionsv1.RenewStepReques
 	if !held {
 		return nil, leaseLost(t.ID, req.GetStep())
 	}
-	return &sessionsv1.RenewStepResponse{CancelRequested: t.CancelRequested}, nil
+	return &sessionsv1.RenewStepResponse{CancelRequested: t.CancelRequested, NowMicros: s.store.NowUs()}, nil
 }
 
 // AppendEvents implements ExecutionService.

@@ -67,7 +67,7 @@ func (s *Service) tellParent(ctx context.Context, turn string) error {
 	if err != nil || c.Told {
 		return err
 	}
-	end, err := s.childEnd(ctx, c)
+	end, err := readChildEnd(ctx, s.store, c)
 	if err != nil || end == nil {
 		return err
 	}
@@ -107,18 +107,25 @@ type childEnd struct {
 	event  *turnv1.ChildCompleted
 }
 
-// childEnd reads how a child stands; nil while it is not over.
-func (s *Service) childEnd(ctx context.Context, c store.Child) (*childEnd, error) {
-	t, err := s.store.Turn(ctx, c.Tenant, c.TurnID)
+// treeReader reads turns and the links between them: a store, or the transaction that is open.
+type treeReader interface {
+	Turn(ctx context.Context, tenant, id string) (store.Turn, error)
+	Child(ctx context.Context, tenant, turn string) (store.Child, error)
+	ChildrenBelow(ctx context.Context, tenant, root string) ([]store.Child, error)
+}
+
+// readChildEnd returns the end of a child; nil while the child is not over.
+func readChildEnd(ctx context.Context, r treeReader, c store.Child) (*childEnd, error) {
+	t, err := r.Turn(ctx, c.Tenant, c.TurnID)
 	if err != nil || !ended(t) {
 		return nil, err
 	}
-	below, err := s.below(ctx, t)
+	descendants, err := childrenByParent(ctx, r, t)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := s.tree(ctx, t.Tenant, t.ID, below)
-	if err != nil {
+	total := &turnv1.Usage{}
+	if err := addTreeUsage(ctx, r, total, t, descendants); err != nil {
 		return nil, err
 	}
 	end := &turnv1.TurnEnded{}
@@ -127,7 +134,7 @@ func (s *Service) childEnd(ctx context.Context, c store.Child) (*childEnd, error
 	}
 	return &childEnd{link: c, turn: t, result: childResult(c, end), event: &turnv1.ChildCompleted{
 		CallId: c.CallID, AgentId: c.AgentID, SessionId: c.SessionID, TurnId: c.TurnID, Status: end.GetStatus(),
-		StopReason: end.GetStopReason(), Usage: tree.GetTotalUsage(), LimitReached: end.GetLimitReached(),
+		StopReason: end.GetStopReason(), Usage: total, LimitReached: end.GetLimitReached(),
 	}}, nil
 }
 
@@ -191,7 +198,7 @@ func (s *Service) joinChild(tx *journal.Tx, p *store.Turn, id string) error {
 	if err != nil {
 		return err
 	}
-	end, err := s.childEnd(tx.Context(), c)
+	end, err := readChildEnd(tx.Context(), tx, c)
 	if err != nil || end == nil {
 		return err
 	}
@@ -204,11 +211,11 @@ func (s *Service) stopChildren(ctx context.Context, turn string) error {
 	if err != nil {
 		return err
 	}
-	below, err := s.below(ctx, t)
+	descendants, err := childrenByParent(ctx, s.store, t)
 	if err != nil {
 		return err
 	}
-	for _, c := range below[turn] {
+	for _, c := range descendants[turn] {
 		if c.Background {
 			continue
 		}

@@ -64,7 +64,7 @@ func (s *Service) forkedBefore(ctx context.Context, once store.Once) (*sessionsv
 	if once.Key == "" {
 		return nil, nil
 	}
-	stands, err := s.store.Once(ctx, once, micros())
+	stands, err := s.store.Once(ctx, once, s.store.NowUs())
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}

@@ -30,7 +30,7 @@ func (s *Service) wake(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		turns, err := s.store.Forsaken(ctx, micros(), wakeBatch)
+		turns, err := s.store.Forsaken(ctx, s.store.NowUs(), wakeBatch)
 		if err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "turns without a worker cannot be looked for", "error", err)
 		}

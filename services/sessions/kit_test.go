@@ -54,6 +54,7 @@ type options struct {
 	postgres bool
 	bus      *bus.Bus
 	db       *sqldb.DB
+	conns    int  // connections to PostgreSQL, one by default: a statement outside of an open transaction hangs then
 	idle     bool // Run is not called
 	env      map[string]string
 	profile  string    // of egress, local by default
@@ -69,7 +70,7 @@ func newKit(t testing.TB, o options) *kit {
 	t.Helper()
 	k := &kit{t: t, dispatcher: &dispatcher{}, sources: &sources{byName: map[string]*registryv1.Source{}}, bus: o.bus, db: o.db, policy: &policyFake{}}
 	if k.db == nil {
-		k.db = openDB(t, o.postgres)
+		k.db = openDB(t, o.postgres, cmp.Or(o.conns, 1))
 	}
 	if k.bus == nil {
 		k.bus = openBus(t, bus.Config{URL: bus.Embedded})
@@ -102,13 +103,13 @@ func newKit(t testing.TB, o options) *kit {
 	return k
 }
 
-func openDB(t testing.TB, postgres bool) *sqldb.DB {
+func openDB(t testing.TB, postgres bool, conns int) *sqldb.DB {
 	t.Helper()
-	url := "sqlite:" + filepath.Join(t.TempDir(), "sessions.db")
+	cfg := sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "sessions.db"), Schema: "sessions"}
 	if postgres {
-		url = testpg.URL(t)
+		cfg.URL, cfg.MaxConns = testpg.URL(t), conns
 	}
-	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "sessions"})
+	db, err := sqldb.Open(t.Context(), cfg)
 	must(t, err)
 	t.Cleanup(func() { must(t, db.Close()) })
 	return db
@@ -307,6 +308,9 @@ func (s *sources) CreateSource(_ context.Context, req *registryv1.CreateSourceRe
 	}
 	if req.GetValidateOnly() {
 		return src, nil
+	}
+	if s.byName[src.GetName()] != nil {
+		return nil, fault.AlreadyExists("source %q exists already", src.GetName())
 	}
 	src.Id, src.Revision, src.State, src.LastError = "src_1", 1, "unreachable", "connection refused"
 	s.byName[src.GetName()] = src

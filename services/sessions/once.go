@@ -40,7 +40,7 @@ func (s *Service) before(ctx context.Context, once store.Once) (*sessionsv1.Turn
 	if once.Key == "" {
 		return nil, false, nil
 	}
-	stands, err := s.store.Once(ctx, once, micros())
+	stands, err := s.store.Once(ctx, once, s.store.NowUs())
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, false, nil
 	}

@@ -147,7 +147,7 @@ func TestDispatchIsBoundedAndPatient(t *testing.T) {
 }
 
 func TestWhatTheOutboxHeldIsStartedByTheNextProcess(t *testing.T) {
-	db := openDB(t, false)
+	db := openDB(t, false, 0)
 	turn := newKit(t, options{db: db, idle: true}).newTurn("hello")
 	k := newKit(t, options{db: db})
 	k.dispatcher.await(t, func(d *dispatcher) bool { return d.started(turn.GetId()) })

@@ -126,7 +126,7 @@ func (o *outbox) drain(ctx context.Context, sweep bool) error {
 		if free == 0 {
 			return nil
 		}
-		now := micros()
+		now := o.store.NowUs()
 		started := o.startedRows()
 		if some, err := o.store.HasOutgoing(ctx, now); err != nil || !some && (!sweep || len(started) == 0) {
 			return err
@@ -195,7 +195,7 @@ func (o *outbox) start(ctx context.Context, out store.Outgoing) {
 	}
 	pause := min(time.Second<<min(out.Attempts-1, 10), maxStartPause)
 	if err := o.store.Write(after, func(tx *store.Tx) error {
-		return tx.FreeOutgoing(after, out.Tenant, out.TurnID, micros()+pause.Microseconds())
+		return tx.FreeOutgoing(after, out.Tenant, out.TurnID, o.store.NowUs()+pause.Microseconds())
 	}); err != nil {
 		o.log.ErrorContext(ctx, "outbox cannot be written", "turn_id", out.TurnID, "error", err)
 	}

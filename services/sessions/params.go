@@ -62,7 +62,7 @@ func (s *Service) checkResolvable(ctx context.Context, a *sessionsv1.Agent, ses 
 			return paramsOutdated(err, a.GetId())
 		}
 	}
-	problems := s.checker.Resolve(proto.CloneOf(a), s.facts(cmp.Or(ses.ID, "ses_new"), "trn_new", micros(), params, authn.From(ctx)))
+	problems := s.checker.Resolve(proto.CloneOf(a), s.facts(cmp.Or(ses.ID, "ses_new"), "trn_new", s.store.NowUs(), params, authn.From(ctx)))
 	if len(problems) > 0 {
 		return unresolvable(a.GetId(), problems)
 	}

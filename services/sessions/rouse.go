@@ -78,7 +78,7 @@ func (o *outbox) wakeUp(ctx context.Context, t store.Turn) (bool, error) {
 
 // lookAtWaits expires waits whose time is up, and tells workflows of news that they have not heard of.
 func (s *Service) lookAtWaits(ctx context.Context) error {
-	due, err := s.store.DueWaits(ctx, micros(), rouseBatch)
+	due, err := s.store.DueWaits(ctx, s.store.NowUs(), rouseBatch)
 	if err != nil {
 		return err
 	}
@@ -87,12 +87,12 @@ func (s *Service) lookAtWaits(ctx context.Context) error {
 			return err
 		}
 	}
-	if some, err := s.store.HasToRouse(ctx, micros()); err != nil || !some {
+	if some, err := s.store.HasToRouse(ctx, s.store.NowUs()); err != nil || !some {
 		return err
 	}
 	var turns []store.Turn
 	err = s.store.Write(ctx, func(tx *store.Tx) (err error) {
-		now := micros()
+		now := s.store.NowUs()
 		turns, err = tx.TakeToRouse(ctx, now, now+(startTimeout+rouseAgain).Microseconds(), rouseBatch)
 		return err
 	})

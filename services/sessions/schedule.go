@@ -46,7 +46,7 @@ func (s *Service) CreateSchedule(ctx context.Context, req *sessionsv1.CreateSche
 		return nil, err
 	}
 	or(&want.Id, ids.New(ids.Schedule))
-	row, err := freshSchedule(ctx, want)
+	row, err := freshSchedule(ctx, want, s.store.NowUs())
 	if err != nil {
 		return nil, err
 	}
@@ -61,12 +61,11 @@ func (s *Service) CreateSchedule(ctx context.Context, req *sessionsv1.CreateSche
 		return nil, err
 	}
 	s.clock.kick()
-	return scheduleToProto(row)
+	return scheduleToProto(row, s.store.NowUs())
 }
 
 // freshSchedule is a new schedule of the caller's.
-func freshSchedule(ctx context.Context, want *sessionsv1.Schedule) (store.Schedule, error) {
-	now := micros()
+func freshSchedule(ctx context.Context, want *sessionsv1.Schedule, now int64) (store.Schedule, error) {
 	row := store.Schedule{
 		Tenant: authn.Tenant(ctx), ID: want.GetId(), Subject: authn.From(ctx).GetSubject(), Revision: 1, CreateUs: now, UpdateUs: now,
 	}
@@ -140,7 +139,7 @@ func (s *Service) GetSchedule(ctx context.Context, req *sessionsv1.GetScheduleRe
 	if err != nil {
 		return nil, err
 	}
-	out, err := scheduleToProto(row)
+	out, err := scheduleToProto(row, s.store.NowUs())
 	for _, f := range fires {
 		out.Recent = append(out.Recent, fireToProto(f))
 	}
@@ -162,7 +161,7 @@ func (s *Service) ListSchedules(ctx context.Context, req *sessionsv1.ListSchedul
 	rows, next := cut(rows, size, list, func(v store.Schedule) any { return v.ID })
 	out := &sessionsv1.ListSchedulesResponse{NextPageToken: next}
 	for _, row := range rows {
-		one, err := scheduleToProto(row)
+		one, err := scheduleToProto(row, s.store.NowUs())
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +188,7 @@ func (s *Service) UpdateSchedule(ctx context.Context, req *sessionsv1.UpdateSche
 		return nil, err
 	}
 	if proto.Equal(now, old) {
-		return scheduleToProto(row)
+		return scheduleToProto(row, s.store.NowUs())
 	}
 	if err := s.checkChange(ctx, row, old, now, s.chooseAgent); err != nil {
 		return nil, err
@@ -224,7 +223,7 @@ func (s *Service) saveSchedule(ctx context.Context, seen store.Schedule, now *se
 		return nil, err
 	}
 	s.clock.kick()
-	return scheduleToProto(row)
+	return scheduleToProto(row, s.store.NowUs())
 }
 
 // changeScheduleRow writes a change of a schedule, unless it was changed since it was read.
@@ -243,7 +242,7 @@ func changeScheduleRow(ctx context.Context, tx *store.Tx, seen store.Schedule, n
 		return row, err
 	}
 	row.Revision++
-	row.UpdateUs = micros()
+	row.UpdateUs = tx.NowUs()
 	return row, tx.SaveSchedule(ctx, row)
 }
 
@@ -263,7 +262,7 @@ func (s *Service) setPaused(ctx context.Context, id string, paused bool) (*sessi
 		return nil, err
 	}
 	if row.Paused == paused {
-		return scheduleToProto(row)
+		return scheduleToProto(row, s.store.NowUs())
 	}
 	now, err := scheduleOf(row)
 	if err != nil {

@@ -25,7 +25,7 @@ func scheduleOf(row store.Schedule) (*sessionsv1.Schedule, error) {
 }
 
 // scheduleToProto is a schedule as callers see it, without its fires.
-func scheduleToProto(row store.Schedule) (*sessionsv1.Schedule, error) {
+func scheduleToProto(row store.Schedule, nowUs int64) (*sessionsv1.Schedule, error) {
 	v, err := scheduleOf(row)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func scheduleToProto(row store.Schedule) (*sessionsv1.Schedule, error) {
 	if row.Paused {
 		return v, nil
 	}
-	for at := time.Now(); len(v.Next) < nextTimes; {
+	for at := time.UnixMicro(nowUs).UTC(); len(v.Next) < nextTimes; {
 		if at = nextTime(v, at); at.IsZero() {
 			break
 		}

@@ -84,7 +84,7 @@ func (s *Service) RunSchedule(ctx context.Context, req *sessionsv1.RunScheduleRe
 	if err != nil {
 		return nil, err
 	}
-	f := store.Fire{Tenant: seen.Tenant, ScheduleID: seen.ID, Manual: true, DueUs: micros(), Key: "run-" + ids.New(ids.Event)}
+	f := store.Fire{Tenant: seen.Tenant, ScheduleID: seen.ID, Manual: true, DueUs: s.store.NowUs(), Key: "run-" + ids.New(ids.Event)}
 	if key := req.GetIdempotencyKey(); key != "" {
 		sum := sha256.Sum256([]byte(authn.From(ctx).GetSubject() + "\x00" + key))
 		f.Key = "run-" + hex.EncodeToString(sum[:])
@@ -124,7 +124,7 @@ func (s *Service) settleFire(ctx context.Context, want store.Fire) (settled, err
 		if d.schedule.Deleted {
 			return store.ErrNotFound
 		}
-		now := micros()
+		now := s.store.NowUs()
 		d.fire, err = tx.Fire(ctx, want.Tenant, want.ScheduleID, want.Key)
 		fresh := errors.Is(err, store.ErrNotFound)
 		switch {
@@ -204,7 +204,7 @@ func (s *Service) beginFire(ctx context.Context, row store.Schedule, f store.Fir
 		if err != nil || now.Deleted || now.CreateUs != row.CreateUs {
 			return ignoreMissing(err)
 		}
-		us := micros()
+		us := s.store.NowUs()
 		switch {
 		case cause == nil:
 			f.Outcome, f.Pending, f.TurnID, f.SessionID = fireStarted, false, turn.GetId(), turn.GetSessionId()
@@ -245,7 +245,7 @@ func lasting(err error) bool {
 
 // runFires goes on with fires that wait, or whose beginner is gone.
 func (s *Service) runFires(ctx context.Context) error {
-	fires, err := s.store.PendingFires(ctx, micros(), lostBatch)
+	fires, err := s.store.PendingFires(ctx, s.store.NowUs(), lostBatch)
 	if err != nil {
 		return fmt.Errorf("pending fires: %w", err)
 	}

@@ -64,14 +64,14 @@ func (s *Service) eachLook(ctx context.Context, wake <-chan struct{}, look func(
 // syncSchedules tells Temporal of schedules that were changed, and asks after the others when their time has come. Who finds one first has it to himself
 // for a while.
 func (s *Service) syncSchedules(ctx context.Context) error {
-	rows, err := s.store.DueSchedules(ctx, micros(), syncBatch)
+	rows, err := s.store.DueSchedules(ctx, s.store.NowUs(), syncBatch)
 	if err != nil {
 		return fmt.Errorf("due schedules: %w", err)
 	}
 	for _, row := range rows {
 		taken := false
 		err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
-			taken, err = tx.TakeSchedule(ctx, row, micros()+takenFor.Microseconds())
+			taken, err = tx.TakeSchedule(ctx, row, s.store.NowUs()+takenFor.Microseconds())
 			return err
 		})
 		if err != nil {
@@ -134,7 +134,7 @@ func (s *Service) timetable(row store.Schedule) (Timetable, error) {
 // noteSync writes down whether Temporal knows a schedule now.
 func (s *Service) noteSync(ctx context.Context, row store.Schedule, told error) error {
 	return s.store.Write(ctx, func(tx *store.Tx) error {
-		now := micros()
+		now := s.store.NowUs()
 		switch {
 		case told != nil:
 			pause := min(time.Second<<min(row.Attempts, 10), maxSyncPause)

@@ -48,7 +48,7 @@ func (s *Service) sessionWith(
 	if !known(title) {
 		return store.Session{}, fault.Invalid("title", "must not contain NUL")
 	}
-	now := micros()
+	now := s.store.NowUs()
 	p := authn.From(ctx)
 	ses := store.Session{
 		Tenant: p.GetTenant(), ID: ids.New(ids.Session), AgentID: agent.GetId(), Subject: p.GetSubject(), Title: title, Labels: labels,

@@ -52,7 +52,7 @@ func (s *Service) look(ctx context.Context) {
 		}
 		if time.Since(forgotten) > forgetEvery {
 			forgotten = time.Now()
-			if err := s.store.ForgetOnce(ctx, micros()); err != nil && ctx.Err() == nil {
+			if err := s.store.ForgetOnce(ctx, s.store.NowUs()); err != nil && ctx.Err() == nil {
 				s.log.ErrorContext(ctx, "expired idempotency keys cannot be removed", "error", err)
 			}
 			if err := s.forgetDeliveries(ctx); err != nil && ctx.Err() == nil {
@@ -92,7 +92,7 @@ func (s *Service) keepDeltas(ctx context.Context) {
 
 // findLost asks after the workflows of turns that nobody has worked on for a while.
 func (s *Service) findLost(ctx context.Context) error {
-	turns, err := s.store.Stale(ctx, micros(), lostBatch)
+	turns, err := s.store.Stale(ctx, s.store.NowUs(), lostBatch)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (s *Service) findLost(ctx context.Context) error {
 // settle starts the workflow of a lost turn anew, or ends the turn when that was done too often. A turn that is not lost is
 // looked at again later.
 func (s *Service) settle(ctx context.Context, seen store.Turn, lost bool) error {
-	later := micros() + s.cfg.LostAfter.Microseconds()
+	later := s.store.NowUs() + s.cfg.LostAfter.Microseconds()
 	if !lost {
 		return s.store.Write(ctx, func(tx *store.Tx) error { return tx.SetCheck(ctx, seen.Tenant, seen.ID, later, seen.Restarts) })
 	}

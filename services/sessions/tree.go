@@ -15,27 +15,27 @@ func (s *Service) GetTurnTree(ctx context.Context, req *sessionsv1.GetTurnTreeRe
 	if err != nil {
 		return nil, err
 	}
-	below, err := s.below(ctx, t)
+	descendants, err := childrenByParent(ctx, s.store, t)
 	if err != nil {
 		return nil, err
 	}
-	return s.tree(ctx, t.Tenant, t.ID, below)
+	return s.tree(ctx, t.Tenant, t.ID, descendants)
 }
 
-// below gives the links of all turns below a turn by parent, in the order in which they were begun.
-func (s *Service) below(ctx context.Context, t store.Turn) (map[string][]store.Child, error) {
+// childrenByParent returns the links of all descendants of a turn by parent, in the order in which they were begun.
+func childrenByParent(ctx context.Context, r treeReader, t store.Turn) (map[string][]store.Child, error) {
 	if t.Children == 0 {
 		return nil, nil
 	}
 	root := t.ID
 	if t.AgentPath != "" {
-		c, err := s.store.Child(ctx, t.Tenant, t.ID)
+		c, err := r.Child(ctx, t.Tenant, t.ID)
 		if err != nil {
 			return nil, err
 		}
 		root = c.RootTurnID
 	}
-	links, err := s.store.ChildrenBelow(ctx, t.Tenant, root)
+	links, err := r.ChildrenBelow(ctx, t.Tenant, root)
 	if err != nil {
 		return nil, err
 	}
@@ -46,19 +46,41 @@ func (s *Service) below(ctx context.Context, t store.Turn) (map[string][]store.C
 	return byParent, nil
 }
 
-// tree reads a turn and what is below it. A child that is about to be made is left out.
-func (s *Service) tree(ctx context.Context, tenant, turn string, below map[string][]store.Child) (*sessionsv1.TurnTree, error) {
+// addTreeUsage adds to total what a turn and its descendants used.
+func addTreeUsage(ctx context.Context, r treeReader, total *turnv1.Usage, t store.Turn, descendants map[string][]store.Child) error {
+	used, err := usageOf(t)
+	if err != nil {
+		return err
+	}
+	addUsageOf(total, used)
+	for _, c := range descendants[t.ID] {
+		child, err := r.Turn(ctx, t.Tenant, c.TurnID)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // it is about to be created
+		}
+		if err != nil {
+			return err
+		}
+		if err := addTreeUsage(ctx, r, total, child, descendants); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tree reads a turn and its descendants. A child that is about to be made is left out.
+func (s *Service) tree(ctx context.Context, tenant, turn string, descendants map[string][]store.Child) (*sessionsv1.TurnTree, error) {
 	t, err := s.readTurn(ctx, tenant, turn)
 	if err != nil {
 		return nil, err
 	}
 	out := &sessionsv1.TurnTree{Turn: t, TotalUsage: &turnv1.Usage{}}
 	addUsageOf(out.GetTotalUsage(), t.GetUsage())
-	for _, c := range below[turn] {
+	for _, c := range descendants[turn] {
 		if _, err := s.store.Turn(ctx, tenant, c.TurnID); errors.Is(err, store.ErrNotFound) {
 			continue
 		}
-		sub, err := s.tree(ctx, tenant, c.TurnID, below)
+		sub, err := s.tree(ctx, tenant, c.TurnID, descendants)
 		if err != nil {
 			return nil, err
 		}

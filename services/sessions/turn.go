@@ -49,7 +49,7 @@ func (s *Service) standing(ctx context.Context, t store.Turn) (*sessionsv1.Turn,
 
 // waitingFor lists the ids of what a turn, and those of sub-agents that it waits for, wait for people for.
 func (s *Service) waitingFor(ctx context.Context, t store.Turn) ([]string, error) {
-	below, err := s.below(ctx, t)
+	descendants, err := childrenByParent(ctx, s.store, t)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *Service) waitingFor(ctx context.Context, t store.Turn) ([]string, error
 				out = append(out, w.ID)
 			}
 		}
-		for _, c := range below[turns[0]] {
+		for _, c := range descendants[turns[0]] {
 			if !c.Background {
 				turns = append(turns, c.TurnID)
 			}
@@ -149,6 +149,7 @@ func (s *Service) await(
 func (s *Service) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsRequest) (*sessionsv1.ListTurnsResponse, error) {
 	filter := store.TurnFilter{
 		Tenant: authn.Tenant(ctx), SessionID: req.GetSessionId(), Subject: subject(ctx), Status: int32(statusOf(req.GetStatus())),
+		Ended: terminal(statusOf(req.GetStatus())),
 	}
 	if req.GetSessionId() != "" {
 		if _, err := s.session(ctx, req.GetSessionId()); err != nil {

@@ -11,7 +11,7 @@ import (
 // or before the first, so that no lease runs out. It takes up to wakeBatch turns, goes on behind those of the call before, and returns where
 // the next call goes on. A turn whose worker lives and is merely slow to claim its next step is told of too; the lease decides.
 func (s *Service) notifyUnowned(ctx context.Context, after store.TurnPoint) store.TurnPoint {
-	turns, err := s.store.Unowned(ctx, micros()-s.cfg.SweepInterval.Microseconds(), after, wakeBatch)
+	turns, err := s.store.Unowned(ctx, s.store.NowUs()-s.cfg.SweepInterval.Microseconds(), after, wakeBatch)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "unowned turns cannot be looked for", "error", err)

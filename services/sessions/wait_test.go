@@ -411,7 +411,7 @@ func TestOnlyToolStepsWait(t *testing.T) {
 
 func TestTwoApproversAtOnce(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
-		k := newKit(t, options{postgres: postgres})
+		k := newKit(t, options{postgres: postgres, conns: 8})
 		w, ref := k.waiting(approvalOf(nil))
 		errs := make(chan error, 2)
 		for name, decision := range map[string]string{"ann": "approve", "bob": "deny"} {

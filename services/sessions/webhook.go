@@ -42,7 +42,7 @@ func (s *Service) CreateWebhook(ctx context.Context, req *sessionsv1.CreateWebho
 
 // freshWebhook is a new webhook with its signing secret.
 func (s *Service) freshWebhook(ctx context.Context, want *sessionsv1.Webhook) (store.Webhook, secret.Value, error) {
-	now := micros()
+	now := s.store.NowUs()
 	w := store.Webhook{
 		Tenant: authn.Tenant(ctx), ID: want.GetId(), PerTurn: want.GetPerTurn(), CreatedBy: authn.From(ctx).GetSubject(), CreateUs: now, UpdateUs: now,
 	}

@@ -61,7 +61,7 @@ func (s *Service) RedeliverWebhook(ctx context.Context, req *sessionsv1.Redelive
 		} else if err != nil {
 			return err
 		}
-		now := micros()
+		now := s.store.NowUs()
 		if d.Sending && d.NextUs > now {
 			return nil // it is on its way
 		}
@@ -94,5 +94,5 @@ func deliveryToProto(w store.Webhook, d store.Delivery) *sessionsv1.WebhookDeliv
 
 // forgetDeliveries removes what came to an end long ago.
 func (s *Service) forgetDeliveries(ctx context.Context) error {
-	return s.store.ForgetDeliveries(ctx, micros()-s.cfg.Webhooks.Keep.Microseconds(), forgetBatch)
+	return s.store.ForgetDeliveries(ctx, s.store.NowUs()-s.cfg.Webhooks.Keep.Microseconds(), forgetBatch)
 }

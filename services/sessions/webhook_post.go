@@ -43,7 +43,7 @@ type answer struct {
 
 // post sends a delivery once.
 func (h *hooks) post(ctx context.Context, w store.Webhook, d store.Delivery) answer {
-	now := time.Now()
+	now := h.store.Now()
 	signature, err := h.signature(w, d.ID, now.Unix(), now.UnixMicro(), d.Body)
 	if err != nil {
 		return answer{problem: err.Error()}
@@ -72,7 +72,7 @@ func (h *hooks) post(ctx context.Context, w store.Webhook, d store.Delivery) ans
 	_ = res.Body.Close()
 	out := judge(res.StatusCode)
 	if out.problem != "" {
-		out.after = retryAfter(res.Header.Get("Retry-After"), time.Now())
+		out.after = retryAfter(res.Header.Get("Retry-After"), h.store.Now())
 	}
 	return out
 }

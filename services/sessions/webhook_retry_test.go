@@ -126,7 +126,7 @@ func TestSealKeysAreChecked(t *testing.T) {
 		out, err := egress.New(egress.Config{Profile: egress.Local})
 		must(t, err)
 		_, err = sessions.New(cfg, sessions.Deps{
-			DB: openDB(t, false), Bus: openBus(t, bus.Config{URL: bus.Embedded}), Dispatcher: &dispatcher{}, Registry: &sources{}, Policy: &policyFake{},
+			DB: openDB(t, false, 0), Bus: openBus(t, bus.Config{URL: bus.Embedded}), Dispatcher: &dispatcher{}, Registry: &sources{}, Policy: &policyFake{},
 			Egress: out, Getenv: options{}.getenv(), Log: slog.New(slog.DiscardHandler),
 		})
 		if err == nil || !strings.Contains(err.Error(), "seal_key") || strings.Contains(err.Error(), "short") {

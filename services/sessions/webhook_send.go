@@ -82,7 +82,7 @@ func (h *hooks) drain(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		now := micros()
+		now := h.store.NowUs()
 		if some, err := h.store.HasDueDeliveries(ctx, now); err != nil || !some {
 			return err
 		}
@@ -147,7 +147,7 @@ func (h *hooks) note(ctx context.Context, tx *store.Tx, w store.Webhook, taken s
 	if err != nil || d.Attempts != taken.Attempts || d.Status != store.DeliveryPending || !d.Sending {
 		return err
 	}
-	now := micros()
+	now := h.store.NowUs()
 	d.Sending, d.NextUs = false, now
 	if got.interrupted {
 		return tx.SaveDelivery(ctx, d)
@@ -178,7 +178,7 @@ func (h *hooks) noteHook(ctx context.Context, tx *store.Tx, seen store.Webhook, 
 	}
 	w.LastError = got.problem
 	if got.gone && d.URL == "" && !w.Disabled {
-		w.Disabled, w.UpdateUs = true, micros()
+		w.Disabled, w.UpdateUs = true, h.store.NowUs()
 	}
 	return tx.SaveWebhook(ctx, w)
 }

@@ -20,7 +20,7 @@ func (s *Service) changeHook(ctx context.Context, id string, change func(w *stor
 		if w, err = tx.LockWebhook(ctx, authn.Tenant(ctx), id); err != nil {
 			return err
 		}
-		now := micros()
+		now := s.store.NowUs()
 		if err := change(&w, now); err != nil {
 			return err
 		}

@@ -141,7 +141,7 @@ func (m *mesh) serve() grpc.ClientConnInterface {
 // db opens a service's database for one replica. With keep it is closed when the test ends.
 func (m *mesh) db(service string, keep bool) *sqldb.DB {
 	m.t.Helper()
-	db, err := sqldb.Open(context.Background(), sqldb.Config{URL: m.engine.url(service), Schema: service, MaxConns: m.engine.maxConns})
+	db, err := sqldb.Open(context.Background(), sqldb.Config{URL: m.engine.url(service), Schema: service, MaxConns: m.engine.maxConns, Now: time.Now})
 	must(m.t, err)
 	if keep {
 		m.t.Cleanup(func() { must(m.t, db.Close()) })

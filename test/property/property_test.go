@@ -31,11 +31,12 @@ func TestSessionsAndTurns(t *testing.T) {
 	})
 }
 
-// TestSessionsAndTurnsOfReplicas does the same with two replicas of each service on one PostgreSQL database. Each call goes to any of them.
+// TestSessionsAndTurnsOfReplicas does the same with two replicas of each service on one PostgreSQL database. Each call goes to any of them. Each
+// replica has one connection: a statement beside an open transaction would wait for itself.
 func TestSessionsAndTurnsOfReplicas(t *testing.T) {
 	sequences(t, usuallyShared, func(t *testing.T) engine {
 		url := testpg.URL(t)
-		return engine{name: "postgres", replicas: 2, url: func(string) string { return url }}
+		return engine{name: "postgres", replicas: 2, url: func(string) string { return url }, maxConns: 1}
 	})
 }
 

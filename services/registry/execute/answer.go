@@ -41,7 +41,7 @@ func (r *request) answers(asked *registryv1.InputRequired) bool {
 
 // resolved does what somebody said of a row whose outcome is unknown. ErrChanged means: look again.
 func (x *Executor) resolved(ctx context.Context, f *flight, r *request, row store.Execution) (Outcome, error) {
-	said := store.Resolution{ID: r.Resolution.GetId(), By: r.Resolution.GetSubject(), Comment: r.Resolution.GetComment(), Time: now()}
+	said := store.Resolution{ID: r.Resolution.GetId(), By: r.Resolution.GetSubject(), Comment: r.Resolution.GetComment(), Time: x.deps.Now()}
 	switch r.Resolution.GetVerdict() {
 	case turnv1.Verdict_VERDICT_ANSWERED:
 		said.What = store.SaidDone

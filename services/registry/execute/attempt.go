@@ -166,7 +166,7 @@ func (x *Executor) check(ctx context.Context, r *request, t store.Tool, hash str
 
 // open commits the ledger row, before anything leaves.
 func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *store.Execution, decision, leave string) (store.Execution, error) {
-	at := now()
+	at := x.deps.Now()
 	if row != nil {
 		again := *row
 		again.DecisionID, again.DefinitionHash, again.Effect, again.ApprovalID = decision, t.DefinitionHash, t.Effect, leave

@@ -55,6 +55,8 @@ type Upstream interface {
 type Deps struct {
 	// Store keeps tools and the ledger.
 	Store Store
+	// Now is the database's time, by which leases are given and judged.
+	Now func() time.Time
 	// Policy decides.
 	Policy policyv1.PolicyServiceClient
 	// Upstream sends.
@@ -196,7 +198,7 @@ func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.E
 			return Outcome{}, store.ErrChanged
 		}
 		// Whoever ran it is dead. What became of the call nobody knows.
-		if err := x.deps.Store.GiveUp(ctx, row, now()); err != nil {
+		if err := x.deps.Store.GiveUp(ctx, row, x.deps.Now()); err != nil {
 			return Outcome{}, err
 		}
 		x.deps.Log.WarnContext(ctx, "execution was orphaned", "execution_id", row.ID, "tool", row.Tool, "repeatable", row.Effect.Repeatable())
@@ -208,12 +210,12 @@ func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.E
 // alive reports whether the row's owner runs it still. A row of our own without its flight is a leftover: the flight of this
 // key is the one that asks.
 func (x *Executor) alive(row store.Execution) bool {
-	return row.Owner != x.owner && now().Before(row.Lease)
+	return row.Owner != x.owner && x.deps.Now().Before(row.Lease)
 }
 
 // waitForOther waits a moment, at most until the lease of the row ends.
 func (x *Executor) waitForOther(ctx context.Context, row store.Execution) error {
-	return pause(ctx, min(max(time.Until(row.Lease), time.Millisecond), 200*time.Millisecond))
+	return pause(ctx, min(max(row.Lease.Sub(x.deps.Now()), time.Millisecond), 200*time.Millisecond))
 }
 
 // replayDecision tells of the decision that allowed the call when it ran.
@@ -225,9 +227,6 @@ func conflict(key string) error {
 	return fault.New(codes.AlreadyExists, faultv1.Reason_REASON_IDEMPOTENCY_CONFLICT, "the key %q belongs to another call", key).
 		Hint("Use a new key for a new call; the same key only for the same tool and arguments.")
 }
-
-// now is the time as the database keeps it.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // pause waits, or gives the context's error.
 func pause(ctx context.Context, d time.Duration) error {

@@ -41,7 +41,7 @@ func (x *Executor) Keep(ctx context.Context) error {
 // sweep marks the calls that died with their replica and that nobody asks for again, so that the ledger does not say for
 // ever that they run. Those that somebody asks for are found by him, sooner.
 func (x *Executor) sweep(ctx context.Context) {
-	at := now()
+	at := x.deps.Now()
 	n, err := x.deps.Store.GiveUpOrphans(ctx, at.Add(-x.cfg.LeaseTTL), at)
 	switch {
 	case err != nil && ctx.Err() == nil:
@@ -58,7 +58,7 @@ func (x *Executor) heartbeat(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, x.cfg.LeaseTTL)
 	defer cancel()
-	stopped, err := x.deps.Store.Extend(ctx, x.owner, rows, now().Add(x.cfg.LeaseTTL))
+	stopped, err := x.deps.Store.Extend(ctx, x.owner, rows, x.deps.Now().Add(x.cfg.LeaseTTL))
 	if err != nil {
 		x.deps.Log.WarnContext(ctx, "leases of executions were not extended", "executions", len(rows), "error", err)
 	}

@@ -119,7 +119,7 @@ func asFailure(err error) *upstream.Error {
 // finish closes the row and says what came out.
 func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row store.Execution, reply upstream.Reply, failure *upstream.Error) (Outcome, error) {
 	out := Outcome{Result: reply.Result, Input: reply.Input, ExecutionID: row.ID, Latency: row.Latency, source: t.Source.Name}
-	row.State, row.EndTime = store.Done, now()
+	row.State, row.EndTime = store.Done, x.deps.Now()
 	switch {
 	case failure == nil && reply.Input != nil:
 		row.State = store.Waiting

@@ -19,7 +19,7 @@ func (x *Executor) Stop(ctx context.Context, tenant, key string) (bool, error) {
 		f.stop()
 		return true, nil
 	}
-	return x.deps.Store.AskStop(ctx, tenant, key, now())
+	return x.deps.Store.AskStop(ctx, tenant, key, x.deps.Now())
 }
 
 // stop gives the flight up for good.

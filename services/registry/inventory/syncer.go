@@ -56,6 +56,7 @@ type Syncer struct {
 	store     Store
 	upstream  Upstream
 	available func(ctx context.Context, tools, sources int)
+	now       func() time.Time
 	log       *slog.Logger
 	looks     singleflight.Group
 	plan      *plan
@@ -66,12 +67,12 @@ type Syncer struct {
 	cancel    context.CancelCauseFunc
 }
 
-// New makes a syncer; available is told what can be reached after each look.
-func New(cfg Config, st Store, up Upstream, available func(ctx context.Context, tools, sources int), log *slog.Logger) *Syncer {
+// New makes a syncer; available is told what can be reached after each look, now is the clock of the times it stores.
+func New(cfg Config, st Store, up Upstream, available func(ctx context.Context, tools, sources int), now func() time.Time, log *slog.Logger) *Syncer {
 	if cfg.FirstRetry <= 0 {
 		cfg.FirstRetry = time.Second
 	}
-	s := &Syncer{cfg: cfg, store: st, upstream: up, available: available, log: log, plan: newPlan(cfg)}
+	s := &Syncer{cfg: cfg, store: st, upstream: up, available: available, now: now, log: log, plan: newPlan(cfg)}
 	s.base, s.cancel = context.WithCancelCause(context.Background())
 	return s
 }
@@ -159,7 +160,7 @@ func (s *Syncer) look(ctx context.Context, src store.Source) (store.Diff, error)
 	if err != nil {
 		return store.Diff{}, s.failed(ctx, src, err)
 	}
-	found.Time = time.Now().UTC().Truncate(time.Microsecond)
+	found.Time = s.now()
 	diff, err := s.store.ApplyInventory(ctx, src, found)
 	if errors.Is(err, store.ErrChanged) {
 		return store.Diff{}, err

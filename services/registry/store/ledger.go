@@ -20,7 +20,7 @@ func (q sqlStore) Execution(ctx context.Context, tenant, key string) (Execution,
 }
 
 func (q sqlStore) Open(ctx context.Context, e Execution) error {
-	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
+	err := q.writer(e.Effect)(ctx, func(tx sqldb.Tx) error {
 		return sqldb.ExecOne(ctx, tx, `INSERT INTO executions (`+executionColumns+`)
 			VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,'',0,$17,$18,$19,0,$20,'','','','',0)`,
 			e.Tenant, e.ID, e.Key, e.Tool, e.Source, e.DefinitionHash, e.TurnID, e.SessionID, e.CallID, e.Subject, int(e.Effect),
@@ -37,7 +37,7 @@ func (q sqlStore) Open(ctx context.Context, e Execution) error {
 }
 
 func (q sqlStore) Reopen(ctx context.Context, e Execution, owner string, lease time.Time) (Execution, error) {
-	err := q.changeOne(ctx, `UPDATE executions SET state = $1, owner = $2, lease_us = $3, attempts = attempts + 1, is_error = $4, code = '',
+	err := changeOne(ctx, q.writer(e.Effect), `UPDATE executions SET state = $1, owner = $2, lease_us = $3, attempts = attempts + 1, is_error = $4, code = '',
 		result = NULL, latency_us = 0, ended_us = 0, stop_us = 0, decision_id = $5, definition_hash = $6, effect = $18, approval_id = $7,
 		resolution = $8, resolution_id = $9, resolved_by = $10, resolution_comment = $11, resolved_us = $12
 		WHERE tenant = $13 AND id = $14 AND state = $15 AND owner = $16 AND attempts = $17`,
@@ -170,9 +170,24 @@ func (q sqlStore) Executions(ctx context.Context, tenant string, f ExecutionFilt
 	return sqldb.All(ctx, q.db.Reader(), scanExecution, query, args...)
 }
 
+// writer returns how to write the row that says that a call is about to leave. Of a call that must not be repeated it is on disk first: were the row
+// lost with the power, the call would leave again.
+func (q sqlStore) writer(e Effect) writeFunc {
+	if e.Repeatable() {
+		return q.db.Write
+	}
+	return q.db.WriteDurable
+}
+
+type writeFunc func(ctx context.Context, f func(sqldb.Tx) error) error
+
 // changeOne runs a conditional update; no row is ErrChanged.
 func (q sqlStore) changeOne(ctx context.Context, query string, args ...any) error {
-	err := q.db.Write(ctx, func(tx sqldb.Tx) error { return sqldb.ExecOne(ctx, tx, query, args...) })
+	return changeOne(ctx, q.db.Write, query, args...)
+}
+
+func changeOne(ctx context.Context, write writeFunc, query string, args ...any) error {
+	err := write(ctx, func(tx sqldb.Tx) error { return sqldb.ExecOne(ctx, tx, query, args...) })
 	if errors.Is(err, sqldb.ErrNotFound) {
 		return ErrChanged
 	}

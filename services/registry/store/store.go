@@ -60,9 +60,9 @@ type ToolStore interface {
 type Ledger interface {
 	// Execution reads a row by its key; ErrNotFound.
 	Execution(ctx context.Context, tenant, key string) (Execution, error)
-	// Open commits a new open row; ErrExists when the key is taken.
+	// Open commits a new open row, to disk if its effect may not be repeated; ErrExists when the key is taken.
 	Open(ctx context.Context, e Execution) error
-	// Reopen makes the row open again for owner until lease, with one attempt more and with decision, definition, effect,
+	// Reopen makes the row open again, as Open does, for owner until lease, with one attempt more and with decision, definition, effect,
 	// approval and resolution of e, if it still has the state, owner and attempts of e; else ErrChanged. It gives the row as it is then.
 	Reopen(ctx context.Context, e Execution, owner string, lease time.Time) (Execution, error)
 	// Attempt notes that the call is about to be sent once more; ErrChanged when the row is no longer e's.

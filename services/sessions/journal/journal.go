@@ -50,7 +50,7 @@ type Tx struct {
 	*store.Tx
 	// Session is the locked session. Changes made to it are saved at the end of the transaction, after Touch or Append.
 	Session store.Session
-	// NowUs is the transaction's time in Unix microseconds.
+	// NowUs is the database's time at the start of the transaction, in Unix microseconds.
 	NowUs int64
 	// Said is the newest message that the transaction has added to the conversation, nil before the first.
 	Said *turnv1.Message
@@ -68,7 +68,7 @@ type Tx struct {
 func (j *Journal) Write(ctx context.Context, f func(*Tx) error) error {
 	var done *Tx
 	err := j.store.Write(ctx, func(stx *store.Tx) error {
-		tx := &Tx{Tx: stx, ctx: ctx, NowUs: time.Now().UnixMicro()}
+		tx := &Tx{Tx: stx, ctx: ctx, NowUs: stx.NowUs()}
 		if err := f(tx); err != nil {
 			return err
 		}

@@ -87,10 +87,17 @@ func scanInt(s sqldb.Scanner) (n int, err error) {
 	return n, err
 }
 
+const childrenBelow = "SELECT " + childColumns +
+	" FROM turn_children WHERE tenant = $1 AND root_turn_id = $2 ORDER BY turn_children.create_us, turn_children.turn_id"
+
 // ChildrenBelow lists the links of all turns below an outermost turn, in the order in which they were begun.
 func (s *Store) ChildrenBelow(ctx context.Context, tenant, root string) ([]Child, error) {
-	return all(ctx, s.db.Reader(), scanChild, "SELECT "+childColumns+
-		" FROM turn_children WHERE tenant = $1 AND root_turn_id = $2 ORDER BY turn_children.create_us, turn_children.turn_id", tenant, root)
+	return all(ctx, s.db.Reader(), scanChild, childrenBelow, tenant, root)
+}
+
+// ChildrenBelow lists the links of all turns below an outermost turn, in the order in which they were begun.
+func (tx *Tx) ChildrenBelow(ctx context.Context, tenant, root string) ([]Child, error) {
+	return sqldb.All(ctx, tx, scanChild, childrenBelow, tenant, root)
 }
 
 // SetTold notes that nobody needs to be told of a child's end any more.

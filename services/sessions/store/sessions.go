@@ -133,10 +133,23 @@ type SessionFilter struct {
 
 // Sessions lists sessions, newest first.
 func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error) {
-	return all(ctx, s.db.Reader(), scanSession, "SELECT "+sessionColumns+` FROM sessions WHERE tenant = $1
-		AND ($2 = '' OR subject = $2) AND ($3 = '' OR agent_id = $3)
-		AND (CAST($4 AS BIGINT) = 0 OR create_us < $4 OR (create_us = $4 AND id < $5)) ORDER BY create_us DESC, id DESC LIMIT $6`,
-		f.Tenant, f.Subject, f.AgentID, f.BeforeUs, f.BeforeID, f.Limit)
+	list := f.selection()
+	return all(ctx, s.db.Reader(), scanSession, list.text, list.args...)
+}
+
+func (f SessionFilter) selection() *selection {
+	list := newSelection("SELECT "+sessionColumns+" FROM sessions WHERE tenant = ?", f.Tenant)
+	if f.Subject != "" {
+		list.add(" AND subject = ?", f.Subject)
+	}
+	if f.AgentID != "" {
+		list.add(" AND agent_id = ?", f.AgentID)
+	}
+	if f.BeforeUs != 0 {
+		list.add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
+	}
+	list.add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
+	return list
 }
 
 // AddSession stores a new session.

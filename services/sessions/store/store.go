@@ -66,6 +66,15 @@ func meaning(err error) error {
 	return err
 }
 
+// Now is the database's time.
+func (s *Store) Now() time.Time { return s.db.Now() }
+
+// NowUs is the database's time in Unix microseconds: all that is stored and judged by time uses it.
+func (s *Store) NowUs() int64 { return sqldb.Micros(s.db.Now()) }
+
+// NowUs is the database's time in Unix microseconds.
+func (tx *Tx) NowUs() int64 { return sqldb.Micros(tx.db.Now()) }
+
 // one reads one row outside a transaction.
 func one[T any](ctx context.Context, q sqldb.Querier, scan func(sqldb.Scanner) (T, error), query string, args ...any) (T, error) {
 	v, err := sqldb.One(ctx, q, scan, query, args...)
@@ -91,6 +100,24 @@ type more struct {
 
 // Scan implements sqldb.Scanner.
 func (m more) Scan(dest ...any) error { return m.Scanner.Scan(append(dest, m.last...)...) }
+
+// selection is a statement that is put together from the conditions that are asked for.
+type selection struct {
+	text string
+	args []any
+}
+
+func newSelection(text string, args ...any) *selection {
+	out := &selection{}
+	out.add(text, args...)
+	return out
+}
+
+// add appends a text in which one question mark stands for all of the values, separated by commas.
+func (s *selection) add(text string, values ...any) {
+	s.text += strings.ReplaceAll(text, "?", strings.TrimSuffix(placeholders(len(s.args)+1, len(values)), ", "))
+	s.args = append(s.args, values...)
+}
 
 // flag is a boolean as both engines store it.
 func flag(b bool) int64 {

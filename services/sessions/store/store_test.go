@@ -21,8 +21,9 @@ func TestSQLite(t *testing.T) {
 	})
 }
 
+// TestPostgres has one connection: a statement outside of an open transaction would wait for it for ever.
 func TestPostgres(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) *store.Store { return open(t, testpg.URL(t)) })
+	storetest.Run(t, func(t *testing.T) *store.Store { return openWith(t, testpg.URL(t), 1) })
 }
 
 // rare are statements about few rows (webhooks, what the outbox holds, whether there is any budget), and those of deleting a session.
@@ -33,7 +34,12 @@ var rare = []string{
 
 func open(t *testing.T, url string) *store.Store {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "sessions"})
+	return openWith(t, url, 0)
+}
+
+func openWith(t *testing.T, url string, conns int) *store.Store {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "sessions", MaxConns: conns})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,8 +92,9 @@ func (s *Store) TurnsInOrder(ctx context.Context, tenant, session string, after 
 type TurnFilter struct {
 	// Tenant is required; the others only narrow when they are set. Subject is that of the session.
 	Tenant, SessionID, Subject string
-	// Status narrows to one windlass.turn.v1.TurnStatus, 0 = all.
+	// Status narrows to one windlass.turn.v1.TurnStatus, 0 = all. Ended tells whether turns with this status have ended.
 	Status int32
+	Ended  bool
 	// BeforeUs and BeforeID name the last turn of the page before; 0 = the first page.
 	BeforeUs int64
 	BeforeID string
@@ -103,31 +104,46 @@ type TurnFilter struct {
 
 // Turns lists turns, newest first.
 func (s *Store) Turns(ctx context.Context, f TurnFilter) ([]Turn, error) {
-	query, args := "SELECT "+turnColumns+" FROM turns WHERE tenant = $1", []any{f.Tenant}
-	add := func(text string, values ...any) {
-		query += strings.ReplaceAll(text, "?", strings.TrimSuffix(placeholders(len(args)+1, len(values)), ", "))
-		args = append(args, values...)
+	list := f.selection()
+	return all(ctx, s.db.Reader(), scanTurn, list.text, list.args...)
+}
+
+func (f TurnFilter) selection() *selection {
+	list := newSelection("SELECT "+turnColumns+" FROM turns WHERE tenant = ?", f.Tenant)
+	// A condition stands only where it is asked for, and for the turns of a session no other is one that an index could be chosen for.
+	ofSession := f.SessionID != ""
+	if ofSession {
+		list.add(" AND session_id = ?", f.SessionID)
 	}
-	if f.SessionID != "" { // said only where it is asked for, so that the index of sessions is used
-		add(" AND session_id = ?", f.SessionID)
+	switch {
+	case f.Subject != "" && ofSession:
+		list.add(" AND COALESCE(owner, '') = ?", f.Subject)
+	case f.Subject != "":
+		list.add(" AND owner = ?", f.Subject)
 	}
-	if f.Subject != "" {
-		add(" AND session_id IN (SELECT id FROM sessions WHERE tenant = $1 AND subject = ?)", f.Subject)
-	}
-	if f.Status != 0 {
-		add(" AND status = ?", int64(f.Status))
+	switch {
+	case f.Status != 0 && ofSession:
+		list.add(" AND +status = ?", int64(f.Status))
+	case f.Status != 0: // those that have ended have indexes of their own, which are used where the statement says which are meant
+		list.add(" AND status = ?", int64(f.Status))
+		if f.Ended {
+			list.add(" AND end_us > 0")
+		} else {
+			list.add(" AND end_us = 0")
+		}
 	}
 	if f.BeforeUs != 0 {
-		add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
+		list.add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
 	}
-	add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
-	return all(ctx, s.db.Reader(), scanTurn, query, args...)
+	list.add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
+	return list
 }
 
 // AddTurn stores a new turn. The session must be locked.
 func (tx *Tx) AddTurn(ctx context.Context, t Turn) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turns ("+turnColumns+
-		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31)",
+	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turns ("+turnColumns+", owner"+
+		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, "+
+		"COALESCE((SELECT subject FROM sessions WHERE tenant = $1 AND id = $3), ''))",
 		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs,
 		int64(t.InputSeq), int64(t.FirstSeq), int64(t.LastSeq), t.DispatchedUs, t.CheckUs, int64(t.Restarts), t.CreateUs, t.StartUs, t.EndUs,
 		t.Usage, t.End, t.TraceParent, int64(t.Place), flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.RouseUs, t.AgentPath, int64(t.Children))
@@ -169,7 +185,7 @@ func (tx *Tx) SetCheck(ctx context.Context, tenant, id string, checkUs int64, re
 
 // NextQueued reads the turn of a locked session that is to run next: the newest of the urgent ones, else the oldest that waits. ErrNotFound when there is none.
 func (tx *Tx) NextQueued(ctx context.Context, tenant, session string, queued int32) (Turn, error) {
-	return sqldb.One(ctx, tx, scanTurn, "SELECT "+turnColumns+` FROM turns WHERE tenant = $1 AND session_id = $2 AND status = $3
+	return sqldb.One(ctx, tx, scanTurn, "SELECT "+turnColumns+` FROM turns WHERE tenant = $1 AND session_id = $2 AND +status = $3
 		AND end_us = 0 ORDER BY urgent DESC, CASE WHEN urgent = 1 THEN -first_seq ELSE first_seq END LIMIT 1`, tenant, session, int64(queued))
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
@@ -112,44 +111,38 @@ type WaitFilter struct {
 
 // Waits lists waits, newest first.
 func (s *Store) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
-	var query strings.Builder
-	query.WriteString("SELECT " + waitColumns + " FROM turn_waits w WHERE tenant = $1")
-	args := []any{f.Tenant}
-	add := func(text string, values ...any) {
-		query.WriteString(strings.ReplaceAll(text, "?", strings.TrimSuffix(placeholders(len(args)+1, len(values)), ", ")))
-		args = append(args, values...)
-	}
+	list := newSelection("SELECT "+waitColumns+" FROM turn_waits w WHERE tenant = ?", f.Tenant)
 	if f.Open {
-		add(" AND verdict = 0")
+		list.add(" AND verdict = 0")
 	}
 	if f.Verdict != 0 {
-		add(" AND verdict = ?", int64(f.Verdict))
+		list.add(" AND verdict = ?", int64(f.Verdict))
 	}
 	if f.Kind != 0 {
-		add(" AND kind = ?", int64(f.Kind))
+		list.add(" AND kind = ?", int64(f.Kind))
 	}
 	if f.SessionID != "" {
-		add(" AND session_id = ?", f.SessionID)
+		list.add(" AND session_id = ?", f.SessionID)
 	}
 	if f.TurnID != "" {
-		add(" AND turn_id = ?", f.TurnID)
+		list.add(" AND turn_id = ?", f.TurnID)
 	}
 	if f.BeforeUs != 0 {
-		add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
+		list.add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
 	}
 	if f.Owner != "" {
-		add(" AND (owner = ?", f.Owner)
+		list.add(" AND (owner = ?", f.Owner)
 		if len(f.Roles) > 0 {
 			roles := make([]any, len(f.Roles))
 			for i, r := range f.Roles {
 				roles[i] = r
 			}
-			add(" OR EXISTS (SELECT 1 FROM turn_wait_roles r WHERE r.tenant = w.tenant AND r.wait_id = w.id AND r.role IN (?))", roles...)
+			list.add(" OR EXISTS (SELECT 1 FROM turn_wait_roles r WHERE r.tenant = w.tenant AND r.wait_id = w.id AND r.role IN (?))", roles...)
 		}
-		add(")")
+		list.add(")")
 	}
-	add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
-	return all(ctx, s.db.Reader(), scanWait, query.String(), args...)
+	list.add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
+	return all(ctx, s.db.Reader(), scanWait, list.text, list.args...)
 }
 
 // DueWaits lists turns that have an open wait whose time is up. Only what names them is read.

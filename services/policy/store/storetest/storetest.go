@@ -17,7 +17,7 @@ import (
 // Run runs the suite on the database at url, which is empty.
 func Run(t *testing.T, url string) {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "policy"})
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "policy", MaxConns: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,9 @@ type LoadTurnResponse struct {
 	// What GetContext gives, if it was asked for.
 	Context *GetContextResponse `protobuf:"bytes,16,opt,name=context,proto3" json:"context,omitempty"`
 	// For the turn of a sub-agent: the agents from the outermost on, its own the last. Empty for the turn of a user.
-	AgentPath     []string `protobuf:"bytes,17,rep,name=agent_path,json=agentPath,proto3" json:"agent_path,omitempty"`
+	AgentPath []string `protobuf:"bytes,17,rep,name=agent_path,json=agentPath,proto3" json:"agent_path,omitempty"`
+	// The database's time, Unix microseconds: what deadlines are judged by.
+	NowMicros     int64 `protobuf:"varint,30,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -282,6 +284,13 @@ func (x *LoadTurnResponse) GetAgentPath() []string {
 		return x.AgentPath
 	}
 	return nil
+}
+
+func (x *LoadTurnResponse) GetNowMicros() int64 {
+	if x != nil {
+		return x.NowMicros
+	}
+	return 0
 }
 
 // GetRecordingRequest names a call of a re-run.
@@ -726,8 +735,10 @@ type ClaimStepResponse struct {
 	Result isClaimStepResponse_Result `protobuf_oneof:"result"`
 	// Somebody asked for the turn to be cancelled.
 	CancelRequested bool `protobuf:"varint,4,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The database's time, Unix microseconds.
+	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ClaimStepResponse) Reset() {
@@ -799,6 +810,13 @@ func (x *ClaimStepResponse) GetCancelRequested() bool {
 		return x.CancelRequested
 	}
 	return false
+}
+
+func (x *ClaimStepResponse) GetNowMicros() int64 {
+	if x != nil {
+		return x.NowMicros
+	}
+	return 0
 }
 
 type isClaimStepResponse_Result interface {
@@ -959,8 +977,10 @@ type RenewStepResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Stop: somebody asked for the turn to be cancelled.
 	CancelRequested bool `protobuf:"varint,1,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The database's time, Unix microseconds.
+	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenewStepResponse) Reset() {
@@ -998,6 +1018,13 @@ func (x *RenewStepResponse) GetCancelRequested() bool {
 		return x.CancelRequested
 	}
 	return false
+}
+
+func (x *RenewStepResponse) GetNowMicros() int64 {
+	if x != nil {
+		return x.NowMicros
+	}
+	return 0
 }
 
 // CommitStepRequest is a step's outcome.
@@ -2244,7 +2271,9 @@ type GetOutcomesResponse struct {
 	// Steps that are under way, by key: who holds them.
 	Held map[string]*Busy `protobuf:"bytes,2,rep,name=held,proto3" json:"held,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The turn is over.
-	Ended         bool `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"`
+	Ended bool `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"`
+	// The database's time, Unix microseconds: what deadlines are judged by.
+	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2298,6 +2327,13 @@ func (x *GetOutcomesResponse) GetEnded() bool {
 		return x.Ended
 	}
 	return false
+}
+
+func (x *GetOutcomesResponse) GetNowMicros() int64 {
+	if x != nil {
+		return x.NowMicros
+	}
+	return 0
 }
 
 // RequestCancelRequest names a turn.
@@ -2711,7 +2747,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
 	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\x12!\n" +
-	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\xb3\a\n" +
+	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\xd2\a\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -2735,7 +2771,9 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x0fexecutor_sealed\x18\x0f \x01(\bR\x0eexecutorSealed\x12B\n" +
 	"\acontext\x18\x10 \x01(\v2(.windlass.sessions.v1.GetContextResponseR\acontext\x12\x1d\n" +
 	"\n" +
-	"agent_path\x18\x11 \x03(\tR\tagentPath\"\x81\x01\n" +
+	"agent_path\x18\x11 \x03(\tR\tagentPath\x12\x1d\n" +
+	"\n" +
+	"now_micros\x18\x1e \x01(\x03R\tnowMicros\"\x81\x01\n" +
 	"\x13GetRecordingRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +
@@ -2767,12 +2805,14 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x05owner\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05owner\x12\"\n" +
 	"\x06ttl_ms\x18\x04 \x01(\x05B\v\xbaH\b\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs\x12\x14\n" +
 	"\x05model\x18\x05 \x01(\tR\x05model\x12>\n" +
-	"\ttool_call\x18\x06 \x01(\v2!.windlass.turn.v1.ToolCallStartedR\btoolCall\"\xe4\x01\n" +
+	"\ttool_call\x18\x06 \x01(\v2!.windlass.turn.v1.ToolCallStartedR\btoolCall\"\x83\x02\n" +
 	"\x11ClaimStepResponse\x123\n" +
 	"\x04done\x18\x01 \x01(\v2\x1d.windlass.turn.v1.StepOutcomeH\x00R\x04done\x123\n" +
 	"\x05lease\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.LeaseH\x00R\x05lease\x120\n" +
 	"\x04busy\x18\x03 \x01(\v2\x1a.windlass.sessions.v1.BusyH\x00R\x04busy\x12)\n" +
-	"\x10cancel_requested\x18\x04 \x01(\bR\x0fcancelRequestedB\b\n" +
+	"\x10cancel_requested\x18\x04 \x01(\bR\x0fcancelRequested\x12\x1d\n" +
+	"\n" +
+	"now_micros\x18\x0f \x01(\x03R\tnowMicrosB\b\n" +
 	"\x06result\"@\n" +
 	"\x04Busy\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\"\n" +
@@ -2781,9 +2821,11 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +
 	"\x05fence\x18\x03 \x01(\rR\x05fence\x12\"\n" +
-	"\x06ttl_ms\x18\x04 \x01(\x05B\v\xbaH\b\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs\">\n" +
+	"\x06ttl_ms\x18\x04 \x01(\x05B\v\xbaH\b\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs\"]\n" +
 	"\x11RenewStepResponse\x12)\n" +
-	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\"\x92\x06\n" +
+	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\x12\x1d\n" +
+	"\n" +
+	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\x92\x06\n" +
 	"\x11CommitStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\rR\x05fence\x12?\n" +
@@ -2887,11 +2929,13 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\arest_ms\x18\x04 \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\xdd\xdb\x01(\x00R\x06restMs\"\x15\n" +
 	"\x13ReleaseStepResponse\"6\n" +
 	"\x12GetOutcomesRequest\x12 \n" +
-	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\"\x84\x02\n" +
+	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\"\xa3\x02\n" +
 	"\x13GetOutcomesResponse\x129\n" +
 	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12G\n" +
 	"\x04held\x18\x02 \x03(\v23.windlass.sessions.v1.GetOutcomesResponse.HeldEntryR\x04held\x12\x14\n" +
-	"\x05ended\x18\x03 \x01(\bR\x05ended\x1aS\n" +
+	"\x05ended\x18\x03 \x01(\bR\x05ended\x12\x1d\n" +
+	"\n" +
+	"now_micros\x18\x0f \x01(\x03R\tnowMicros\x1aS\n" +
 	"\tHeldEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
 	"\x05value\x18\x02 \x01(\v2\x1a.windlass.sessions.v1.BusyR\x05value:\x028\x01\"P\n" +

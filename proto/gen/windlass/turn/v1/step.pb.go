@@ -763,7 +763,9 @@ func (x *StepOutcome) GetExhausted() *LimitUse {
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Outcomes, in no order.
-	Outcomes      []*StepOutcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	Outcomes []*StepOutcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	// The database's time when this was given, Unix microseconds; 0 = not known.
+	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -803,6 +805,13 @@ func (x *Progress) GetOutcomes() []*StepOutcome {
 		return x.Outcomes
 	}
 	return nil
+}
+
+func (x *Progress) GetNowMicros() int64 {
+	if x != nil {
+		return x.NowMicros
+	}
+	return 0
 }
 
 // Surface is what a turn may use, pinned at its start.
@@ -1097,9 +1106,11 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x06inputs\x18\x12 \x01(\rR\x06inputs\x12'\n" +
 	"\x0fdeadline_micros\x18\x13 \x01(\x03R\x0edeadlineMicros\x12%\n" +
 	"\x0econtext_tokens\x18\x14 \x01(\x03R\rcontextTokens\x128\n" +
-	"\texhausted\x18\x15 \x01(\v2\x1a.windlass.turn.v1.LimitUseR\texhausted\"E\n" +
+	"\texhausted\x18\x15 \x01(\v2\x1a.windlass.turn.v1.LimitUseR\texhausted\"d\n" +
 	"\bProgress\x129\n" +
-	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\"\xbf\x06\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12\x1d\n" +
+	"\n" +
+	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\xbf\x06\n" +
 	"\aSurface\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x126\n" +
