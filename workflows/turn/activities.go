@@ -21,6 +21,7 @@ type doer interface {
 	Finish(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error)
 	Outcomes(ctx context.Context, turn contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error)
 	ExpireWaits(ctx context.Context, turn contract.TurnInput) error
+	Now() time.Time
 }
 
 // ahead is what activities need of the runs.
@@ -48,7 +49,7 @@ const (
 // task.
 func (a *Activities) Glance(ctx context.Context, in contract.TurnInput) (*turnv1.Progress, error) {
 	out, err := a.runs.glance(ctx, in)
-	return &turnv1.Progress{Outcomes: out}, toTemporal(err)
+	return a.progress(out...), toTemporal(err)
 }
 
 // Begin pins the turn's surface.
@@ -71,6 +72,11 @@ func (a *Activities) Finish(ctx context.Context, in contract.TurnInput, ref *tur
 	return a.do(ctx, a.steps.Finish, in, ref, since)
 }
 
+// progress tells of outcomes, and what time it is for the database: the clock of Temporal's server may be another one.
+func (a *Activities) progress(outcomes ...*turnv1.StepOutcome) *turnv1.Progress {
+	return &turnv1.Progress{Outcomes: outcomes, NowMicros: a.steps.Now().UnixMicro()}
+}
+
 type stepFunc func(context.Context, contract.TurnInput, *turnv1.StepRef) (*turnv1.StepOutcome, error)
 
 func (a *Activities) do(
@@ -85,7 +91,7 @@ func (a *Activities) do(
 	if err != nil {
 		return nil, toTemporal(err)
 	}
-	p := &turnv1.Progress{Outcomes: []*turnv1.StepOutcome{out}}
+	p := a.progress(out)
 	if ref.GetKind() == turnv1.StepKind_STEP_KIND_FINISH {
 		return p, nil // nothing comes after it
 	}

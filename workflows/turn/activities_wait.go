@@ -17,7 +17,7 @@ func (a *Activities) Look(ctx context.Context, in contract.TurnInput, known []st
 	if err != nil {
 		return nil, toTemporal(err)
 	}
-	p := &turnv1.Progress{}
+	p := a.progress()
 	for _, o := range now.GetOutcomes() {
 		if !slices.Contains(known, o.GetKey()) {
 			p.Outcomes = append(p.Outcomes, o)

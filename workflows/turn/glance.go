@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
@@ -35,7 +36,7 @@ func (r *runs) glance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.S
 	}
 	for {
 		now, err := r.steps.Outcomes(ctx, turn)
-		if err != nil || now.GetEnded() || glancing.Err() != nil || rests(now.GetOutcomes()) {
+		if err != nil || now.GetEnded() || glancing.Err() != nil || rests(now) {
 			return now.GetOutcomes(), err
 		}
 		if len(now.GetHeld()) == 0 {
@@ -52,8 +53,8 @@ func (r *runs) glance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.S
 }
 
 // rests tells whether nothing can be done for a turn before somebody answers.
-func rests(outcomes []*turnv1.StepOutcome) bool {
-	d := engine.Next(engine.State{Outcomes: outcomes, Now: time.Now()})
+func rests(now *sessionsv1.GetOutcomesResponse) bool {
+	d := engine.Next(engine.State{Outcomes: now.GetOutcomes(), Now: time.UnixMicro(now.GetNowMicros())})
 	return d.Waiting && len(d.Steps) == 0
 }
 

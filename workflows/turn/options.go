@@ -65,6 +65,7 @@ func (w *walk) glance() {
 	if err := workflow.ExecuteLocalActivity(ctx, act.Glance, w.in).Get(w.ctx, &out); err != nil {
 		workflow.GetLogger(w.ctx).Debug("no glance", "error", err)
 	}
+	w.learnTime(out)
 	for _, o := range out.GetOutcomes() {
 		if w.shown(o) {
 			w.walked[o.GetKey()] = true

@@ -26,7 +26,7 @@ func (w *walk) stay(decision engine.Decision) (time.Duration, bool) {
 	if w.stayed || w.parked && w.busy == 0 { // the run was called for nothing
 		after = 0
 	}
-	if at := decision.Wake; !at.IsZero() && at.Sub(workflow.Now(w.ctx)) <= after+leastWait {
+	if at := decision.Wake; !at.IsZero() && at.Sub(w.now()) <= after+leastWait {
 		return 0, false
 	}
 	return after, true
@@ -34,7 +34,7 @@ func (w *walk) stay(decision engine.Decision) (time.Duration, bool) {
 
 // late tells whether the turn was parked until now, when a wait's time is up.
 func (w *walk) late(decision engine.Decision) bool {
-	return w.parked && w.busy == 0 && !decision.Wake.After(workflow.Now(w.ctx))
+	return w.parked && w.busy == 0 && !decision.Wake.After(w.now())
 }
 
 // parks tells whether the turn is to be parked now.
@@ -46,7 +46,7 @@ func (w *walk) parks(decision engine.Decision) bool {
 // park ends the run, and gives the error that does it. A run that has not begun has no steps and no details to show: what people read of it is its
 // input and the search attributes of the one before.
 func (w *walk) park(decision engine.Decision) error {
-	now := workflow.Now(w.ctx)
+	now := w.now()
 	delay := longestPark
 	if !decision.Wake.IsZero() {
 		delay = min(delay, decision.Wake.Sub(now))

@@ -30,7 +30,7 @@ func (w *walk) await(decision engine.Decision, news func() bool) error {
 		w.expire()
 		return nil
 	}
-	in := max(decision.Wake.Sub(workflow.Now(w.ctx)), leastWait)
+	in := max(decision.Wake.Sub(w.now()), leastWait)
 	heard, err := workflow.AwaitWithOptions(w.ctx, workflow.AwaitOptions{
 		Timeout: in, TimerOptions: workflow.TimerOptions{Summary: "until " + decision.Wake.UTC().Format(time.RFC3339)},
 	}, news)
@@ -70,6 +70,7 @@ func (w *walk) ask(summary string, activity any) {
 	if err := workflow.ExecuteLocalActivity(ctx, activity, w.in, known).Get(w.ctx, &out); err != nil && w.failure == nil {
 		w.failure = failureOf(err)
 	}
+	w.learnTime(out)
 	for _, o := range out.GetOutcomes() {
 		w.learn(o)
 	}

@@ -36,13 +36,15 @@ type walk struct {
 	cancelled bool
 	failure   *turnv1.TurnError
 	finishErr error
-	news      int   // rises whenever there is something new to decide on
-	woken     int   // rises whenever somebody says that there is something new in the journal
-	looked    int   // what of woken the last look has seen
-	busy      int   // steps begun and questions asked in this run
-	parked    bool  // it is still shown as parked
-	showed    int64 // when the newest step was committed that the runs before have shown, Unix microseconds; 0 = not known
-	stayed    bool  // it has waited for as long as it stays before it parks, and there is nothing new
+	news      int           // rises whenever there is something new to decide on
+	woken     int           // rises whenever somebody says that there is something new in the journal
+	looked    int           // what of woken the last look has seen
+	busy      int           // steps begun and questions asked in this run
+	parked    bool          // it is still shown as parked
+	showed    int64         // when the newest step was committed that the runs before have shown, Unix microseconds; 0 = not known
+	behind    time.Duration // how much Temporal's clock is behind the database's, at least; negative when it is ahead
+	timed     bool          // behind is known
+	stayed    bool          // it has waited for as long as it stays before it parks, and there is nothing new
 }
 
 // newWalk listens for signals and cancels before anything else can block.
@@ -115,7 +117,20 @@ func (w *walk) run() (contract.TurnResult, error) {
 }
 
 func (w *walk) state() engine.State {
-	return engine.State{Outcomes: w.outcomes, Now: workflow.Now(w.ctx), Cancelled: w.cancelled, Failure: w.failure}
+	return engine.State{Outcomes: w.outcomes, Now: w.now(), Cancelled: w.cancelled, Failure: w.failure}
+}
+
+// now is the time by which deadlines and waits are judged: the database's.
+func (w *walk) now() time.Time { return workflow.Now(w.ctx).Add(w.behind) }
+
+// learnTime takes the database's time from an activity's result. It was read a moment ago, so it is too early rather than too late; of all
+// readings the one that came fastest counts. Histories of earlier versions have none.
+func (w *walk) learnTime(p *turnv1.Progress) {
+	if at := p.GetNowMicros(); at > 0 {
+		if behind := time.UnixMicro(at).Sub(workflow.Now(w.ctx)); !w.timed || behind > w.behind {
+			w.behind, w.timed = behind, true
+		}
+	}
 }
 
 // start does a step beside the others, unless it is under way.
@@ -129,6 +144,7 @@ func (w *walk) start(step *turnv1.StepRef) {
 	w.describe()
 	workflow.GoNamed(w.ctx, step.GetKey(), func(ctx workflow.Context) {
 		out, err := w.do(ctx, step)
+		w.learnTime(out)
 		delete(w.running, step.GetKey())
 		w.record(step, out.GetOutcomes(), err)
 		w.news++
@@ -189,5 +205,5 @@ func (w *walk) remaining(step *turnv1.StepRef) time.Duration {
 	if deadline.IsZero() {
 		return beginPatience
 	}
-	return max(deadline.Sub(workflow.Now(w.ctx)), 0) + deadlineGrace
+	return max(deadline.Sub(w.now()), 0) + deadlineGrace
 }

@@ -29,7 +29,8 @@ var input = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "s
 type script struct {
 	mu      sync.Mutex
 	now     func() time.Time
-	rounds  []int // calls that each model step asks for
+	skew    time.Duration // how far Temporal's clock is ahead of the database's, which activities tell if it is not 0
+	rounds  []int         // calls that each model step asks for
 	steps   map[string]func(ctx context.Context, attempt int) (*turnv1.StepOutcome, error)
 	tries   map[string]int
 	done    []string
@@ -85,6 +86,13 @@ func (s *script) Outcomes(context.Context, contract.TurnInput) (*sessionsv1.GetO
 		s.look(s.looks)
 	}
 	return out, nil
+}
+
+func (s *script) Now() time.Time {
+	if s.skew == 0 {
+		return time.Time{}
+	}
+	return s.now()
 }
 
 func (s *script) ExpireWaits(context.Context, contract.TurnInput) error {
@@ -143,7 +151,7 @@ func start(t *testing.T, s *script) *testsuite.TestWorkflowEnvironment {
 	env := suite.NewTestWorkflowEnvironment()
 	// Without an id the SDK reads the whole test program for one, which on a busy machine it takes for a deadlock.
 	env.SetWorkerOptions(worker.Options{BuildID: "test", DeadlockDetectionTimeout: time.Minute})
-	s.now = env.Now
+	s.now = func() time.Time { return env.Now().Add(-s.skew) }
 	env.RegisterWorkflowWithOptions(Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
 	env.RegisterActivity(&Activities{steps: s, runs: s, drain: time.Second})
 	return env

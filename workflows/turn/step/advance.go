@@ -145,7 +145,7 @@ func (a *advance) reread(ctx context.Context) error {
 func (a *advance) state() engine.State {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return engine.State{Outcomes: a.outcomes, Now: time.Now(), Cancelled: a.loaded.GetCancelRequested()}
+	return engine.State{Outcomes: a.outcomes, Now: a.runner.Now(), Cancelled: a.loaded.GetCancelRequested()}
 }
 
 // start does a step beside the others, unless it is under way. One that is being claimed is started when the commit that claims it is over.
@@ -242,7 +242,7 @@ func (a *advance) release(ctx context.Context) {
 			a.runner.release(ctx, &work{turn: a.turn, ref: &turnv1.StepRef{Key: key}, lease: c.GetLease()}, 0)
 		}
 	}
-	if engine.Next(engine.State{Outcomes: a.outcomes, Now: time.Now()}).Done {
+	if engine.Next(engine.State{Outcomes: a.outcomes, Now: a.runner.Now()}).Done {
 		a.runner.forget(a.turn.TurnID)
 	}
 }

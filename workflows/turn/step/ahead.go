@@ -2,7 +2,6 @@ package step
 
 import (
 	"context"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -20,7 +19,7 @@ func (a *advance) lookAhead(ctx context.Context, w *work, req *sessionsv1.Commit
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	outcomes := append(a.outcomes[:len(a.outcomes):len(a.outcomes)], expected(req))
-	decision := engine.Next(engine.State{Outcomes: outcomes, Now: time.Now()})
+	decision := engine.Next(engine.State{Outcomes: outcomes, Now: a.runner.Now()})
 	if decision.IsFinish() {
 		if len(a.running) == 1 { // this step
 			req.Then = a.finish(decision.Steps[0])

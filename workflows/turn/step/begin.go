@@ -50,7 +50,7 @@ func (b begin) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 		client = nil
 	}
 	strategy, reason := choose(agent, len(tools)+len(client)+len(agents))
-	surface := b.surface(agent, time.Now())
+	surface := b.surface(agent, b.Now())
 	strategy, reason = resume(loaded.GetRerun(), surface, strategy, reason)
 	surface.Model, surface.Strategy, surface.Tools = model.GetName(), strategy, uint32(len(tools)+len(client)+len(agents))
 	surface.SurfaceHash, surface.Price = surfaceHash(tools, agents), model.GetPrice()

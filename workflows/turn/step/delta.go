@@ -28,7 +28,7 @@ func (r *Runner) transient(ctx context.Context, w *work) func(*turnv1.Event) {
 	subject := contract.DeltaSubject(w.turn.Tenant, w.turn.SessionID)
 	return func(e *turnv1.Event) {
 		proto.Merge(e, base)
-		e.Time = timestamppb.Now()
+		e.Time = timestamppb.New(r.Now())
 		data, err := proto.Marshal(e)
 		if err == nil {
 			err = r.deps.Bus.Publish(subject, data)

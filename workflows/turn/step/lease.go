@@ -91,7 +91,7 @@ func (r *Runner) hold(ctx context.Context, w *work) (context.Context, func(error
 	// call first and as its own doing.
 	stopClock := func() bool { return true }
 	if deadline := w.deadline(); !deadline.IsZero() {
-		stopClock = time.AfterFunc(time.Until(deadline), func() { cancel(errDeadline) }).Stop
+		stopClock = time.AfterFunc(deadline.Sub(r.Now()), func() { cancel(errDeadline) }).Stop
 	}
 	// A commit outlives the step's context, and so must the lease.
 	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))

@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/refclock"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -40,6 +41,8 @@ type Deps struct {
 	Bus *bus.Bus
 	// Log takes what nobody else reports.
 	Log *slog.Logger
+	// HostTime is the clock of this host. Nil means time.Now; tests set it wrong.
+	HostTime func() time.Time
 }
 
 // Runner does steps. It is safe for concurrent use.
@@ -47,6 +50,7 @@ type Runner struct {
 	cfg   Config
 	deps  Deps
 	cache *cache
+	clock *refclock.Clock
 }
 
 // New checks configuration and dependencies.
@@ -59,7 +63,9 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	case deps.Sessions == nil, deps.Tools == nil, deps.Inference == nil, deps.Shields == nil, deps.Bus == nil, deps.Log == nil:
 		return nil, errors.New("step runner: Sessions, Tools, Inference, Shields, Bus and Log are required")
 	}
-	return &Runner{cfg: cfg, deps: deps, cache: newCache()}, nil
+	clock := refclock.New(deps.HostTime)
+	deps.Sessions = timed{deps.Sessions, clock}
+	return &Runner{cfg: cfg, deps: deps, cache: newCache(), clock: clock}, nil
 }
 
 // kind is one kind of step.
@@ -204,7 +210,7 @@ func (r *Runner) settle(ctx context.Context, k kind, w *work, err error) (*sessi
 		return nil, classified
 	}
 	deadline := w.deadline()
-	late := !deadline.IsZero() && time.Now().Add(retry.Delay).After(deadline)
+	late := !deadline.IsZero() && r.Now().Add(retry.Delay).After(deadline)
 	if w.lease.GetAttempt() >= r.cfg.attempts(w.ref.GetKind()) || late {
 		return k.giveUp(w, turnError(err)), nil
 	}

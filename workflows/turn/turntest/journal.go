@@ -232,7 +232,7 @@ func (j *Journal) LoadTurn(_ context.Context, req *sessionsv1.LoadTurnRequest) (
 	}
 	defer unlock()
 	load := proto.CloneOf(t.load)
-	load.Outcomes, load.ContextBytes = t.outcomes(), t.bytes()
+	load.Outcomes, load.ContextBytes, load.NowMicros = t.outcomes(), t.bytes(), time.Now().UnixMicro()
 	if a := load.GetAgent(); req.GetWithContext() && len(load.GetOutcomes()) == 0 && a.GetExecutor() == nil && a.GetStrategy() <= turnv1.Strategy_STRATEGY_REACT_TEXT {
 		load.Context = t.shown()
 	}
@@ -246,7 +246,7 @@ func (j *Journal) GetOutcomes(_ context.Context, req *sessionsv1.GetOutcomesRequ
 		return nil, err
 	}
 	defer unlock()
-	resp := &sessionsv1.GetOutcomesResponse{Outcomes: t.outcomes(), Held: map[string]*sessionsv1.Busy{}, Ended: t.ending != nil}
+	resp := &sessionsv1.GetOutcomesResponse{Outcomes: t.outcomes(), Held: map[string]*sessionsv1.Busy{}, Ended: t.ending != nil, NowMicros: time.Now().UnixMicro()}
 	for key, s := range t.steps {
 		if left := time.Until(s.expires); s.done == nil && (s.owner != "" || s.rests) && left > 0 {
 			resp.Held[key] = &sessionsv1.Busy{Owner: s.owner, ExpiresInMs: int32(left.Milliseconds()) + 1}

@@ -24,7 +24,7 @@ func (j *Journal) ClaimStep(_ context.Context, req *sessionsv1.ClaimStepRequest)
 
 func (j *Journal) claim(t *turnRecord, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
 	s := j.step(t, req.GetStep().GetKey())
-	resp := &sessionsv1.ClaimStepResponse{CancelRequested: t.load.GetCancelRequested()}
+	resp := &sessionsv1.ClaimStepResponse{CancelRequested: t.load.GetCancelRequested(), NowMicros: time.Now().UnixMicro()}
 	switch left := time.Until(s.expires); {
 	case s.done != nil:
 		resp.Result = &sessionsv1.ClaimStepResponse_Done{Done: s.done}
