@@ -40,6 +40,7 @@ type settings struct {
 	Providers map[string]provider `yaml:"providers"`
 	Users     []user              `yaml:"users"`
 	Allow     []string            `yaml:"allow"`
+	Targets   map[string]string   `yaml:"targets"`
 	Port      int                 `yaml:"port"`
 	Debug     bool                `yaml:"debug"`
 	Limit     *uint8              `yaml:"limit"`
@@ -165,6 +166,32 @@ func TestEnvironment(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got.Allow, []string{"p", "q"}) || !reflect.DeepEqual(got.Users, []user{{"eve", []string{"g"}}}) {
 		t.Errorf("lists = %v, %v", got.Allow, got.Users)
+	}
+}
+
+func TestMapsInTheEnvironment(t *testing.T) {
+	for _, row := range []struct {
+		name, text string
+		want       map[string]string
+		wrong      string
+	}{
+		{"one", "sessions=127.0.0.1:9091", map[string]string{"sessions": "127.0.0.1:9091"}, ""},
+		{"several", "sessions=dns:///sessions:9091, registry = :9092", map[string]string{"sessions": "dns:///sessions:9091", "registry": ":9092"}, ""},
+		{"a value with =", "a=b=c", map[string]string{"a": "b=c"}, ""},
+		{"an empty value", "a=", map[string]string{"a": ""}, ""},
+		{"JSON", `{"sessions":":1"}`, map[string]string{"sessions": ":1"}, ""},
+		{"YAML", "sessions: dns:///x=1", map[string]string{"sessions": "dns:///x=1"}, ""},
+		{"no pair", "sessions", nil, "targets"},
+		{"half a pair", "a=1,b", nil, "targets"},
+	} {
+		got, err := load(t, "", []string{"WINDLASS_TARGETS=" + row.text})
+		if row.wrong == "" && (err != nil || !reflect.DeepEqual(got.Targets, row.want)) || row.wrong != "" && (err == nil || !strings.Contains(err.Error(), row.wrong)) {
+			t.Errorf("%s: %v, %v", row.name, got.Targets, err)
+		}
+	}
+	got, err := load(t, "targets: {a: file, b: file}", []string{"WINDLASS_TARGETS=a=1", "WINDLASS_TARGETS_C=3"})
+	if want := map[string]string{"a": "1", "b": "file", "c": "3"}; err != nil || !reflect.DeepEqual(got.Targets, want) {
+		t.Errorf("over a file: %v, %v", got.Targets, err)
 	}
 }
 

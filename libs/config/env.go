@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,7 +46,8 @@ func (l *loader) envNames() []string {
 	return out
 }
 
-// put sets a value given as text. Lists of plain values are split at commas; all other containers are YAML (or JSON) text.
+// put sets a value given as text. Lists of plain values are split at commas, maps of plain values may be name=value,name=value; all other
+// containers are YAML (or JSON) text.
 func (l *loader) put(layer map[string]any, path []string, n *node, value, from string) {
 	l.origins[strings.Join(path, delim)] = origin{text: from}
 	if n.kind == leaf {
@@ -62,6 +64,10 @@ func (l *loader) put(layer map[string]any, path []string, n *node, value, from s
 		set(layer, path, items)
 		return
 	}
+	if pairs, ok := pairsOf(value); ok && n.kind == mapping && n.elem.kind == leaf {
+		set(layer, path, pairs)
+		return
+	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(value), &doc); err != nil || len(doc.Content) == 0 {
 		l.fail(path, from, "want YAML or JSON text")
@@ -69,6 +75,22 @@ func (l *loader) put(layer map[string]any, path []string, n *node, value, from s
 	}
 	r := &yamlReader{l: l, at: func(int) string { return from }}
 	set(layer, path, r.value(doc.Content[0], n, path))
+}
+
+// pairName is a name before the = of a pair. In YAML a name is followed by a colon.
+var pairName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// pairsOf reads name=value,name=value; false when the text is something else.
+func pairsOf(text string) (map[string]any, bool) {
+	out := map[string]any{}
+	for item := range strings.SplitSeq(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(item), "=")
+		if name = strings.TrimSpace(name); !ok || !pairName.MatchString(name) {
+			return nil, false
+		}
+		out[name] = strings.TrimSpace(value)
+	}
+	return out, true
 }
 
 // resolve finds the key that the rest of a variable's name means. Keys contain underscores themselves, so the longest key that fits wins at
