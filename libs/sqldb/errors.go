@@ -33,6 +33,9 @@ var (
 	ErrDiskFull error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE, "disk is full: free some space where the database is, or move it; what was committed is kept")
 	// ErrUnavailable means that the database server cannot be reached or takes no connections now. Trying again later may help.
 	ErrUnavailable error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE, "database is not available")
+	// ErrText means that a value holds text which the database cannot keep: NUL, or what is no UTF-8.
+	ErrText error = fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT, "a text in the request holds a character that cannot be stored: NUL (U+0000), or bytes that are not UTF-8").
+		Hint("Remove the character and send the request again.")
 	// ErrConflict means that a transaction lost against others even after all retries. Trying again may help.
 	ErrConflict error = fault.New(codes.Aborted, faultv1.Reason_REASON_CONFLICT, "transaction conflict")
 )
@@ -65,7 +68,7 @@ func translate(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, known := range []error{ErrNotFound, ErrInUse, ErrReadOnly, ErrDiskFull, ErrUnavailable, ErrConflict} {
+	for _, known := range []error{ErrNotFound, ErrInUse, ErrReadOnly, ErrDiskFull, ErrUnavailable, ErrText, ErrConflict} {
 		if errors.Is(err, known) {
 			return err
 		}
@@ -123,6 +126,8 @@ func postgresMeaning(code string) error {
 	switch {
 	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"), code == "53300":
 		return ErrUnavailable
+	case code == "22021", code == "22P05": // not in the character set; \u0000 in jsonb
+		return ErrText
 	case code == "53100":
 		return ErrDiskFull
 	case code == "25006":
