@@ -69,16 +69,17 @@ func kind(v any) string {
 
 // JSON writes the object with sorted keys and every number as it came. What was validated is what is sent: a key that came
 // twice is there once.
-func (o Object) JSON() []byte { return appendValue(nil, map[string]any(o), literal) }
+func (o Object) JSON() []byte { return AppendValue(nil, map[string]any(o), literal) }
 
 // Hash is SHA-256, hex, over the canonical form of RFC 8785. Integers beyond what a float64 holds keep their digits
 // instead of being rounded, so that two big ids never look alike.
 func (o Object) Hash() string {
-	sum := sha256.Sum256(appendValue(nil, map[string]any(o), canonical))
+	sum := sha256.Sum256(AppendValue(nil, map[string]any(o), canonical))
 	return hex.EncodeToString(sum[:])
 }
 
-func appendValue(out []byte, v any, number func(json.Number) string) []byte {
+// AppendValue writes any value of encoding/json, members by name, and each json.Number as number does.
+func AppendValue(out []byte, v any, number func(json.Number) string) []byte {
 	switch v := v.(type) {
 	case map[string]any:
 		keys := make([]string, 0, len(v))
@@ -92,7 +93,7 @@ func appendValue(out []byte, v any, number func(json.Number) string) []byte {
 				out = append(out, ',')
 			}
 			out = append(appendString(out, k), ':')
-			out = appendValue(out, v[k], number)
+			out = AppendValue(out, v[k], number)
 		}
 		return append(out, '}')
 	case []any:
@@ -101,11 +102,13 @@ func appendValue(out []byte, v any, number func(json.Number) string) []byte {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = appendValue(out, e, number)
+			out = AppendValue(out, e, number)
 		}
 		return append(out, ']')
 	case json.Number:
 		return append(out, number(v)...)
+	case float64:
+		return append(out, number(json.Number(strconv.FormatFloat(v, 'g', -1, 64)))...)
 	case string:
 		return appendString(out, v)
 	case bool:

@@ -56,7 +56,7 @@ func TestCanonicalForm(t *testing.T) {
 	}
 	want := `{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],` +
 		`"string":"€$\u000f\nA'B\"\\\\\"/"}`
-	if got := string(appendValue(nil, map[string]any(o), canonical)); got != want {
+	if got := string(AppendValue(nil, map[string]any(o), canonical)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	o, err = Parse([]byte(`{"\ufb33":1,"\ud83d\ude00":2,"\u20ac":3,"\r":4,"1":5,"\u0080":6,"\u00f6":7}`))
@@ -119,7 +119,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(o, again) || o.Hash() != again.Hash() {
 			t.Fatalf("%s became %s, %v", text, o.JSON(), err)
 		}
-		canonicalText := appendValue(nil, map[string]any(o), canonical)
+		canonicalText := AppendValue(nil, map[string]any(o), canonical)
 		if c, err := Parse(canonicalText); err != nil || c.Hash() != o.Hash() {
 			t.Fatalf("the canonical form %s is not stable: %v", canonicalText, err)
 		}

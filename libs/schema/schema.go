@@ -1,4 +1,5 @@
-// Package schema checks JSON objects, arguments of tool calls above all, against JSON Schemas that others give.
+// Package schema checks JSON objects, arguments of tool calls above all, against JSON Schemas that others give. Neither a schema nor an object
+// can make it work without bound: schemas are limited when they are compiled, see limits.go, and a check has a budget, see guard.go.
 package schema
 
 import (
@@ -7,36 +8,34 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
-
-// maxSchema bounds the size of a schema that is compiled, in bytes.
-const maxSchema = 1 << 20
 
 // base is the address a schema is compiled under; its references to itself resolve against it.
 const base = "windlass:///schema.json"
 
 // Cache compiles schemas once. Safe for concurrent use.
 type Cache struct {
-	compiled *lru.Cache[string, *jsonschema.Schema] // nil for one that cannot be compiled
+	compiled *lru.Cache[string, *compiled] // nil for one that cannot be compiled
 	log      *slog.Logger
 }
 
 // NewCache makes a cache of at most size schemas.
 func NewCache(size int, log *slog.Logger) (*Cache, error) {
-	compiled, err := lru.New[string, *jsonschema.Schema](size)
+	entries, err := lru.New[string, *compiled](size)
 	if err != nil {
 		return nil, fmt.Errorf("make schema cache: %w", err)
 	}
-	return &Cache{compiled: compiled, log: log}, nil
+	return &Cache{compiled: entries, log: log}, nil
 }
 
 // Get gives the validator kept under a definition's hash; false when it has to be made with Add.
 func (c *Cache) Get(hash string) (Validator, bool) {
 	s, ok := c.compiled.Get(hash)
-	return Validator{s}, ok
+	return Validator{schema: s}, ok
 }
 
 // Add compiles a schema and keeps it under the hash of its definition. One that cannot be compiled is logged here, once,
@@ -44,49 +43,87 @@ func (c *Cache) Get(hash string) (Validator, bool) {
 func (c *Cache) Add(ctx context.Context, hash, tool string, text []byte) Validator {
 	s, err := compile(text)
 	if err != nil {
-		c.log.WarnContext(ctx, "input schema cannot be used, arguments are not checked", "tool", tool, "definition_hash", hash, "error", err)
+		c.log.WarnContext(ctx, "input schema cannot be used, arguments are not checked", "tool", tool, "definition_hash", hash, "error", shorten(err.Error()))
 	}
 	c.compiled.Add(hash, s)
-	return Validator{s}
+	return Validator{schema: s}
 }
 
-// Compile reads a schema for use at once. Empty text gives a validator that accepts everything.
+// Compile reads a schema for use at once. Empty text gives a validator that accepts everything. The error says which limit the schema is over,
+// or what is wrong with it.
 func Compile(text []byte) (Validator, error) {
 	s, err := compile(text)
-	return Validator{s}, err
+	return Validator{schema: s}, err
 }
 
-func compile(text []byte) (_ *jsonschema.Schema, err error) {
+// Check refuses, with ErrLimit, a schema that is over one of the limits that can be counted in time linear in its size; Compile knows them all.
+func Check(text []byte) error {
+	_, err := parse(text)
+	return err
+}
+
+// parse reads a schema and counts; nil for empty text.
+func parse(text []byte) (any, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
 	}
-	if len(text) > maxSchema {
-		return nil, fmt.Errorf("schema of %d bytes is over the limit of %d", len(text), maxSchema)
+	if len(text) > maxBytes {
+		return nil, over("too many bytes", len(text), maxBytes)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("parse schema: %w", err)
+	}
+	return doc, checkDocument(doc)
+}
+
+// compiled is a schema within the limits. Its graph is never evaluated itself, see guard.
+type compiled struct {
+	root   *jsonschema.Schema
+	values map[*jsonschema.Schema]*valueRules
+	// unevaluated says that evaluation keeps a list of each value's members.
+	unevaluated bool
+	guards      sync.Pool
+}
+
+func compile(text []byte) (_ *compiled, err error) {
+	doc, err := parse(text)
+	if doc == nil || err != nil {
+		return nil, err
 	}
 	defer func() { // the compiler walks whatever a server sends
 		if r := recover(); r != nil {
 			err = fmt.Errorf("compile schema: panic: %v", r)
 		}
 	}()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("parse schema: %w", err)
-	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
+	c.UseRegexpEngine((&patterns{}).compile)
 	if err := c.AddResource(base, doc); err != nil {
 		return nil, fmt.Errorf("compile schema: %w", err)
 	}
-	s, err := c.Compile(base)
+	root, err := c.Compile(base)
 	if err != nil {
 		return nil, fmt.Errorf("compile schema: %w", err)
 	}
-	return s, nil
+	graph, err := checkExpansion(root)
+	if err != nil {
+		return nil, err
+	}
+	out := &compiled{root: root, values: map[*jsonschema.Schema]*valueRules{}}
+	for s := range graph {
+		if s.RecursiveRef != nil || s.DynamicRef != nil { // of a meta-schema that was referred to
+			return nil, errors.New("$dynamicRef and $recursiveRef are not supported: use $ref")
+		}
+		out.values[s] = newValueRules(s)
+		out.unevaluated = out.unevaluated || s.UnevaluatedItems != nil || s.UnevaluatedProperties != nil
+	}
+	return out, nil
 }
 
 // noLoader refuses references to other documents: a server's schema must not make us fetch or read anything.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
-	return nil, errors.New("references to other documents are not followed: " + url)
+	return nil, errors.New("references to other documents are not followed: " + shorten(url))
 }

@@ -15,6 +15,15 @@ const order = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":
 	"lines":{"type":"array","items":{"$ref":"#/$defs/line"}},"mode":{"enum":["a","b"]}},
 	"additionalProperties":false,"$defs":{"line":{"type":"object","required":["sku"],"properties":{"sku":{"type":"string"}}}}}`
 
+func validate(t *testing.T, v Validator, args map[string]any) []Fault {
+	t.Helper()
+	faults, err := v.Validate(t.Context(), args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return faults
+}
+
 func TestValidate(t *testing.T) {
 	for _, row := range []struct{ name, schema, args, want string }{
 		{"it fits", order, `{"id":"abc","count":3,"lines":[{"sku":"x"}]}`, ""},
@@ -24,6 +33,25 @@ func TestValidate(t *testing.T) {
 		{"an unknown one", order, `{"id":"abc","lines":[],"colour":1}`, "/colour is not known"},
 		{"types", order, `{"id":7,"lines":"x","count":1.5}`, "/count got number, want integer; /id got number, want string; /lines got string, want array"},
 		{"an enum", order, `{"id":"abc","lines":[],"mode":"c"}`, "/mode value must be one of 'a', 'b'"},
+		{"a constant", `{"properties":{"a":{"const":1}}}`, `{"a":2}`, "/a value must be 1"},
+		{"a constant as 1.0", `{"properties":{"a":{"const":1}}}`, `{"a":1.0}`, ""},
+		{"a constant object", `{"properties":{"a":{"const":{"x":[1,{"y":null}]}}}}`, `{"a":{"x":[1e0,{"y":null}]}}`, ""},
+		{"an enum of one", `{"properties":{"a":{"enum":["x"]}}}`, `{"a":"y"}`, "/a value must be 'x'"},
+		{"an enum of kinds", `{"properties":{"a":{"enum":[1,true,null,[1]]}}}`, `{"a":[1]}`, ""},
+		{"items that are unique", `{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[1,"1",[1],{"a":1}]}`, ""},
+		{"items that are not", `{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[{"a":1,"b":2},3,{"b":2.0,"a":1}]}`, "/a items at 0 and 2 are equal"},
+		{"a pattern", `{"properties":{"a":{"pattern":"^a+$"}}}`, `{"a":"ab"}`, "/a 'ab' does not match pattern '^a+$'"},
+		{"a format of an old draft", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"format":"ipv4"}}}`, `{"a":"1.2"}`,
+			"/a '1.2' is not valid ipv4: expected four decimals"},
+		{"unevaluated properties", `{"allOf":[{"properties":{"a":true}}],"unevaluatedProperties":false}`, `{"a":1,"b":2}`, "/b false schema"},
+		{"a tree", `{"$ref":"#/$defs/n","$defs":{"n":{"properties":{"l":{"$ref":"#/$defs/n"},"v":{"type":"integer"}}}}}`, `{"l":{"l":{"v":"x"}}}`,
+			"/l/l/v got string, want integer"},
+		{"a reference by anchor", `{"properties":{"a":{"$ref":"#s"}},"$defs":{"x":{"$anchor":"s","type":"string"}}}`, `{"a":1}`, "/a got number, want string"},
+		{"a reference by id", `{"$id":"https://x.test/s","properties":{"a":{"$ref":"https://x.test/s#/$defs/x"}},"$defs":{"x":{"type":"string"}}}`, `{"a":1}`,
+			"/a got number, want string"},
+		{"a reference to an odd place", `{"properties":{"a":{"$ref":"#/x/y"}},"x":{"y":{"type":"string"}}}`, `{"a":1}`, "/a got number, want string"},
+		{"a choice", `{"properties":{"a":{"oneOf":[{"type":"string"},{"type":"integer"}]}}}`, `{"a":1}`, ""},
+		{"a condition", `{"if":{"required":["a"]},"then":{"required":["b"]}}`, `{"a":1}`, "/b is required"},
 		{"old drafts", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","required":["a"]}`, `{}`, "/a is required"},
 		{"no schema", ``, `{"x":1}`, ""},
 		{"true accepts all", `true`, `{"x":1}`, ""},
@@ -45,7 +73,7 @@ func TestValidate(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, f := range cache.Add(t.Context(), "h", "n__a", []byte(row.schema)).Validate(args) {
+		for _, f := range validate(t, cache.Add(t.Context(), "h", "n__a", []byte(row.schema)), args) {
 			got = append(got, f.Pointer+" "+f.Message)
 		}
 		if strings.Join(got, "; ") != row.want {
@@ -65,7 +93,7 @@ func TestUnusableSchemaIsLoggedOnce(t *testing.T) {
 		if !ok {
 			v = cache.Add(t.Context(), "h", "n__a", []byte(`{"type":7}`))
 		}
-		if v.Validate(map[string]any{"x": 1}) != nil {
+		if validate(t, v, map[string]any{"x": 1}) != nil {
 			t.Error("it refuses")
 		}
 	}
@@ -83,7 +111,7 @@ func TestFaultsAreBounded(t *testing.T) {
 	for i := range 500 {
 		args[fmt.Sprint("x", i)] = true
 	}
-	if n := len(cache.Add(t.Context(), "h", "n__a", []byte(`{"additionalProperties":false}`)).Validate(args)); n != maxFaults {
+	if n := len(validate(t, cache.Add(t.Context(), "h", "n__a", []byte(`{"additionalProperties":false}`)), args)); n != maxFaults {
 		t.Errorf("%d faults", n)
 	}
 }

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,8 +14,11 @@ import (
 	"golang.org/x/text/message"
 )
 
-// maxFaults bounds what is reported of one object.
-const maxFaults = 20
+// maxFaults bounds what is reported of one object, maxRead what is sorted for that.
+const (
+	maxFaults = 20
+	maxRead   = 1000
+)
 
 // Fault is one thing wrong with an object.
 type Fault struct {
@@ -24,38 +29,71 @@ type Fault struct {
 }
 
 // Validator checks objects. The zero value accepts everything.
-type Validator struct{ schema *jsonschema.Schema }
+type Validator struct {
+	schema *compiled
+	budget int // of a check, 0 = maxWork
+}
 
 // Validate gives what is wrong with the object, at most 20 things in a stable order; nil when it fits. Values are those of
-// encoding/json with UseNumber.
-func (v Validator) Validate(object map[string]any) []Fault {
+// encoding/json, with UseNumber or without. An object that takes more work to check than is allowed does not fit, and a fault says so. The
+// error is that of ctx.
+func (v Validator) Validate(ctx context.Context, object map[string]any) ([]Fault, error) {
 	if v.schema == nil {
-		return nil
+		return nil, ctx.Err()
 	}
-	err := v.schema.Validate(object)
-	if err == nil {
+	g := v.schema.guard()
+	defer v.schema.guards.Put(g)
+	return g.validate(ctx, object, cmp.Or(v.budget, maxWork))
+}
+
+func (g *guard) validate(ctx context.Context, object map[string]any, budget int) ([]Fault, error) {
+	tooMuch := []Fault{{Message: "takes more work to check against its schema than is allowed: send less, or use a simpler schema"}}
+	var where []string
+	err, stopped := g.run(ctx, budget, func() error {
+		var err error
+		if where, err = g.measure(object, 1); err != nil {
+			return err
+		}
+		if g.probe.Validate(object) == nil {
+			return errUnfit // not fitting is what the probe asks for
+		}
 		return nil
+	})
+	switch {
+	case errors.Is(stopped, errWork):
+		return tooMuch, nil
+	case stopped != nil:
+		return nil, stopped
+	case err == nil:
+		return nil, nil
+	case !errors.Is(err, errUnfit):
+		slices.Reverse(where)
+		return []Fault{{Pointer: pointer(where), Message: err.Error()}}, nil
 	}
+	err, stopped = g.run(ctx, min(budget, maxReportWork), func() error { return g.root.Validate(object) })
 	var bad *jsonschema.ValidationError
-	if !errors.As(err, &bad) {
-		return []Fault{{Message: err.Error()}}
+	switch {
+	case errors.Is(stopped, errWork):
+		return []Fault{{Message: "does not fit its schema, in too many places to name them"}}, nil
+	case stopped != nil:
+		return nil, stopped
+	case !errors.As(err, &bad):
+		return []Fault{{Message: "does not fit its schema"}}, nil
 	}
 	w := walk{printer: message.NewPrinter(language.English)}
 	w.visit(bad)
-	if w.loop {
-		return nil // the schema refers to itself without end: its fault, not the arguments'
-	}
 	slices.SortStableFunc(w.faults, func(a, b Fault) int {
 		return strings.Compare(a.Pointer+"\x00"+a.Message, b.Pointer+"\x00"+b.Message)
 	})
 	w.faults = slices.Compact(w.faults)
-	return w.faults[:min(len(w.faults), maxFaults)]
+	return w.faults[:min(len(w.faults), maxFaults)], nil
 }
+
+var errUnfit = errors.New("does not fit")
 
 type walk struct {
 	printer *message.Printer
 	faults  []Fault
-	loop    bool
 }
 
 // visit collects the leaves of the tree of errors: the branches only say that something below is wrong.
@@ -67,8 +105,6 @@ func (w *walk) visit(e *jsonschema.ValidationError) {
 		return
 	}
 	switch k := e.ErrorKind.(type) {
-	case *kind.RefCycle:
-		w.loop = true
 	case *kind.Required:
 		for _, name := range k.Missing {
 			w.add(append(slices.Clone(e.InstanceLocation), name), "is required")
@@ -77,12 +113,19 @@ func (w *walk) visit(e *jsonschema.ValidationError) {
 		for _, name := range k.Properties {
 			w.add(append(slices.Clone(e.InstanceLocation), name), "is not known")
 		}
+	case *kind.Format: // the hook's, see guard
+		w.add(e.InstanceLocation, k.Err.Error())
+	case *kind.Pattern:
+		w.add(e.InstanceLocation, fmt.Sprintf("%s does not match pattern %s", shown(k.Got), shown(k.Want)))
 	default:
-		w.add(e.InstanceLocation, fmt.Sprint(e.ErrorKind.LocalizedString(w.printer)))
+		w.add(e.InstanceLocation, shorten(fmt.Sprint(e.ErrorKind.LocalizedString(w.printer))))
 	}
 }
 
 func (w *walk) add(location []string, text string) {
+	if len(w.faults) >= maxRead {
+		return
+	}
 	w.faults = append(w.faults, Fault{Pointer: pointer(location), Message: text})
 }
 

@@ -226,11 +226,26 @@ func TestAnswersToACallThatGoWrong(t *testing.T) {
 	}
 }
 
+// bomb is n definitions, each of which applies the next twice.
+func bomb(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	return `{"type":"object","$ref":"#/$defs/d0","$defs":{` + b.String() + fmt.Sprintf(`"d%d":{}}}`, n)
+}
+
 func TestListsAreBounded(t *testing.T) {
 	for name, row := range map[string]struct{ list, want string }{
-		"the same page again":   {`{"tools":[],"nextCursor":"x"}`, "same page twice"},
-		"nameless are left out": {`{"tools":[{"description":"?"},7,{"name":"ok","inputSchema":{"type":"object"}}]}`, ""},
-		"no list":               {`7`, "no MCP"},
+		"the same page again":               {`{"tools":[],"nextCursor":"x"}`, "same page twice"},
+		"nameless are left out":             {`{"tools":[{"description":"?"},7,{"name":"ok","inputSchema":{"type":"object"}}]}`, ""},
+		"no list":                           {`7`, "no MCP"},
+		"a schema that expands is left out": {`{"tools":[{"name":"bomb","inputSchema":` + bomb(30) + `},{"name":"ok","inputSchema":{"type":"object"}}]}`, ""},
+		"so is one of what it gives":        {`{"tools":[{"name":"bomb","inputSchema":{"type":"object"},"outputSchema":` + bomb(30) + `},{"name":"ok","inputSchema":` + bomb(3) + `}]}`, ""},
+		"a deep schema is left out":         {`{"tools":[{"name":"bomb","inputSchema":` + strings.Repeat(`{"not":`, 3000) + `{}` + strings.Repeat("}", 3000) + `},{"name":"ok","inputSchema":{}}]}`, ""},
+		"a number without end is left out":  {`{"tools":[{"name":"bomb","inputSchema":{"maximum":1e400000000}},{"name":"ok","inputSchema":{}}]}`, ""},
+		"what refers to the world is kept":  {`{"tools":[{"name":"ok","inputSchema":{"$ref":"http://127.0.0.1:1/s.json"}}]}`, ""},
+		"more bytes than a list may have":   {`{"tools":[` + strings.Repeat(`{"name":"x","inputSchema":{},"description":"`+strings.Repeat("x", 1<<20)+`"},`, 16) + `{"name":"y"}]}`, "bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &mcpbridgev1.Server{Id: "src_x", Url: serve(t, &script{result: map[string]string{"tools/list": row.list}}).URL}

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/windlass-dev/windlass/libs/schema"
 )
 
 // tool is a tool as its server describes it. The raw parts are byte for byte what came.
@@ -22,7 +24,7 @@ type tool struct {
 // listTools asks for all pages. Errors of the transport are *sendError.
 func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 	var all []tool
-	size, cursor := 0, ""
+	size, cursor, budget := 0, "", maxCompiled
 	seen := map[string]bool{}
 	headers := map[string]*mcp.Tool{}
 	for range maxPages {
@@ -48,7 +50,7 @@ func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 			return nil, errors.New("tools/list: the server's answer is no MCP")
 		}
 		for _, raw := range page.Tools {
-			t, ok := c.readTool(ctx, raw, headers)
+			t, ok := c.readTool(ctx, raw, headers, &budget)
 			if !ok {
 				continue
 			}
@@ -73,7 +75,7 @@ func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 }
 
 // readTool reads one tool. One that cannot be called is left out.
-func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers map[string]*mcp.Tool) (tool, bool) {
+func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers map[string]*mcp.Tool, budget *int) (tool, bool) {
 	var d struct {
 		Name        string          `json:"name"`
 		Title       string          `json:"title"`
@@ -90,6 +92,9 @@ func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers 
 	err := json.Unmarshal(raw, &d)
 	if err == nil && d.Name == "" {
 		err = errors.New("it has no name")
+	}
+	if err == nil {
+		err = checkSchemas(d.Input, d.Output, budget)
 	}
 	if err == nil && c.modern() && c.spec.kind == overHTTP && bytes.Contains(raw, []byte("x-mcp-header")) {
 		t := &mcp.Tool{Name: d.Name, RawInputSchema: d.Input}
@@ -131,6 +136,24 @@ func (c *connection) learnHeaders(ctx context.Context) {
 		c.log.DebugContext(ctx, "tools could not be listed before a call", "server_id", c.spec.id, "error", c.describe(err))
 		c.headers.set(nil)
 	}
+}
+
+// maxCompiled bounds the schemas of one list that are compiled when they arrive, in bytes. The others are when they are first used.
+const maxCompiled = 1 << 20
+
+// checkSchemas refuses a tool with a schema that is over a limit. What is wrong with a schema otherwise is the tool's business.
+func checkSchemas(input, output json.RawMessage, budget *int) error {
+	for _, text := range []json.RawMessage{input, output} {
+		err := schema.Check(text)
+		if err == nil && bytes.Contains(text, []byte(`"$ref"`)) && *budget >= len(text) { // without references the size bounds what it expands to
+			*budget -= len(text)
+			_, err = schema.Compile(text)
+		}
+		if errors.Is(err, schema.ErrLimit) {
+			return err
+		}
+	}
+	return nil
 }
 
 // headerTools are the tools that want some arguments repeated as HTTP headers. The zero value is ready for use.

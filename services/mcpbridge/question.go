@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/windlass-dev/windlass/libs/schema"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
@@ -63,6 +65,9 @@ func (f formRequest) wrong() string {
 		return fmt.Sprintf("the tool asks the user to do something in mode %q; only forms are passed on", f.Mode)
 	case len(f.Message) > maxQuestion || len(f.Schema) > maxForm:
 		return "the tool asks the user a question that is too large to be passed on"
+	}
+	if _, err := schema.Compile(f.Schema); errors.Is(err, schema.ErrLimit) {
+		return "the tool asks the user a question that cannot be passed on: " + err.Error()
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"fmt"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
@@ -83,17 +84,21 @@ func (s *Service) checkAnswer(ctx context.Context, w *wait, req *sessionsv1.Answ
 	case tool || !accept:
 		return nil
 	}
-	return w.fits(req.GetContent())
+	return w.fits(ctx, req.GetContent())
 }
 
 // fits checks an answer against the schema that the question came with. A schema that cannot be used accepts every object: the tool checks too.
-func (w *wait) fits(content *structpb.Struct) error {
+func (w *wait) fits(ctx context.Context, content *structpb.Struct) error {
 	check, err := schema.Compile([]byte(w.request.GetSchemaJson()))
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
+	faults, err := check.Validate(ctx, content.AsMap())
+	if err != nil {
+		return fmt.Errorf("check the answer: %w", err)
+	}
 	var wrong []fault.Field
-	for _, f := range check.Validate(content.AsMap()) {
+	for _, f := range faults {
 		wrong = append(wrong, fault.Field{Path: "content" + f.Pointer, Message: f.Message})
 	}
 	if len(wrong) == 0 {

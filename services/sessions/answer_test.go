@@ -1,6 +1,7 @@
 package sessions_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -169,6 +170,16 @@ func TestWhatBecameOfACall(t *testing.T) {
 	wantFault(t, err, "not_found")
 }
 
+// bomb is 30 schemas, each of which applies the next twice: 2^30 evaluations of one object.
+func bomb() map[string]any {
+	defs := map[string]any{"d30": map[string]any{"type": "object"}}
+	for i := range 30 {
+		next := map[string]any{"$ref": fmt.Sprintf("#/$defs/d%d", i+1)}
+		defs[fmt.Sprintf("d%d", i)] = map[string]any{"allOf": []any{next, next}}
+	}
+	return map[string]any{"type": "object", "$defs": defs, "$ref": "#/$defs/d0"}
+}
+
 func TestClientTools(t *testing.T) {
 	k := newKit(t, options{})
 	k.agent("assistant")
@@ -199,6 +210,7 @@ func TestClientTools(t *testing.T) {
 		{"a name that models refuse", []*sessionsv1.ClientTool{tool("a b", nil)}, "tools[0].name"},
 		{"no schema", []*sessionsv1.ClientTool{tool("a", map[string]any{"type": 7})}, "tools[0].input_schema"},
 		{"a schema of something else", []*sessionsv1.ClientTool{tool("a", map[string]any{"type": "string"})}, "tools[0].input_schema"},
+		{"a schema that expands", []*sessionsv1.ClientTool{tool("a", bomb())}, "tools[0].input_schema"},
 		{"a reference into the world", []*sessionsv1.ClientTool{tool("a", map[string]any{"$ref": "https://example.com/x"})}, "tools[0].input_schema"},
 	} {
 		_, err := k.turns.CreateTurn(t.Context(), &sessionsv1.CreateTurnRequest{SessionId: ses, Input: "x", Tools: row.tool})

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -12,9 +13,16 @@ import (
 )
 
 // checkClientTools refuses tools of a client that cannot be used, and gives them as they are stored; nil for none.
-func (s *Service) checkClientTools(tools []*sessionsv1.ClientTool) ([]byte, error) {
+func (s *Service) checkClientTools(ctx context.Context, tools []*sessionsv1.ClientTool) ([]byte, error) {
 	if len(tools) == 0 {
 		return nil, nil
+	}
+	data, err := proto.Marshal(&sessionsv1.LoadTurnResponse{ClientTools: tools})
+	if err != nil {
+		return nil, fmt.Errorf("client tools: %w", err)
+	}
+	if len(data) > s.cfg.MaxInputBytes {
+		return nil, tooLarge("tools", len(data), s.cfg.MaxInputBytes)
 	}
 	var wrong []fault.Field
 	seen := map[string]bool{}
@@ -27,19 +35,15 @@ func (s *Service) checkClientTools(tools []*sessionsv1.ClientTool) ([]byte, erro
 		if !known(tool.GetDescription()) {
 			wrong = append(wrong, fault.Field{Path: at + ".description", Message: "must not contain NUL"})
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if message := schemaFault(tool); message != "" {
 			wrong = append(wrong, fault.Field{Path: at + ".input_schema", Message: message})
 		}
 	}
 	if len(wrong) > 0 {
 		return nil, fault.InvalidFields(wrong)
-	}
-	data, err := proto.Marshal(&sessionsv1.LoadTurnResponse{ClientTools: tools})
-	if err != nil {
-		return nil, fmt.Errorf("client tools: %w", err)
-	}
-	if len(data) > s.cfg.MaxInputBytes {
-		return nil, tooLarge("tools", len(data), s.cfg.MaxInputBytes)
 	}
 	return data, nil
 }

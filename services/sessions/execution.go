@@ -55,7 +55,7 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if err := proto.Unmarshal(in[0].Principal, out.Principal); err != nil {
 		return nil, fmt.Errorf("principal of turn %s: %w", t.ID, err)
 	}
-	if err := s.resolveBlueprint(out, t, ses); err != nil {
+	if err := s.resolveBlueprint(ctx, out, t, ses); err != nil {
 		return nil, err
 	}
 	if out.ExecutorSessionId, err = s.executorSession(ctx, t, out.GetAgent()); err != nil { // it is known by what the placeholders came to

@@ -34,8 +34,8 @@ func paramsOf(ses store.Session) (*structpb.Struct, error) {
 }
 
 // giveParams checks the params of a new session and stores them in it.
-func giveParams(ses *store.Session, a *sessionsv1.Agent, params *structpb.Struct) error {
-	params, err := blueprint.Params(a, params)
+func giveParams(ctx context.Context, ses *store.Session, a *sessionsv1.Agent, params *structpb.Struct) error {
+	params, err := blueprint.Params(ctx, a, params)
 	if err != nil || params == nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (s *Service) checkResolvable(ctx context.Context, a *sessionsv1.Agent, ses 
 		return err
 	}
 	if a.GetParamsSchema() != nil {
-		if params, err = blueprint.Params(a, params); err != nil {
+		if params, err = blueprint.Params(ctx, a, params); err != nil {
 			return paramsOutdated(err, a.GetId())
 		}
 	}
@@ -89,7 +89,7 @@ func (s *Service) facts(session, turn string, us int64, params *structpb.Struct,
 
 // resolveBlueprint makes the agent of a loaded turn the one that the turn runs with. What cannot be resolved is told in the answer: a turn must be able to
 // end with it.
-func (s *Service) resolveBlueprint(out *sessionsv1.LoadTurnResponse, t store.Turn, ses store.Session) error {
+func (s *Service) resolveBlueprint(ctx context.Context, out *sessionsv1.LoadTurnResponse, t store.Turn, ses store.Session) error {
 	a := out.GetAgent()
 	if ses.Params == "" && a.GetParamsSchema() == nil && !blueprint.Needed(a) {
 		return nil
@@ -100,7 +100,7 @@ func (s *Service) resolveBlueprint(out *sessionsv1.LoadTurnResponse, t store.Tur
 	}
 	if a.GetParamsSchema() != nil {
 		var params *structpb.Struct
-		if params, err = blueprint.Params(a, out.GetParams()); err != nil {
+		if params, err = blueprint.Params(ctx, a, out.GetParams()); err != nil {
 			out.Unresolved = turnErrorOf(paramsOutdated(err, a.GetId()))
 			return nil
 		}

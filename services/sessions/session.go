@@ -54,7 +54,7 @@ func (s *Service) sessionWith(
 		Tenant: p.GetTenant(), ID: ids.New(ids.Session), AgentID: agent.GetId(), Subject: p.GetSubject(), Title: title, Labels: labels,
 		CreateUs: now, UpdateUs: now,
 	}
-	if err := giveParams(&ses, agent, params); err != nil {
+	if err := giveParams(ctx, &ses, agent, params); err != nil {
 		return store.Session{}, err
 	}
 	return ses, s.checkResolvable(ctx, agent, ses)

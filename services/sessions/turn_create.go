@@ -48,7 +48,7 @@ func (s *Service) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequ
 	if err != nil {
 		return nil, err
 	}
-	tools, err := s.checkClientTools(req.GetTools())
+	tools, err := s.checkClientTools(ctx, req.GetTools())
 	if err != nil {
 		return nil, err
 	}

@@ -158,7 +158,11 @@ func (x *Executor) check(ctx context.Context, r *request, t store.Tool, hash str
 		}
 		v = x.deps.Schemas.Add(ctx, found[0].Hash, r.Tool, found[0].InputSchema)
 	}
-	if faults := v.Validate(r.args); faults != nil {
+	faults, err := v.Validate(ctx, r.args)
+	if err != nil {
+		return nil, fmt.Errorf("check arguments: %w", err)
+	}
+	if faults != nil {
 		return badArguments(r.Tool, faults), nil
 	}
 	return nil, nil

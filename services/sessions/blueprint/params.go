@@ -1,9 +1,10 @@
 package blueprint
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/schema"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -33,50 +35,45 @@ func checkSchema(s *structpb.Struct) string {
 	if _, err := schema.Compile(text); err != nil {
 		return strings.TrimPrefix(err.Error(), "compile schema: ")
 	}
-	return checkDefaults(object, propertiesOf(object, object))
+	return checkDefaults(object)
 }
 
 // checkDefaults finds a default that its own property refuses.
-func checkDefaults(root map[string]any, properties map[string]any) string {
-	names := make([]string, 0, len(properties))
-	for name := range properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		property := follow(root, properties[name])
-		value, ok := property["default"]
-		if !ok {
-			continue
-		}
-		one := map[string]any{"type": "object", "properties": map[string]any{name: properties[name]}, "$defs": root["$defs"], "definitions": root["definitions"]}
-		text, err := json.Marshal(withoutNil(one))
-		if err != nil {
-			return err.Error()
-		}
-		v, err := schema.Compile(text)
-		if err != nil {
-			continue // it refers to another part of the schema: the session's params are checked with it
-		}
-		if wrong := v.Validate(map[string]any{name: value}); len(wrong) > 0 {
-			return fmt.Sprintf("the default of %q does not fit: %s", name, wrong[0].Message)
+func checkDefaults(root map[string]any) string {
+	defaults := map[string]any{}
+	for name, property := range propertiesOf(root, root) {
+		if value, ok := follow(root, property)["default"]; ok {
+			defaults[name] = value
 		}
 	}
-	return ""
-}
-
-func withoutNil(object map[string]any) map[string]any {
-	for name, v := range object {
-		if v == nil {
-			delete(object, name)
-		}
+	if len(defaults) == 0 {
+		return ""
 	}
-	return object
+	// A default is checked for itself: what the schema says of the object as a whole is for the params of a session.
+	parts := maps.Clone(root)
+	for _, keyword := range []string{"required", "minProperties", "dependentRequired", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"} {
+		delete(parts, keyword)
+	}
+	text, err := json.Marshal(parts)
+	if err != nil {
+		return err.Error()
+	}
+	v, err := schema.Compile(text)
+	if err != nil {
+		return "" // it refers to a part that was left out: the session's params are checked with all of it
+	}
+	// The budget of a check bounds this one; there is no caller to go away.
+	wrong, err := v.Validate(context.Background(), defaults)
+	if err != nil || len(wrong) == 0 {
+		return ""
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(wrong[0].Pointer, "/"), "/")
+	return fmt.Sprintf("the default of %q does not fit: %s", strings.NewReplacer("~1", "/", "~0", "~").Replace(name), wrong[0].Message)
 }
 
 // Params checks the params that a session with the agent shall have, and fills in the defaults of its schema. The error names each wrong one below
 // "params".
-func Params(a *sessionsv1.Agent, params *structpb.Struct) (*structpb.Struct, error) {
+func Params(ctx context.Context, a *sessionsv1.Agent, params *structpb.Struct) (*structpb.Struct, error) {
 	if a.GetParamsSchema() == nil {
 		if len(params.GetFields()) > 0 {
 			return nil, fault.Invalid("params", "agent %q takes none: it has no params_schema", a.GetId()).
@@ -86,7 +83,12 @@ func Params(a *sessionsv1.Agent, params *structpb.Struct) (*structpb.Struct, err
 	}
 	root := a.GetParamsSchema().AsMap()
 	object := params.AsMap()
-	fill(root, root, object)
+	f := filler{root: root, left: maxFilled}
+	f.fill(root, object)
+	if f.left <= 0 {
+		return nil, fault.Invalid("params", "the defaults of agent %q's params_schema are more than %d values", a.GetId(), maxFilled).
+			Hint("Change the agent: a default must not lead to itself again.")
+	}
 	text, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("params: %w", err)
@@ -100,10 +102,15 @@ func Params(a *sessionsv1.Agent, params *structpb.Struct) (*structpb.Struct, err
 	}
 	v, err := schema.Compile(schemaText)
 	if err != nil {
-		return nil, fault.Internal(fmt.Errorf("params_schema of agent %s: %w", a.GetId(), err))
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_INVALID_BLUEPRINT, "the params_schema of agent %q cannot be used: %s", a.GetId(), err).
+			Hint("Give the agent a smaller schema.")
+	}
+	faults, err := v.Validate(ctx, object)
+	if err != nil {
+		return nil, fmt.Errorf("check params: %w", err)
 	}
 	var wrong []fault.Field
-	for _, f := range v.Validate(object) {
+	for _, f := range faults {
 		wrong = append(wrong, fault.Field{Path: "params" + dotted(f.Pointer), Message: f.Message})
 	}
 	if len(wrong) > 0 {
@@ -116,22 +123,48 @@ func Params(a *sessionsv1.Agent, params *structpb.Struct) (*structpb.Struct, err
 	return out, nil
 }
 
-// fill puts the defaults of a schema where an object has nothing.
-func fill(root, s, object map[string]any) {
-	for name, property := range propertiesOf(root, s) {
-		p := follow(root, property)
-		value, there := object[name]
-		switch below, nested := value.(map[string]any); {
-		case nested:
-			fill(root, p, below)
-		case there:
-		case p["default"] != nil:
-			object[name] = p["default"]
-			if below, ok := p["default"].(map[string]any); ok {
-				fill(root, p, below)
-			}
+// maxFilled bounds the values that defaults are looked for in. A default of a schema that refers to itself has no end.
+const maxFilled = 10_000
+
+// filler puts the defaults of a schema where an object has nothing.
+type filler struct {
+	root map[string]any
+	left int
+}
+
+func (f *filler) fill(s, object map[string]any) {
+	for name, property := range propertiesOf(f.root, s) {
+		if f.left--; f.left <= 0 {
+			return
+		}
+		p := follow(f.root, property)
+		if _, there := object[name]; !there && p["default"] != nil {
+			object[name] = f.copy(p["default"])
+		}
+		if below, nested := object[name].(map[string]any); nested {
+			f.fill(p, below)
 		}
 	}
+}
+
+// copy makes a default a value of its own, so that what is filled into it stays there.
+func (f *filler) copy(v any) any {
+	f.left--
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, member := range v {
+			out[key] = f.copy(member)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, member := range v {
+			out[i] = f.copy(member)
+		}
+		return out
+	}
+	return v
 }
 
 func propertiesOf(root, s map[string]any) map[string]any {

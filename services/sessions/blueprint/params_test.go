@@ -1,6 +1,7 @@
 package blueprint_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -41,10 +42,16 @@ func TestParams(t *testing.T) {
 		{"no schema, no params", "", "", "", ""},
 		{"no schema, empty params", "", "{}", "", ""},
 		{"no schema", "", `{"a":1}`, "", `params: agent "a" takes none`},
+		{"a default that leads to itself", `{"type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"object","default":{},
+			"properties":{"n":{"$ref":"#/$defs/n"}}}}}`, ``, "", "params: the defaults of agent"},
+		{"defaults that double", `{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + doublingDefaults(30) + `}}`, ``, "",
+			"params: the defaults of agent"},
+		{"a default twice", `{"type":"object","properties":{"a":{"$ref":"#/$defs/d"},"b":{"$ref":"#/$defs/d"}},
+			"$defs":{"d":{"type":"object","default":{"x":{}},"properties":{"y":{"default":1}}}}}`, ``, `{"a":{"x":{},"y":1},"b":{"x":{},"y":1}}`, ""},
 		{"too large", `{"type":"object"}`, `{"x":"` + strings.Repeat("y", 70000) + `"}`, "", "params: has 70008 bytes"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got, err := blueprint.Params(&sessionsv1.Agent{Id: "a", ParamsSchema: object(t, row.schema)}, object(t, row.params))
+			got, err := blueprint.Params(t.Context(), &sessionsv1.Agent{Id: "a", ParamsSchema: object(t, row.schema)}, object(t, row.params))
 			if row.wrong != "" {
 				if f := fault.As(err); f == nil || !strings.HasPrefix(f.Message, row.wrong) || f.Todo == "" {
 					t.Errorf("error %v, want %s", err, row.wrong)
@@ -58,6 +65,24 @@ func TestParams(t *testing.T) {
 	}
 }
 
+// doublingSchemas is n definitions, each of which applies the next twice.
+func doublingSchemas(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	return b.String() + fmt.Sprintf(`"d%d":{"type":"object"}`, n)
+}
+
+// doublingDefaults is n objects, each with two of the next as defaults.
+func doublingDefaults(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"d%d":{"type":"object","default":{},"properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}},`, i, i+1, i+1)
+	}
+	return b.String() + fmt.Sprintf(`"d%d":{"type":"object","default":{}}`, n)
+}
+
 func TestSchemasAreChecked(t *testing.T) {
 	for _, row := range []struct{ name, schema, wrong string }{
 		{"good", customer, ""},
@@ -67,6 +92,8 @@ func TestSchemasAreChecked(t *testing.T) {
 		{"another document", `{"type":"object","properties":{"a":{"$ref":"https://example.com/x.json"}}}`, "not followed"},
 		{"a dangling reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}}}`, "$defs/b"},
 		{"a default that does not fit", `{"type":"object","properties":{"a":{"type":"integer","default":"x"}}}`, `the default of "a" does not fit: got string, want integer`},
+		{"each applies the next twice", `{"type":"object","allOf":[{"$ref":"#/$defs/d0"}],"$defs":{` + doublingSchemas(30) + `}}`, "over a limit"},
+		{"a default beside what else is required", `{"type":"object","required":["b"],"properties":{"a":{"type":"integer","default":"x"},"b":{}}}`, `the default of "a"`},
 		{"a default by reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/n","default":1}},"$defs":{"n":{"type":"integer"}}}`, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

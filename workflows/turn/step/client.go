@@ -1,6 +1,7 @@
 package step
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -57,23 +58,27 @@ func schemaOf(t *sessionsv1.ClientTool) string {
 }
 
 // firstOfClient asks the client to run a call, unless its arguments are wrong: then the model is told so at once.
-func firstOfClient(w *work, t *sessionsv1.ClientTool) round {
+func firstOfClient(ctx context.Context, w *work, t *sessionsv1.ClientTool) (round, error) {
 	arguments, err := canon.Parse([]byte(w.call.GetArgumentsJson()))
 	if err != nil {
-		return round{completed: wrongArguments(w, err.Error())}
+		return round{completed: wrongArguments(w, err.Error())}, nil
 	}
 	fits, err := schema.Compile([]byte(schemaOf(t)))
 	if err != nil { // it was checked when the turn was accepted; the client checks for itself
 		fits = schema.Validator{}
 	}
-	if faults := fits.Validate(arguments); len(faults) > 0 {
+	faults, err := fits.Validate(ctx, arguments)
+	if err != nil {
+		return round{}, err
+	}
+	if len(faults) > 0 {
 		texts := make([]string, len(faults))
 		for i, f := range faults {
 			texts[i] = "arguments" + f.Pointer + ": " + f.Message
 		}
-		return round{completed: wrongArguments(w, strings.Join(texts, "; "))}
+		return round{completed: wrongArguments(w, strings.Join(texts, "; "))}, nil
 	}
-	return round{wait: newWait(w, turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL)}
+	return round{wait: newWait(w, turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL)}, nil
 }
 
 func wrongArguments(w *work, what string) *registryv1.Completed {

@@ -64,7 +64,7 @@ func (t tool) round(ctx context.Context, w *work) (round, error) {
 	case agent != nil:
 		return t.agent(ctx, w, agent, nil)
 	case client != nil:
-		return firstOfClient(w, client), nil
+		return firstOfClient(ctx, w, client)
 	default:
 		return round{ask: t.request(w)}, nil
 	}

@@ -1,0 +1,27 @@
+package mcpbridge
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestQuestionsThatAreNotPassedOn(t *testing.T) {
+	deep := strings.Repeat(`{"not":`, 1000) + `{}` + strings.Repeat("}", 1000)
+	for name, row := range map[string]struct {
+		form formRequest
+		want string
+	}{
+		"a form":               {formRequest{Message: "?", Schema: json.RawMessage(`{"type":"object"}`)}, ""},
+		"no schema":            {formRequest{Message: "?"}, ""},
+		"another mode":         {formRequest{Mode: "url"}, "only forms"},
+		"a long text":          {formRequest{Message: strings.Repeat("?", maxQuestion+1)}, "too large"},
+		"a large schema":       {formRequest{Schema: json.RawMessage(`"` + strings.Repeat("x", maxForm) + `"`)}, "too large"},
+		"a deep schema":        {formRequest{Schema: json.RawMessage(deep)}, "nested too deeply"},
+		"a schema with a loop": {formRequest{Schema: json.RawMessage(`{"$ref":"#"}`)}, "without end"},
+	} {
+		if got := row.form.wrong(); row.want == "" && got != "" || !strings.Contains(got, row.want) {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+	}
+}
