@@ -184,7 +184,11 @@ func Retryable(err error) bool {
 	if err == nil {
 		return false
 	}
-	switch From(err).Code {
+	e := From(err)
+	if e.Reason == faultv1.Reason_REASON_TOO_LARGE { // it will be as large the next time
+		return false
+	}
+	switch e.Code {
 	case codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded, codes.Aborted, codes.DataLoss, codes.Internal:
 		return true
 	default:

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
 )
 
@@ -38,6 +39,31 @@ func TestOneAnswerLineIsEnough(t *testing.T) {
 	got := &heard{}
 	if a, err := newHost(t).Run(t.Context(), round(program("plain")), got.sink()); err != nil || a.Text != "plain" || got.text != "plain" {
 		t.Errorf("got %v, %v; heard %q", a, err, got.text)
+	}
+}
+
+// TestAnEndSaysThatTheRoundIsWhole is the difference between an empty answer and none.
+func TestAnEndSaysThatTheRoundIsWhole(t *testing.T) {
+	for _, say := range []string{`{"type":"end"}` + "\n", `{"type":"answer","text":""}` + "\n"} {
+		if a, err := newHost(t).Run(t.Context(), round(program("say", "SAY", say)), (&heard{}).sink()); err != nil || a.Text != "" || a.FinishReason != "stop" {
+			t.Errorf("%s: %v, %v", say, a, err)
+		}
+	}
+	if a, err := newHost(t).Run(t.Context(), round(program("say", "SAY", "")), (&heard{}).sink()); fault.CodeOf(err) != "executor_failed" {
+		t.Errorf("nothing at all: %v, %v", a, err)
+	}
+}
+
+// TestARoundUpToItsBound is an answer as large as is kept.
+func TestARoundUpToItsBound(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "say")
+	line := `{"type":"text.delta","text":"` + strings.Repeat("x", 1<<19) + `"}` + "\n"
+	if err := os.WriteFile(file, []byte(strings.Repeat(line, 16)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x := &sessionsv1.Executor{Kind: "process", Command: []string{"cat", file}}
+	if a, err := newHost(t).Run(t.Context(), round(x), (&heard{}).sink()); err != nil || len(a.Text) != 8<<20 {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -103,16 +129,20 @@ func TestProgramsThatDoNotDoTheirPart(t *testing.T) {
 	for name, row := range map[string]struct {
 		say, code, want string
 	}{
-		"no JSON":             {"Loading model…\n", "executor_failed", "Loading model"},
-		"no object":           {"[1]\n", "executor_failed", "one JSON object a line"},
-		"no type":             {"{}\n", "executor_failed", "without"},
-		"broken JSON":         {"{\"type\":\n", "executor_failed", "not understood"},
-		"wrong type":          {`{"type":"end","stay":"yes"}` + "\n", "executor_failed", "stay has the wrong type"},
-		"nothing":             {"", "executor_failed", "without an answer"},
-		"half a line":         {`{"type":"answer","text":"x"`, "executor_failed", "without an answer"},
-		"another schema":      {`{"type":"session","schema":"windlass.executor/v9","executor_session_id":"x"}` + "\n", "executor_failed", "windlass.executor/v9"},
-		"a long line":         {`{"type":"answer","text":"` + long + `"}` + "\n", "executor_failed", "longer than"},
-		"nothing for ever":    {strings.Repeat(`{"type":"x"}`+"\n", 1<<20+1), "executor_failed", "said more than"},
+		"no JSON":          {"Loading model…\n", "executor_failed", "Loading model"},
+		"no object":        {"[1]\n", "executor_failed", "one JSON object a line"},
+		"no type":          {"{}\n", "executor_failed", "without"},
+		"broken JSON":      {"{\"type\":\n", "executor_failed", "not understood"},
+		"wrong type":       {`{"type":"end","stay":"yes"}` + "\n", "executor_failed", "stay has the wrong type"},
+		"nothing":          {"", "executor_failed", "without an answer"},
+		"half a line":      {`{"type":"answer","text":"x"`, "executor_failed", "without an answer"},
+		"another schema":   {`{"type":"session","schema":"windlass.executor/v9","executor_session_id":"x"}` + "\n", "executor_failed", "windlass.executor/v9"},
+		"a long line":      {`{"type":"answer","text":"` + long + `"}` + "\n", "executor_failed", "longer than"},
+		"nothing for ever": {strings.Repeat(`{"type":"x"}`+"\n", 1<<20+1), "executor_failed", "said more than"},
+		"an answer too large to be kept": {strings.Repeat(`{"type":"text.delta","text":"`+long[:1<<19]+`"}`+"\n", 17) + `{"type":"end"}` + "\n",
+			"executor_failed", "answer has"},
+		"calls too large to be kept": {strings.Repeat(`{"type":"tool_call","name":"x","arguments":{"a":"`+long[:1<<19]+`"}}`+"\n", 17) + `{"type":"end"}` + "\n",
+			"executor_failed", "answer has"},
 		"an id twice":         {strings.Repeat(`{"type":"tool_call","id":"a","name":"x"}`+"\n", 2), "executor_failed", "twice"},
 		"our id":              {`{"type":"tool_call","id":"call_1_1","name":"x"}` + "\n", "executor_failed", "not usable"},
 		"a call without name": {`{"type":"tool_call","id":"a"}` + "\n", "executor_failed", "no name"},

@@ -201,6 +201,14 @@ func (in *reading) end(e *executorv1.End) (*Answer, error) {
 	if in.answer != nil {
 		out.Text = *in.answer
 	}
+	kept := len(out.Text) + len(out.Reasoning)
+	for _, call := range out.Calls {
+		kept += len(call.GetArgumentsJson())
+	}
+	if kept > maxAnswer {
+		return nil, failed("the executor's answer has %d bytes, more than %d", kept, maxAnswer).
+			Hint("Answer with less, or store large content as an artifact.")
+	}
 	switch {
 	case len(out.Calls) > 0:
 		out.FinishReason = "tool_calls"

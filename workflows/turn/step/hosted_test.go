@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -118,6 +119,24 @@ func TestAnExecutorThatFailsEndsTheTurn(t *testing.T) {
 	})
 	if out := w.do(w.upTo(turnv1.StepKind_STEP_KIND_INFER)); out.GetError().GetCode() != "executor_failed" {
 		t.Errorf("outcome = %v", out)
+	}
+}
+
+// TestAnOutcomeThatIsTooLargeEndsTheTurn has an answer that no message of the mesh can carry to the journal.
+func TestAnOutcomeThatIsTooLargeEndsTheTurn(t *testing.T) {
+	for size, want := range map[int]string{8 << 20: "", 15 << 20: "too_large"} { // in a commit it is there twice
+		w, h := hosting(t, func(context.Context, executor.Round, executor.Sink) (*executor.Answer, error) {
+			return &executor.Answer{Text: strings.Repeat("x", size), FinishReason: "stop"}, nil
+		})
+		out := w.do(w.upTo(turnv1.StepKind_STEP_KIND_INFER))
+		if out.GetError().GetCode() != want || len(h.rounds) != 1 {
+			t.Errorf("%d bytes: %v after %d rounds", size, out, len(h.rounds))
+		}
+		w.walk()
+		ended := w.Journal.Events(in.TurnID)
+		if want != "" && ended[len(ended)-1].GetTurnEnded().GetError().GetCode() != want {
+			t.Errorf("%d bytes: the last event is %v", size, payload(ended[len(ended)-1]))
+		}
 	}
 }
 

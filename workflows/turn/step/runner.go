@@ -178,14 +178,24 @@ func (r *Runner) run(ctx context.Context, k kind, w *work, claim *sessionsv1.Cla
 		release(err)
 	}()
 	var commit *sessionsv1.CommitStepRequest
+	given := false
 	if w.lease.GetAttempt() > r.cfg.MaxAttempts {
+		given = true
 		commit = k.giveUp(w, &turnv1.TurnError{Code: "internal", Message: "The step was begun too often without coming to an end."})
 	} else if commit, err = k.do(held, w); err != nil {
 		if commit, err = r.settle(held, k, w, err); err != nil {
 			return nil, err
 		}
 	}
-	return r.commit(held, w, commit)
+	out, err := r.commit(held, w, commit)
+	if given || !IsFinal(err) {
+		return out, err
+	}
+	// The journal will not take this outcome, however often it is written. The step ends with that instead.
+	if fault.Is(err, faultv1.Reason_REASON_TOO_LARGE) {
+		err = outcomeTooLarge(w.ref.GetKey())
+	}
+	return r.commit(held, w, k.giveUp(w, turnError(err)))
 }
 
 // settle decides what an error of a step means: give up and say so in the journal, or try again.

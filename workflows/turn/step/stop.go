@@ -101,6 +101,11 @@ func turnError(err error) *turnv1.TurnError {
 	return &turnv1.TurnError{Code: code, Message: f.Text()}
 }
 
+func outcomeTooLarge(step string) *fault.Error {
+	return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE, "what step %s came to is too large to be kept", step).
+		Hint("Have it answer with less, or store large content as an artifact.")
+}
+
 // deadlineError marks a step that the turn's deadline cut off.
 func deadlineError() *turnv1.TurnError {
 	return &turnv1.TurnError{Code: engine.CodeDeadline, Message: "The turn's time was up."}
