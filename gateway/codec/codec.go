@@ -29,7 +29,36 @@ func Marshal(m proto.Message) ([]byte, error) {
 // Unmarshal reads a message that is all of data. A field that the message does not have is an error, and so is an enum
 // value that nobody knows; Explain says in a caller's terms what is wrong.
 func Unmarshal(data []byte, m proto.Message) error {
+	if tooDeep(data) {
+		return errTooDeep
+	}
 	return unmarshal(data, m, protojson.UnmarshalOptions{})
+}
+
+// maxDepth is how deep objects and lists of a request may be nested. Messages of the mesh take more, so that whatever comes in here can be passed on.
+const maxDepth = 200
+
+var errTooDeep = fmt.Errorf("objects and lists are nested more than %d deep", maxDepth)
+
+// tooDeep looks at brackets outside of texts; whether data is JSON is for others to find.
+func tooDeep(data []byte) bool {
+	depth, inText := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
 }
 
 // UnmarshalKnown is Unmarshal for answers: what a newer server adds is passed over.

@@ -22,6 +22,9 @@ func Explain(data []byte, md protoreflect.MessageDescriptor) *fault.Error {
 	if at := invalidUTF8(data); at >= 0 {
 		return malformed(data, at, "the text is not valid UTF-8")
 	}
+	if tooDeep(data) {
+		return fault.Invalid("body", "%s", errTooDeep)
+	}
 	var raw json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
 		at := len(data)

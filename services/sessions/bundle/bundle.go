@@ -114,6 +114,13 @@ func parent(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }
 
+// Limits of a bundle, besides the size of a request.
+const (
+	maxDocuments = 1000
+	maxMistakes  = 100 // that are told at once
+	maxDepth     = 200 // of objects and lists inside a free value
+)
+
 // Parse reads a bundle. The error is a fault that lists every mistake found; a text that is no YAML is MALFORMED_BODY.
 func Parse(text string) ([]*Document, error) {
 	decoder := yaml.NewDecoder(strings.NewReader(text))
@@ -131,9 +138,15 @@ func Parse(text string) ([]*Document, error) {
 		if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
 			continue // an empty document, as after a last "---"
 		}
+		if number > maxDocuments {
+			return nil, fault.Invalid("yaml", "holds more than %d documents", maxDocuments)
+		}
 		doc, mistakes := read(number, node.Content[0])
 		wrong = append(wrong, mistakes...)
 		docs = append(docs, doc)
+		if len(wrong) > maxMistakes {
+			return nil, fault.InvalidFields(append(wrong[:maxMistakes], fault.Field{Path: "yaml", Message: "there are more mistakes"}))
+		}
 	}
 	if len(docs) == 0 && len(wrong) == 0 {
 		return nil, fault.Invalid("yaml", "holds no document")
@@ -187,7 +200,7 @@ func read(number int, node *yaml.Node) (*Document, []fault.Field) {
 	case kind.Value == Webhook:
 		d.Kind, d.Webhook = Webhook, &sessionsv1.Webhook{}
 	default:
-		return d, bad(kind.Line, "kind", "%q is unknown: want "+kinds, kind.Value)
+		return d, bad(kind.Line, "kind", "%q is unknown: want "+kinds, short(kind.Value))
 	}
 	r := reader{doc: d}
 	r.message(d.Message().ProtoReflect(), node, "")

@@ -26,11 +26,14 @@ type reader struct {
 }
 
 func (r *reader) bad(n *yaml.Node, path, format string, args ...any) {
+	if len(r.wrong) > maxMistakes {
+		return // enough was found
+	}
 	name := r.doc.Kind
 	if id := r.doc.ID(); id != "" {
 		name += " " + id
 	}
-	r.wrong = append(r.wrong, fault.Field{Path: place(r.doc.Number, name, n.Line, path), Message: fmt.Sprintf(format, args...)})
+	r.wrong = append(r.wrong, fault.Field{Path: place(r.doc.Number, name, n.Line, short(path)), Message: fmt.Sprintf(format, args...)})
 }
 
 // message reads the fields of m that a mapping has. The prefix is the path of m.
@@ -82,7 +85,7 @@ func (r *reader) unknown(m protoreflect.Message, key *yaml.Node, path string) {
 			names = append(names, string(fields.Get(i).Name()))
 		}
 	}
-	if near := nearest(key.Value, names); near != "" {
+	if near := nearest(short(key.Value), names); near != "" {
 		r.bad(key, path, "is no field of %s: did you mean %q?", r.doc.Kind, near)
 		return
 	}
@@ -128,7 +131,7 @@ func (r *reader) value(m protoreflect.Message, fd protoreflect.FieldDescriptor, 
 		return
 	}
 	r.lines(val, path)
-	content, err := plain(val)
+	content, err := plain(val, 1)
 	if err != nil {
 		r.bad(val, path, "%s", err)
 		return
@@ -163,15 +166,27 @@ func (r *reader) lines(val *yaml.Node, path string) {
 	}
 }
 
+// short cuts a text of the caller's for a message.
+func short(text string) string {
+	const limit = 100
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
+
 // plain is a node as JSON has it.
-func plain(n *yaml.Node) (any, error) {
+func plain(n *yaml.Node, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("is nested more than %d deep", maxDepth)
+	}
 	switch n.Kind {
 	case yaml.ScalarNode:
 		return scalar(n)
 	case yaml.SequenceNode:
 		list := []any{}
 		for _, item := range n.Content {
-			v, err := plain(item)
+			v, err := plain(item, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -183,9 +198,9 @@ func plain(n *yaml.Node) (any, error) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i].Value
 			if _, ok := object[key]; ok {
-				return nil, fmt.Errorf("%q is there twice", key)
+				return nil, fmt.Errorf("%q is there twice", short(key))
 			}
-			v, err := plain(n.Content[i+1])
+			v, err := plain(n.Content[i+1], depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -206,7 +221,7 @@ func scalar(n *yaml.Node) (any, error) {
 		var v json.Number
 		var i int64
 		if err := n.Decode(&i); err != nil {
-			return nil, fmt.Errorf("%q is out of range", n.Value)
+			return nil, fmt.Errorf("%q is out of range", short(n.Value))
 		}
 		v = json.Number(fmt.Sprint(i))
 		return v, nil
