@@ -78,6 +78,10 @@ func (d *direct) serve(role *memoryRole) {
 	role.set(nil, d)
 }
 
+// cutPatience is how long calls that were cut may take to end. One that works on without looking at its context is left behind: the process is
+// about to end.
+const cutPatience = time.Second
+
 // stop takes no more calls, and waits for those under way until ctx ends, then cuts them.
 func (d *direct) stop(ctx context.Context) {
 	d.mu.Lock()
@@ -87,10 +91,22 @@ func (d *direct) stop(ctx context.Context) {
 	for _, role := range roles {
 		role.set(d, nil)
 	}
-	unhook := context.AfterFunc(ctx, d.cut)
-	defer unhook()
-	d.calls.Wait()
+	defer d.cut()
+	idle := make(chan struct{})
+	go func() {
+		d.calls.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+		return
+	case <-ctx.Done():
+	}
 	d.cut()
+	select {
+	case <-idle:
+	case <-time.After(cutPatience):
+	}
 }
 
 // incoming is a handler's context: of the client's it has the end, the deadline and the metadata, nothing else.

@@ -404,6 +404,27 @@ func TestStopCutsCallsInTheEnd(t *testing.T) {
 	})
 }
 
+// TestStopDoesNotWaitForAHandlerThatDoesNotEnd has one that works on whatever its context says.
+func TestStopDoesNotWaitForAHandlerThatDoesNotEnd(t *testing.T) {
+	networks(t, func(t *testing.T, m *mesh) {
+		entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		policyv1.RegisterPolicyServiceServer(m.server, fake{get: func(context.Context) (*policyv1.Decision, error) {
+			close(entered)
+			<-leave
+			return &policyv1.Decision{}, nil
+		}})
+		conn := m.start(t)
+		go func() {
+			defer close(left)
+			_, _ = decide(conn).GetDecision(context.WithoutCancel(t.Context()), anyDecision) // what it comes to is not the point
+		}()
+		<-entered
+		m.stop(t, true)
+		close(leave)
+		<-left
+	})
+}
+
 // A call waits for a role that is not there yet, also after another server has left it.
 func TestACallWaitsForItsRole(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {

@@ -58,6 +58,8 @@ type Server struct {
 	validator   protovalidate.Validator
 	permissions map[string]string
 	direct      *direct
+	left        chan struct{} // closed when handlers were left behind
+	leave       sync.Once
 }
 
 // NewServer makes a server without services.
@@ -72,7 +74,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build validator: %w", err)
 	}
-	s := &Server{cfg: cfg, health: health.NewServer(), validator: v}
+	s := &Server{cfg: cfg, health: health.NewServer(), validator: v, left: make(chan struct{})}
 	s.direct = newDirect(s.unary, s.stream)
 	s.grpc = grpc.NewServer(
 		grpc.StatsHandler(serverStats()),
@@ -131,8 +133,14 @@ func (s *Server) Serve(listeners ...net.Listener) error {
 			continue
 		}
 		g.Go(func() error {
-			if err := s.grpc.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-				return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+			ended := make(chan error, 1)
+			go func() { ended <- s.grpc.Serve(l) }() // gRPC's waits for handlers in some cases, see Stop
+			select {
+			case err := <-ended:
+				if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+					return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+				}
+			case <-s.left:
 			}
 			return nil
 		})
@@ -140,7 +148,8 @@ func (s *Server) Serve(listeners ...net.Listener) error {
 	return g.Wait()
 }
 
-// Stop lets calls under way end until ctx does, then cuts them.
+// Stop lets calls under way end until ctx does, then cuts them. Handlers that do not heed that within a second are left behind: they run on until
+// the process ends.
 func (s *Server) Stop(ctx context.Context) {
 	s.health.Shutdown()
 	done := make(chan struct{})
@@ -153,8 +162,13 @@ func (s *Server) Stop(ctx context.Context) {
 	}()
 	select {
 	case <-done:
+		return
 	case <-ctx.Done():
-		s.grpc.Stop()
-		<-done
+	}
+	go s.grpc.Stop() // it may wait for GracefulStop, which waits for handlers
+	select {
+	case <-done:
+	case <-time.After(2 * cutPatience): // direct.stop has its own
+		s.leave.Do(func() { close(s.left) })
 	}
 }
