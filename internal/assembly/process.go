@@ -116,7 +116,7 @@ func (p *Process) connect(parts []component) error {
 	}
 	var err error
 	if needBus {
-		p.bus, err = bus.Open(p.ctx, bus.Config{URL: p.cfg.Bus.URL, Dir: p.cfg.Bus.Dir, Replicas: p.cfg.Bus.Replicas, Name: "windlass", Log: p.log})
+		p.bus, err = bus.Open(p.ctx, bus.Config{URL: p.cfg.Bus.URL, Dir: p.cfg.Bus.Dir, Replicas: p.cfg.Bus.Replicas, Name: "windlass", Key: []byte(p.cfg.Mesh.Key.Reveal()), Log: p.log})
 		if err != nil {
 			return fmt.Errorf("bus: %w", err)
 		}

@@ -40,6 +40,9 @@ type Config struct {
 	Replicas int
 	// Name tells connections apart in the server's monitoring. Optional.
 	Name string
+	// Key is a secret that all processes on the bus share; messages that were not signed with it are dropped. Required, except for an embedded
+	// server that does not listen: nobody else can reach that.
+	Key []byte
 	// Log receives connects, disconnects and the embedded server's warnings. Nil means no logging.
 	Log *slog.Logger
 }
@@ -49,6 +52,7 @@ type Bus struct {
 	log    *slog.Logger
 	server *Server // nil unless embedded
 	local  *local  // nil unless nobody outside this process can be on the bus
+	signer *signer // nil where local is not
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	file   bool // kept streams are on disk
@@ -84,6 +88,12 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 			b.local = newLocal()
 		}
 		opts = append(opts, nats.InProcessServer(server.ns))
+	}
+	var err error
+	if b.local == nil {
+		if b.signer, err = newSigner(cfg.Key, cfg.Log); err != nil {
+			return nil, errors.Join(fmt.Errorf("open bus: %w", err), b.stopServer(ctx))
+		}
 	}
 	nc, err := nats.Connect(url, opts...)
 	if err != nil {
@@ -170,10 +180,23 @@ func (b *Bus) Publish(subject string, data []byte) error {
 			return nil
 		}
 	}
-	if err := b.nc.Publish(subject, data); err != nil {
+	if err := b.send(subject, data); err != nil {
 		return fmt.Errorf("publish %s: %w", subject, classify(err))
 	}
 	return nil
+}
+
+// send gives a message to the server.
+func (b *Bus) send(subject string, data []byte) error {
+	if b.signer == nil {
+		return b.nc.Publish(subject, data)
+	}
+	return b.nc.PublishMsg(b.signer.sign(subject, data))
+}
+
+// genuine reports whether a message of the server comes from a process with our key.
+func (b *Bus) genuine(subject string, m *nats.Msg) bool {
+	return b.signer == nil || b.signer.genuine(subject, m)
 }
 
 // Flush waits until the server has received everything published before, for 5 s at most, or until ctx ends. Where the bus is within this
@@ -241,7 +264,8 @@ func classify(err error) error {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrDisconnected),
 		errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrNoServers),
-		errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrStaleConnection):
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrStaleConnection),
+		errors.Is(err, nats.ErrHeadersNotSupported): // before the first connect: what the server supports is not known
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err

@@ -22,6 +22,9 @@ const patience = 20 * time.Second
 
 func open(t testing.TB, cfg bus.Config) *bus.Bus {
 	t.Helper()
+	if cfg.Key == nil {
+		cfg.Key = []byte("the key of the processes of a test")
+	}
 	b, err := bus.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -103,16 +103,16 @@ func (b *Bus) KeptSince(ctx context.Context, subject string, since time.Time) ([
 	}
 	var out []Msg
 	for {
-		batch, more, err := b.keptBatch(ctx, stream, request)
+		batch, err := b.keptBatch(ctx, stream, subject, request)
 		if err != nil {
 			return nil, fmt.Errorf("kept %s: %w", subject, classify(err))
 		}
-		out = append(out, batch...)
-		if !more || len(batch) == 0 {
+		out = append(out, batch.genuine...)
+		if !batch.more {
 			return out, nil
 		}
 		delete(request, "start_time")
-		request["seq"] = batch[len(batch)-1].Seq + 1
+		request["seq"] = batch.last + 1
 	}
 }
 
@@ -165,40 +165,63 @@ func matches(pattern, subject string) bool {
 	return len(p) == len(s)
 }
 
-// keptBatch asks for the messages from a sequence or time on, and tells whether there are more. Servers before 2.11 answer with a
-// single message and no end mark; the loop in Kept then walks one by one.
-func (b *Bus) keptBatch(ctx context.Context, stream string, fields map[string]any) ([]Msg, bool, error) {
+// batch is one answer of the server.
+type batch struct {
+	genuine []Msg
+	last    uint64 // the sequence of its last message
+	more    bool
+}
+
+// keptBatch asks for the messages of a subject from a sequence or time on. Servers before 2.11 answer with a single message and no end
+// mark; the loop in KeptSince then reads one by one.
+func (b *Bus) keptBatch(ctx context.Context, stream, subject string, fields map[string]any) (batch, error) {
+	var out batch
 	request, err := json.Marshal(fields)
 	if err != nil {
-		return nil, false, err
+		return out, err
 	}
 	inbox := b.nc.NewInbox()
 	sub, err := b.nc.SubscribeSync(inbox)
 	if err != nil {
-		return nil, false, err
+		return out, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is gone
 	if err := b.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, request); err != nil {
-		return nil, false, err
+		return out, err
 	}
-	var out []Msg
 	for {
 		m, err := nextMsg(ctx, sub)
 		if err != nil {
-			return nil, false, err
+			return out, err
 		}
-		if status := m.Header.Get("Status"); status != "" {
-			return finish(out, status, m.Header)
+		if stamp(m, "Nats-Sequence") == "" {
+			return out.finish(m.Header)
 		}
-		kept, err := keptMsg(m)
-		if err != nil {
-			return nil, false, err
+		kept, err := keptMsg(subject, m)
+		switch {
+		case err != nil:
+			return out, err
+		case kept.Seq <= out.last:
+			return out, fmt.Errorf("message %d comes after message %d", kept.Seq, out.last)
 		}
-		out = append(out, kept)
-		if m.Header.Get("Nats-Num-Pending") == "" {
-			return out, true, nil
+		out.last = kept.Seq
+		if b.genuine(subject, m) {
+			out.genuine = append(out.genuine, kept)
+		}
+		if stamp(m, "Nats-Num-Pending") == "" {
+			out.more = true
+			return out, nil
 		}
 	}
+}
+
+// stamp reads a header that the server adds: behind those of the publisher, who may have used the same name.
+func stamp(m *nats.Msg, name string) string {
+	values := m.Header.Values(name)
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
 }
 
 func nextMsg(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
@@ -208,27 +231,27 @@ func nextMsg(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
 }
 
 // finish reads the message that ends an answer.
-func finish(out []Msg, status string, h nats.Header) ([]Msg, bool, error) {
-	switch status {
+func (b batch) finish(h nats.Header) (batch, error) {
+	switch status := h.Get("Status"); status {
 	case "204":
-		return out, h.Get("Nats-Num-Pending") != "0", nil
+		b.more = b.last > 0 && h.Get("Nats-Num-Pending") != "0"
 	case "404":
-		return out, false, nil
 	case "503":
-		return nil, false, nats.ErrNoResponders
+		return b, nats.ErrNoResponders
 	default:
-		return nil, false, fmt.Errorf("server answered %s %s", status, h.Get("Description"))
+		return b, fmt.Errorf("server answered %s %s", status, h.Get("Description"))
 	}
+	return b, nil
 }
 
-func keptMsg(m *nats.Msg) (Msg, error) {
-	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+func keptMsg(subject string, m *nats.Msg) (Msg, error) {
+	seq, err := strconv.ParseUint(stamp(m, "Nats-Sequence"), 10, 64)
 	if err != nil {
 		return Msg{}, fmt.Errorf("sequence of a kept message: %w", err)
 	}
-	at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
+	at, err := time.Parse(time.RFC3339Nano, stamp(m, "Nats-Time-Stamp"))
 	if err != nil {
 		return Msg{}, fmt.Errorf("time of a kept message: %w", err)
 	}
-	return Msg{Subject: m.Header.Get("Nats-Subject"), Data: m.Data, Seq: seq, Time: at}, nil
+	return Msg{Subject: subject, Data: m.Data, Seq: seq, Time: at}, nil
 }

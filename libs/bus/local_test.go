@@ -9,7 +9,7 @@ import (
 // Whoever subscribes while the bus is closed is refused, or his subscription ends: nobody waits for ever.
 func TestSubscribeWhileTheBusIsClosed(t *testing.T) {
 	for i := range 20 {
-		b, err := Open(t.Context(), Config{URL: Embedded, Listen: []string{"", "127.0.0.1:0"}[i%2]})
+		b, err := Open(t.Context(), Config{URL: Embedded, Listen: []string{"", "127.0.0.1:0"}[i%2], Key: make([]byte, 32)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,11 @@ func (b *Bus) enter(subject string, s *Subscription) (leave func(), err error) {
 	if b.local != nil && !b.nc.IsClosed() {
 		return b.local.enter(subject, s)
 	}
-	sub, err := b.nc.Subscribe(subject, func(m *nats.Msg) { s.deliver(Msg{Subject: m.Subject, Data: m.Data}) })
+	sub, err := b.nc.Subscribe(subject, func(m *nats.Msg) {
+		if b.genuine(m.Subject, m) {
+			s.deliver(Msg{Subject: m.Subject, Data: m.Data})
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +153,9 @@ func (b *Bus) QueueSubscribe(subject, queue string, handler func(Msg)) (*Worker,
 		return &Worker{leave}, nil
 	}
 	sub, err := b.nc.QueueSubscribe(subject, queue, func(m *nats.Msg) {
-		handler(Msg{Subject: m.Subject, Data: m.Data})
+		if b.genuine(m.Subject, m) {
+			handler(Msg{Subject: m.Subject, Data: m.Data})
+		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("subscribe %s as %s: %w", subject, queue, classify(err))

@@ -14,7 +14,7 @@ const wakeBatch = 100
 
 // headStart tells the workers of a turn that may begin: one of them runs ahead of its workflow. A message that is lost costs only that.
 func (s *Service) headStart(ctx context.Context, t store.Turn) {
-	s.call(ctx, contract.HeadStartSubject, t)
+	s.call(ctx, contract.HeadStartSubject(t.Tenant), t)
 	time.AfterFunc(s.cfg.StartDelay, s.outbox.kick)
 }
 
@@ -35,7 +35,7 @@ func (s *Service) wake(ctx context.Context) {
 			s.log.ErrorContext(ctx, "turns without a worker cannot be looked for", "error", err)
 		}
 		for _, t := range turns {
-			s.call(ctx, contract.WakeSubject, t)
+			s.call(ctx, contract.WakeSubject(t.Tenant), t)
 		}
 		unowned = s.notifyUnowned(ctx, unowned)
 	}

@@ -74,7 +74,7 @@ func (w *worker) end() *sessionsv1.CommitStepRequest {
 func TestWorkersAreToldOfEachTurnThatMayBegin(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})
-		begin := k.hear(contract.HeadStartSubject)
+		begin := k.hear(contract.HeadStartSubject("default"))
 		k.agent("assistant")
 		ses := k.session()
 		first, second := k.turn(ses.GetId(), "one"), k.turn(ses.GetId(), "two")
@@ -216,7 +216,7 @@ func (w *worker) leaseWhenCalled(k *kit, wake <-chan bus.Msg) *sessionsv1.Lease 
 
 func TestAStepRestsBetweenAttempts(t *testing.T) {
 	k := newKit(t, options{cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
-	wake := k.hear(contract.WakeSubject)
+	wake := k.hear(contract.WakeSubject("default"))
 	w := k.worker(k.newTurn("hello"))
 	w.begin()
 	l := w.lease("infer-1")
@@ -233,7 +233,7 @@ func TestAStepRestsBetweenAttempts(t *testing.T) {
 func TestAllWorkersAreCalledWhenALeaseRunsOut(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
-		wake := k.hear(contract.WakeSubject)
+		wake := k.hear(contract.WakeSubject("default"))
 		w := k.worker(k.newTurn("hello"))
 		w.begin()
 		req := w.claimOf("infer-1")

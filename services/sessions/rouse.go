@@ -22,7 +22,7 @@ const (
 func (s *Service) rouse(tx *journal.Tx, t store.Turn) error {
 	t.RouseUs = tx.NowUs + rouseAgain.Microseconds()
 	tx.After(func(ctx context.Context) {
-		s.call(ctx, contract.WakeSubject, t)
+		s.call(ctx, contract.WakeSubject(t.Tenant), t)
 		s.outbox.rouse(t)
 	})
 	return tx.SetRouse(tx.Context(), t.Tenant, t.ID, t.RouseUs)

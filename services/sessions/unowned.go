@@ -19,7 +19,7 @@ func (s *Service) notifyUnowned(ctx context.Context, after store.TurnPoint) stor
 		return after
 	}
 	for _, t := range turns {
-		s.call(ctx, contract.WakeSubject, t)
+		s.call(ctx, contract.WakeSubject(t.Tenant), t)
 	}
 	if len(turns) < wakeBatch {
 		return store.TurnPoint{}

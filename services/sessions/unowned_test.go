@@ -49,7 +49,7 @@ func TestTurnsWithoutALeaseAreFound(t *testing.T) {
 
 		b := openBus(t, bus.Config{URL: bus.Embedded})
 		listener := &kit{t: t, bus: b}
-		calls := listener.hear(contract.WakeSubject)
+		calls := listener.hear(contract.WakeSubject("default"))
 		k := newKit(t, options{db: killed.db, bus: b, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond, StartDelay: time.Hour}})
 		counts := k.notified(calls, unbegun, 3) // the last in the order of the sweep, so the others were passed over
 		for name, turn := range map[string]*sessionsv1.Turn{"waiting": waiting, "queued": queued, "held": held, "resting": resting.turn, "over": over} {
@@ -83,7 +83,7 @@ func TestManyUnownedTurnsAreAllFound(t *testing.T) {
 	for range 250 {
 		missing[k.turn(k.session().GetId(), "hello").GetId()] = true
 	}
-	calls := k.hear(contract.WakeSubject)
+	calls := k.hear(contract.WakeSubject("default"))
 	newKit(t, options{db: k.db, bus: k.bus, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond, StartDelay: time.Hour}})
 	for len(missing) > 0 {
 		var in contract.HeadStart

@@ -281,7 +281,7 @@ func TestWatchSurvivesALostBus(t *testing.T) {
 	server, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0"})
 	must(t, err)
 	addr := server.Addr()
-	client := openBus(t, bus.Config{URL: "nats://" + addr})
+	client := openBus(t, bus.Config{URL: "nats://" + addr, Key: authn.NewKey()})
 	k := newKit(t, options{bus: client, cfg: sessions.Config{PollAway: 20 * time.Millisecond, PollActive: time.Minute}})
 	turn := k.newTurn("hello")
 	w := k.worker(turn)

@@ -1,18 +1,24 @@
 package contract
 
 const (
-	// HeadStartSubject is where a turn that may begin is told to the workers: one of HeadStartQueue runs it ahead of its workflow. Payload: a
-	// HeadStart in JSON.
-	HeadStartSubject = "windlass.headstart.begin"
+	// AllHeadStarts matches HeadStartSubject of every tenant.
+	AllHeadStarts = "windlass.*.headstart.begin"
 	// HeadStartQueue is the queue group in which workers hear of turns that may begin.
 	HeadStartQueue = "windlass-workers"
-	// WakeSubject is where a turn whose worker seems lost is told to all workers. Payload: a HeadStart in JSON.
-	WakeSubject = "windlass.headstart.wake"
+	// AllWakes matches WakeSubject of every tenant.
+	AllWakes = "windlass.*.headstart.wake"
 	// DeltaStream is the name of the bus's kept stream that holds the deltas of open messages.
 	DeltaStream = "WINDLASS_DELTAS"
 	// AllDeltas matches the delta subject of every session: what DeltaStream keeps.
 	AllDeltas = "windlass.*.session.*.delta"
 )
+
+// HeadStartSubject is where a turn that may begin is announced to the workers: one of HeadStartQueue runs it ahead of its workflow. Payload:
+// a HeadStart in JSON.
+func HeadStartSubject(tenant string) string { return "windlass." + token(tenant) + ".headstart.begin" }
+
+// WakeSubject is where a turn whose worker seems lost is announced to all workers. Payload: a HeadStart in JSON.
+func WakeSubject(tenant string) string { return "windlass." + token(tenant) + ".headstart.wake" }
 
 // EventSubject is where durable events of a session are told once they are committed. Payload: windlass.turn.v1.Events in
 // the binary encoding of protobuf; see PackEvents.
@@ -26,7 +32,8 @@ func DeltaSubject(tenant, session string) string {
 	return sessionSubject(tenant, session) + ".delta"
 }
 
-// CancelSubject is where it is told that somebody wants a turn of a session to end. Payload: the turn's id.
+// CancelSubject is where a turn of a session is named that somebody wants to end. Payload: the turn's id. It is a hint: the receiver asks
+// the sessions service whether the journal has the cancel.
 func CancelSubject(tenant, session string) string {
 	return "windlass." + token(tenant) + ".cancel." + token(session)
 }

@@ -71,13 +71,13 @@ func newRuns(steps advancer, b *bus.Bus, log *slog.Logger, limit int) (*runs, er
 
 // start begins to listen for turns. While the bus is away there are none, and their workflows do them.
 func (r *runs) start() error {
-	begin, err := r.bus.QueueSubscribe(contract.HeadStartSubject, contract.HeadStartQueue, r.heard)
+	begin, err := r.bus.QueueSubscribe(contract.AllHeadStarts, contract.HeadStartQueue, r.heard)
 	if err != nil {
 		return fmt.Errorf("listen for head starts: %w", err)
 	}
 	r.group = append(r.group, begin)
 	// A group of its own for each worker: everybody hears it.
-	wake, err := r.bus.QueueSubscribe(contract.WakeSubject, "", r.heard)
+	wake, err := r.bus.QueueSubscribe(contract.AllWakes, "", r.heard)
 	if err != nil {
 		return fmt.Errorf("listen for lost turns: %w", err)
 	}
@@ -182,7 +182,7 @@ func restsElsewhere(err error) bool {
 func (r *runs) handOver(turn contract.HeadStart) {
 	data, err := json.Marshal(turn)
 	if err == nil {
-		err = r.bus.Publish(contract.HeadStartSubject, data)
+		err = r.bus.Publish(contract.HeadStartSubject(turn.Tenant), data)
 	}
 	if err != nil {
 		r.log.Debug("turn not handed over, its workflow goes on", "turn_id", turn.TurnID, "error", err)

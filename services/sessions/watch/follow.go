@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -170,19 +171,31 @@ func (f *feed) receive(ctx context.Context, m bus.Msg) {
 		f.hub.log.WarnContext(ctx, "message on the bus is no event", "session_id", f.key.session, "error", err)
 		return
 	}
+	if len(events) == 0 { // something happened that is no event: the session was deleted
+		if err := f.poll(ctx); err != nil {
+			f.trouble(ctx, err)
+		}
+	}
 	for _, e := range events {
 		f.take(ctx, e)
 	}
 }
 
-// read decodes a message: durable events come together, deltas one by one.
+// read decodes a message: durable events come together, deltas one by one. Each kind has its subject: a delta cannot pass for a durable event.
 func (f *feed) read(m bus.Msg) ([]*turnv1.Event, error) {
 	if m.Subject == f.events {
-		return contract.UnpackEvents(m.Data)
+		events, err := contract.UnpackEvents(m.Data)
+		if err == nil && slices.ContainsFunc(events, transient) {
+			err = errors.New("a delta among durable events")
+		}
+		return events, err
 	}
 	e := &turnv1.Event{}
 	if err := proto.Unmarshal(m.Data, e); err != nil {
 		return nil, fmt.Errorf("read delta: %w", err)
+	}
+	if !transient(e) {
+		return nil, errors.New("not a delta")
 	}
 	return []*turnv1.Event{e}, nil
 }

@@ -125,8 +125,10 @@ func (r *Runner) renew(ctx context.Context, w *work, stop context.CancelCauseFun
 		case m, open := <-news.c():
 			if !open {
 				news.drop()
-			} else if string(m.Data) == w.turn.TurnID {
-				stop(ErrCancelled)
+			} else if string(m.Data) == w.turn.TurnID { // a hint: sessions says whether it is so
+				if err := r.renewOnce(ctx, w); err != nil {
+					stop(err)
+				}
 			}
 		case <-tick.C:
 			if err := r.renewOnce(ctx, w); err != nil {

@@ -14,6 +14,8 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
@@ -176,6 +178,34 @@ func TestCancelStopsACall(t *testing.T) {
 	}
 	if stopped, want := w.Stopped(), w.Called()[0].GetKey(); len(stopped) != 1 || stopped[0] != want {
 		t.Errorf("the registry was told to stop %q, want %q", stopped, want)
+	}
+}
+
+// A message on the bus has the worker ask whether the turn is cancelled. It does not cancel.
+func TestACancelThatTheJournalDoesNotHaveStopsNothing(t *testing.T) {
+	w, ref := atTool(t, "x__echo")
+	patient, err := step.New(step.Config{Owner: "worker-1", LeaseTTL: time.Hour}, w.Deps())
+	if err != nil {
+		t.Fatal(err)
+	}
+	called, asked := make(chan struct{}), make(chan struct{}, 8)
+	w.Tool(func(_ *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
+		close(called)
+		select {
+		case <-asked: // the lease is not renewed by itself for long
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		}
+		return turntest.Echo(&registryv1.CallToolRequest{ArgumentsJson: `{}`}, stream)
+	})
+	w.Journal.OnRenew(func() { asked <- struct{}{} })
+	c := async(t.Context(), patient, ref)
+	<-called
+	if err := w.Bus.Publish(contract.CancelSubject(in.Tenant, in.SessionID), []byte(in.TurnID)); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.wait(c); got.err != nil || got.out.GetCancelled() || got.out.GetIsError() {
+		t.Errorf("got %v, %v", got.out, got.err)
 	}
 }
 

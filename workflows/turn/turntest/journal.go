@@ -27,6 +27,15 @@ type Journal struct {
 	mu    sync.Mutex
 	turns map[string]*turnRecord
 	past  map[string][]*turnv1.Message
+	// renewed is called for each renewal of a lease.
+	renewed func()
+}
+
+// OnRenew has f called for each renewal of a lease from now on.
+func (j *Journal) OnRenew(f func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.renewed = f
 }
 
 type turnRecord struct {

@@ -71,6 +71,9 @@ func (j *Journal) RenewStep(_ context.Context, req *sessionsv1.RenewStepRequest)
 		return nil, leaseLost()
 	}
 	s.expires = time.Now().Add(time.Duration(req.GetTtlMs()) * time.Millisecond)
+	if j.renewed != nil {
+		j.renewed()
+	}
 	return &sessionsv1.RenewStepResponse{CancelRequested: t.load.GetCancelRequested()}, nil
 }
 

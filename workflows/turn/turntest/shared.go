@@ -20,7 +20,7 @@ type Address struct {
 	Mesh string
 	// Bus is the bus's URL.
 	Bus string
-	// Key signs principals.
+	// Key signs principals and messages of the bus.
 	Key []byte
 }
 
@@ -29,8 +29,9 @@ const role = "mesh"
 // NewShared starts a mesh that other processes can reach too.
 func NewShared(t testing.TB, tools ...*registryv1.Tool) (*Mesh, Address) {
 	t.Helper()
-	m := newMesh(t, bus.Config{URL: bus.Embedded, Listen: "127.0.0.1:0"}, tools)
-	addr := Address{Bus: "nats://" + m.Bus.Addr(), Key: authn.NewKey()}
+	key := authn.NewKey()
+	m := newMesh(t, bus.Config{URL: bus.Embedded, Listen: "127.0.0.1:0", Key: key}, tools)
+	addr := Address{Bus: "nats://" + m.Bus.Addr(), Key: key}
 	ring, err := authn.NewKeyring(addr.Key)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func NewShared(t testing.TB, tools ...*registryv1.Tool) (*Mesh, Address) {
 
 // Join gives what a worker in another process needs to work on a shared mesh.
 func Join(ctx context.Context, addr Address) (step.Deps, error) {
-	b, err := bus.Open(ctx, bus.Config{URL: addr.Bus})
+	b, err := bus.Open(ctx, bus.Config{URL: addr.Bus, Key: addr.Key})
 	if err != nil {
 		return step.Deps{}, err
 	}

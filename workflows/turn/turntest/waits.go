@@ -107,7 +107,7 @@ func (j *Journal) ClientTools(turn string, tools ...*sessionsv1.ClientTool) {
 func (j *Journal) wake(t *turnRecord) {
 	data, err := json.Marshal(contract.HeadStart{TurnInput: t.in})
 	if err == nil {
-		err = j.mesh.Bus.Publish(contract.WakeSubject, data)
+		err = j.mesh.Bus.Publish(contract.WakeSubject(t.in.Tenant), data)
 	}
 	if err != nil {
 		panic(fmt.Sprintf("publish: %v", err))
