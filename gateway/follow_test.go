@@ -70,7 +70,7 @@ func TestNothingIsLeftToFollow(t *testing.T) {
 func TestATurnWhoseEventsCannotBeShown(t *testing.T) {
 	s := serve(t, nil)
 	for name, watch := range map[string]func(*sessionsv1.WatchRequest, watchStream) error{
-		"to this caller": func(*sessionsv1.WatchRequest, watchStream) error { return fault.Denied("sessions.turns.watch") },
+		"to this caller": func(*sessionsv1.WatchRequest, watchStream) error { return fault.Denied("sessions.turns.watch", "") },
 		"for the present": func(*sessionsv1.WatchRequest, watchStream) error {
 			return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away")
 		},

@@ -160,12 +160,12 @@ type authorizer struct{ target rpc.Authorizer }
 
 func (a *authorizer) set(to rpc.Authorizer) { a.target = to }
 
-// Allow implements rpc.Authorizer.
-func (a *authorizer) Allow(ctx context.Context, pr *policyv1.Principal, permission string) (bool, error) {
+// Decide implements rpc.Authorizer.
+func (a *authorizer) Decide(ctx context.Context, pr *policyv1.Principal, permission string) (authz.Verdict, error) {
 	if a.target == nil {
-		return false, nil
+		return authz.Verdict{}, nil
 	}
-	return a.target.Allow(ctx, pr, permission)
+	return a.target.Decide(ctx, pr, permission)
 }
 
 // RecordDenied implements rpc.Authorizer.
@@ -213,7 +213,7 @@ func (p *Process) database(role string) (*sqldb.DB, error) {
 // Run starts all roles, calls started, and blocks until ctx ends or a role fails; then it stops them in reverse order.
 func (p *Process) Run(ctx context.Context, stopTimeout time.Duration, started func()) error {
 	p.group.Add(lifecycle.Component{Name: "ready", Start: func(context.Context) error {
-		p.server.SetServing("", true)
+		p.server.SetServing(true)
 		if started != nil {
 			started()
 		}

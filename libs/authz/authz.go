@@ -75,22 +75,22 @@ func orDefault(d, def time.Duration) time.Duration {
 	return d
 }
 
-// Allow reports whether the principal holds the permission. UNAVAILABLE when policy cannot be asked and nothing recent
+// Decide says whether the principal holds the permission. UNAVAILABLE when policy cannot be asked and nothing recent
 // is known; the context's own error when it ends first.
-func (a *Authorizer) Allow(ctx context.Context, p *policyv1.Principal, permission string) (bool, error) {
+func (a *Authorizer) Decide(ctx context.Context, p *policyv1.Principal, permission string) (Verdict, error) {
 	key, err := keyOf(p)
 	if err != nil {
-		return false, err
+		return Verdict{}, err
 	}
 	known, ok := a.entries.Get(key)
 	if ok && a.now().Before(known.fresh) {
-		return known.permissions.Allow(permission), nil
+		return known.permissions.Decide(permission), nil
 	}
 	found, err := a.ask(ctx, key, p)
 	if err != nil {
-		return false, err
+		return Verdict{}, err
 	}
-	return found.permissions.Allow(permission), nil
+	return found.permissions.Decide(permission), nil
 }
 
 // ask joins the question that is under way for this principal, or begins one. The question is not bound to one caller's
@@ -136,7 +136,7 @@ func (a *Authorizer) refresh(ctx context.Context, key string, p *policyv1.Princi
 		age = time.Duration(ms) * time.Millisecond
 	}
 	fresh := now.Add(age)
-	found := entry{permissions: Parse(resp.GetPermissions()), fresh: fresh, stale: fresh.Add(a.cfg.MaxStale)}
+	found := entry{permissions: Parse(resp.GetPermissions(), resp.GetDeniedBy()), fresh: fresh, stale: fresh.Add(a.cfg.MaxStale)}
 	a.entries.Add(key, found)
 	return found, nil
 }

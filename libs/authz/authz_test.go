@@ -14,11 +14,8 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/rpc"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
-
-var _ rpc.Authorizer = (*Authorizer)(nil)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -72,11 +69,11 @@ func (f *policyFake) count() int {
 
 func allow(t *testing.T, a *Authorizer, p *policyv1.Principal, permission string) bool {
 	t.Helper()
-	ok, err := a.Allow(t.Context(), p, permission)
+	v, err := a.Decide(t.Context(), p, permission)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ok
+	return v.Allowed
 }
 
 func TestAnswersAreCachedForTheirAge(t *testing.T) {
@@ -111,7 +108,7 @@ func TestStaleAnswersServeWhilePolicyIsAway(t *testing.T) {
 		a := New(f, Config{})
 		allow(t, a, authn.User("alice"), "a")
 		f.set(func() { f.away = errors.New("away") })
-		if _, err := a.Allow(t.Context(), authn.User("bob"), "a"); fault.CodeOf(err) != "unavailable" {
+		if _, err := a.Decide(t.Context(), authn.User("bob"), "a"); fault.CodeOf(err) != "unavailable" {
 			t.Errorf("nothing is known of bob: %v", err)
 		}
 		time.Sleep(20 * time.Second)
@@ -125,7 +122,7 @@ func TestStaleAnswersServeWhilePolicyIsAway(t *testing.T) {
 			t.Errorf("a policy that is away was asked %d times at once", asked)
 		}
 		time.Sleep(13 * time.Second) // 33 s after the answer: 2 s fresh, 30 s stale
-		if _, err := a.Allow(t.Context(), authn.User("alice"), "a"); fault.CodeOf(err) != "unavailable" {
+		if _, err := a.Decide(t.Context(), authn.User("alice"), "a"); fault.CodeOf(err) != "unavailable" {
 			t.Errorf("too old: %v", err)
 		}
 		f.set(func() { f.away = nil })
@@ -143,15 +140,15 @@ func TestOneQuestionForManyCallers(t *testing.T) {
 		defer cancel()
 		var all sync.WaitGroup
 		all.Go(func() { // comes first and leaves first: the others must not suffer
-			if _, err := a.Allow(impatient, authn.User("alice"), "a"); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := a.Decide(impatient, authn.User("alice"), "a"); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("impatient: %v", err)
 			}
 		})
 		synctest.Wait()
 		for range 20 {
 			all.Go(func() {
-				if ok, err := a.Allow(t.Context(), authn.User("alice"), "a"); !ok || err != nil {
-					t.Errorf("%t, %v", ok, err)
+				if v, err := a.Decide(t.Context(), authn.User("alice"), "a"); !v.Allowed || err != nil {
+					t.Errorf("%+v, %v", v, err)
 				}
 			})
 		}
@@ -192,8 +189,8 @@ func BenchmarkAllow(b *testing.B) {
 	a := New(&policyFake{globs: map[string][]string{"alice": {"sessions.*", "registry.tools.*"}}, maxAge: 3_600_000}, Config{})
 	p := authn.User("alice", "reader", "writer")
 	for b.Loop() {
-		if ok, err := a.Allow(b.Context(), p, "registry.tools.list"); !ok || err != nil {
-			b.Fatal(ok, err)
+		if v, err := a.Decide(b.Context(), p, "registry.tools.list"); !v.Allowed || err != nil {
+			b.Fatal(v, err)
 		}
 	}
 }

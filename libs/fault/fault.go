@@ -36,6 +36,8 @@ type Error struct {
 	Todo string
 	// Fields lists the wrong fields of the request.
 	Fields []Field
+	// Details are facts about the failure for programs, by name.
+	Details map[string]string
 	// Retry says how long to wait before trying again, 0 when unknown.
 	Retry time.Duration
 
@@ -117,10 +119,30 @@ func Unavailable(reason faultv1.Reason, format string, args ...any) *Error {
 	return New(codes.Unavailable, reason, format, args...).Hint("Try again in a moment.")
 }
 
-// Denied says that the caller lacks a permission.
-func Denied(permission string) *Error {
-	return New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "permission %q is missing", permission).
+// Denied says that the caller lacks a permission: because of a rule, or, where rule is empty, because no rule grants it.
+func Denied(permission, rule string) *Error {
+	e := New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "permission %q is missing: no rule grants it", permission).
 		Hint("Ask an operator for a policy rule that grants it.")
+	e.Details = map[string]string{"permission": permission}
+	if rule != "" {
+		e.Message = fmt.Sprintf("rule %q denies the permission %q", rule, permission)
+		e.Details["rule"] = rule
+		e.Todo = "Ask an operator to change the rule."
+	}
+	return e
+}
+
+// BadPageToken says that a page token cannot be used for this list.
+func BadPageToken(cause error) *Error {
+	e := New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_PAGE_TOKEN, "page_token is damaged or belongs to another list")
+	e.Fields = []Field{{Path: "page_token", Message: "must be the next_page_token of the same list with the same filters"}}
+	return e.Hint("Start again from the first page.").Cause(cause)
+}
+
+// Unimplemented says that there is no such method, or none for this caller.
+func Unimplemented(method string) *Error {
+	return New(codes.Unimplemented, faultv1.Reason_REASON_UNIMPLEMENTED, "there is no method %s here", method).
+		Hint("Check the names of service and method; reflection lists what is served.")
 }
 
 // Internal says that we are at fault. The cause goes to the log, the caller sees a fixed text.

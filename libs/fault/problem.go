@@ -61,6 +61,8 @@ func HTTPStatus(e *Error) int {
 	switch CodeName(e.Reason) {
 	case "too_large":
 		return http.StatusRequestEntityTooLarge
+	case "response_too_large":
+		return http.StatusInternalServerError
 	case "method_not_allowed":
 		return http.StatusMethodNotAllowed
 	case "unsupported_media_type":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
+
+// todo is the key of Error.Todo in the metadata of an ErrorInfo.
+const todo = "todo"
 
 // Status is the one mapping from an error to a gRPC status. Errors of ours keep code, reason and texts; a context's end
 // becomes CANCELLED or DEADLINE_EXCEEDED; a status that came from another service of the mesh passes through; anything
@@ -75,9 +79,30 @@ func transport(st *status.Status, err error) *Error {
 	case codes.ResourceExhausted:
 		return New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE, "the message is too large").
 			Hint("Send less in one request.").Cause(err)
+	case codes.Unimplemented:
+		return New(codes.Unimplemented, faultv1.Reason_REASON_UNIMPLEMENTED, "this method is not served").Cause(err)
 	default:
 		return nil
 	}
+}
+
+// Adopt gives the status of a service that gRPC itself brings (health, reflection) our reason for its code. Code and text stay.
+func Adopt(err error) error {
+	st, ok := status.FromError(err)
+	if !ok || As(err) != nil || hasInfo(st) {
+		return err
+	}
+	reasons := map[codes.Code]faultv1.Reason{
+		codes.Canceled: faultv1.Reason_REASON_CANCELLED, codes.InvalidArgument: faultv1.Reason_REASON_INVALID_ARGUMENT,
+		codes.DeadlineExceeded: faultv1.Reason_REASON_DEADLINE_EXCEEDED, codes.NotFound: faultv1.Reason_REASON_NOT_FOUND,
+		codes.ResourceExhausted: faultv1.Reason_REASON_RATE_LIMITED, codes.Unimplemented: faultv1.Reason_REASON_UNIMPLEMENTED,
+		codes.Unavailable: faultv1.Reason_REASON_UNAVAILABLE,
+	}
+	reason, ok := reasons[st.Code()]
+	if !ok {
+		return err
+	}
+	return New(st.Code(), reason, "%s", st.Message()).Cause(err)
 }
 
 // outerText gives the text that domain code wrapped around our error ("agent \"x\"") without the error's own text. Text that stands
@@ -100,9 +125,14 @@ func (e *Error) status(outer string) *status.Status {
 		msg = outer + ": " + msg
 	}
 	st := status.New(e.Code, msg)
-	info := &errdetails.ErrorInfo{Domain: Domain, Reason: strings.TrimPrefix(e.Reason.String(), "REASON_")}
+	info := &errdetails.ErrorInfo{
+		Domain: Domain, Reason: strings.TrimPrefix(e.Reason.String(), "REASON_"), Metadata: maps.Clone(e.Details),
+	}
 	if e.Todo != "" {
-		info.Metadata = map[string]string{"todo": e.Todo}
+		if info.Metadata == nil {
+			info.Metadata = map[string]string{}
+		}
+		info.Metadata[todo] = e.Todo
 	}
 	details := []protoadapt.MessageV1{info}
 	if len(e.Fields) > 0 {
@@ -148,7 +178,9 @@ func From(err error) *Error {
 		switch d := d.(type) {
 		case *errdetails.ErrorInfo:
 			e.Reason = faultv1.Reason(faultv1.Reason_value["REASON_"+d.GetReason()])
-			e.Todo = d.GetMetadata()["todo"]
+			e.Details = maps.Clone(d.GetMetadata())
+			e.Todo = e.Details[todo]
+			delete(e.Details, todo)
 		case *errdetails.BadRequest:
 			for _, v := range d.GetFieldViolations() {
 				e.Fields = append(e.Fields, Field{Path: v.GetField(), Message: v.GetDescription()})
@@ -190,6 +222,8 @@ func Retryable(err error) bool {
 	}
 	switch e.Code {
 	case codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded, codes.Aborted, codes.DataLoss, codes.Internal:
+		return true
+	case codes.Unimplemented: // by a replica of an older version, during an upgrade
 		return true
 	default:
 		return false

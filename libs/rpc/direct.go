@@ -11,14 +11,15 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/stack"
 )
 
 // direct takes calls from the same process, with the interceptors and the telemetry of a server on the network.
 type direct struct {
-	unary   grpc.UnaryServerInterceptor
-	stream  grpc.StreamServerInterceptor
+	server  *Server
 	stats   stats.Handler
 	methods map[string]unaryMethod
 	streams map[string]streamMethod
@@ -42,8 +43,8 @@ type streamMethod struct {
 	impl any
 }
 
-func newDirect(unary grpc.UnaryServerInterceptor, stream grpc.StreamServerInterceptor) *direct {
-	d := &direct{unary: unary, stream: stream, stats: serverStats(), methods: map[string]unaryMethod{}, streams: map[string]streamMethod{}}
+func newDirect(s *Server) *direct {
+	d := &direct{server: s, stats: serverStats(), methods: map[string]unaryMethod{}, streams: map[string]streamMethod{}}
 	d.life, d.cut = context.WithCancel(context.Background())
 	return d
 }
@@ -123,14 +124,26 @@ func (d *direct) incoming(ctx context.Context, name string, call grpc.ServerTran
 func (d *direct) invoke(ctx context.Context, call *reply, req, resp any) (err error) {
 	m, ok := d.methods[call.name]
 	if !ok {
-		return status.Errorf(codes.Unimplemented, "unknown method %s", call.name)
+		return d.server.finish(ctx, call.name, nil, fault.Unimplemented(call.name))
 	}
 	in := d.incoming(ctx, call.name, call)
 	d.stats.HandleRPC(in, &stats.Begin{BeginTime: time.Now()})
 	defer func() { d.stats.HandleRPC(in, &stats.End{EndTime: time.Now(), Error: err}) }()
-	out, err := m.handle(m.impl, in, func(into any) error { return transfer(req, into) }, d.unary)
+	out, err := m.handle(m.impl, in, func(into any) error {
+		p, err := pack(req)
+		if err != nil {
+			return err // the caller's own fault, which the network's client finds before it sends
+		}
+		if err := p.open(into); err != nil {
+			return d.server.finish(in, call.name, nil, received(err))
+		}
+		return nil
+	}, d.server.unary)
 	if err != nil {
 		return err
+	}
+	if m, ok := out.(proto.Message); ok && proto.Size(m) > MaxMessage {
+		return d.server.finish(in, call.name, nil, responseTooLarge(proto.Size(m)))
 	}
 	return transfer(out, resp)
 }
@@ -139,7 +152,7 @@ func (d *direct) invoke(ctx context.Context, call *reply, req, resp any) (err er
 func (d *direct) open(ctx context.Context, s *memoryStream) error {
 	m, ok := d.streams[s.name]
 	if !ok {
-		return status.Errorf(codes.Unimplemented, "unknown method %s", s.name)
+		return d.server.finish(ctx, s.name, nil, fault.Unimplemented(s.name))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	unhook := context.AfterFunc(d.life, cancel)
@@ -151,7 +164,7 @@ func (d *direct) open(ctx context.Context, s *memoryStream) error {
 		defer cancel()
 		defer unhook()
 		d.stats.HandleRPC(server.ctx, &stats.Begin{BeginTime: time.Now(), IsClientStream: m.desc.ClientStreams, IsServerStream: m.desc.ServerStreams})
-		err := d.stream(m.impl, server, &grpc.StreamServerInfo{
+		err := d.server.stream(m.impl, server, &grpc.StreamServerInfo{
 			FullMethod: s.name, IsClientStream: m.desc.ClientStreams, IsServerStream: m.desc.ServerStreams,
 		}, m.desc.Handler)
 		d.stats.HandleRPC(server.ctx, &stats.End{EndTime: time.Now(), Error: err})

@@ -21,47 +21,35 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// unary is the whole chain of a unary call: recover, map errors, identify, authorise, bound, validate, handle.
+// unary is the whole chain of a unary call within the process: recover, map errors, identify, authorise, bound, validate, handle.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
 	defer func() { err = s.finish(ctx, info.FullMethod, recover(), err) }()
 	ctx, err = s.admit(ctx, info.FullMethod)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.cfg.DefaultTimeout)
-		defer cancel()
-	}
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
 	return next(ctx, req)
 }
 
-// stream is the same chain for streams; each received message is validated.
+// stream is the same chain for streams, which unary calls over the network are too; each received message is validated.
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	defer func() { err = s.finish(ss.Context(), info.FullMethod, recover(), err) }()
 	ctx, err := s.admit(ss.Context(), info.FullMethod)
 	if err != nil {
 		return err
 	}
-	return next(srv, &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate})
-}
-
-type serverStream struct {
-	grpc.ServerStream
-	ctx      context.Context
-	validate func(any) error
-}
-
-func (s *serverStream) Context() context.Context { return s.ctx }
-
-func (s *serverStream) RecvMsg(m any) error {
-	if err := s.ServerStream.RecvMsg(m); err != nil {
-		return err
+	if grpcOwn(info.FullMethod) { // a watcher of our health must not hold up our end
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.stopping, cancel)()
 	}
-	return s.validate(m)
+	return next(srv, &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate})
 }
 
 // finish is the one place where errors become statuses, and where those that are our fault are logged.
@@ -71,6 +59,9 @@ func (s *Server) finish(ctx context.Context, method string, panicked any, err er
 	}
 	if err == nil {
 		return nil
+	}
+	if grpcOwn(method) {
+		err = fault.Adopt(err)
 	}
 	st := fault.Status(err)
 	level := slog.LevelDebug
@@ -83,30 +74,36 @@ func (s *Server) finish(ctx context.Context, method string, panicked any, err er
 	return st.Err()
 }
 
-// admit finds out who calls and whether he may.
+// admit finds out who calls and whether they may. A method that is not served, or not for this caller, does not exist.
 func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
-	permission := s.permissions[method]
+	permission, ok := s.permissions[method]
+	if !ok {
+		return ctx, fault.Unimplemented(method)
+	}
 	if permission == Public {
 		return ctx, nil
 	}
-	p, err := s.identify(ctx)
+	md, _ := metadata.FromIncomingContext(ctx)
+	tokens := md.Get(authn.Header)
+	if s.internal[method] && len(tokens) == 0 {
+		return ctx, fault.Unimplemented(method)
+	}
+	p, err := s.identify(ctx, tokens)
 	if err != nil {
 		return ctx, err
 	}
-	ok, err := s.cfg.Authorizer.Allow(ctx, p, permission)
+	verdict, err := s.cfg.Authorizer.Decide(ctx, p, permission)
 	if err != nil {
 		return ctx, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy cannot be asked now").Cause(err)
 	}
-	if !ok {
+	if !verdict.Allowed {
 		s.cfg.Authorizer.RecordDenied(ctx, p, permission, method)
-		return ctx, fault.Denied(permission)
+		return ctx, fault.Denied(permission, verdict.DeniedBy)
 	}
 	return authn.With(ctx, p), nil
 }
 
-func (s *Server) identify(ctx context.Context) (*policyv1.Principal, error) {
-	md, _ := metadata.FromIncomingContext(ctx)
-	tokens := md.Get(authn.Header)
+func (s *Server) identify(ctx context.Context, tokens []string) (*policyv1.Principal, error) {
 	switch {
 	case len(tokens) == 1:
 		p, err := s.cfg.Keyring.Verify(tokens[0])

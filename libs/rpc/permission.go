@@ -23,6 +23,12 @@ var publicServices = map[string]bool{
 	"grpc.reflection.v1alpha.ServerReflection": true,
 }
 
+// grpcOwn reports whether a method belongs to a service that gRPC itself brings.
+func grpcOwn(method string) bool {
+	service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	return publicServices[service]
+}
+
 // Permissions reads the permission of every method of the services from their descriptors. A method without one is an
 // error: nothing is served that nobody thought about.
 func Permissions(services map[string]grpc.ServiceInfo) (map[string]string, error) {

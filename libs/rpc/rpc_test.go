@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/authz"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
@@ -38,12 +39,14 @@ func (f fake) GetDecision(ctx context.Context, _ *policyv1.GetDecisionRequest) (
 
 type denyAll struct{ rpctest.AllowAll }
 
-func (denyAll) Allow(context.Context, *policyv1.Principal, string) (bool, error) { return false, nil }
+func (denyAll) Decide(context.Context, *policyv1.Principal, string) (authz.Verdict, error) {
+	return authz.Verdict{DeniedBy: "no-readers"}, nil
+}
 
 type policyAway struct{ rpctest.AllowAll }
 
-func (policyAway) Allow(context.Context, *policyv1.Principal, string) (bool, error) {
-	return false, errors.New("dial tcp: secret detail")
+func (policyAway) Decide(context.Context, *policyv1.Principal, string) (authz.Verdict, error) {
+	return authz.Verdict{}, errors.New("dial tcp: secret detail")
 }
 
 func TestChain(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"sync"
 	"time"
@@ -15,9 +16,9 @@ import (
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/reflection"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/authz"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -30,8 +31,8 @@ const streamWorkers = 32
 
 // Authorizer answers whether a principal holds a permission.
 type Authorizer interface {
-	// Allow answers from a cache where it can. An error means that nobody could tell; the call is then refused as unavailable.
-	Allow(ctx context.Context, p *policyv1.Principal, permission string) (bool, error)
+	// Decide answers from a cache where it can. An error means that there is no answer; the call is then refused as unavailable.
+	Decide(ctx context.Context, p *policyv1.Principal, permission string) (authz.Verdict, error)
 	// RecordDenied keeps a refusal for the audit. It never blocks.
 	RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string)
 }
@@ -56,10 +57,15 @@ type Server struct {
 	grpc        *grpc.Server
 	health      *health.Server
 	validator   protovalidate.Validator
+	public      *publicView
 	permissions map[string]string
+	internal    map[string]bool // the methods that are for roles of the mesh only
 	direct      *direct
 	left        chan struct{} // closed when handlers were left behind
 	leave       sync.Once
+	// stopping ends when Stop begins.
+	stopping context.Context //nolint:containedctx // of the server, not of a call
+	stop     context.CancelFunc
 }
 
 // NewServer makes a server without services.
@@ -75,34 +81,40 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		return nil, fmt.Errorf("build validator: %w", err)
 	}
 	s := &Server{cfg: cfg, health: health.NewServer(), validator: v, left: make(chan struct{})}
-	s.direct = newDirect(s.unary, s.stream)
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.direct = newDirect(s)
 	s.grpc = grpc.NewServer(
 		grpc.StatsHandler(serverStats()),
-		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.stream),
-		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage),
+		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return nil }), // the interceptor refuses what it does not know
+		grpc.ForceServerCodecV2(newCodec()), grpc.MaxRecvMsgSize(readLimit), grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 	)
+	s.public = newPublicView(s.grpc)
 	healthv1.RegisterHealthServer(s, s.health)
-	reflection.Register(s.grpc)
+	s.public.register(s)
 	return s, nil
 }
 
 // RegisterService implements grpc.ServiceRegistrar.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
-	s.grpc.RegisterService(desc, impl)
+	s.grpc.RegisterService(s.asStreams(desc), impl)
 	s.direct.register(desc, impl)
 }
 
-// SetServing tells health checkers whether a service (full proto name, "" = the whole server) takes calls.
-func (s *Server) SetServing(service string, ok bool) {
+// SetServing tells health checkers whether the server takes calls: "" stands for the whole server, and each service that is not internal has
+// its name. A server that was not told says NOT_SERVING.
+func (s *Server) SetServing(ok bool) {
 	st := healthv1.HealthCheckResponse_NOT_SERVING
 	if ok {
 		st = healthv1.HealthCheckResponse_SERVING
 	}
-	s.health.SetServingStatus(service, st)
+	s.health.SetServingStatus("", st)
+	for name := range s.public.GetServiceInfo() {
+		s.health.SetServingStatus(name, st)
+	}
 }
 
 // Prepare checks that every registered RPC declares its permission. Serve does it by itself; call it earlier to fail earlier.
@@ -111,7 +123,11 @@ func (s *Server) Prepare() error {
 	if err != nil {
 		return err
 	}
-	s.permissions = p
+	s.permissions, s.internal = p, map[string]bool{}
+	for method := range p {
+		s.internal[method] = Internal(method)
+	}
+	s.SetServing(false)
 	return nil
 }
 
@@ -152,6 +168,7 @@ func (s *Server) Serve(listeners ...net.Listener) error {
 // the process ends.
 func (s *Server) Stop(ctx context.Context) {
 	s.health.Shutdown()
+	s.stop()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -83,8 +83,7 @@ func (s *Service) ListModels(ctx context.Context, req *inferencev1.ListModelsReq
 	}
 	var after modelCursor
 	if err := page.Decode("models", req.GetPageToken(), &after); err != nil {
-		return nil, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_PAGE_TOKEN, "page_token is damaged or belongs to another list").
-			Hint("Start again from the first page.").Cause(err)
+		return nil, fault.BadPageToken(err)
 	}
 	resp := &inferencev1.ListModelsResponse{}
 	for _, m := range s.catalog.list(ctx) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/authz"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -21,9 +22,9 @@ func (s *Service) Authorizer() *Authorizer {
 	return &Authorizer{service: s, slots: make(chan struct{}, 8)}
 }
 
-// Allow reports whether the rules give the permission. The error is always nil.
-func (a *Authorizer) Allow(ctx context.Context, p *policyv1.Principal, permission string) (bool, error) {
-	return a.service.engine.Allow(ctx, p, permission)
+// Decide says whether the rules give the permission. The error is always nil.
+func (a *Authorizer) Decide(_ context.Context, p *policyv1.Principal, permission string) (authz.Verdict, error) {
+	return a.service.engine.Permission(p, permission), nil
 }
 
 // RecordDenied keeps a refusal in the background; it never blocks, and drops the refusal when many are under way.

@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/fault"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/policy/store"
@@ -62,9 +59,4 @@ func asks(r *policyv1.ApprovalRule, ofAgent bool, approval string) string {
 		return text + " wants a person's leave, which " + approval + " gives"
 	}
 	return text + " wants a person's leave first"
-}
-
-func badToken(err error) *fault.Error {
-	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_PAGE_TOKEN, "page_token is damaged or belongs to another list").
-		Hint("Start again from the first page.").Cause(err)
 }

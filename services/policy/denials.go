@@ -24,6 +24,7 @@ const recentDenials = 4096
 // same decision, and all refusals together are rate limited.
 type denials struct {
 	store  store.Store
+	engine *Engine
 	limit  *rate.Limiter
 	now    func() time.Time
 	mu     sync.Mutex
@@ -32,12 +33,12 @@ type denials struct {
 
 type denialKey struct{ tenant, subject, permission, method string }
 
-func newDenials(s store.Store, limit *rate.Limiter, clock func() time.Time) (*denials, error) {
+func newDenials(s store.Store, engine *Engine, limit *rate.Limiter, clock func() time.Time) (*denials, error) {
 	recent, err := lru.New[denialKey, store.Decision](recentDenials)
 	if err != nil {
 		return nil, fmt.Errorf("make cache of denials: %w", err)
 	}
-	return &denials{store: s, limit: limit, now: clock, recent: recent}, nil
+	return &denials{store: s, engine: engine, limit: limit, now: clock, recent: recent}, nil
 }
 
 // record stores the refusal, or gives the one stored within the last second. RATE_LIMITED when there are too many.
@@ -47,6 +48,9 @@ func (d *denials) record(ctx context.Context, p *policyv1.Principal, permission,
 	made := store.Decision{
 		Tenant: key.tenant, ID: ids.New(ids.Decision), Time: at, Subject: key.subject, Kind: store.Permission,
 		Resource: permission, Method: method, Reason: fmt.Sprintf("no rule gives permission %q to %q", permission, key.subject),
+	}
+	if rule := d.engine.Permission(p, permission).DeniedBy; rule != "" {
+		made.Rule, made.Reason = rule, fmt.Sprintf("rule %q denies permission %q to %q", rule, permission, key.subject)
 	}
 	d.mu.Lock()
 	if last, ok := d.recent.Get(key); ok && at.Sub(last.Time) < time.Second {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -58,19 +57,29 @@ func NewEngine(cfg Config) (*Engine, error) {
 	return &Engine{users: cfg.Rules, services: cfg.ServiceRules, approvals: approvals, conditions: conditions}, nil
 }
 
-// Permissions gives the globs of what the principal may do, with "!" before those that are taken away. It is empty for one
-// that no rule speaks of.
-func (e *Engine) Permissions(p *policyv1.Principal) []string {
-	var globs []string
+// Permissions gives the globs of what the principal may do, with "!" before those that are taken away, and the rules that take away, by
+// glob. They are empty for a principal that no rule speaks of.
+func (e *Engine) Permissions(p *policyv1.Principal) (globs []string, deniedBy map[string]string) {
 	for _, r := range e.about(p) {
 		for _, g := range r.Permissions {
 			if r.Deny {
 				g = "!" + g
+				if deniedBy == nil {
+					deniedBy = map[string]string{}
+				}
+				if deniedBy[g] == "" {
+					deniedBy[g] = r.Name
+				}
 			}
 			globs = append(globs, g)
 		}
 	}
-	return globs
+	return globs, deniedBy
+}
+
+// Permission decides whether the principal holds a permission.
+func (e *Engine) Permission(p *policyv1.Principal, permission string) authz.Verdict {
+	return authz.Parse(e.Permissions(p)).Decide(permission)
 }
 
 // Tool decides whether the principal may call the tool.
@@ -107,12 +116,6 @@ func decide(rules []Rule, subject, tool string) Verdict {
 		return Verdict{Reason: fmt.Sprintf("no rule allows tool %q to %q", tool, subject)}
 	}
 	return Verdict{Allowed: true, Rule: allowed.Name, Reason: fmt.Sprintf("rule %q allows tool %q", allowed.Name, tool)}
-}
-
-// Allow reports whether the principal holds the permission. With RecordDenied of Service it makes an rpc.Authorizer for
-// the policy role, which cannot ask itself over the network. The error is always nil.
-func (e *Engine) Allow(_ context.Context, p *policyv1.Principal, permission string) (bool, error) {
-	return authz.Parse(e.Permissions(p)).Allow(permission), nil
 }
 
 // about gives the rules that speak of the principal. Roles of the mesh and users have separate rules, so that a user's token

@@ -64,7 +64,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{engine: engine, maxAge: cfg.PermissionsMaxAge, store: store.New(deps.DB), now: deps.DB.Now, shields: shields, log: deps.Log}
 	limit := rate.NewLimiter(rate.Limit(cfg.DenialsPerSecond), cfg.DenialsPerSecond)
-	if s.denials, err = newDenials(s.store, limit, deps.DB.Now); err != nil {
+	if s.denials, err = newDenials(s.store, engine, limit, deps.DB.Now); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -78,9 +78,8 @@ func (s *Service) Engine() *Engine { return s.engine }
 
 // GetPermissions implements PolicyService.
 func (s *Service) GetPermissions(_ context.Context, req *policyv1.GetPermissionsRequest) (*policyv1.GetPermissionsResponse, error) {
-	return &policyv1.GetPermissionsResponse{
-		Permissions: s.engine.Permissions(req.GetPrincipal()), MaxAgeMs: int32(s.maxAge.Milliseconds()),
-	}, nil
+	globs, deniedBy := s.engine.Permissions(req.GetPrincipal())
+	return &policyv1.GetPermissionsResponse{Permissions: globs, DeniedBy: deniedBy, MaxAgeMs: int32(s.maxAge.Milliseconds())}, nil
 }
 
 // DecideTool implements PolicyService.
@@ -131,6 +130,14 @@ func (s *Service) RecordDenial(ctx context.Context, req *policyv1.RecordDenialRe
 	return toProto(d), nil
 }
 
+// ForgetTurns implements PolicyService.
+func (s *Service) ForgetTurns(ctx context.Context, req *policyv1.ForgetTurnsRequest) (*policyv1.ForgetTurnsResponse, error) {
+	if err := s.store.Forget(ctx, req.GetTenant(), req.GetTurnIds()); err != nil {
+		return nil, err
+	}
+	return &policyv1.ForgetTurnsResponse{}, nil
+}
+
 // ListDecisions implements PolicyService.
 func (s *Service) ListDecisions(ctx context.Context, req *policyv1.ListDecisionsRequest) (*policyv1.ListDecisionsResponse, error) {
 	size, err := page.Size(req.GetPageSize(), 50, 1000)
@@ -141,7 +148,7 @@ func (s *Service) ListDecisions(ctx context.Context, req *policyv1.ListDecisions
 	list := fmt.Sprintf("decisions|turn=%s|denied=%t", f.TurnID, f.DeniedOnly)
 	var after store.Cursor
 	if err := page.Decode(list, req.GetPageToken(), &after); err != nil {
-		return nil, badToken(err)
+		return nil, fault.BadPageToken(err)
 	}
 	found, err := s.store.List(ctx, authn.Tenant(ctx), f, after, size+1)
 	if err != nil {

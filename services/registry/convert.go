@@ -6,13 +6,10 @@ import (
 	"time"
 
 	"google.golang.org/genproto/googleapis/api/annotations"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/windlass-dev/windlass/libs/fault"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -109,8 +106,3 @@ func timestamp(t time.Time) *timestamppb.Timestamp {
 }
 
 func milliseconds(d time.Duration) int32 { return int32(d.Round(time.Millisecond).Milliseconds()) }
-
-func badToken(err error) *fault.Error {
-	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_PAGE_TOKEN, "page_token is damaged or belongs to another list").
-		Hint("Start again from the first page.").Cause(err)
-}

@@ -59,7 +59,7 @@ func (s *Service) ListToolGroups(ctx context.Context, req *registryv1.ListToolGr
 	}
 	var after string
 	if err := page.Decode("tool-groups", req.GetPageToken(), &after); err != nil {
-		return nil, badToken(err)
+		return nil, fault.BadPageToken(err)
 	}
 	found, err := s.store.Groups(ctx, authn.Tenant(ctx), after, size+1)
 	if err != nil {

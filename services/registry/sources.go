@@ -95,7 +95,7 @@ func (s *Service) ListSources(ctx context.Context, req *registryv1.ListSourcesRe
 	}
 	var after string
 	if err := page.Decode("sources", req.GetPageToken(), &after); err != nil {
-		return nil, badToken(err)
+		return nil, fault.BadPageToken(err)
 	}
 	found, err := s.store.Sources(ctx, authn.Tenant(ctx), after, size+1)
 	if err != nil {

@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -150,5 +151,32 @@ func TestSourceIsDeletedDuringALook(t *testing.T) {
 	}
 	if r.has("notes__send") {
 		t.Error("the tools are back")
+	}
+}
+
+// Sources that accept and do not answer wait side by side, not behind each other.
+func TestSourcesThatDoNotAnswerAreRefreshedTogether(t *testing.T) {
+	w := newWorld(t)
+	r := w.start(config())
+	const sources = 20
+	for i := range sources {
+		if _, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{
+			Source: &registryv1.Source{Name: fmt.Sprintf("silent-%d", i), Kind: "mcp", Url: "http://x/"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold := make(chan struct{})
+	w.bridge.set(func() { w.bridge.hold = hold })
+	before := w.bridge.looked()
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.tools.RefreshTools(t.Context(), &registryv1.RefreshToolsRequest{})
+		done <- err
+	}()
+	w.eventually("all are asked before one has answered", func() bool { return w.bridge.looked() == before+sources })
+	close(hold)
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -31,7 +33,7 @@ func (s *Service) ListTools(ctx context.Context, req *registryv1.ListToolsReques
 	list := "tools|source=" + req.GetSource()
 	var after string
 	if err := page.Decode(list, req.GetPageToken(), &after); err != nil {
-		return nil, badToken(err)
+		return nil, fault.BadPageToken(err)
 	}
 	names, err := s.visible(ctx, authn.From(ctx), req.GetSource(), after, size+1)
 	if err != nil {
@@ -118,6 +120,13 @@ func noTool(name string) *fault.Error {
 	return fault.NotFound("there is no tool %q", name).Hint("List the tools to see which there are.")
 }
 
+const (
+	// refreshAtOnce bounds the sources that one RefreshTools syncs at the same time.
+	refreshAtOnce = 64
+	// refreshTimeout bounds how long RefreshTools waits for one source.
+	refreshTimeout = 10 * time.Second
+)
+
 // RefreshTools implements ToolService.
 func (s *Service) RefreshTools(ctx context.Context, _ *registryv1.RefreshToolsRequest) (*registryv1.SyncResult, error) {
 	var (
@@ -126,7 +135,7 @@ func (s *Service) RefreshTools(ctx context.Context, _ *registryv1.RefreshToolsRe
 		g     errgroup.Group
 		after string
 	)
-	g.SetLimit(8)
+	g.SetLimit(refreshAtOnce)
 	for {
 		part, err := s.store.Sources(ctx, authn.Tenant(ctx), after, namesAtOnce)
 		if err != nil {
@@ -138,7 +147,7 @@ func (s *Service) RefreshTools(ctx context.Context, _ *registryv1.RefreshToolsRe
 				continue
 			}
 			g.Go(func() error {
-				diff, err := s.syncer.SyncAnew(ctx, src)
+				diff, err := s.refresh(ctx, src)
 				mu.Lock()
 				defer mu.Unlock()
 				return addDiff(total, src, diff, err)
@@ -155,6 +164,17 @@ func (s *Service) RefreshTools(ctx context.Context, _ *registryv1.RefreshToolsRe
 		slices.Sort(names)
 	}
 	return total, nil
+}
+
+// refresh syncs one source of many. One that does not answer in time is reported as failed; its sync goes on.
+func (s *Service) refresh(ctx context.Context, src store.Source) (store.Diff, error) {
+	waiting, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
+	diff, err := s.syncer.SyncAnew(waiting, src)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "no answer within %s; the sync goes on", refreshTimeout)
+	}
+	return diff, err
 }
 
 // addDiff adds what one look found. The tools of a source that failed count as they are.
@@ -187,7 +207,7 @@ func (s *Service) ListExecutions(ctx context.Context, req *registryv1.ListExecut
 	list := fmt.Sprintf("executions|turn=%s|tool=%s", f.TurnID, f.Tool)
 	var after store.Cursor
 	if err := page.Decode(list, req.GetPageToken(), &after); err != nil {
-		return nil, badToken(err)
+		return nil, fault.BadPageToken(err)
 	}
 	rows, err := s.store.Executions(ctx, authn.Tenant(ctx), f, after, size+1)
 	if err != nil {

@@ -6,12 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -86,8 +83,7 @@ func pageOf(list string, size int32, token string, def int, cursor any) (int, er
 		return 0, fault.Invalid("page_size", "must be 0 to 1000")
 	}
 	if err := page.Decode(list, token, cursor); err != nil {
-		return 0, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_PAGE_TOKEN, "%s", err.Error()).
-			Hint("Start from the first page.")
+		return 0, fault.BadPageToken(err)
 	}
 	return n, nil
 }

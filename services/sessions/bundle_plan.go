@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -99,9 +97,11 @@ func (s *Service) mayApply(ctx context.Context, docs []*bundle.Document, plans [
 		return err
 	}
 	for i, p := range plans {
-		if p.permission != "" && !has.Allow(p.permission) {
-			return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
-				"%s: you do not hold the permission %s", docs[i].Place(""), p.permission)
+		if p.permission == "" {
+			continue
+		}
+		if v := has.Decide(p.permission); !v.Allowed {
+			return fmt.Errorf("%s: %w", docs[i].Place(""), fault.Denied(p.permission, v.DeniedBy))
 		}
 	}
 	return nil

@@ -5,13 +5,11 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authz"
 	"github.com/windlass-dev/windlass/libs/fault"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -71,7 +69,7 @@ func (s *Service) permissions(ctx context.Context, p *policyv1.Principal) (authz
 	if err != nil {
 		return authz.Permissions{}, fmt.Errorf("permissions of %s: %w", p.GetSubject(), err)
 	}
-	return authz.Parse(resp.GetPermissions()), nil
+	return authz.Parse(resp.GetPermissions(), resp.GetDeniedBy()), nil
 }
 
 // stillAllowed asks policy whether who made a schedule may do by himself now what it does.
@@ -85,9 +83,8 @@ func (s *Service) stillAllowed(ctx context.Context, p *policyv1.Principal, v *se
 		needed = append(needed, "sessions.sessions.create")
 	}
 	for _, permission := range needed {
-		if !has.Allow(permission) {
-			return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
-				"%q, for whom the schedule runs, does not hold the permission %s any more", p.GetSubject(), permission)
+		if v := has.Decide(permission); !v.Allowed {
+			return fmt.Errorf("%q, for whom the schedule runs: %w", p.GetSubject(), fault.Denied(permission, v.DeniedBy))
 		}
 	}
 	return nil

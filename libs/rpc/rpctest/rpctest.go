@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/authz"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -16,8 +17,10 @@ import (
 // AllowAll is an authorizer that refuses nothing.
 type AllowAll struct{}
 
-// Allow implements rpc.Authorizer.
-func (AllowAll) Allow(context.Context, *policyv1.Principal, string) (bool, error) { return true, nil }
+// Decide implements rpc.Authorizer.
+func (AllowAll) Decide(context.Context, *policyv1.Principal, string) (authz.Verdict, error) {
+	return authz.Verdict{Allowed: true}, nil
+}
 
 // RecordDenied implements rpc.Authorizer.
 func (AllowAll) RecordDenied(context.Context, *policyv1.Principal, string, string) {}

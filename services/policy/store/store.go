@@ -60,6 +60,8 @@ type Store interface {
 	Add(ctx context.Context, d Decision) error
 	// Get reads one; ErrNotFound when the tenant has none with this id.
 	Get(ctx context.Context, tenant, id string) (Decision, error)
+	// Forget removes from the decisions of turns which turn and call they were about, and the hash of the arguments.
+	Forget(ctx context.Context, tenant string, turns []string) error
 	// List gives at most limit decisions after the cursor, newest first; the zero cursor is the start.
 	List(ctx context.Context, tenant string, f Filter, after Cursor, limit int) ([]Decision, error)
 }
@@ -88,6 +90,22 @@ func (s sqlStore) Add(ctx context.Context, d Decision) error {
 	})
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)
+	}
+	return nil
+}
+
+func (s sqlStore) Forget(ctx context.Context, tenant string, turns []string) error {
+	err := s.db.Write(ctx, func(tx sqldb.Tx) error {
+		for _, turn := range turns {
+			if _, err := sqldb.Exec(ctx, tx, `UPDATE decisions SET turn_id = '', call_id = '', arguments_hash = ''
+				WHERE tenant = $1 AND turn_id <> '' AND turn_id = $2`, tenant, turn); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("forget decisions: %w", err)
 	}
 	return nil
 }

@@ -36,6 +36,7 @@ func Run(t *testing.T, url string) {
 	t.Run("what is added is read back", func(t *testing.T) { readBack(t, s) })
 	t.Run("another tenant sees nothing", func(t *testing.T) { tenants(t, s) })
 	t.Run("the list is newest first, filtered and paged", func(t *testing.T) { list(t, s) })
+	t.Run("what a deleted session's turns asked for is forgotten", func(t *testing.T) { forget(t, s) })
 	t.Run("many writers lose nothing", func(t *testing.T) { writers(t, s) })
 }
 
@@ -127,5 +128,29 @@ func writers(t *testing.T, s store.Store) {
 	all.Wait()
 	if found, err := s.List(t.Context(), "many", store.Filter{}, store.Cursor{}, 100); err != nil || len(found) != 16 {
 		t.Errorf("List gives %d, %v", len(found), err)
+	}
+}
+
+func forget(t *testing.T, s store.Store) {
+	t.Helper()
+	for _, turn := range []string{"trn_f1", "trn_f2"} {
+		if err := s.Add(t.Context(), store.Decision{
+			Tenant: "forget", ID: "dec_" + turn, Time: time.UnixMicro(1), Subject: "ann", Kind: store.Tool, Resource: "n__a", Allowed: true, Rule: "r",
+			Reason: "why", ArgumentsHash: "hash", TurnID: turn, CallID: "call",
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := s.Forget(t.Context(), "forget", []string{"trn_f1", "trn_none"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d, err := s.Get(t.Context(), "forget", "dec_trn_f1"); err != nil || d.TurnID != "" || d.CallID != "" || d.ArgumentsHash != "" ||
+		d.Subject != "ann" || d.Resource != "n__a" || d.Rule != "r" {
+		t.Errorf("forgotten: %+v, %v", d, err)
+	}
+	if d, err := s.Get(t.Context(), "forget", "dec_trn_f2"); err != nil || d.TurnID != "trn_f2" || d.ArgumentsHash != "hash" {
+		t.Errorf("another turn's: %+v, %v", d, err)
 	}
 }

@@ -112,6 +112,10 @@ const (
 	// is completed with what it said until then. As an error: the depth or number of a turn's sub-agents, or the number of webhooks. The text says
 	// which. Do: raise the limit, or go on with a further turn.
 	Reason_REASON_LIMIT_REACHED Reason = 36
+	// There is no such service or method, or it is not for this caller. Example: a misspelt method name. Do: see what reflection lists.
+	Reason_REASON_UNIMPLEMENTED Reason = 46
+	// The answer is larger than a message of the mesh may be. Do: ask for less at once, with a smaller page_size.
+	Reason_REASON_RESPONSE_TOO_LARGE Reason = 47
 	// The conversation does not fit in the model's window. A turn compacts it and asks again; a second time in a row fails the turn. Do: start a new
 	// session, or use a model with a larger window.
 	Reason_REASON_CONTEXT_TOO_LONG Reason = 45
@@ -160,6 +164,8 @@ var (
 		50: "REASON_EXECUTOR_UNAVAILABLE",
 		51: "REASON_EXECUTOR_FAILED",
 		36: "REASON_LIMIT_REACHED",
+		46: "REASON_UNIMPLEMENTED",
+		47: "REASON_RESPONSE_TOO_LARGE",
 		45: "REASON_CONTEXT_TOO_LONG",
 	}
 	Reason_value = map[string]int32{
@@ -203,6 +209,8 @@ var (
 		"REASON_EXECUTOR_UNAVAILABLE":   50,
 		"REASON_EXECUTOR_FAILED":        51,
 		"REASON_LIMIT_REACHED":          36,
+		"REASON_UNIMPLEMENTED":          46,
+		"REASON_RESPONSE_TOO_LARGE":     47,
 		"REASON_CONTEXT_TOO_LONG":       45,
 	}
 )
@@ -238,7 +246,7 @@ var File_windlass_fault_v1_reason_proto protoreflect.FileDescriptor
 
 const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xf6\b\n" +
+	"\x1ewindlass/fault/v1/reason.proto\x12\x11windlass.fault.v1*\xaf\t\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x1b\n" +
@@ -280,7 +288,9 @@ const file_windlass_fault_v1_reason_proto_rawDesc = "" +
 	"\x18REASON_INVALID_BLUEPRINT\x10(\x12\x1f\n" +
 	"\x1bREASON_EXECUTOR_UNAVAILABLE\x102\x12\x1a\n" +
 	"\x16REASON_EXECUTOR_FAILED\x103\x12\x18\n" +
-	"\x14REASON_LIMIT_REACHED\x10$\x12\x1b\n" +
+	"\x14REASON_LIMIT_REACHED\x10$\x12\x18\n" +
+	"\x14REASON_UNIMPLEMENTED\x10.\x12\x1d\n" +
+	"\x19REASON_RESPONSE_TOO_LARGE\x10/\x12\x1b\n" +
 	"\x17REASON_CONTEXT_TOO_LONG\x10-B\xd0\x01\n" +
 	"\x15com.windlass.fault.v1B\vReasonProtoP\x01ZDgithub.com/windlass-dev/windlass/proto/gen/windlass/fault/v1;faultv1\xa2\x02\x03WFX\xaa\x02\x11Windlass.Fault.V1\xca\x02\x11Windlass\\Fault\\V1\xe2\x02\x1dWindlass\\Fault\\V1\\GPBMetadata\xea\x02\x13Windlass::Fault::V1b\x06proto3"
 

@@ -807,9 +807,9 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x06models\x18\x01 \x03(\v2\x1c.windlass.inference.v1.ModelR\x06models\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"5\n" +
 	"\x13ResolveModelRequest\x12\x1e\n" +
-	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model2\x96\x03\n" +
-	"\x10InferenceService\x12|\n" +
-	"\bGenerate\x12&.windlass.inference.v1.GenerateRequest\x1a'.windlass.inference.v1.GenerateResponse\"\x1d\xaa\xfd\x1b\x19inference.models.generate0\x01\x12\x8e\x01\n" +
+	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model2\x9b\x03\n" +
+	"\x10InferenceService\x12\x80\x01\n" +
+	"\bGenerate\x12&.windlass.inference.v1.GenerateRequest\x1a'.windlass.inference.v1.GenerateResponse\"!\xaa\xfd\x1b\x19inference.models.generate\xb0\xfd\x1b\x010\x01\x12\x8e\x01\n" +
 	"\n" +
 	"ListModels\x12(.windlass.inference.v1.ListModelsRequest\x1a).windlass.inference.v1.ListModelsResponse\"+\xaa\xfd\x1b\x15inference.models.list\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/models\x12s\n" +

@@ -1135,12 +1135,12 @@ const file_windlass_mcpbridge_v1_mcpbridge_proto_rawDesc = "" +
 	"\x0eReleaseRequest\x12'\n" +
 	"\tserver_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\bserverId\"\x11\n" +
-	"\x0fReleaseResponse2\xf1\x03\n" +
+	"\x0fReleaseResponse2\xf7\x03\n" +
 	"\rBridgeService\x12{\n" +
 	"\bDiscover\x12&.windlass.mcpbridge.v1.DiscoverRequest\x1a'.windlass.mcpbridge.v1.DiscoverResponse\"\x1e\xaa\xfd\x1b\x1amcpbridge.servers.discover\x12w\n" +
 	"\bCallTool\x12&.windlass.mcpbridge.v1.CallToolRequest\x1a'.windlass.mcpbridge.v1.CallToolResponse\"\x18\xaa\xfd\x1b\x14mcpbridge.tools.call0\x01\x12q\n" +
 	"\x05Watch\x12#.windlass.mcpbridge.v1.WatchRequest\x1a$.windlass.mcpbridge.v1.WatchResponse\"\x1b\xaa\xfd\x1b\x17mcpbridge.servers.watch0\x01\x12w\n" +
-	"\aRelease\x12%.windlass.mcpbridge.v1.ReleaseRequest\x1a&.windlass.mcpbridge.v1.ReleaseResponse\"\x1d\xaa\xfd\x1b\x19mcpbridge.servers.releaseB\xef\x01\n" +
+	"\aRelease\x12%.windlass.mcpbridge.v1.ReleaseRequest\x1a&.windlass.mcpbridge.v1.ReleaseResponse\"\x1d\xaa\xfd\x1b\x19mcpbridge.servers.release\x1a\x04\xb8\xfd\x1b\x01B\xef\x01\n" +
 	"\x19com.windlass.mcpbridge.v1B\x0eMcpbridgeProtoP\x01ZLgithub.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1;mcpbridgev1\xa2\x02\x03WMX\xaa\x02\x15Windlass.Mcpbridge.V1\xca\x02\x15Windlass\\Mcpbridge\\V1\xe2\x02!Windlass\\Mcpbridge\\V1\\GPBMetadata\xea\x02\x17Windlass::Mcpbridge::V1b\x06proto3"
 
 var (

@@ -32,6 +32,22 @@ var file_windlass_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "bytes,57301,opt,name=permission",
 		Filename:      "windlass/options/v1/options.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         57302,
+		Name:          "windlass.options.v1.internal",
+		Tag:           "varint,57302,opt,name=internal",
+		Filename:      "windlass/options/v1/options.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.ServiceOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         57303,
+		Name:          "windlass.options.v1.internal_service",
+		Tag:           "varint,57303,opt,name=internal_service",
+		Filename:      "windlass/options/v1/options.proto",
+	},
 }
 
 // Extension fields to descriptorpb.MethodOptions.
@@ -41,6 +57,19 @@ var (
 	//
 	// optional string permission = 57301;
 	E_Permission = &file_windlass_options_v1_options_proto_extTypes[0]
+	// The RPC is for the roles of the mesh among themselves. To everybody else it does not exist: it answers UNIMPLEMENTED, and reflection does not
+	// list it.
+	//
+	// optional bool internal = 57302;
+	E_Internal = &file_windlass_options_v1_options_proto_extTypes[1]
+)
+
+// Extension fields to descriptorpb.ServiceOptions.
+var (
+	// All RPCs of the service are internal.
+	//
+	// optional bool internal_service = 57303;
+	E_InternalService = &file_windlass_options_v1_options_proto_extTypes[2]
 )
 
 var File_windlass_options_v1_options_proto protoreflect.FileDescriptor
@@ -50,18 +79,23 @@ const file_windlass_options_v1_options_proto_rawDesc = "" +
 	"!windlass/options/v1/options.proto\x12\x13windlass.options.v1\x1a google/protobuf/descriptor.proto:@\n" +
 	"\n" +
 	"permission\x12\x1e.google.protobuf.MethodOptions\x18տ\x03 \x01(\tR\n" +
-	"permissionB\xdf\x01\n" +
+	"permission:<\n" +
+	"\binternal\x12\x1e.google.protobuf.MethodOptions\x18ֿ\x03 \x01(\bR\binternal:L\n" +
+	"\x10internal_service\x12\x1f.google.protobuf.ServiceOptions\x18\u05ff\x03 \x01(\bR\x0finternalServiceB\xdf\x01\n" +
 	"\x17com.windlass.options.v1B\fOptionsProtoP\x01ZHgithub.com/windlass-dev/windlass/proto/gen/windlass/options/v1;optionsv1\xa2\x02\x03WOX\xaa\x02\x13Windlass.Options.V1\xca\x02\x13Windlass\\Options\\V1\xe2\x02\x1fWindlass\\Options\\V1\\GPBMetadata\xea\x02\x15Windlass::Options::V1b\x06proto3"
 
 var file_windlass_options_v1_options_proto_goTypes = []any{
-	(*descriptorpb.MethodOptions)(nil), // 0: google.protobuf.MethodOptions
+	(*descriptorpb.MethodOptions)(nil),  // 0: google.protobuf.MethodOptions
+	(*descriptorpb.ServiceOptions)(nil), // 1: google.protobuf.ServiceOptions
 }
 var file_windlass_options_v1_options_proto_depIdxs = []int32{
 	0, // 0: windlass.options.v1.permission:extendee -> google.protobuf.MethodOptions
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	0, // [0:1] is the sub-list for extension extendee
+	0, // 1: windlass.options.v1.internal:extendee -> google.protobuf.MethodOptions
+	1, // 2: windlass.options.v1.internal_service:extendee -> google.protobuf.ServiceOptions
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	0, // [0:3] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
 }
 
@@ -77,7 +111,7 @@ func file_windlass_options_v1_options_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_options_v1_options_proto_rawDesc), len(file_windlass_options_v1_options_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   0,
-			NumExtensions: 1,
+			NumExtensions: 3,
 			NumServices:   0,
 		},
 		GoTypes:           file_windlass_options_v1_options_proto_goTypes,

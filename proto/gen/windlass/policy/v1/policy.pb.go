@@ -82,7 +82,9 @@ type GetPermissionsResponse struct {
 	// whatever else says.
 	Permissions []string `protobuf:"bytes,1,rep,name=permissions,proto3" json:"permissions,omitempty"`
 	// How long the answer may be kept, in milliseconds.
-	MaxAgeMs      int32 `protobuf:"varint,2,opt,name=max_age_ms,json=maxAgeMs,proto3" json:"max_age_ms,omitempty"`
+	MaxAgeMs int32 `protobuf:"varint,2,opt,name=max_age_ms,json=maxAgeMs,proto3" json:"max_age_ms,omitempty"`
+	// The name of the rule that each permission with "!" comes from. Key: the permission as in `permissions`.
+	DeniedBy      map[string]string `protobuf:"bytes,3,rep,name=denied_by,json=deniedBy,proto3" json:"denied_by,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -129,6 +131,13 @@ func (x *GetPermissionsResponse) GetMaxAgeMs() int32 {
 		return x.MaxAgeMs
 	}
 	return 0
+}
+
+func (x *GetPermissionsResponse) GetDeniedBy() map[string]string {
+	if x != nil {
+		return x.DeniedBy
+	}
+	return nil
 }
 
 // DecideToolRequest describes one tool call.
@@ -898,17 +907,113 @@ func (x *GetDecisionRequest) GetDecisionId() string {
 	return ""
 }
 
+// ForgetTurnsRequest names turns of a session that was deleted.
+type ForgetTurnsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant of the turns.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Ids of the turns.
+	TurnIds       []string `protobuf:"bytes,2,rep,name=turn_ids,json=turnIds,proto3" json:"turn_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetTurnsRequest) Reset() {
+	*x = ForgetTurnsRequest{}
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetTurnsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetTurnsRequest) ProtoMessage() {}
+
+func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetTurnsRequest.ProtoReflect.Descriptor instead.
+func (*ForgetTurnsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ForgetTurnsRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *ForgetTurnsRequest) GetTurnIds() []string {
+	if x != nil {
+		return x.TurnIds
+	}
+	return nil
+}
+
+// ForgetTurnsResponse is empty.
+type ForgetTurnsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetTurnsResponse) Reset() {
+	*x = ForgetTurnsResponse{}
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetTurnsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetTurnsResponse) ProtoMessage() {}
+
+func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetTurnsResponse.ProtoReflect.Descriptor instead.
+func (*ForgetTurnsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+}
+
 var File_windlass_policy_v1_policy_proto protoreflect.FileDescriptor
 
 const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1fwindlass/policy/v1/shield.proto\x1a\x1ewindlass/turn/v1/content.proto\"_\n" +
 	"\x15GetPermissionsRequest\x12F\n" +
-	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"X\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"\xec\x01\n" +
 	"\x16GetPermissionsResponse\x12 \n" +
 	"\vpermissions\x18\x01 \x03(\tR\vpermissions\x12\x1c\n" +
 	"\n" +
-	"max_age_ms\x18\x02 \x01(\x05R\bmaxAgeMs\"\x81\x04\n" +
+	"max_age_ms\x18\x02 \x01(\x05R\bmaxAgeMs\x12U\n" +
+	"\tdenied_by\x18\x03 \x03(\v28.windlass.policy.v1.GetPermissionsResponse.DeniedByEntryR\bdeniedBy\x1a;\n" +
+	"\rDeniedByEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x81\x04\n" +
 	"\x11DecideToolRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\x12!\n" +
 	"\x04tool\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x04tool\x12 \n" +
@@ -971,15 +1076,20 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"C\n" +
 	"\x12GetDecisionRequest\x12-\n" +
 	"\vdecision_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\n" +
-	"decisionId2\x9c\b\n" +
-	"\rPolicyService\x12\x83\x01\n" +
-	"\x0eGetPermissions\x12).windlass.policy.v1.GetPermissionsRequest\x1a*.windlass.policy.v1.GetPermissionsResponse\"\x1a\xaa\xfd\x1b\x16policy.permissions.get\x12j\n" +
+	"decisionId\"f\n" +
+	"\x12ForgetTurnsRequest\x12%\n" +
+	"\x06tenant\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06tenant\x12)\n" +
+	"\bturn_ids\x18\x02 \x03(\tB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aturnIds\"\x15\n" +
+	"\x13ForgetTurnsResponse2\xb1\t\n" +
+	"\rPolicyService\x12\x87\x01\n" +
+	"\x0eGetPermissions\x12).windlass.policy.v1.GetPermissionsRequest\x1a*.windlass.policy.v1.GetPermissionsResponse\"\x1e\xaa\xfd\x1b\x16policy.permissions.get\xb0\xfd\x1b\x01\x12n\n" +
 	"\n" +
-	"DecideTool\x12%.windlass.policy.v1.DecideToolRequest\x1a\x1c.windlass.policy.v1.Decision\"\x17\xaa\xfd\x1b\x13policy.tools.decide\x12w\n" +
-	"\vFilterTools\x12&.windlass.policy.v1.FilterToolsRequest\x1a'.windlass.policy.v1.FilterToolsResponse\"\x17\xaa\xfd\x1b\x13policy.tools.decide\x12\x8f\x01\n" +
-	"\x12CheckApprovalRules\x12-.windlass.policy.v1.CheckApprovalRulesRequest\x1a..windlass.policy.v1.CheckApprovalRulesResponse\"\x1a\xaa\xfd\x1b\x16policy.approvals.check\x12r\n" +
-	"\tCheckText\x12$.windlass.policy.v1.CheckTextRequest\x1a%.windlass.policy.v1.CheckTextResponse\"\x18\xaa\xfd\x1b\x14policy.shields.check\x12p\n" +
-	"\fRecordDenial\x12'.windlass.policy.v1.RecordDenialRequest\x1a\x1c.windlass.policy.v1.Decision\"\x19\xaa\xfd\x1b\x15policy.denials.record\x12\x94\x01\n" +
+	"DecideTool\x12%.windlass.policy.v1.DecideToolRequest\x1a\x1c.windlass.policy.v1.Decision\"\x1b\xaa\xfd\x1b\x13policy.tools.decide\xb0\xfd\x1b\x01\x12{\n" +
+	"\vFilterTools\x12&.windlass.policy.v1.FilterToolsRequest\x1a'.windlass.policy.v1.FilterToolsResponse\"\x1b\xaa\xfd\x1b\x13policy.tools.decide\xb0\xfd\x1b\x01\x12\x93\x01\n" +
+	"\x12CheckApprovalRules\x12-.windlass.policy.v1.CheckApprovalRulesRequest\x1a..windlass.policy.v1.CheckApprovalRulesResponse\"\x1e\xaa\xfd\x1b\x16policy.approvals.check\xb0\xfd\x1b\x01\x12v\n" +
+	"\tCheckText\x12$.windlass.policy.v1.CheckTextRequest\x1a%.windlass.policy.v1.CheckTextResponse\"\x1c\xaa\xfd\x1b\x14policy.shields.check\xb0\xfd\x1b\x01\x12t\n" +
+	"\fRecordDenial\x12'.windlass.policy.v1.RecordDenialRequest\x1a\x1c.windlass.policy.v1.Decision\"\x1d\xaa\xfd\x1b\x15policy.denials.record\xb0\xfd\x1b\x01\x12{\n" +
+	"\vForgetTurns\x12&.windlass.policy.v1.ForgetTurnsRequest\x1a'.windlass.policy.v1.ForgetTurnsResponse\"\x1b\xaa\xfd\x1b\x13policy.turns.forget\xb0\xfd\x1b\x01\x12\x94\x01\n" +
 	"\rListDecisions\x12(.windlass.policy.v1.ListDecisionsRequest\x1a).windlass.policy.v1.ListDecisionsResponse\".\xaa\xfd\x1b\x15policy.decisions.list\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/decisions\x12\x90\x01\n" +
 	"\vGetDecision\x12&.windlass.policy.v1.GetDecisionRequest\x1a\x1c.windlass.policy.v1.Decision\";\xaa\xfd\x1b\x14policy.decisions.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/decisions/{decision_id}B\xd7\x01\n" +
 	"\x16com.windlass.policy.v1B\vPolicyProtoP\x01ZFgithub.com/windlass-dev/windlass/proto/gen/windlass/policy/v1;policyv1\xa2\x02\x03WPX\xaa\x02\x12Windlass.Policy.V1\xca\x02\x12Windlass\\Policy\\V1\xe2\x02\x1eWindlass\\Policy\\V1\\GPBMetadata\xea\x02\x14Windlass::Policy::V1b\x06proto3"
@@ -996,7 +1106,7 @@ func file_windlass_policy_v1_policy_proto_rawDescGZIP() []byte {
 	return file_windlass_policy_v1_policy_proto_rawDescData
 }
 
-var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_windlass_policy_v1_policy_proto_goTypes = []any{
 	(*GetPermissionsRequest)(nil),      // 0: windlass.policy.v1.GetPermissionsRequest
 	(*GetPermissionsResponse)(nil),     // 1: windlass.policy.v1.GetPermissionsResponse
@@ -1011,49 +1121,55 @@ var file_windlass_policy_v1_policy_proto_goTypes = []any{
 	(*ListDecisionsRequest)(nil),       // 10: windlass.policy.v1.ListDecisionsRequest
 	(*ListDecisionsResponse)(nil),      // 11: windlass.policy.v1.ListDecisionsResponse
 	(*GetDecisionRequest)(nil),         // 12: windlass.policy.v1.GetDecisionRequest
-	(*Principal)(nil),                  // 13: windlass.policy.v1.Principal
-	(v1.EffectClass)(0),                // 14: windlass.turn.v1.EffectClass
-	(*structpb.Struct)(nil),            // 15: google.protobuf.Struct
-	(*ApprovalRule)(nil),               // 16: windlass.policy.v1.ApprovalRule
-	(*timestamppb.Timestamp)(nil),      // 17: google.protobuf.Timestamp
-	(*ApprovalRequirement)(nil),        // 18: windlass.policy.v1.ApprovalRequirement
-	(*CheckTextRequest)(nil),           // 19: windlass.policy.v1.CheckTextRequest
-	(*CheckTextResponse)(nil),          // 20: windlass.policy.v1.CheckTextResponse
+	(*ForgetTurnsRequest)(nil),         // 13: windlass.policy.v1.ForgetTurnsRequest
+	(*ForgetTurnsResponse)(nil),        // 14: windlass.policy.v1.ForgetTurnsResponse
+	nil,                                // 15: windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
+	(*Principal)(nil),                  // 16: windlass.policy.v1.Principal
+	(v1.EffectClass)(0),                // 17: windlass.turn.v1.EffectClass
+	(*structpb.Struct)(nil),            // 18: google.protobuf.Struct
+	(*ApprovalRule)(nil),               // 19: windlass.policy.v1.ApprovalRule
+	(*timestamppb.Timestamp)(nil),      // 20: google.protobuf.Timestamp
+	(*ApprovalRequirement)(nil),        // 21: windlass.policy.v1.ApprovalRequirement
+	(*CheckTextRequest)(nil),           // 22: windlass.policy.v1.CheckTextRequest
+	(*CheckTextResponse)(nil),          // 23: windlass.policy.v1.CheckTextResponse
 }
 var file_windlass_policy_v1_policy_proto_depIdxs = []int32{
-	13, // 0: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
-	13, // 1: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	14, // 2: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	15, // 3: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
-	16, // 4: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	16, // 5: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
-	5,  // 6: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
-	13, // 7: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	13, // 8: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
-	17, // 9: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	18, // 10: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
-	9,  // 11: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
-	0,  // 12: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
-	2,  // 13: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
-	6,  // 14: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
-	3,  // 15: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
-	19, // 16: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
-	8,  // 17: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
-	10, // 18: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
-	12, // 19: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
-	1,  // 20: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
-	9,  // 21: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
-	7,  // 22: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
-	4,  // 23: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
-	20, // 24: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
-	9,  // 25: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
-	11, // 26: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
-	9,  // 27: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
-	20, // [20:28] is the sub-list for method output_type
-	12, // [12:20] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	16, // 0: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
+	15, // 1: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
+	16, // 2: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	17, // 3: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	18, // 4: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
+	19, // 5: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	19, // 6: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
+	5,  // 7: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
+	16, // 8: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	16, // 9: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
+	20, // 10: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	21, // 11: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
+	9,  // 12: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
+	0,  // 13: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
+	2,  // 14: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
+	6,  // 15: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
+	3,  // 16: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
+	22, // 17: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
+	8,  // 18: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
+	13, // 19: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
+	10, // 20: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
+	12, // 21: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
+	1,  // 22: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
+	9,  // 23: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
+	7,  // 24: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
+	4,  // 25: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
+	23, // 26: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
+	9,  // 27: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
+	14, // 28: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
+	11, // 29: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
+	9,  // 30: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
+	22, // [22:31] is the sub-list for method output_type
+	13, // [13:22] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_policy_proto_init() }
@@ -1070,7 +1186,7 @@ func file_windlass_policy_v1_policy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_policy_v1_policy_proto_rawDesc), len(file_windlass_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

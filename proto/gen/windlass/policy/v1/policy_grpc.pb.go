@@ -27,6 +27,7 @@ const (
 	PolicyService_CheckApprovalRules_FullMethodName = "/windlass.policy.v1.PolicyService/CheckApprovalRules"
 	PolicyService_CheckText_FullMethodName          = "/windlass.policy.v1.PolicyService/CheckText"
 	PolicyService_RecordDenial_FullMethodName       = "/windlass.policy.v1.PolicyService/RecordDenial"
+	PolicyService_ForgetTurns_FullMethodName        = "/windlass.policy.v1.PolicyService/ForgetTurns"
 	PolicyService_ListDecisions_FullMethodName      = "/windlass.policy.v1.PolicyService/ListDecisions"
 	PolicyService_GetDecision_FullMethodName        = "/windlass.policy.v1.PolicyService/GetDecision"
 )
@@ -53,6 +54,9 @@ type PolicyServiceClient interface {
 	CheckText(ctx context.Context, in *CheckTextRequest, opts ...grpc.CallOption) (*CheckTextResponse, error)
 	// RecordDenial records that an RPC was refused for want of a permission.
 	RecordDenial(ctx context.Context, in *RecordDenialRequest, opts ...grpc.CallOption) (*Decision, error)
+	// ForgetTurns removes from recorded decisions which turn and call they were about, and the hash of the arguments. Who, what, when and why stay.
+	// It may be repeated.
+	ForgetTurns(ctx context.Context, in *ForgetTurnsRequest, opts ...grpc.CallOption) (*ForgetTurnsResponse, error)
 	// ListDecisions lists recorded decisions, newest first.
 	ListDecisions(ctx context.Context, in *ListDecisionsRequest, opts ...grpc.CallOption) (*ListDecisionsResponse, error)
 	// GetDecision reads one recorded decision. NOT_FOUND when there is none with this id.
@@ -127,6 +131,16 @@ func (c *policyServiceClient) RecordDenial(ctx context.Context, in *RecordDenial
 	return out, nil
 }
 
+func (c *policyServiceClient) ForgetTurns(ctx context.Context, in *ForgetTurnsRequest, opts ...grpc.CallOption) (*ForgetTurnsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ForgetTurnsResponse)
+	err := c.cc.Invoke(ctx, PolicyService_ForgetTurns_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *policyServiceClient) ListDecisions(ctx context.Context, in *ListDecisionsRequest, opts ...grpc.CallOption) (*ListDecisionsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListDecisionsResponse)
@@ -169,6 +183,9 @@ type PolicyServiceServer interface {
 	CheckText(context.Context, *CheckTextRequest) (*CheckTextResponse, error)
 	// RecordDenial records that an RPC was refused for want of a permission.
 	RecordDenial(context.Context, *RecordDenialRequest) (*Decision, error)
+	// ForgetTurns removes from recorded decisions which turn and call they were about, and the hash of the arguments. Who, what, when and why stay.
+	// It may be repeated.
+	ForgetTurns(context.Context, *ForgetTurnsRequest) (*ForgetTurnsResponse, error)
 	// ListDecisions lists recorded decisions, newest first.
 	ListDecisions(context.Context, *ListDecisionsRequest) (*ListDecisionsResponse, error)
 	// GetDecision reads one recorded decision. NOT_FOUND when there is none with this id.
@@ -200,6 +217,9 @@ func (UnimplementedPolicyServiceServer) CheckText(context.Context, *CheckTextReq
 }
 func (UnimplementedPolicyServiceServer) RecordDenial(context.Context, *RecordDenialRequest) (*Decision, error) {
 	return nil, status.Error(codes.Unimplemented, "method RecordDenial not implemented")
+}
+func (UnimplementedPolicyServiceServer) ForgetTurns(context.Context, *ForgetTurnsRequest) (*ForgetTurnsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ForgetTurns not implemented")
 }
 func (UnimplementedPolicyServiceServer) ListDecisions(context.Context, *ListDecisionsRequest) (*ListDecisionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListDecisions not implemented")
@@ -336,6 +356,24 @@ func _PolicyService_RecordDenial_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PolicyService_ForgetTurns_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ForgetTurnsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).ForgetTurns(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_ForgetTurns_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).ForgetTurns(ctx, req.(*ForgetTurnsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PolicyService_ListDecisions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListDecisionsRequest)
 	if err := dec(in); err != nil {
@@ -402,6 +440,10 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RecordDenial",
 			Handler:    _PolicyService_RecordDenial_Handler,
+		},
+		{
+			MethodName: "ForgetTurns",
+			Handler:    _PolicyService_ForgetTurns_Handler,
 		},
 		{
 			MethodName: "ListDecisions",

@@ -2341,6 +2341,107 @@ func (x *Whole) GetPreviewPart() int32 {
 	return 0
 }
 
+// ForgetTurnsRequest names turns of a session that was deleted.
+type ForgetTurnsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant of the turns.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Ids of the turns.
+	TurnIds       []string `protobuf:"bytes,2,rep,name=turn_ids,json=turnIds,proto3" json:"turn_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetTurnsRequest) Reset() {
+	*x = ForgetTurnsRequest{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetTurnsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetTurnsRequest) ProtoMessage() {}
+
+func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetTurnsRequest.ProtoReflect.Descriptor instead.
+func (*ForgetTurnsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ForgetTurnsRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *ForgetTurnsRequest) GetTurnIds() []string {
+	if x != nil {
+		return x.TurnIds
+	}
+	return nil
+}
+
+// ForgetTurnsResponse tells what is left.
+type ForgetTurnsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of calls that are still under way. Ask again when they are over.
+	Open          uint32 `protobuf:"varint,1,opt,name=open,proto3" json:"open,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetTurnsResponse) Reset() {
+	*x = ForgetTurnsResponse{}
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetTurnsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetTurnsResponse) ProtoMessage() {}
+
+func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_registry_v1_tools_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetTurnsResponse.ProtoReflect.Descriptor instead.
+func (*ForgetTurnsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ForgetTurnsResponse) GetOpen() uint32 {
+	if x != nil {
+		return x.Open
+	}
+	return 0
+}
+
 var File_windlass_registry_v1_tools_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_tools_proto_rawDesc = "" +
@@ -2537,20 +2638,26 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"media_type\x18\x03 \x01(\tR\tmediaType\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12#\n" +
 	"\rpreview_limit\x18\x05 \x01(\x05R\fpreviewLimit\x12!\n" +
-	"\fpreview_part\x18\x06 \x01(\x05R\vpreviewPart2\xea\x05\n" +
+	"\fpreview_part\x18\x06 \x01(\x05R\vpreviewPart\"f\n" +
+	"\x12ForgetTurnsRequest\x12%\n" +
+	"\x06tenant\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06tenant\x12)\n" +
+	"\bturn_ids\x18\x02 \x03(\tB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\aturnIds\")\n" +
+	"\x13ForgetTurnsResponse\x12\x12\n" +
+	"\x04open\x18\x01 \x01(\rR\x04open2\xea\x05\n" +
 	"\vToolService\x12\x86\x01\n" +
 	"\tListTools\x12&.windlass.registry.v1.ListToolsRequest\x1a'.windlass.registry.v1.ListToolsResponse\"(\xaa\xfd\x1b\x13registry.tools.list\x82\xd3\xe4\x93\x02\v\x12\t/v1/tools\x12{\n" +
 	"\aGetTool\x12$.windlass.registry.v1.GetToolRequest\x1a\x1a.windlass.registry.v1.Tool\".\xaa\xfd\x1b\x12registry.tools.get\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/tools/{name}\x12\x9c\x01\n" +
 	"\n" +
 	"InvokeTool\x12'.windlass.registry.v1.InvokeToolRequest\x1a(.windlass.registry.v1.InvokeToolResponse\";\xaa\xfd\x1b\x15registry.tools.invoke\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/tools/{name}:invoke\x12\x93\x01\n" +
 	"\fRefreshTools\x12).windlass.registry.v1.RefreshToolsRequest\x1a .windlass.registry.v1.SyncResult\"6\xaa\xfd\x1b\x16registry.tools.refresh\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/tools:refresh\x12\x9f\x01\n" +
-	"\x0eListExecutions\x12+.windlass.registry.v1.ListExecutionsRequest\x1a,.windlass.registry.v1.ListExecutionsResponse\"2\xaa\xfd\x1b\x18registry.executions.list\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/executions2\x8e\x05\n" +
+	"\x0eListExecutions\x12+.windlass.registry.v1.ListExecutionsRequest\x1a,.windlass.registry.v1.ListExecutionsResponse\"2\xaa\xfd\x1b\x18registry.executions.list\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/executions2\x93\x06\n" +
 	"\x14ToolExecutionService\x12\x81\x01\n" +
 	"\fResolveTools\x12).windlass.registry.v1.ResolveToolsRequest\x1a*.windlass.registry.v1.ResolveToolsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12\x87\x01\n" +
 	"\x0eGetDefinitions\x12+.windlass.registry.v1.GetDefinitionsRequest\x1a,.windlass.registry.v1.GetDefinitionsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12x\n" +
 	"\tCheckCall\x12&.windlass.registry.v1.CheckCallRequest\x1a'.windlass.registry.v1.CheckCallResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12w\n" +
 	"\bCallTool\x12%.windlass.registry.v1.CallToolRequest\x1a&.windlass.registry.v1.CallToolResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run0\x01\x12u\n" +
-	"\bStopCall\x12%.windlass.registry.v1.StopCallRequest\x1a&.windlass.registry.v1.StopCallResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.runB\xe4\x01\n" +
+	"\bStopCall\x12%.windlass.registry.v1.StopCallRequest\x1a&.windlass.registry.v1.StopCallResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12}\n" +
+	"\vForgetTurns\x12(.windlass.registry.v1.ForgetTurnsRequest\x1a).windlass.registry.v1.ForgetTurnsResponse\"\x19\xaa\xfd\x1b\x15registry.turns.forget\x1a\x04\xb8\xfd\x1b\x01B\xe4\x01\n" +
 	"\x18com.windlass.registry.v1B\n" +
 	"ToolsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/registry/v1;registryv1\xa2\x02\x03WRX\xaa\x02\x14Windlass.Registry.V1\xca\x02\x14Windlass\\Registry\\V1\xe2\x02 Windlass\\Registry\\V1\\GPBMetadata\xea\x02\x16Windlass::Registry::V1b\x06proto3"
 
@@ -2566,7 +2673,7 @@ func file_windlass_registry_v1_tools_proto_rawDescGZIP() []byte {
 	return file_windlass_registry_v1_tools_proto_rawDescData
 }
 
-var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_windlass_registry_v1_tools_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*Tool)(nil),                   // 0: windlass.registry.v1.Tool
 	(*ListToolsRequest)(nil),       // 1: windlass.registry.v1.ListToolsRequest
@@ -2598,41 +2705,43 @@ var file_windlass_registry_v1_tools_proto_goTypes = []any{
 	(*Progress)(nil),               // 27: windlass.registry.v1.Progress
 	(*Completed)(nil),              // 28: windlass.registry.v1.Completed
 	(*Whole)(nil),                  // 29: windlass.registry.v1.Whole
-	(v1.EffectClass)(0),            // 30: windlass.turn.v1.EffectClass
-	(*timestamppb.Timestamp)(nil),  // 31: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),        // 32: google.protobuf.Struct
-	(*v1.ContentPart)(nil),         // 33: windlass.turn.v1.ContentPart
-	(*structpb.Value)(nil),         // 34: google.protobuf.Value
-	(*v11.Principal)(nil),          // 35: windlass.policy.v1.Principal
-	(*v11.ApprovalRule)(nil),       // 36: windlass.policy.v1.ApprovalRule
-	(v1.Verdict)(0),                // 37: windlass.turn.v1.Verdict
-	(*v1.ToolResult)(nil),          // 38: windlass.turn.v1.ToolResult
-	(*SyncResult)(nil),             // 39: windlass.registry.v1.SyncResult
+	(*ForgetTurnsRequest)(nil),     // 30: windlass.registry.v1.ForgetTurnsRequest
+	(*ForgetTurnsResponse)(nil),    // 31: windlass.registry.v1.ForgetTurnsResponse
+	(v1.EffectClass)(0),            // 32: windlass.turn.v1.EffectClass
+	(*timestamppb.Timestamp)(nil),  // 33: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),        // 34: google.protobuf.Struct
+	(*v1.ContentPart)(nil),         // 35: windlass.turn.v1.ContentPart
+	(*structpb.Value)(nil),         // 36: google.protobuf.Value
+	(*v11.Principal)(nil),          // 37: windlass.policy.v1.Principal
+	(*v11.ApprovalRule)(nil),       // 38: windlass.policy.v1.ApprovalRule
+	(v1.Verdict)(0),                // 39: windlass.turn.v1.Verdict
+	(*v1.ToolResult)(nil),          // 40: windlass.turn.v1.ToolResult
+	(*SyncResult)(nil),             // 41: windlass.registry.v1.SyncResult
 }
 var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
-	30, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
-	31, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
-	31, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
+	32, // 0: windlass.registry.v1.Tool.effect:type_name -> windlass.turn.v1.EffectClass
+	33, // 1: windlass.registry.v1.Tool.create_time:type_name -> google.protobuf.Timestamp
+	33, // 2: windlass.registry.v1.Tool.update_time:type_name -> google.protobuf.Timestamp
 	0,  // 3: windlass.registry.v1.ListToolsResponse.tools:type_name -> windlass.registry.v1.Tool
-	32, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
-	33, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
-	34, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
-	30, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
-	31, // 8: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
-	31, // 9: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
-	31, // 10: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
+	34, // 4: windlass.registry.v1.InvokeToolRequest.arguments:type_name -> google.protobuf.Struct
+	35, // 5: windlass.registry.v1.InvokeToolResponse.content:type_name -> windlass.turn.v1.ContentPart
+	36, // 6: windlass.registry.v1.InvokeToolResponse.structured_content:type_name -> google.protobuf.Value
+	32, // 7: windlass.registry.v1.Execution.effect:type_name -> windlass.turn.v1.EffectClass
+	33, // 8: windlass.registry.v1.Execution.create_time:type_name -> google.protobuf.Timestamp
+	33, // 9: windlass.registry.v1.Execution.end_time:type_name -> google.protobuf.Timestamp
+	33, // 10: windlass.registry.v1.Execution.resolve_time:type_name -> google.protobuf.Timestamp
 	7,  // 11: windlass.registry.v1.ListExecutionsResponse.executions:type_name -> windlass.registry.v1.Execution
-	35, // 12: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	37, // 12: windlass.registry.v1.ResolveToolsRequest.principal:type_name -> windlass.policy.v1.Principal
 	0,  // 13: windlass.registry.v1.ResolveToolsResponse.tools:type_name -> windlass.registry.v1.Tool
 	0,  // 14: windlass.registry.v1.GetDefinitionsResponse.tools:type_name -> windlass.registry.v1.Tool
-	35, // 15: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	36, // 16: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	37, // 15: windlass.registry.v1.CallToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	38, // 16: windlass.registry.v1.CallToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
 	17, // 17: windlass.registry.v1.CallToolRequest.approved:type_name -> windlass.registry.v1.Approved
 	18, // 18: windlass.registry.v1.CallToolRequest.input:type_name -> windlass.registry.v1.InputAnswer
 	19, // 19: windlass.registry.v1.CallToolRequest.resolution:type_name -> windlass.registry.v1.Resolution
-	32, // 20: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
-	37, // 21: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
-	38, // 22: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
+	34, // 20: windlass.registry.v1.InputAnswer.content:type_name -> google.protobuf.Struct
+	39, // 21: windlass.registry.v1.Resolution.verdict:type_name -> windlass.turn.v1.Verdict
+	40, // 22: windlass.registry.v1.Resolution.result:type_name -> windlass.turn.v1.ToolResult
 	14, // 23: windlass.registry.v1.CheckCallRequest.call:type_name -> windlass.registry.v1.CallToolRequest
 	0,  // 24: windlass.registry.v1.CheckCallRequest.definition:type_name -> windlass.registry.v1.Tool
 	25, // 25: windlass.registry.v1.CheckCallResponse.decided:type_name -> windlass.registry.v1.Decided
@@ -2644,9 +2753,9 @@ var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
 	28, // 31: windlass.registry.v1.CallToolResponse.completed:type_name -> windlass.registry.v1.Completed
 	23, // 32: windlass.registry.v1.CallToolResponse.approval_required:type_name -> windlass.registry.v1.ApprovalRequired
 	24, // 33: windlass.registry.v1.CallToolResponse.input_required:type_name -> windlass.registry.v1.InputRequired
-	36, // 34: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
-	30, // 35: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
-	38, // 36: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
+	38, // 34: windlass.registry.v1.ApprovalRequired.rule:type_name -> windlass.policy.v1.ApprovalRule
+	32, // 35: windlass.registry.v1.ApprovalRequired.effect:type_name -> windlass.turn.v1.EffectClass
+	40, // 36: windlass.registry.v1.Completed.result:type_name -> windlass.turn.v1.ToolResult
 	29, // 37: windlass.registry.v1.Completed.wholes:type_name -> windlass.registry.v1.Whole
 	1,  // 38: windlass.registry.v1.ToolService.ListTools:input_type -> windlass.registry.v1.ListToolsRequest
 	3,  // 39: windlass.registry.v1.ToolService.GetTool:input_type -> windlass.registry.v1.GetToolRequest
@@ -2658,18 +2767,20 @@ var file_windlass_registry_v1_tools_proto_depIdxs = []int32{
 	20, // 45: windlass.registry.v1.ToolExecutionService.CheckCall:input_type -> windlass.registry.v1.CheckCallRequest
 	14, // 46: windlass.registry.v1.ToolExecutionService.CallTool:input_type -> windlass.registry.v1.CallToolRequest
 	15, // 47: windlass.registry.v1.ToolExecutionService.StopCall:input_type -> windlass.registry.v1.StopCallRequest
-	2,  // 48: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
-	0,  // 49: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
-	5,  // 50: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
-	39, // 51: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
-	9,  // 52: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
-	11, // 53: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
-	13, // 54: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
-	21, // 55: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
-	22, // 56: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
-	16, // 57: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
-	48, // [48:58] is the sub-list for method output_type
-	38, // [38:48] is the sub-list for method input_type
+	30, // 48: windlass.registry.v1.ToolExecutionService.ForgetTurns:input_type -> windlass.registry.v1.ForgetTurnsRequest
+	2,  // 49: windlass.registry.v1.ToolService.ListTools:output_type -> windlass.registry.v1.ListToolsResponse
+	0,  // 50: windlass.registry.v1.ToolService.GetTool:output_type -> windlass.registry.v1.Tool
+	5,  // 51: windlass.registry.v1.ToolService.InvokeTool:output_type -> windlass.registry.v1.InvokeToolResponse
+	41, // 52: windlass.registry.v1.ToolService.RefreshTools:output_type -> windlass.registry.v1.SyncResult
+	9,  // 53: windlass.registry.v1.ToolService.ListExecutions:output_type -> windlass.registry.v1.ListExecutionsResponse
+	11, // 54: windlass.registry.v1.ToolExecutionService.ResolveTools:output_type -> windlass.registry.v1.ResolveToolsResponse
+	13, // 55: windlass.registry.v1.ToolExecutionService.GetDefinitions:output_type -> windlass.registry.v1.GetDefinitionsResponse
+	21, // 56: windlass.registry.v1.ToolExecutionService.CheckCall:output_type -> windlass.registry.v1.CheckCallResponse
+	22, // 57: windlass.registry.v1.ToolExecutionService.CallTool:output_type -> windlass.registry.v1.CallToolResponse
+	16, // 58: windlass.registry.v1.ToolExecutionService.StopCall:output_type -> windlass.registry.v1.StopCallResponse
+	31, // 59: windlass.registry.v1.ToolExecutionService.ForgetTurns:output_type -> windlass.registry.v1.ForgetTurnsResponse
+	49, // [49:60] is the sub-list for method output_type
+	38, // [38:49] is the sub-list for method input_type
 	38, // [38:38] is the sub-list for extension type_name
 	38, // [38:38] is the sub-list for extension extendee
 	0,  // [0:38] is the sub-list for field type_name
@@ -2695,7 +2806,7 @@ func file_windlass_registry_v1_tools_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_tools_proto_rawDesc), len(file_windlass_registry_v1_tools_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -292,6 +292,7 @@ const (
 	ToolExecutionService_CheckCall_FullMethodName      = "/windlass.registry.v1.ToolExecutionService/CheckCall"
 	ToolExecutionService_CallTool_FullMethodName       = "/windlass.registry.v1.ToolExecutionService/CallTool"
 	ToolExecutionService_StopCall_FullMethodName       = "/windlass.registry.v1.ToolExecutionService/StopCall"
+	ToolExecutionService_ForgetTurns_FullMethodName    = "/windlass.registry.v1.ToolExecutionService/ForgetTurns"
 )
 
 // ToolExecutionServiceClient is the client API for ToolExecutionService service.
@@ -317,6 +318,9 @@ type ToolExecutionServiceClient interface {
 	// `unresolved` in the ledger. Going away without this lets a call that may change something run on. A call that another replica runs is
 	// stopped there within about a second. A key of which nothing runs is no error.
 	StopCall(ctx context.Context, in *StopCallRequest, opts ...grpc.CallOption) (*StopCallResponse, error)
+	// ForgetTurns removes what the ledger says of the conversations of turns: results, arguments, comments, and which turn a call was of. Tool, state,
+	// time and subject of each call stay. Calls that are under way are left alone, and counted. It may be repeated.
+	ForgetTurns(ctx context.Context, in *ForgetTurnsRequest, opts ...grpc.CallOption) (*ForgetTurnsResponse, error)
 }
 
 type toolExecutionServiceClient struct {
@@ -386,6 +390,16 @@ func (c *toolExecutionServiceClient) StopCall(ctx context.Context, in *StopCallR
 	return out, nil
 }
 
+func (c *toolExecutionServiceClient) ForgetTurns(ctx context.Context, in *ForgetTurnsRequest, opts ...grpc.CallOption) (*ForgetTurnsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ForgetTurnsResponse)
+	err := c.cc.Invoke(ctx, ToolExecutionService_ForgetTurns_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ToolExecutionServiceServer is the server API for ToolExecutionService service.
 // All implementations must embed UnimplementedToolExecutionServiceServer
 // for forward compatibility.
@@ -409,6 +423,9 @@ type ToolExecutionServiceServer interface {
 	// `unresolved` in the ledger. Going away without this lets a call that may change something run on. A call that another replica runs is
 	// stopped there within about a second. A key of which nothing runs is no error.
 	StopCall(context.Context, *StopCallRequest) (*StopCallResponse, error)
+	// ForgetTurns removes what the ledger says of the conversations of turns: results, arguments, comments, and which turn a call was of. Tool, state,
+	// time and subject of each call stay. Calls that are under way are left alone, and counted. It may be repeated.
+	ForgetTurns(context.Context, *ForgetTurnsRequest) (*ForgetTurnsResponse, error)
 	mustEmbedUnimplementedToolExecutionServiceServer()
 }
 
@@ -433,6 +450,9 @@ func (UnimplementedToolExecutionServiceServer) CallTool(*CallToolRequest, grpc.S
 }
 func (UnimplementedToolExecutionServiceServer) StopCall(context.Context, *StopCallRequest) (*StopCallResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method StopCall not implemented")
+}
+func (UnimplementedToolExecutionServiceServer) ForgetTurns(context.Context, *ForgetTurnsRequest) (*ForgetTurnsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ForgetTurns not implemented")
 }
 func (UnimplementedToolExecutionServiceServer) mustEmbedUnimplementedToolExecutionServiceServer() {}
 func (UnimplementedToolExecutionServiceServer) testEmbeddedByValue()                              {}
@@ -538,6 +558,24 @@ func _ToolExecutionService_StopCall_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ToolExecutionService_ForgetTurns_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ForgetTurnsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ToolExecutionServiceServer).ForgetTurns(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ToolExecutionService_ForgetTurns_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ToolExecutionServiceServer).ForgetTurns(ctx, req.(*ForgetTurnsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ToolExecutionService_ServiceDesc is the grpc.ServiceDesc for ToolExecutionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -560,6 +598,10 @@ var ToolExecutionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "StopCall",
 			Handler:    _ToolExecutionService_StopCall_Handler,
+		},
+		{
+			MethodName: "ForgetTurns",
+			Handler:    _ToolExecutionService_ForgetTurns_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -2964,7 +2964,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"due_micros\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\tdueMicros\"I\n" +
 	"\x14FireScheduleResponse\x12\x18\n" +
 	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x17\n" +
-	"\aturn_id\x18\x02 \x01(\tR\x06turnId2\xe4\x0e\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnId2\xea\x0e\n" +
 	"\x10ExecutionService\x12u\n" +
 	"\bLoadTurn\x12%.windlass.sessions.v1.LoadTurnRequest\x1a&.windlass.sessions.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
 	"\tClaimStep\x12&.windlass.sessions.v1.ClaimStepRequest\x1a'.windlass.sessions.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
@@ -2982,7 +2982,7 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\vExpireWaits\x12(.windlass.sessions.v1.ExpireWaitsRequest\x1a).windlass.sessions.v1.ExpireWaitsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x81\x01\n" +
 	"\fGetRecording\x12).windlass.sessions.v1.GetRecordingRequest\x1a*.windlass.sessions.v1.GetRecordingResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12o\n" +
 	"\vGetToolCall\x12(.windlass.sessions.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x81\x01\n" +
-	"\fFireSchedule\x12).windlass.sessions.v1.FireScheduleRequest\x1a*.windlass.sessions.v1.FireScheduleResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.runB\xe8\x01\n" +
+	"\fFireSchedule\x12).windlass.sessions.v1.FireScheduleRequest\x1a*.windlass.sessions.v1.FireScheduleResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x1a\x04\xb8\xfd\x1b\x01B\xe8\x01\n" +
 	"\x18com.windlass.sessions.v1B\x0eExecutionProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
 var (
