@@ -121,14 +121,21 @@ func (p *Process) buildSessions() error {
 	if err != nil {
 		return err
 	}
-	starter, err := dispatch.New(p.temporal, dispatch.Config{Eager: p.cfg.Temporal.Eager, ParkAfter: p.cfg.Temporal.ParkAfter})
+	ledgerConn, err := p.dial(Registry, authn.Service(Sessions))
+	if err != nil {
+		return err
+	}
+	starter, err := dispatch.New(p.temporal, dispatch.Config{
+		Eager: p.cfg.Temporal.Eager, ParkAfter: p.cfg.Temporal.ParkAfter, Namespace: p.cfg.Temporal.Namespace,
+	})
 	if err != nil {
 		return err
 	}
 	svc, err := sessions.New(p.cfg.Sessions, sessions.Deps{
 		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
 		Groups: registryv1.NewToolGroupServiceClient(registryConn),
-		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Policy: policyv1.NewPolicyServiceClient(policyConn), Egress: p.egress, Getenv: p.opts.Getenv, Log: p.log,
+		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Policy: policyv1.NewPolicyServiceClient(policyConn),
+		Ledger: registryv1.NewToolExecutionServiceClient(ledgerConn), Egress: p.egress, Getenv: p.opts.Getenv, Log: p.log,
 	})
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error) error {
 		return err
 	}
 	defer db.leave()
-	err := db.writeOnce(unwatched(ctx), func(tx Tx) error {
+	err := db.transact(unwatched(ctx), func(tx Tx) error {
 		if err := f(preparedTx{tx.(*sql.Tx), db.writer}); err != nil {
 			return err
 		}
@@ -79,8 +79,43 @@ func (db *DB) enter(ctx context.Context) error {
 
 func (db *DB) leave() { <-db.queue }
 
+// commitTimeout bounds a commit, which the end of the caller's context does not interrupt.
+const commitTimeout = 15 * time.Second
+
+// writeOnce runs a transaction. It ends with ctx until the commit begins. A commit runs to its end, so that the caller knows what became of
+// it, and can act on it, also when nobody waits for the answer any more.
 func (db *DB) writeOnce(ctx context.Context, f func(Tx) error) error {
 	defer nested("Write")()
+	if ctx.Done() == nil {
+		return db.transact(ctx, f)
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	unbind := context.AfterFunc(ctx, end)
+	defer unbind()
+	var patience *time.Timer
+	defer func() {
+		if patience != nil {
+			patience.Stop()
+		}
+	}()
+	err := db.transact(life, func(tx Tx) error {
+		if err := f(tx); err != nil {
+			return err
+		}
+		if !unbind() {
+			return ctx.Err()
+		}
+		patience = time.AfterFunc(commitTimeout, end)
+		return nil
+	})
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w: %w", ctx.Err(), err) // it may be a deadline
+	}
+	return err
+}
+
+func (db *DB) transact(ctx context.Context, f func(Tx) error) error {
 	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)

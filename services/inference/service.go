@@ -13,7 +13,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 )
 

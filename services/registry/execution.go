@@ -87,6 +87,15 @@ func (s *Service) StopCall(ctx context.Context, req *registryv1.StopCallRequest)
 	return &registryv1.StopCallResponse{Stopped: stopped}, err
 }
 
+// ForgetTurns implements ToolExecutionService.
+func (s *Service) ForgetTurns(ctx context.Context, req *registryv1.ForgetTurnsRequest) (*registryv1.ForgetTurnsResponse, error) {
+	open, err := s.store.Forget(ctx, req.GetTenant(), req.GetTurnIds())
+	if err != nil {
+		return nil, err
+	}
+	return &registryv1.ForgetTurnsResponse{Open: uint32(open)}, nil
+}
+
 // CheckCall implements ToolExecutionService.
 func (s *Service) CheckCall(ctx context.Context, req *registryv1.CheckCallRequest) (*registryv1.CheckCallResponse, error) {
 	c, def := req.GetCall(), req.GetDefinition()

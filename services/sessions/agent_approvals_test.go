@@ -18,6 +18,8 @@ type policyFake struct {
 	mu     sync.Mutex
 	denied []string
 	gone   bool
+	// forgotten are the turns whose decisions were to be erased.
+	forgotten []string
 }
 
 func (f *policyFake) away(gone bool) {
@@ -30,6 +32,16 @@ func (f *policyFake) deny(permissions ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.denied = permissions
+}
+
+func (f *policyFake) ForgetTurns(_ context.Context, in *policyv1.ForgetTurnsRequest, _ ...grpc.CallOption) (*policyv1.ForgetTurnsResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone {
+		return nil, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "policy is away")
+	}
+	f.forgotten = append(f.forgotten, in.GetTurnIds()...)
+	return &policyv1.ForgetTurnsResponse{}, nil
 }
 
 func (f *policyFake) GetPermissions(context.Context, *policyv1.GetPermissionsRequest, ...grpc.CallOption) (*policyv1.GetPermissionsResponse, error) {

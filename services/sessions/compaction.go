@@ -30,6 +30,7 @@ func writeCompaction(tx *journal.Tx, t store.Turn, step store.Step, c *turnv1.Co
 	if err != nil {
 		return err
 	}
+	c = proto.CloneOf(c) // the transaction may run again
 	if err := takeOver(tx, t, c); err != nil {
 		return err
 	}

@@ -40,6 +40,8 @@ type Dispatcher interface {
 	Wake(ctx context.Context, start TurnStart) (bool, error)
 	// State asks what became of a turn's workflow. An error says that nobody can tell now.
 	State(ctx context.Context, turnID string) (WorkflowState, error)
+	// Forget deletes a turn's workflow with its history. It succeeds when there is none.
+	Forget(ctx context.Context, turnID string) error
 	// PutSchedule makes a schedule, or makes the one that is there what it should be. It does nothing when it is so already.
 	PutSchedule(ctx context.Context, t Timetable) error
 	// DropSchedule removes a schedule. It succeeds when there is none.

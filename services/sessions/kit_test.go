@@ -46,6 +46,7 @@ type kit struct {
 	policy     *policyFake
 	bus        *bus.Bus
 	db         *sqldb.DB
+	ledger     *ledgerFake
 }
 
 // options of a kit; the zero value is SQLite and an embedded bus.
@@ -57,7 +58,8 @@ type options struct {
 	conns    int  // connections to PostgreSQL, one by default: a statement outside of an open transaction hangs then
 	idle     bool // Run is not called
 	env      map[string]string
-	profile  string    // of egress, local by default
+	profile  string // of egress, local by default
+	ledger   *ledgerFake
 	log      io.Writer // what is logged, nothing by default
 	models   sessions.ModelResolver
 }
@@ -68,7 +70,7 @@ func (o options) getenv() func(string) string {
 
 func newKit(t testing.TB, o options) *kit {
 	t.Helper()
-	k := &kit{t: t, dispatcher: &dispatcher{}, sources: &sources{byName: map[string]*registryv1.Source{}}, bus: o.bus, db: o.db, policy: &policyFake{}}
+	k := &kit{t: t, dispatcher: &dispatcher{}, sources: &sources{byName: map[string]*registryv1.Source{}}, bus: o.bus, db: o.db, policy: &policyFake{}, ledger: cmp.Or(o.ledger, &ledgerFake{})}
 	if k.db == nil {
 		k.db = openDB(t, o.postgres, cmp.Or(o.conns, 1))
 	}
@@ -83,7 +85,7 @@ func newKit(t testing.TB, o options) *kit {
 		log = slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	k.svc, err = sessions.New(o.cfg, sessions.Deps{
-		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: k.policy, Models: o.models,
+		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: k.policy, Ledger: k.ledger, Models: o.models,
 		Egress: out, Getenv: o.getenv(), Log: log,
 	})
 	must(t, err)
@@ -171,6 +173,8 @@ type dispatcher struct {
 	changed chan struct{}
 	// timetables are the schedules by id.
 	timetables map[string]sessions.Timetable
+	// forgotten are the turns whose workflow was to be deleted.
+	forgotten []string
 }
 
 func (d *dispatcher) Start(_ context.Context, start sessions.TurnStart) error {
@@ -223,6 +227,17 @@ func (d *dispatcher) PutSchedule(_ context.Context, t sessions.Timetable) error 
 		d.timetables = map[string]sessions.Timetable{}
 	}
 	d.timetables[t.ScheduleID] = t
+	return nil
+}
+
+func (d *dispatcher) Forget(_ context.Context, turn string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tell()
+	if d.fail != nil {
+		return d.fail
+	}
+	d.forgotten = append(d.forgotten, turn)
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
+	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/watch"
@@ -36,11 +37,14 @@ type Deps struct {
 	Groups registryv1.ToolGroupServiceClient
 	// Models knows which models there are; without it none is refused.
 	Models ModelResolver
-	// Policy checks the approval rules of agents, and says what those may do whose schedules fire.
+	// Policy checks the approval rules of agents, says what those may do whose schedules fire, and keeps decisions.
 	Policy interface {
 		ApprovalChecker
 		PermissionReader
+		erase.Decisions
 	}
+	// Ledger keeps the tool calls of turns.
+	Ledger erase.Ledger
 	// Egress is how webhooks are reached.
 	Egress *egress.Egress
 	// Getenv reads the environment for the placeholders ${env.*} that the configuration allows.
@@ -68,6 +72,7 @@ type Service struct {
 	bus       *bus.Bus
 	outbox    *outbox
 	hooks     *hooks
+	eraser    *erase.Eraser
 	egress    *egress.Egress
 	clock     clock
 	registry  registryv1.SourceServiceClient
@@ -89,9 +94,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, err
 	}
 	switch {
-	case deps.DB == nil, deps.Bus == nil, deps.Dispatcher == nil, deps.Registry == nil, deps.Policy == nil, deps.Egress == nil,
+	case deps.DB == nil, deps.Bus == nil, deps.Dispatcher == nil, deps.Registry == nil, deps.Policy == nil, deps.Ledger == nil, deps.Egress == nil,
 		deps.Getenv == nil, deps.Log == nil:
-		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry, Policy, Egress, Getenv and Log")
+		return nil, errors.New("sessions needs DB, Bus, Dispatcher, Registry, Policy, Ledger, Egress, Getenv and Log")
 	}
 	st, err := store.Open(context.Background(), deps.DB)
 	if err != nil {
@@ -114,6 +119,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, getenv: deps.Getenv, log: deps.Log, egress: deps.Egress,
 	}
 	s.outbox = newOutbox(st, deps.Dispatcher, deps.Log, cfg)
+	s.eraser = erase.New(erase.Eraser{
+		Store: st, Ledger: deps.Ledger, Decisions: deps.Policy, Histories: deps.Dispatcher, Log: deps.Log, Every: cfg.SweepInterval, Now: st.NowUs,
+	})
 	s.hooks, err = newHooks(st, deps.Egress, deps.Log, cfg)
 	return s, err
 }

@@ -13,6 +13,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // defaultAgent is the agent of a session that names none, where there are several.
@@ -138,6 +139,13 @@ func (s *Service) DeleteSession(ctx context.Context, req *sessionsv1.DeleteSessi
 			return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ACTIVE, "turn %s of the session is active", tx.Session.ActiveTurnID).
 				Hint("Wait for its end or cancel it first.")
 		}
+		tx.After(func(ctx context.Context) {
+			s.eraser.Wake()
+			// An empty message has the session's watchers look into the journal.
+			if err := s.bus.Publish(contract.EventSubject(ses.Tenant, ses.ID), nil); err != nil {
+				s.log.DebugContext(ctx, "watchers of a deleted session not notified", "session_id", ses.ID, "error", err)
+			}
+		})
 		return tx.DeleteSession(ctx, ses.Tenant, ses.ID)
 	})
 	if errors.Is(err, store.ErrNotFound) {

@@ -66,8 +66,11 @@ func (s *Service) SteerTurn(ctx context.Context, req *sessionsv1.SteerTurnReques
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, noTurn(seen.ID) // it was deleted just now
 	}
+	if err != nil {
+		return nil, err
+	}
 	out.Seq = uint32(row.Seq)
-	return out, err
+	return out, nil
 }
 
 // steerable refuses input for a turn that cannot heed it.

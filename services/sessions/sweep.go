@@ -29,6 +29,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	loops.Go(func() { s.look(ctx) })
 	loops.Go(func() { s.wake(ctx) })
 	loops.Go(func() { s.hooks.run(ctx) })
+	loops.Go(func() { s.eraser.Run(ctx) })
 	loops.Go(func() { s.keepSchedules(ctx) })
 	loops.Go(func() { s.keepFires(ctx) })
 	loops.Wait()

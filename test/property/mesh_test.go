@@ -165,7 +165,8 @@ func (m *mesh) open(replica int) *home {
 	conn := m.conns[replica]
 	svc, err := sessions.New(sessions.Config{SweepInterval: sweeps, MaxQueuedTurns: maxQueued, LostAfter: 24 * time.Hour}, sessions.Deps{
 		DB: h.db, Bus: m.bus, Dispatcher: dispatcher{}, Registry: registryv1.NewSourceServiceClient(as{conn, authn.Service("sessions")}),
-		Policy: policyv1.NewPolicyServiceClient(as{conn, authn.Service("sessions")}), Egress: m.egress, Getenv: noEnv, Log: discard(),
+		Policy: policyv1.NewPolicyServiceClient(as{conn, authn.Service("sessions")}),
+		Ledger: registryv1.NewToolExecutionServiceClient(as{conn, authn.Service("sessions")}), Egress: m.egress, Getenv: noEnv, Log: discard(),
 	})
 	must(t, err)
 	svc.Register(h.server)
@@ -206,6 +207,7 @@ func (dispatcher) State(context.Context, string) (sessions.WorkflowState, error)
 }
 
 func (dispatcher) PutSchedule(context.Context, sessions.Timetable) error { return nil }
+func (dispatcher) Forget(context.Context, string) error                  { return nil }
 func (dispatcher) DropSchedule(context.Context, string, string) error    { return nil }
 
 type noArtifacts struct{}

@@ -81,6 +81,8 @@ type Ledger interface {
 	Extend(ctx context.Context, owner string, ids []string, lease time.Time) (stopped []string, err error)
 	// AskStop marks an open row whose lease holds, so that its owner stops the call; false when there is none. Reopen takes the mark off.
 	AskStop(ctx context.Context, tenant, key string, at time.Time) (bool, error)
+	// Forget erases from the executions of turns what they say of the conversation, and gives how many are still open; see forget.go.
+	Forget(ctx context.Context, tenant string, turns []string) (open int, err error)
 	// Executions gives at most limit rows after the cursor, newest first, without results.
 	Executions(ctx context.Context, tenant string, f ExecutionFilter, after Cursor, limit int) ([]Execution, error)
 }

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -25,6 +27,8 @@ type workflows interface {
 	) (client.WorkflowRun, error)
 	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
 	DescribeWorkflow(ctx context.Context, workflowID, runID string) (*client.WorkflowExecutionDescription, error)
+	ListWorkflow(ctx context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error)
+	WorkflowService() workflowservice.WorkflowServiceClient
 }
 
 // Config says how turns are started.
@@ -34,6 +38,8 @@ type Config struct {
 	Eager bool
 	// ParkAfter is how long the workflow of a turn that waits stays with its worker; default contract.ParkAfter.
 	ParkAfter time.Duration
+	// Namespace is the client's.
+	Namespace string
 }
 
 // Temporal implements sessions.Dispatcher.
@@ -139,4 +145,28 @@ func (d *Temporal) State(ctx context.Context, turnID string) (sessions.WorkflowS
 		return sessions.WorkflowOpen, nil
 	}
 	return sessions.WorkflowClosed, nil
+}
+
+// Forget implements sessions.Dispatcher. A workflow that was parked has several runs, each with a history of its own; all are listed by its id, and
+// the latest may not be listed yet.
+func (d *Temporal) Forget(ctx context.Context, turnID string) error {
+	runs := []string{""}
+	listed, err := d.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: d.cfg.Namespace, Query: "WorkflowId = '" + turnID + "'",
+	})
+	if err != nil {
+		return fmt.Errorf("list runs of workflow %s: %w", turnID, err)
+	}
+	for _, run := range listed.GetExecutions() {
+		runs = append(runs, run.GetExecution().GetRunId())
+	}
+	for _, run := range runs {
+		_, err := d.client.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
+			Namespace: d.cfg.Namespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: turnID, RunId: run},
+		})
+		if _, gone := errors.AsType[*serviceerror.NotFound](err); err != nil && !gone {
+			return fmt.Errorf("delete workflow %s: %w", turnID, err)
+		}
+	}
+	return nil
 }

@@ -8,10 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -24,6 +28,7 @@ type engine struct {
 	options client.StartWorkflowOptions
 	args    []any
 	signal  any
+	runs    []string
 }
 
 func (e *engine) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, w any, args ...any) (client.WorkflowRun, error) {
@@ -47,6 +52,48 @@ func (e *engine) DescribeWorkflow(context.Context, string, string) (*client.Work
 	d := &client.WorkflowExecutionDescription{}
 	d.Status = e.status
 	return d, e.err
+}
+
+func (e *engine) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	out := &workflowservice.ListWorkflowExecutionsResponse{}
+	for _, run := range e.runs {
+		out.Executions = append(out.Executions, &workflow.WorkflowExecutionInfo{Execution: &common.WorkflowExecution{WorkflowId: "trn_1", RunId: run}})
+	}
+	return out, nil
+}
+
+func (e *engine) WorkflowService() workflowservice.WorkflowServiceClient { return deleter{engine: e} }
+
+// deleter deletes runs of workflows.
+type deleter struct {
+	workflowservice.WorkflowServiceClient
+	engine *engine
+}
+
+func (d deleter) DeleteWorkflowExecution(
+	_ context.Context, in *workflowservice.DeleteWorkflowExecutionRequest, _ ...grpc.CallOption,
+) (*workflowservice.DeleteWorkflowExecutionResponse, error) {
+	d.engine.args = append(d.engine.args, in.GetNamespace()+"/"+in.GetWorkflowExecution().GetWorkflowId()+"/"+in.GetWorkflowExecution().GetRunId())
+	return nil, d.engine.err
+}
+
+func TestForget(t *testing.T) {
+	e := &engine{runs: []string{"r1", "r2"}}
+	d := &Temporal{client: e, cfg: Config{Namespace: "ns"}}
+	if err := d.Forget(t.Context(), "trn_1"); err != nil {
+		t.Fatal(err)
+	}
+	if want := []any{"ns/trn_1/", "ns/trn_1/r1", "ns/trn_1/r2"}; !slices.Equal(e.args, want) {
+		t.Errorf("deleted %v, want %v", e.args, want)
+	}
+	e.err = serviceerror.NewNotFound("gone")
+	if err := d.Forget(t.Context(), "trn_1"); err != nil {
+		t.Errorf("what is gone: %v", err)
+	}
+	e.err = errors.New("down")
+	if err := d.Forget(t.Context(), "trn_1"); err == nil {
+		t.Error("a server that is away deletes nothing")
+	}
 }
 
 var start = sessions.TurnStart{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", Summary: "a: hello"}

@@ -78,6 +78,7 @@ func (j *Journal) Write(ctx context.Context, f func(*Tx) error) error {
 	if err != nil {
 		return err
 	}
+	ctx = context.WithoutCancel(ctx) // it stands, whether or not the caller still waits
 	j.publish(ctx, done)
 	for _, f := range done.after {
 		f(ctx)

@@ -175,8 +175,12 @@ func (tx *Tx) SaveSession(ctx context.Context, v Session) error {
 		v.Title, v.UpdateUs, v.ContextBytes, int64(v.CompactedSeq))
 }
 
-// DeleteSession removes a locked session with all that belongs to it.
+// DeleteSession removes a locked session with all that belongs to it here, and notes its turns for erasure elsewhere.
 func (tx *Tx) DeleteSession(ctx context.Context, tenant, id string) error {
+	if _, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_erasures (tenant, turn_id, due_us, attempts)
+		SELECT tenant, id, 0, 0 FROM turns WHERE tenant = $1 AND session_id = $2`, tenant, id); err != nil {
+		return err
+	}
 	if err := tx.dropArtifacts(ctx, tenant, id); err != nil {
 		return err
 	}

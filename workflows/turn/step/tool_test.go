@@ -184,7 +184,7 @@ func TestCancelStopsACall(t *testing.T) {
 // A message on the bus has the worker ask whether the turn is cancelled. It does not cancel.
 func TestACancelThatTheJournalDoesNotHaveStopsNothing(t *testing.T) {
 	w, ref := atTool(t, "x__echo")
-	patient, err := step.New(step.Config{Owner: "worker-1", LeaseTTL: time.Hour}, w.Deps())
+	patient, err := step.New(step.Config{Owner: "worker-1", LeaseTTL: time.Minute}, w.Deps())
 	if err != nil {
 		t.Fatal(err)
 	}

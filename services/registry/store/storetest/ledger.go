@@ -236,6 +236,36 @@ func (s suite) executions(t *testing.T) {
 	}
 }
 
+func (s suite) forget(t *testing.T) {
+	for _, key := range []string{"done", "open", "other"} {
+		e := execution("forget", key)
+		e.TurnID = map[string]string{"done": "trn_f1", "open": "trn_f2", "other": "trn_f3"}[key]
+		s.open(t, e)
+		if key == "open" {
+			continue
+		}
+		e.State, e.Result = store.Done, []byte("secret")
+		if err := s.Close(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // it may be repeated
+		if open, err := s.Forget(t.Context(), "forget", []string{"trn_f1", "trn_f2", "trn_none"}); err != nil || open != 1 {
+			t.Fatalf("forget: %d open, %v", open, err)
+		}
+	}
+	if got := s.row(t, execution("forget", "done")); got.TurnID != "" || got.SessionID != "" || got.CallID != "" || got.ArgumentsHash != "" ||
+		len(got.Result) > 0 || got.State != store.Done || got.Tool == "" || got.Subject == "" {
+		t.Errorf("forgotten: %+v", got)
+	}
+	if got := s.row(t, execution("forget", "open")); got.TurnID != "trn_f2" {
+		t.Errorf("a call under way: %+v", got)
+	}
+	if got := s.row(t, execution("forget", "other")); string(got.Result) != "secret" || got.TurnID != "trn_f3" {
+		t.Errorf("another turn's: %+v", got)
+	}
+}
+
 func (s suite) orphans(t *testing.T) {
 	for key, lease := range map[string]time.Duration{"dead": -time.Minute, "alive": time.Minute} {
 		e := execution("orphan", key)

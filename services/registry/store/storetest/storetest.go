@@ -45,6 +45,7 @@ func Run(t *testing.T, url string) {
 	t.Run("resolved", s.resolved)
 	t.Run("stops", s.stops)
 	t.Run("orphans", s.orphans)
+	t.Run("forget", s.forget)
 	t.Run("executions by page", s.executions)
 	t.Run("tool groups", s.groups)
 }

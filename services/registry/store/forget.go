@@ -1,0 +1,42 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Forget removes what executions of turns say of their conversation: result, arguments, who resolved them and why, and which turn they were of.
+// Tool, state, time and subject stay for the audit, and the key, so that a late repetition of a call is still recognised. An execution that is
+// open is left alone; Forget gives how many of those there are.
+func (q sqlStore) Forget(ctx context.Context, tenant string, turns []string) (open int, err error) {
+	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
+		open = 0
+		for part := range slices.Chunk(turns, chunk) {
+			args := []any{tenant}
+			list := places(&args, part)
+			if _, err := sqldb.Exec(ctx, tx, `UPDATE executions SET result = NULL, arguments_hash = '', turn_id = '', session_id = '', call_id = '',
+				approval_id = '', resolution_id = '', resolved_by = '', resolution_comment = ''
+				WHERE tenant = $1 AND turn_id <> '' AND state <> 'open' AND turn_id IN (`+list+`)`, args...); err != nil {
+				return err
+			}
+			left, err := sqldb.One(ctx, tx, scanCount, `SELECT count(*) FROM executions WHERE tenant = $1 AND turn_id <> '' AND turn_id IN (`+list+`)`, args...)
+			if err != nil {
+				return err
+			}
+			open += left
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("forget executions: %w", err)
+	}
+	return open, nil
+}
+
+func scanCount(row sqldb.Scanner) (n int, err error) {
+	err = row.Scan(&n)
+	return n, err
+}

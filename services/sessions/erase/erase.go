@@ -1,0 +1,150 @@
+// Package erase removes what other services have of the turns of deleted sessions: the registry's ledger, the decisions of policy, and the histories
+// of Temporal. What is to be erased is in the database until it is done, so that it survives crashes.
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc"
+
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+const (
+	// batch is how many turns are erased at a time.
+	batch = 100
+	// timeout bounds the erasure of one batch.
+	timeout = 30 * time.Second
+	// firstPause is the time before the second attempt; it doubles up to maxPause.
+	firstPause = time.Second
+	maxPause   = 5 * time.Minute
+)
+
+// Store keeps what is to be erased.
+type Store interface {
+	// TakeErasures gives turns that are due, of one tenant, and has others leave them alone until the given time.
+	TakeErasures(ctx context.Context, nowUs, untilUs int64, limit int) ([]store.Erasure, error)
+	// PostponeErasures has turns taken again from the given time on.
+	PostponeErasures(ctx context.Context, turns []store.Erasure, untilUs int64) error
+	// Erased notes that nothing is left of turns.
+	Erased(ctx context.Context, turns []store.Erasure) error
+}
+
+// Ledger is the registry's part.
+type Ledger interface {
+	ForgetTurns(ctx context.Context, in *registryv1.ForgetTurnsRequest, opts ...grpc.CallOption) (*registryv1.ForgetTurnsResponse, error)
+}
+
+// Decisions is policy's part.
+type Decisions interface {
+	ForgetTurns(ctx context.Context, in *policyv1.ForgetTurnsRequest, opts ...grpc.CallOption) (*policyv1.ForgetTurnsResponse, error)
+}
+
+// Histories is Temporal's part.
+type Histories interface {
+	// Forget deletes the workflow of a turn with its history. It succeeds when there is none.
+	Forget(ctx context.Context, turnID string) error
+}
+
+// Eraser erases in the background. All fields but the wake-up are required.
+type Eraser struct {
+	Store     Store
+	Ledger    Ledger
+	Decisions Decisions
+	Histories Histories
+	Log       *slog.Logger
+	// Every is the time between two checks when nothing wakes it.
+	Every time.Duration
+	// Now gives the time in Unix microseconds.
+	Now func() int64
+
+	wake chan struct{}
+}
+
+// New completes an eraser.
+func New(e Eraser) *Eraser {
+	e.wake = make(chan struct{}, 1)
+	return &e
+}
+
+// Wake has it check soon.
+func (e *Eraser) Wake() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run erases until ctx ends.
+func (e *Eraser) Run(ctx context.Context) {
+	tick := time.NewTicker(e.Every)
+	defer tick.Stop()
+	for {
+		if err := e.drain(ctx); err != nil && ctx.Err() == nil {
+			e.Log.ErrorContext(ctx, "turns of deleted sessions cannot be erased", "error", err)
+		}
+		select {
+		case <-e.wake:
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// drain erases all that is due. What fails is due again later.
+func (e *Eraser) drain(ctx context.Context) error {
+	for {
+		turns, err := e.Store.TakeErasures(ctx, e.Now(), e.Now()+2*timeout.Microseconds(), batch)
+		if err != nil || len(turns) == 0 {
+			return err
+		}
+		done, err := e.erase(ctx, turns)
+		if err != nil && ctx.Err() == nil {
+			e.Log.WarnContext(ctx, "turns of deleted sessions are not erased everywhere yet", "turns", len(turns), "error", err)
+		}
+		if done {
+			err = e.Store.Erased(ctx, turns)
+		} else {
+			err = e.Store.PostponeErasures(context.WithoutCancel(ctx), turns, e.Now()+pause(turns).Microseconds())
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// pause grows with the fewest attempts of a batch.
+func pause(turns []store.Erasure) time.Duration {
+	attempts := turns[0].Attempts
+	for _, t := range turns {
+		attempts = min(attempts, t.Attempts)
+	}
+	return min(firstPause<<min(max(attempts, 1)-1, 10), maxPause)
+}
+
+// erase tells everybody who may have something of turns. False without an error: a call of theirs is still under way.
+func (e *Eraser) erase(ctx context.Context, turns []store.Erasure) (done bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tenant, ids := turns[0].Tenant, make([]string, len(turns))
+	for i, t := range turns {
+		ids[i] = t.TurnID
+	}
+	ledger, ledgerErr := e.Ledger.ForgetTurns(ctx, &registryv1.ForgetTurnsRequest{Tenant: tenant, TurnIds: ids})
+	_, policyErr := e.Decisions.ForgetTurns(ctx, &policyv1.ForgetTurnsRequest{Tenant: tenant, TurnIds: ids})
+	err = errors.Join(ledgerErr, policyErr)
+	for _, id := range ids {
+		if failed := e.Histories.Forget(ctx, id); failed != nil {
+			err = errors.Join(err, fmt.Errorf("history of %s: %w", id, failed))
+			break // the others would fail alike
+		}
+	}
+	return err == nil && ledger.GetOpen() == 0, err
+}

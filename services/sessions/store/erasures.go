@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+)
+
+// Erasure is a turn of a deleted session of which other services still have something.
+type Erasure struct {
+	// Tenant and TurnID name it.
+	Tenant, TurnID string
+	// Attempts counts how often it was taken.
+	Attempts int
+}
+
+func scanErasure(s sqldb.Scanner) (e Erasure, err error) {
+	err = s.Scan(&e.Tenant, &e.TurnID, &e.Attempts)
+	return e, err
+}
+
+// TakeErasures gives turns that are due, of one tenant, and has others leave them alone until the given time.
+func (s *Store) TakeErasures(ctx context.Context, nowUs, untilUs int64, limit int) (out []Erasure, err error) {
+	some, err := sqldb.All(ctx, s.db.Reader(), scanErasure, "SELECT tenant, turn_id, attempts FROM turn_erasures WHERE due_us <= $1 LIMIT 1", nowUs)
+	if err != nil || len(some) == 0 {
+		return nil, meaning(err)
+	}
+	err = s.Write(ctx, func(tx *Tx) error {
+		out, err = sqldb.All(ctx, tx, scanErasure, `SELECT tenant, turn_id, attempts FROM turn_erasures WHERE due_us <= $1 AND tenant = $2
+			ORDER BY due_us, turn_id LIMIT $3`+tx.db.SkipLocked(), nowUs, some[0].Tenant, limit)
+		if err != nil {
+			return err
+		}
+		for i := range out {
+			out[i].Attempts++
+			if err := tx.postponeErasure(ctx, out[i], untilUs); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (tx *Tx) postponeErasure(ctx context.Context, e Erasure, untilUs int64) error {
+	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_erasures SET due_us = $3, attempts = $4 WHERE tenant = $1 AND turn_id = $2",
+		e.Tenant, e.TurnID, untilUs, int64(e.Attempts))
+	return err
+}
+
+// PostponeErasures has turns taken again from the given time on.
+func (s *Store) PostponeErasures(ctx context.Context, turns []Erasure, untilUs int64) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		for _, e := range turns {
+			if err := tx.postponeErasure(ctx, e, untilUs); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Erased notes that nothing is left of turns.
+func (s *Store) Erased(ctx context.Context, turns []Erasure) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		for _, e := range turns {
+			if _, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_erasures WHERE tenant = $1 AND turn_id = $2", e.Tenant, e.TurnID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
