@@ -3,24 +3,15 @@ package sessions
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/windlass-dev/windlass/libs/money"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/reserve"
 	"github.com/windlass-dev/windlass/services/sessions/store"
-)
-
-// minOutput is the least a model step under a limit must be able to write: fewer tokens are no answer.
-const minOutput = 64
-
-// How often one step may ask the model, see the step runner: answers that cannot be read are asked for again.
-const (
-	planCalls = 2
-	textCalls = 3
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // spends tells whether steps of a kind use what budgets limit: model calls and tool calls.
@@ -34,56 +25,90 @@ func spends(kind turnv1.StepKind) bool {
 	}
 }
 
-// modelCalls is how many model calls a step may make.
-func modelCalls(ref *turnv1.StepRef, surface *turnv1.Surface) int64 {
-	switch ref.GetKind() {
-	case turnv1.StepKind_STEP_KIND_PLAN:
-		return planCalls
-	case turnv1.StepKind_STEP_KIND_INFER:
-		strategy := surface.GetStrategy()
-		if ref.GetStrategy() != turnv1.Strategy_STRATEGY_UNSPECIFIED {
-			strategy = ref.GetStrategy()
-		}
-		if strategy == turnv1.Strategy_STRATEGY_REACT_TEXT {
-			return textCalls
-		}
-	}
-	return 1
+// reservation is what a claim gets of the budgets of its turn.
+type reservation struct {
+	// output is how many tokens a model call may write, 0 when no limit says so.
+	output int64
+	// over is the limit that the step does not fit in; waits the budget that it fits in, but not beside what others hold.
+	over  *turnv1.BudgetExhausted
+	waits string
 }
 
-// reserve takes what a step that is claimed for the first time may use out of the budgets of its turn. It gives the tokens that a model step may
-// write, 0 when no limit says so, and what is in the way when the step does not fit.
-func (s *Service) reserve(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (int64, *turnv1.BudgetExhausted, error) {
+// reserve takes what a step that is claimed for the first time may use out of the budgets of its turn.
+func (s *Service) reserve(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (reservation, error) {
 	if !spends(ref.GetKind()) {
-		return 0, nil, nil
+		return reservation{}, nil
 	}
 	budgets, err := lockBudgets(tx, t)
 	if err != nil || len(budgets) == 0 {
-		return 0, nil, err
+		return reservation{}, err
 	}
 	if ref.GetKind() == turnv1.StepKind_STEP_KIND_TOOL {
 		over, err := reserveCall(tx, t, ref.GetKey(), budgets)
-		return 0, over, err
+		return reservation{over: over}, err
 	}
+	step, err := s.estimate(tx, t, ref)
+	if err != nil || step.Calls == 0 {
+		return reservation{}, err
+	}
+	d := step.Decide(budgets)
+	switch {
+	case d.Verdict == reserve.Exhausted:
+		return reservation{over: exhausted(budgets[d.Budget], d.Limit)}, nil
+	case d.Verdict == reserve.Waits && !t.CancelRequested && (t.DeadlineUs == 0 || tx.NowUs < t.DeadlineUs): // one that is over asks no model
+		return reservation{waits: budgets[d.Budget].ID}, nil
+	}
+	return takeTokens(tx, t, ref.GetKey(), step, d, budgets)
+}
+
+// estimate says what a model step may use. It is the zero value for a turn that did not begin: that can only end.
+func (s *Service) estimate(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (reserve.Step, error) {
 	data, err := tx.PinnedSurface(tx.Context(), t.Tenant, t.ID)
-	if errors.Is(err, store.ErrNotFound) { // a turn that did not begin: it can only end
-		return 0, nil, nil
+	if errors.Is(err, store.ErrNotFound) {
+		return reserve.Step{}, nil
 	}
 	if err != nil {
-		return 0, nil, err
+		return reserve.Step{}, err
 	}
 	surface := &turnv1.Surface{}
 	if err := proto.Unmarshal(data, surface); err != nil {
-		return 0, nil, fmt.Errorf("surface of turn %s: %w", t.ID, err)
+		return reserve.Step{}, fmt.Errorf("surface of turn %s: %w", t.ID, err)
 	}
-	plan := modelPlan{calls: modelCalls(ref, surface), price: surface.GetPrice(), output: int64(surface.GetMaxOutputTokens())}
-	if plan.output == 0 {
-		plan.output = int64(s.cfg.ReserveOutputTokens)
+	step := reserve.Step{
+		ModelCalls: contract.ModelCallsOf(ref, surface.GetStrategy()), Price: surface.GetPrice(), Output: int64(surface.GetMaxOutputTokens()),
 	}
-	if plan.input, err = promptTokens(tx, t, surface); err != nil {
-		return 0, nil, err
+	or(&step.Output, int64(s.cfg.ReserveOutputTokens))
+	if step.Input, err = promptTokens(tx, t, surface); err != nil {
+		return step, err
 	}
-	return plan.reserve(tx, t, ref.GetKey(), budgets)
+	step.Learned.Input, step.Learned.Output, err = tx.ModelRatio(tx.Context(), t.Tenant, t.AgentID, t.Model)
+	return step, err
+}
+
+// takeTokens takes a model step that was admitted out of the budgets that limit tokens or cost.
+func takeTokens(tx *journal.Tx, t store.Turn, key string, step reserve.Step, d reserve.Decision, budgets []store.Budget) (reservation, error) {
+	var out reservation
+	need := step.Need(d.Output)
+	for i, b := range budgets {
+		if b.Max.Tokens == 0 && b.Max.Cost == 0 {
+			continue
+		}
+		h := store.Hold{Tenant: t.Tenant, TurnID: t.ID, Step: key, BudgetID: b.ID, Prompt: step.Input, MaxOutput: d.Output}
+		if i == d.Budget {
+			h.Bound = d.Limit
+		}
+		if b.Max.Tokens > 0 {
+			h.Tokens = need.Tokens
+		}
+		if b.Max.Cost > 0 {
+			h.Cost = need.Cost
+		}
+		out.output = d.Output
+		if err := hold(tx, b, h); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
 }
 
 // reserveCall takes one tool call.
@@ -117,81 +142,13 @@ func exhausted(b store.Budget, what string) *turnv1.BudgetExhausted {
 	return &turnv1.BudgetExhausted{Use: limitUse(b, what), Reserved: part(b.Reserved, what)}
 }
 
-// modelPlan is what a model step may use: so many calls that read and write so many tokens each, at a price.
-type modelPlan struct {
-	calls, input, output int64
-	price                *turnv1.Price
-}
-
-// cost is what the step costs if each call writes so much.
-func (p modelPlan) cost(output int64) int64 {
-	return p.calls * money.Ceil(money.PerMillion(p.input, p.price.GetInputMicros())+money.PerMillion(output, p.price.GetOutputMicros()))
-}
-
-// room is how many tokens each call may write so that the step fits in what a budget leaves, below 0 when not even its input fits. what is the
-// limit that says so.
-func (p modelPlan) room(b store.Budget) (room int64, what string) {
-	room = math.MaxInt64
-	if b.Max.Tokens > 0 {
-		room, what = (b.Max.Tokens-b.Used.Tokens-b.Reserved.Tokens)/p.calls-p.input, limitTokens
-	}
-	if b.Max.Cost == 0 {
-		return room, what
-	}
-	left := (b.Max.Cost-b.Used.Cost-b.Reserved.Cost)/p.calls*money.Unit - money.PerMillion(p.input, p.price.GetInputMicros())
-	switch output := p.price.GetOutputMicros(); {
-	case left < 0:
-		return -1, limitCost
-	case output > 0 && left/output < room:
-		return left / output, limitCost
-	}
-	return room, what
-}
-
-// reserve takes the step out of the budgets that limit tokens or cost. An answer is cut as short as it has to be to fit.
-func (p modelPlan) reserve(tx *journal.Tx, t store.Turn, step string, budgets []store.Budget) (int64, *turnv1.BudgetExhausted, error) {
-	output, tightest, what := p.output, -1, ""
-	for i, b := range budgets {
-		if room, limit := p.room(b); room < output {
-			output, tightest, what = room, i, limit
-		}
-	}
-	if output < min(p.output, minOutput) {
-		return 0, exhausted(budgets[tightest], what), nil
-	}
-	limited := false
-	for i, b := range budgets {
-		h := store.Hold{Tenant: t.Tenant, TurnID: t.ID, Step: step, BudgetID: b.ID, MaxOutput: output}
-		if i == tightest {
-			h.Bound = what
-		}
-		if b.Max.Tokens > 0 {
-			h.Tokens = p.calls * (p.input + output)
-		}
-		if b.Max.Cost > 0 {
-			h.Cost = p.cost(output)
-		}
-		if b.Max.Tokens == 0 && b.Max.Cost == 0 {
-			continue
-		}
-		limited = true
-		if err := hold(tx, b, h); err != nil {
-			return 0, nil, err
-		}
-	}
-	if !limited {
-		return 0, nil, nil
-	}
-	return output, nil, nil
-}
-
 // afford answers a claim of a step, as far as budgets are concerned: see reserve. What an earlier attempt has reserved is there for the next one.
-func (s *Service) afford(tx *journal.Tx, t store.Turn, step store.Step, ref *turnv1.StepRef) (int64, *turnv1.BudgetExhausted, error) {
+func (s *Service) afford(tx *journal.Tx, t store.Turn, step store.Step, ref *turnv1.StepRef) (reservation, error) {
 	if step.Fence == 0 {
 		return s.reserve(tx, t, ref)
 	}
 	output, err := held(tx, t, step.Key)
-	return output, nil, err
+	return reservation{output: output}, err
 }
 
 // held is what an earlier attempt of a step has reserved for the next one too: the tokens that a model step may write.

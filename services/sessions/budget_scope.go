@@ -6,6 +6,7 @@ import (
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/reserve"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -116,8 +117,8 @@ func limitTurn(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface) error {
 
 // Kinds of limits, as events name them.
 const (
-	limitTokens = "tokens"
-	limitCost   = "cost"
+	limitTokens = reserve.Tokens
+	limitCost   = reserve.Cost
 	limitCalls  = "tool_calls"
 )
 

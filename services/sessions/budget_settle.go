@@ -1,10 +1,13 @@
 package sessions
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/reserve"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -21,6 +24,9 @@ func settle(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1.StepO
 	}
 	holds, err := tx.Holds(tx.Context(), t.Tenant, t.ID, step.Key)
 	if err != nil {
+		return err
+	}
+	if err := learn(tx, t, outcome, holds); err != nil {
 		return err
 	}
 	used := usedBy(kind, outcome)
@@ -41,6 +47,24 @@ func settle(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1.StepO
 		}
 	}
 	return tx.DropHolds(tx.Context(), t.Tenant, t.ID, step.Key)
+}
+
+// learn has the next estimates for the turn's agent and model start from what a model step used, if that was told.
+func learn(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome, holds []store.Hold) error {
+	i := slices.IndexFunc(holds, func(h store.Hold) bool { return h.Prompt > 0 })
+	if i < 0 || outcome.GetUsage().GetModelCalls() == 0 || outcome.GetError() != nil || outcome.GetCancelled() {
+		return nil
+	}
+	var known reserve.Ratio
+	var err error
+	if known.Input, known.Output, err = tx.ModelRatio(tx.Context(), t.Tenant, t.AgentID, t.Model); err != nil {
+		return err
+	}
+	now := known.Learn(holds[i].Prompt, holds[i].MaxOutput, outcome.GetUsage())
+	if now == known {
+		return nil
+	}
+	return tx.SaveModelRatio(tx.Context(), t.Tenant, t.AgentID, t.Model, now.Input, now.Output)
 }
 
 // usedBy is what a step counts for in budgets. A tool step that ended with a wait has called nothing yet.

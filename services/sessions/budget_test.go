@@ -1,6 +1,7 @@
 package sessions_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -197,11 +198,24 @@ func TestAReservationIsTheSteps(t *testing.T) {
 // leaseSoon claims until the lease of somebody else has run out.
 func (w *worker) leaseSoon(key string) *sessionsv1.Lease {
 	w.t.Helper()
+	got, err := w.claimSoon(key)
+	must(w.t, err)
+	if got.GetLease() == nil {
+		w.t.Fatalf("claim of %s: %v, want a lease", key, got)
+	}
+	return got.GetLease()
+}
+
+// claimSoon claims until the step is not held by somebody else and does not wait for a budget.
+func (w *worker) claimSoon(key string) (*sessionsv1.ClaimStepResponse, error) {
+	return w.claimRefSoon(ref(key))
+}
+
+func (w *worker) claimRefSoon(step *turnv1.StepRef) (*sessionsv1.ClaimStepResponse, error) {
 	for {
-		got, err := w.claim(key)
-		must(w.t, err)
-		if got.GetLease() != nil {
-			return got.GetLease()
+		got, err := w.exec.ClaimStep(context.Background(), &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, TtlMs: 30_000})
+		if err != nil || got.GetBusy() == nil {
+			return got, err
 		}
 		<-time.After(time.Duration(got.GetBusy().GetExpiresInMs()) * time.Millisecond)
 	}
@@ -246,7 +260,7 @@ func TestManyTurnsNeverPassABudget(t *testing.T) {
 			w.beginWith(&turnv1.Surface{PromptTokens: 50})
 			all.Go(func() {
 				for n := 1; n <= 3; n++ {
-					got, err := w.claim(fmt.Sprintf("infer-%d", n))
+					got, err := w.claimSoon(fmt.Sprintf("infer-%d", n))
 					if err != nil {
 						t.Error(err)
 						return

@@ -1,17 +1,22 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -45,11 +50,48 @@ func (s *Service) callBack(ctx context.Context, c store.Child, end *childEnd) er
 		return err
 	}
 	_, err = s.accept(authn.With(ctx, authn.From(owner)), order{session: ses, content: content, once: once, from: c.AgentID, answers: c.TurnID})
-	if fault.Is(err, faultv1.Reason_REASON_RATE_LIMITED) { // too many wait already; it is tried again
-		return err
-	}
-	if err != nil && !fault.Is(err, faultv1.Reason_REASON_NOT_FOUND) && !fault.Is(err, faultv1.Reason_REASON_FAILED_PRECONDITION) {
-		return err
+	if err != nil {
+		return s.undelivered(ctx, c, end, text, err)
 	}
 	return told()
+}
+
+// minOffers is how often a result is offered to a session at least before it is given up, however late that happens.
+const minOffers = 2
+
+// undelivered decides what becomes of a result that the parent's session did not take. One that it refuses for a lasting reason stands in its journal at
+// once, with the reason; any other when it is given up. It gives the refusal back as long as the result is offered again.
+func (s *Service) undelivered(ctx context.Context, c store.Child, end *childEnd, text string, refused error) error {
+	until := time.UnixMicro(end.turn.EndUs).Add(s.cfg.OfferResults)
+	over := time.UnixMicro(s.store.NowUs()).After(until) && c.Attempts >= minOffers
+	if !over && (!lasting(refused) || fault.Is(refused, faultv1.Reason_REASON_RATE_LIMITED)) {
+		return refused
+	}
+	event := end.event
+	event.Background, event.Undelivered, event.Output = true, fault.From(refused).Text(), text
+	if !over {
+		event.OfferedUntil = timestamppb.New(until)
+	}
+	err := s.journal.Write(ctx, func(tx *journal.Tx) error {
+		if err := tx.Lock(c.Tenant, c.ParentSessionID); err != nil {
+			return err
+		}
+		fresh, err := tx.SetUndelivered(ctx, c.Tenant, c.TurnID)
+		if err == nil && fresh {
+			_, err = tx.Append(journal.Origin{}, &turnv1.Event{Data: &turnv1.Event_ChildCompleted{ChildCompleted: event}})
+		}
+		if err != nil || !over {
+			return err
+		}
+		return tx.SetTold(ctx, c.Tenant, c.TurnID)
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return s.store.Write(ctx, func(tx *store.Tx) error { return tx.SetTold(ctx, c.Tenant, c.TurnID) })
+	}
+	if err != nil || !over {
+		return cmp.Or(err, refused)
+	}
+	s.log.WarnContext(ctx, "a sub-agent's result was given up: the session that asked for it does not take it", "turn_id", c.TurnID,
+		"session_id", c.ParentSessionID, "attempts", c.Attempts, "error", refused)
+	return nil
 }

@@ -30,6 +30,9 @@ var kindNames = map[turnv1.StepKind]string{
 	turnv1.StepKind_STEP_KIND_COMPACT: "compact",
 }
 
+// askBudgetAgain is after what time a step that waits for a budget is best claimed again at first.
+const askBudgetAgain = 50 * time.Millisecond
+
 // maxStepKey bounds a step's key in bytes.
 const maxStepKey = 64
 
@@ -71,10 +74,13 @@ func (s *Service) checkClaim(req *sessionsv1.ClaimStepRequest) error {
 	return nil
 }
 
-// turnFault says that a turn is not there; other errors pass.
+// turnFault says that a turn is not there, or was changed by another driver; other errors pass.
 func turnFault(err error, turn string) error {
-	if errors.Is(err, store.ErrNotFound) {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
 		return noTurn(turn)
+	case errors.Is(err, store.ErrGuess):
+		return fault.Conflict("a step of turn %s was claimed meanwhile", turn)
 	}
 	return err
 }
@@ -117,23 +123,25 @@ func (s *Service) decideClaim(
 		out.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: busy(step, tx.NowUs)}
 		return out, step, nil
 	}
-	output, over, err := s.afford(tx, *t, step, req.GetStep())
-	if err != nil {
+	got, err := s.afford(tx, *t, step, req.GetStep())
+	switch {
+	case err != nil:
 		return nil, step, err
-	}
-	if over != nil && guess {
+	case guess && (got.over != nil || got.waits != ""):
 		return nil, step, store.ErrGuess
-	}
-	if over != nil {
-		outcome, err := exhaust(tx, *t, req, over)
+	case got.over != nil:
+		outcome, err := exhaust(tx, *t, req, got.over)
 		out.Result = &sessionsv1.ClaimStepResponse_Done{Done: outcome}
 		return out, step, err
+	case got.waits != "":
+		out.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: &sessionsv1.Busy{BudgetId: got.waits, ExpiresInMs: int32(askBudgetAgain.Milliseconds())}}
+		return out, step, nil
 	}
 	lease, err := takeLease(tx, t, &step, req)
 	if err != nil {
 		return nil, step, err
 	}
-	step.Guessed, lease.MaxOutputTokens = guess, int32(output)
+	step.Guessed, lease.MaxOutputTokens = guess, int32(got.output)
 	out.Result = &sessionsv1.ClaimStepResponse_Lease{Lease: lease}
 	return out, step, nil
 }

@@ -42,6 +42,8 @@ type Config struct {
 	MaxStarting int `yaml:"max_starting" doc:"workflow starts in flight at once (default 8)"`
 	// StartDelay is how long a workflow waits for its turn to run ahead. A turn that is over by then needs it only for the record.
 	StartDelay time.Duration `yaml:"start_delay" doc:"how long after a turn's head start its workflow is started (default 50ms)"`
+	// OfferResults is how long the result of a sub-agent in the background is offered to a session that does not take it.
+	OfferResults time.Duration `yaml:"offer_results" doc:"how long the result of a sub-agent in the background is offered to a session that does not take it, from the sub-agent's end (default 1h)"`
 	// LostAfter is how long a turn may be without a live lease before its workflow is asked after.
 	LostAfter time.Duration `yaml:"lost_after" doc:"idle time after which a turn's workflow is asked for a sign of life (default 30s)"`
 	// MaxRestarts is how often a lost workflow is started anew before its turn fails.
@@ -122,7 +124,8 @@ func DefaultConfig() Config {
 		Waits:         WaitsConfig{Approval: 7 * day, Input: 7 * day, ClientTool: day, Resolution: 30 * day},
 		Schedules:     SchedulesConfig{CatchUp: time.Hour, CheckInterval: time.Minute, MaxSchedules: 1000, MaxPerUser: 200},
 		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8, StartDelay: 50 * time.Millisecond,
-		LostAfter: 30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
+		OfferResults: time.Hour,
+		LostAfter:    30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
 		DeltaAge: time.Hour, DeltaBytes: 256 << 20, ChatWait: time.Minute, WatchBuffer: 256, BusBuffer: 32,
 		PollActive: 5 * time.Second, PollIdle: 30 * time.Second, PollAway: 750 * time.Millisecond,
 		ReserveOutputTokens: 4096,

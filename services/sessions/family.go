@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"google.golang.org/protobuf/proto"
 
@@ -11,52 +12,70 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/sweep"
 )
 
-const (
-	// familyBatch is how many turns of sub-agents one look settles.
-	familyBatch = 50
-	// orphanReason stands in the journal of a sub-agent's turn whose parent ended first.
-	orphanReason = "the turn that waited for it has ended"
-)
+// orphanReason stands in the journal of a sub-agent's turn whose parent ended first.
+const orphanReason = "the turn that waited for it has ended"
 
 // afterEnd has the family of a turn that ends told, once its end stands: its parent goes on, and its children have nobody to work for.
 // What is lost here is found by settleFamilies.
 func (s *Service) afterEnd(tx *journal.Tx, t store.Turn) {
 	if t.AgentPath != "" {
-		tx.After(func(ctx context.Context) { s.settleFamily(ctx, t.Tenant, t.ID, s.tellParent) })
+		tx.After(func(ctx context.Context) {
+			s.settleFamily(ctx, store.Child{Tenant: t.Tenant, TurnID: t.ID}, s.tellParent)
+		})
 	}
 	if t.Children > 0 {
-		tx.After(func(ctx context.Context) { s.settleFamily(ctx, t.Tenant, t.ID, s.stopChildren) })
+		tx.After(func(ctx context.Context) {
+			s.settleFamily(ctx, store.Child{Tenant: t.Tenant, TurnID: t.ID}, s.stopChildren)
+		})
 	}
 }
 
-// settleFamily does what a caller need not wait for, and what is found again if it fails.
-func (s *Service) settleFamily(ctx context.Context, tenant, turn string, do func(context.Context, string) error) {
+// settleFamily does what a caller need not wait for, and what is found again if it fails. Only the first attempt of the sweeper is worth a warning.
+func (s *Service) settleFamily(ctx context.Context, c store.Child, do func(context.Context, string) error) {
 	p := authn.Service("sessions")
-	p.Tenant = tenant
-	if err := do(authn.With(context.WithoutCancel(ctx), p), turn); err != nil {
-		s.log.WarnContext(ctx, "family of a turn is not settled yet", "turn_id", turn, "error", err)
+	p.Tenant = c.Tenant
+	if err := do(authn.With(context.WithoutCancel(ctx), p), c.TurnID); err != nil {
+		level := slog.LevelDebug
+		if c.Attempts == 1 {
+			level = slog.LevelWarn
+		}
+		s.log.Log(ctx, level, "family of a turn is not settled yet", "turn_id", c.TurnID, "attempt", c.Attempts, "error", err)
 	}
 }
 
 // settleFamilies finds what was lost between the end of a turn and its family's being told.
 func (s *Service) settleFamilies(ctx context.Context) error {
-	untold, err := s.store.Untold(ctx, familyBatch)
-	if err != nil {
+	if err := sweep.Due(ctx, dueNow(s.store, s.store.DueChildren), s.takeChild(s.tellParent)); err != nil {
 		return err
 	}
-	for _, c := range untold {
-		s.settleFamily(ctx, c.Tenant, c.TurnID, s.tellParent)
+	return sweep.Due(ctx, dueNow(s.store, s.store.Orphans), s.takeChild(s.stopChild))
+}
+
+// dueNow lists what is due by now.
+func dueNow[T any](clock interface{ NowUs() int64 }, list func(ctx context.Context, nowUs int64, limit int) ([]T, error)) func(context.Context, int) ([]T, error) {
+	return func(ctx context.Context, limit int) ([]T, error) { return list(ctx, clock.NowUs(), limit) }
+}
+
+// takeChild settles a child that is due, alone, and has it looked at again later if that was in vain.
+func (s *Service) takeChild(do func(context.Context, string) error) func(context.Context, store.Child) error {
+	return func(ctx context.Context, c store.Child) error {
+		taken := false
+		err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
+			taken, err = tx.TakeChild(ctx, c, s.store.NowUs()+takenFor.Microseconds())
+			return err
+		})
+		if err != nil || !taken {
+			return err
+		}
+		c.Attempts++
+		s.settleFamily(ctx, c, do)
+		return s.store.Write(ctx, func(tx *store.Tx) error {
+			return tx.PostponeChild(ctx, c.Tenant, c.TurnID, s.store.NowUs()+sweep.Backoff(c.Attempts).Microseconds())
+		})
 	}
-	orphans, err := s.store.Orphans(ctx, familyBatch)
-	if err != nil {
-		return err
-	}
-	for _, c := range orphans {
-		s.settleFamily(ctx, c.Tenant, c.TurnID, s.stopChild)
-	}
-	return nil
 }
 
 // tellParent answers the call that waits for an ended child, or gives its result to the parent's session as a turn. A call that does not wait

@@ -7,14 +7,17 @@ import (
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/sweep"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 const (
 	// rouseAgain is after what time a workflow that was not told of news is told again.
 	rouseAgain = 2 * time.Second
-	// rouseBatch is how many turns one look tells of their news, or expires.
+	// rouseBatch is how many turns one look tells of their news.
 	rouseBatch = 100
+	// expireAgain is after what time waits are looked at again that could not be ended though their time is up.
+	expireAgain = 10 * time.Second
 )
 
 // rouse tells whoever works on a turn, or waits with it, that the journal has news: workers at once, the workflow for certain. The turn's
@@ -78,20 +81,14 @@ func (o *outbox) wakeUp(ctx context.Context, t store.Turn) (bool, error) {
 
 // lookAtWaits expires waits whose time is up, and tells workflows of news that they have not heard of.
 func (s *Service) lookAtWaits(ctx context.Context) error {
-	due, err := s.store.DueWaits(ctx, s.store.NowUs(), rouseBatch)
-	if err != nil {
+	if err := sweep.Due(ctx, dueNow(s.store, s.store.DueWaits), s.expireDue); err != nil {
 		return err
-	}
-	for _, t := range due {
-		if err := s.expire(ctx, t, true); err != nil {
-			return err
-		}
 	}
 	if some, err := s.store.HasToRouse(ctx, s.store.NowUs()); err != nil || !some {
 		return err
 	}
 	var turns []store.Turn
-	err = s.store.Write(ctx, func(tx *store.Tx) (err error) {
+	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
 		now := s.store.NowUs()
 		turns, err = tx.TakeToRouse(ctx, now, now+(startTimeout+rouseAgain).Microseconds(), rouseBatch)
 		return err
@@ -100,4 +97,17 @@ func (s *Service) lookAtWaits(ctx context.Context) error {
 		s.outbox.rouse(t)
 	}
 	return err
+}
+
+// expireDue ends the waits of a turn whose time is up, or has them looked at again later.
+func (s *Service) expireDue(ctx context.Context, t store.Turn) error {
+	cause := s.expire(ctx, t, true)
+	if cause == nil || ctx.Err() != nil {
+		return cause
+	}
+	s.log.WarnContext(ctx, "waits of a turn cannot be ended yet", "turn_id", t.ID, "error", cause)
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		now := s.store.NowUs()
+		return tx.PostponeWaits(ctx, t.Tenant, t.ID, now, now+expireAgain.Microseconds())
+	})
 }

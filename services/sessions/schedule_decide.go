@@ -12,12 +12,8 @@ const (
 	overlapAllow = "allow"
 )
 
-const (
-	// maxQueuedFires bounds the fires of a schedule that wait.
-	maxQueuedFires = 10
-	// lateAfter is how much later a fire may be without being taken for one that was missed.
-	lateAfter = 30 * time.Second
-)
+// maxQueuedFires bounds the fires of a schedule that wait.
+const maxQueuedFires = 10
 
 // firing is what there is to know about a fire when it is decided what becomes of it.
 type firing struct {
@@ -28,7 +24,7 @@ type firing struct {
 	outcome string
 	// paused: what waits must wait on.
 	paused bool
-	// late is how much later it is than due, 0 for one that somebody asked for; madeUp: the clock has fired since it was due.
+	// late is how much later it is than due, 0 for one that somebody asked for; madeUp: by the time it was due the next, the clock had fired late.
 	late, catchUp time.Duration
 	madeUp        bool
 	// running counts turns of the schedule that have not ended or are being begun, ahead the fires that wait before this one.
@@ -42,7 +38,7 @@ func (f firing) decide() (outcome, why string) {
 		return fireStarting, ""
 	case f.late > f.catchUp:
 		return fireMissed, fmt.Sprintf("it came %s late, more than sessions.schedules.catch_up allows (%s)", f.late.Round(time.Second), f.catchUp)
-	case f.late > lateAfter && f.madeUp:
+	case f.madeUp:
 		return fireMissed, fmt.Sprintf("it came %s late, and another has made up for it", f.late.Round(time.Second))
 	case f.outcome == fireQueued && f.paused:
 		return fireQueued, ""

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -16,6 +15,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/sweep"
 )
 
 // What became of a fire.
@@ -93,7 +93,8 @@ func (s *Service) RunSchedule(ctx context.Context, req *sessionsv1.RunScheduleRe
 	if errors.Is(err, store.ErrNotFound) {
 		err = noSchedule(seen.ID)
 	}
-	if f = d.fire; err == nil && d.begin {
+	// Each of several equal requests begins the turn: it is made once, and all of them are answered with it.
+	if f = d.fire; err == nil && f.Outcome == fireStarting {
 		f, err = s.beginFire(ctx, d.schedule, f)
 	}
 	if err != nil {
@@ -245,19 +246,21 @@ func lasting(err error) bool {
 
 // runFires goes on with fires that wait, or whose beginner is gone.
 func (s *Service) runFires(ctx context.Context) error {
-	fires, err := s.store.PendingFires(ctx, s.store.NowUs(), lostBatch)
-	if err != nil {
-		return fmt.Errorf("pending fires: %w", err)
-	}
-	for _, f := range fires {
-		d, err := s.settleFire(ctx, f)
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
+	return sweep.Due(ctx, dueNow(s.store, s.store.PendingFires), s.runFire)
+}
+
+// runFire goes on with one fire, or has it looked at again later.
+func (s *Service) runFire(ctx context.Context, f store.Fire) error {
+	d, cause := s.settleFire(ctx, f)
+	if cause == nil {
 		s.goOn(ctx, d)
+		return nil
 	}
-	return nil
+	if ctx.Err() != nil {
+		return cause
+	}
+	if !errors.Is(cause, store.ErrNotFound) {
+		s.log.WarnContext(ctx, "a fire of a schedule cannot be settled yet", "schedule_id", f.ScheduleID, "error", cause)
+	}
+	return s.store.Write(ctx, func(tx *store.Tx) error { return tx.PostponeFire(ctx, f, s.store.NowUs()+retryFire.Microseconds()) })
 }

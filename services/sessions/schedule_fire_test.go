@@ -1,6 +1,7 @@
 package sessions_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -43,9 +44,9 @@ func (k *kit) ends(turn *sessionsv1.Turn) {
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 }
 
-// seconds counts from now on.
+// seconds counts from a time that does not come while the test runs, so that none of them is missed.
 func seconds() func(n int) time.Time {
-	first := time.Now().Truncate(time.Second)
+	first := time.Now().Add(time.Hour).Truncate(time.Second)
 	return func(n int) time.Time { return first.Add(time.Duration(n) * time.Second) }
 }
 
@@ -194,15 +195,76 @@ func TestAFireGoesOnAfterTrouble(t *testing.T) {
 }
 
 func TestMissedTimesAreMadeUpForOnce(t *testing.T) {
-	k := newKit(t, options{})
-	second := seconds()
-	k.agent("assistant")
-	k.schedule(&sessionsv1.Schedule{Id: "one", Overlap: "allow"})
-	k.fires("one", second(-2*3600), "missed")
-	k.fires("one", second(-1800), "started")
-	k.fires("one", second(-1200), "missed")
-	k.fires("one", second(-600), "missed")
-	k.fires("one", second(0), "started")
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		k.agent("assistant")
+		began := time.Now().Truncate(time.Second)
+		for _, stop := range []time.Duration{time.Hour / 2, time.Minute, 10 * time.Second, 3 * time.Second} { // with times at its thirds
+			id := "s" + stop.String()
+			k.schedule(&sessionsv1.Schedule{Id: id, Overlap: "allow"})
+			k.fires(id, began.Add(-2*time.Hour), "missed")
+			k.fires(id, began.Add(-stop), "started")
+			k.fires(id, began.Add(-stop*2/3), "missed")
+			k.fires(id, began.Add(-stop/3), "missed")
+			k.fires(id, began.Add(time.Hour), "started")
+			k.fires(id, began.Add(-stop), "started") // told again: it stays so
+		}
+	})
+}
+
+// TestReplicasMakeUpForOneMissedTime has two replicas told of all missed times at once.
+func TestReplicasMakeUpForOneMissedTime(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		other := newKit(t, options{db: k.db, bus: k.bus})
+		k.agent("assistant")
+		k.schedule(&sessionsv1.Schedule{Id: "one", Overlap: "allow"})
+		began := time.Now()
+		var all sync.WaitGroup
+		for i := range 12 {
+			all.Go(func() { []*kit{k, other}[i%2].fire("one", began.Add(-time.Duration(1+i/2)*time.Second)) })
+		}
+		all.Wait()
+		count := map[string]int{}
+		for _, f := range k.scheduled("one").GetRecent() {
+			count[f.GetOutcome()]++
+		}
+		if count["started"] != 1 || count["missed"] != 5 {
+			t.Errorf("six missed times became %v", count)
+		}
+	})
+}
+
+// TestEqualRequestsToRunAScheduleAnswerAlike sends 20 at once with one key, through two replicas.
+func TestEqualRequestsToRunAScheduleAnswerAlike(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		other := newKit(t, options{db: k.db, bus: k.bus})
+		k.agent("assistant")
+		k.schedule(&sessionsv1.Schedule{Id: "one"})
+		answers := make([]*sessionsv1.ScheduleFire, 20)
+		var all sync.WaitGroup
+		for i := range answers {
+			all.Go(func() {
+				got, err := []*kit{k, other}[i%2].schedules().RunSchedule(t.Context(), &sessionsv1.RunScheduleRequest{ScheduleId: "one", IdempotencyKey: "k"})
+				if err != nil {
+					t.Error(err)
+				}
+				answers[i] = got
+			})
+		}
+		all.Wait()
+		for _, got := range answers {
+			if got.GetOutcome() != "started" || got.GetTurnId() == "" || got.GetTurnId() != answers[0].GetTurnId() || got.GetSessionId() != answers[0].GetSessionId() {
+				t.Errorf("answered %v and %v", got, answers[0])
+			}
+		}
+		list, err := k.turns.ListTurns(t.Context(), &sessionsv1.ListTurnsRequest{})
+		must(t, err)
+		if len(list.GetTurns()) != 1 {
+			t.Errorf("%d turns began", len(list.GetTurns()))
+		}
+	})
 }
 
 func TestRunASchedule(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/cron"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/sweep"
 )
 
 // clock wakes who keeps Temporal's schedules like ours.
@@ -22,12 +23,8 @@ func (c clock) kick() {
 	}
 }
 
-const (
-	// syncBatch is how many schedules one look tells Temporal of.
-	syncBatch = 20
-	// maxSyncPause bounds the pause between two tries to tell Temporal of a schedule.
-	maxSyncPause = 30 * time.Second
-)
+// maxSyncPause bounds the pause between two tries to tell Temporal of a schedule.
+const maxSyncPause = 30 * time.Second
 
 // keepSchedules makes Temporal's schedules what the rows say until ctx ends.
 func (s *Service) keepSchedules(ctx context.Context) {
@@ -61,40 +58,29 @@ func (s *Service) eachLook(ctx context.Context, wake <-chan struct{}, look func(
 	}
 }
 
-// syncSchedules tells Temporal of schedules that were changed, and asks after the others when their time has come. Who finds one first has it to himself
-// for a while.
+// syncSchedules tells Temporal of schedules that were changed, and asks after the others when their time has come.
 func (s *Service) syncSchedules(ctx context.Context) error {
-	rows, err := s.store.DueSchedules(ctx, s.store.NowUs(), syncBatch)
-	if err != nil {
-		return fmt.Errorf("due schedules: %w", err)
+	return sweep.Due(ctx, dueNow(s.store, s.store.DueSchedules), s.syncSchedule)
+}
+
+// syncSchedule tells Temporal of one schedule. Who finds it first has it to itself for a while.
+func (s *Service) syncSchedule(ctx context.Context, row store.Schedule) error {
+	taken := false
+	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
+		taken, err = tx.TakeSchedule(ctx, row, s.store.NowUs()+takenFor.Microseconds())
+		return err
+	})
+	if err != nil || !taken {
+		return err
 	}
-	for _, row := range rows {
-		taken := false
-		err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
-			taken, err = tx.TakeSchedule(ctx, row, s.store.NowUs()+takenFor.Microseconds())
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if !taken {
-			continue
-		}
-		telling, cancel := context.WithTimeout(ctx, startTimeout)
-		err = s.tellTemporal(telling, row)
-		cancel()
-		if err := s.noteSync(context.WithoutCancel(ctx), row, err); err != nil {
-			return err
-		}
-		if err != nil { // most likely it is away: the others can wait for the next look
-			if ctx.Err() == nil {
-				s.log.WarnContext(ctx, "a schedule cannot be told to Temporal yet", "schedule_id", row.ID, "attempt", row.Attempts+1, "error", err)
-			}
-			return nil
-		}
+	telling, cancel := context.WithTimeout(ctx, startTimeout)
+	cause := s.tellTemporal(telling, row)
+	cancel()
+	if err := s.noteSync(context.WithoutCancel(ctx), row, cause); err != nil {
+		return err
 	}
-	if len(rows) == syncBatch {
-		s.clock.kick()
+	if cause != nil && ctx.Err() == nil {
+		s.log.WarnContext(ctx, "a schedule cannot be told to Temporal yet", "schedule_id", row.ID, "attempt", row.Attempts+1, "error", cause)
 	}
 	return nil
 }
@@ -137,7 +123,7 @@ func (s *Service) noteSync(ctx context.Context, row store.Schedule, told error) 
 		now := s.store.NowUs()
 		switch {
 		case told != nil:
-			pause := min(time.Second<<min(row.Attempts, 10), maxSyncPause)
+			pause := min(sweep.Backoff(row.Attempts+1), maxSyncPause)
 			return tx.SetUnsynced(ctx, row, now+pause.Microseconds())
 		case row.Deleted:
 			return tx.ForgetSchedule(ctx, row)

@@ -10,64 +10,62 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/sweep"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 const (
-	// lostBatch is how many turns one look asks after.
-	lostBatch = 20
 	// forgetEvery is how often expired idempotency keys are removed.
 	forgetEvery = 10 * time.Minute
+	// checkAgain is after what time a turn is asked after again whose workflow nobody could tell of.
+	checkAgain = 5 * time.Second
 )
 
-// sweep runs the background loops until ctx ends.
+// sweep runs the background loops until ctx ends. Each has a goroutine of its own, so that none waits for what another one cannot reach.
 func (s *Service) sweep(ctx context.Context) error {
 	ctx = authn.With(ctx, authn.Service("sessions"))
 	var loops sync.WaitGroup
-	loops.Go(func() { s.outbox.run(ctx) })
-	loops.Go(func() { s.keepDeltas(ctx) })
-	loops.Go(func() { s.look(ctx) })
-	loops.Go(func() { s.wake(ctx) })
-	loops.Go(func() { s.hooks.run(ctx) })
-	loops.Go(func() { s.eraser.Run(ctx) })
-	loops.Go(func() { s.keepSchedules(ctx) })
-	loops.Go(func() { s.keepFires(ctx) })
+	for _, run := range []func(context.Context){s.outbox.run, s.keepDeltas, s.forget, s.wake, s.hooks.run, s.eraser.Run, s.keepSchedules, s.keepFires} {
+		loops.Go(func() { run(ctx) })
+	}
+	for _, l := range []struct {
+		wake    <-chan struct{}
+		look    func(context.Context) error
+		trouble string
+	}{
+		{s.outbox.lost, s.findLost, "lost turns cannot be looked for"},
+		{nil, s.lookAtWaits, "what turns wait for cannot be looked at"},
+		{nil, s.settleFamilies, "families of turns cannot be looked at"},
+	} {
+		loops.Go(func() {
+			s.eachLook(ctx, l.wake, func(ctx context.Context) {
+				if err := l.look(ctx); err != nil && ctx.Err() == nil {
+					s.log.ErrorContext(ctx, l.trouble, "error", err)
+				}
+			})
+		})
+	}
 	loops.Wait()
 	return nil
 }
 
-// look asks after lost turns at each interval, and forgets old keys now and then.
-func (s *Service) look(ctx context.Context) {
-	tick := time.NewTicker(s.cfg.SweepInterval)
+// forget removes what is old now and then.
+func (s *Service) forget(ctx context.Context) {
+	tick := time.NewTicker(forgetEvery)
 	defer tick.Stop()
-	var forgotten time.Time
-	for {
-		if err := s.findLost(ctx); err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "lost turns cannot be looked for", "error", err)
+	for ctx.Err() == nil {
+		if err := s.store.ForgetOnce(ctx, s.store.NowUs()); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "expired idempotency keys cannot be removed", "error", err)
 		}
-		if err := s.lookAtWaits(ctx); err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "what turns wait for cannot be looked at", "error", err)
+		if err := s.forgetDeliveries(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "old deliveries of webhooks cannot be removed", "error", err)
 		}
-		if err := s.settleFamilies(ctx); err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "families of turns cannot be looked at", "error", err)
-		}
-		if time.Since(forgotten) > forgetEvery {
-			forgotten = time.Now()
-			if err := s.store.ForgetOnce(ctx, s.store.NowUs()); err != nil && ctx.Err() == nil {
-				s.log.ErrorContext(ctx, "expired idempotency keys cannot be removed", "error", err)
-			}
-			if err := s.forgetDeliveries(ctx); err != nil && ctx.Err() == nil {
-				s.log.ErrorContext(ctx, "old deliveries of webhooks cannot be removed", "error", err)
-			}
-			if err := s.reseal(ctx); err != nil && ctx.Err() == nil {
-				s.log.ErrorContext(ctx, "secrets cannot be sealed anew", "error", err)
-			}
+		if err := s.reseal(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "secrets cannot be sealed anew", "error", err)
 		}
 		select {
 		case <-tick.C:
-		case <-s.outbox.lost:
 		case <-ctx.Done():
-			return
 		}
 	}
 }
@@ -93,23 +91,29 @@ func (s *Service) keepDeltas(ctx context.Context) {
 
 // findLost asks after the workflows of turns that nobody has worked on for a while.
 func (s *Service) findLost(ctx context.Context) error {
-	turns, err := s.store.Stale(ctx, s.store.NowUs(), lostBatch)
-	if err != nil {
-		return err
+	return sweep.Due(ctx, dueNow(s.store, s.store.Stale), s.checkLost)
+}
+
+// checkLost asks after the workflow of one turn. When nobody can tell it is asked again later.
+func (s *Service) checkLost(ctx context.Context, t store.Turn) error {
+	asking, cancel := context.WithTimeout(ctx, startTimeout)
+	state, cause := s.outbox.dispatcher.State(asking, t.ID)
+	cancel()
+	away := cause != nil
+	if !away {
+		cause = s.settle(ctx, t, state != WorkflowOpen)
 	}
-	for _, t := range turns {
-		asking, cancel := context.WithTimeout(ctx, startTimeout)
-		state, err := s.outbox.dispatcher.State(asking, t.ID)
-		cancel()
-		if err != nil { // nobody can tell now; it is asked again at the next look
-			s.log.DebugContext(ctx, "state of a workflow is not known", "turn_id", t.ID, "error", err)
-			return nil
-		}
-		if err := s.settle(ctx, t, state != WorkflowOpen); err != nil {
-			return err
-		}
+	if cause == nil || ctx.Err() != nil {
+		return cause
 	}
-	return nil
+	s.log.DebugContext(ctx, "state of a turn is not known", "turn_id", t.ID, "error", cause)
+	err := s.store.Write(ctx, func(tx *store.Tx) error {
+		return tx.SetCheck(ctx, t.Tenant, t.ID, s.store.NowUs()+checkAgain.Microseconds(), t.Restarts)
+	})
+	if away && err == nil {
+		return sweep.ErrStop
+	}
+	return ignoreMissing(err)
 }
 
 // settle starts the workflow of a lost turn anew, or ends the turn when that was done too often. A turn that is not lost is

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -112,15 +113,17 @@ type Hold struct {
 	Tenant, TurnID, Step, BudgetID string
 	// Amount is held.
 	Amount
-	// MaxOutput is how many tokens a model step may write; Bound names the limit of this budget that is why it is no more, "" if it is not.
+	// Prompt is what one model call was estimated to read, in tokens; 0 for other steps.
+	Prompt int64
+	// MaxOutput is how many tokens a model call may write; Bound names the limit of this budget that is why it is no more, "" if it is not.
 	MaxOutput int64
 	Bound     string
 }
 
-const holdColumns = "tenant, turn_id, step_key, budget_id, tokens, cost, calls, max_output, bound"
+const holdColumns = "tenant, turn_id, step_key, budget_id, tokens, cost, calls, prompt, max_output, bound"
 
 func scanHold(s sqldb.Scanner) (h Hold, err error) {
-	err = s.Scan(&h.Tenant, &h.TurnID, &h.Step, &h.BudgetID, &h.Tokens, &h.Cost, &h.Calls, &h.MaxOutput, &h.Bound)
+	err = s.Scan(&h.Tenant, &h.TurnID, &h.Step, &h.BudgetID, &h.Tokens, &h.Cost, &h.Calls, &h.Prompt, &h.MaxOutput, &h.Bound)
 	return h, err
 }
 
@@ -136,16 +139,40 @@ func (tx *Tx) TurnHolds(ctx context.Context, tenant, turn string) ([]Hold, error
 		tenant, turn)
 }
 
-// AddHold stores what a step holds. The budget must be locked.
+// AddHold stores what a step holds. The budget must be locked. ErrGuess when the step holds something already: it is not new.
 func (tx *Tx) AddHold(ctx context.Context, h Hold) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO budget_holds ("+holdColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-		h.Tenant, h.TurnID, h.Step, h.BudgetID, h.Tokens, h.Cost, h.Calls, h.MaxOutput, h.Bound)
+	n, err := sqldb.Exec(ctx, tx, "INSERT INTO budget_holds ("+holdColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		ON CONFLICT (tenant, turn_id, step_key, budget_id) DO NOTHING`,
+		h.Tenant, h.TurnID, h.Step, h.BudgetID, h.Tokens, h.Cost, h.Calls, h.Prompt, h.MaxOutput, h.Bound)
+	if err == nil && n == 0 {
+		return ErrGuess
+	}
 	return err
 }
 
 // DropHolds removes what a step holds; all steps of the turn when no step is named.
 func (tx *Tx) DropHolds(ctx context.Context, tenant, turn, step string) error {
 	_, err := sqldb.Exec(ctx, tx, "DELETE FROM budget_holds WHERE tenant = $1 AND turn_id = $2 AND ($3 = '' OR step_key = $3)", tenant, turn, step)
+	return err
+}
+
+// ModelRatio reads what an agent's calls of a model have used of what they read and wrote, for each thousand tokens of their estimate; 0 when nothing
+// is known.
+func (tx *Tx) ModelRatio(ctx context.Context, tenant, agent, model string) (input, output int64, err error) {
+	ratio, err := sqldb.One(ctx, tx, func(s sqldb.Scanner) (r [2]int64, err error) {
+		err = s.Scan(&r[0], &r[1])
+		return r, err
+	}, "SELECT input, output FROM model_ratios WHERE tenant = $1 AND agent_id = $2 AND model = $3", tenant, agent, model)
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	return ratio[0], ratio[1], err
+}
+
+// SaveModelRatio writes it. Budgets are locked before.
+func (tx *Tx) SaveModelRatio(ctx context.Context, tenant, agent, model string, input, output int64) error {
+	_, err := sqldb.Exec(ctx, tx, `INSERT INTO model_ratios (tenant, agent_id, model, input, output) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (tenant, agent_id, model) DO UPDATE SET input = excluded.input, output = excluded.output`, tenant, agent, model, input, output)
 	return err
 }
 

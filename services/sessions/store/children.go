@@ -23,18 +23,20 @@ type Child struct {
 	Background bool
 	// Told: the parent has been told of its end, or there is nobody to tell.
 	Told bool
+	// Attempts counts how often the sweeper took it, NextUs is when it is due again; only the sweeper changes them.
+	Attempts, NextUs int64
 	// CreateUs is when it was wanted, in Unix microseconds.
 	CreateUs int64
 }
 
 const childColumns = `turn_children.tenant, turn_children.turn_id, turn_children.session_id, turn_children.agent_id, parent_turn_id,
 	turn_children.parent_session_id, root_turn_id, origin_turn_id, step_key, call_id, depth, background, told,
-	turn_children.create_us`
+	turn_children.create_us, turn_children.attempts, turn_children.next_us`
 
 func scanChild(s sqldb.Scanner) (c Child, err error) {
 	var background, told int64
 	err = s.Scan(&c.Tenant, &c.TurnID, &c.SessionID, &c.AgentID, &c.ParentTurnID, &c.ParentSessionID, &c.RootTurnID, &c.OriginTurnID,
-		&c.StepKey, &c.CallID, &c.Depth, &background, &told, &c.CreateUs)
+		&c.StepKey, &c.CallID, &c.Depth, &background, &told, &c.CreateUs, &c.Attempts, &c.NextUs)
 	c.Background, c.Told = background != 0, told != 0
 	return c, err
 }
@@ -106,19 +108,39 @@ func (tx *Tx) SetTold(ctx context.Context, tenant, turn string) error {
 	return err
 }
 
-// Untold lists ended children, of any tenant, whose parents were not told.
-func (s *Store) Untold(ctx context.Context, limit int) ([]Child, error) {
+// DueChildren lists ended children whose parents were not told and are to be told by now. Those due longest come first.
+func (s *Store) DueChildren(ctx context.Context, nowUs int64, limit int) ([]Child, error) {
 	return all(ctx, s.db.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
 		JOIN turns ON turns.tenant = turn_children.tenant AND turns.id = turn_children.turn_id AND turns.end_us > 0
-		WHERE told = 0 ORDER BY turn_children.create_us LIMIT $1`, limit)
+		WHERE told = 0 AND next_us <= $1 ORDER BY next_us LIMIT $2`, nowUs, limit)
 }
 
-// Orphans lists children, of any tenant, that are not over though the turn that waited for them is.
-func (s *Store) Orphans(ctx context.Context, limit int) ([]Child, error) {
+// Orphans lists children that are not over though the turn that waited for them is, and are to be stopped by now. Those due longest come first.
+func (s *Store) Orphans(ctx context.Context, nowUs int64, limit int) ([]Child, error) {
 	return all(ctx, s.db.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
 		JOIN turns p ON p.tenant = turn_children.tenant AND p.id = turn_children.parent_turn_id AND p.end_us > 0
 		JOIN turns c ON c.tenant = turn_children.tenant AND c.id = turn_children.turn_id AND c.end_us = 0 AND c.cancel_requested = 0
-		WHERE told = 0 AND background = 0 ORDER BY turn_children.create_us LIMIT $1`, limit)
+		WHERE told = 0 AND background = 0 AND next_us <= $1 ORDER BY next_us LIMIT $2`, nowUs, limit)
+}
+
+// TakeChild keeps others from a due child until a time, unless it was taken since it was read.
+func (tx *Tx) TakeChild(ctx context.Context, c Child, untilUs int64) (bool, error) {
+	n, err := sqldb.Exec(ctx, tx, `UPDATE turn_children SET next_us = $4, attempts = attempts + 1
+		WHERE tenant = $1 AND turn_id = $2 AND told = 0 AND next_us = $3`, c.Tenant, c.TurnID, c.NextUs, untilUs)
+	return n == 1, err
+}
+
+// PostponeChild says when a child whose parent is not told is due again.
+func (tx *Tx) PostponeChild(ctx context.Context, tenant, turn string, nextUs int64) error {
+	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET next_us = $3 WHERE tenant = $1 AND turn_id = $2 AND told = 0", tenant, turn, nextUs)
+	return err
+}
+
+// SetUndelivered notes that the journal of the parent's session says why a child's result was not given to it. It reports false when that was noted
+// before, or the parent has been told.
+func (tx *Tx) SetUndelivered(ctx context.Context, tenant, turn string) (bool, error) {
+	n, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET undelivered = 1 WHERE tenant = $1 AND turn_id = $2 AND told = 0 AND undelivered = 0", tenant, turn)
+	return n == 1, err
 }
 
 // SetChildren writes how many children a turn has begun. Its session must be locked.

@@ -61,10 +61,17 @@ func (tx *Tx) PutFire(ctx context.Context, f Fire) error {
 	return err
 }
 
-// PendingFires lists fires of all schedules that are to be looked at by now, oldest first.
+// PendingFires lists fires of all schedules that are to be looked at by now, those due longest first.
 func (s *Store) PendingFires(ctx context.Context, nowUs int64, limit int) ([]Fire, error) {
 	return all(ctx, s.db.Reader(), scanFire, "SELECT "+fireColumns+
 		" FROM schedule_fires WHERE pending = 1 AND look_us <= $1 ORDER BY look_us, create_us LIMIT $2", nowUs, limit)
+}
+
+// PostponeFire says when a pending fire is looked at next.
+func (tx *Tx) PostponeFire(ctx context.Context, f Fire, lookUs int64) error {
+	_, err := sqldb.Exec(ctx, tx, "UPDATE schedule_fires SET look_us = $4 WHERE tenant = $1 AND schedule_id = $2 AND fire_key = $3 AND pending = 1",
+		f.Tenant, f.ScheduleID, f.Key, lookUs)
+	return err
 }
 
 // PendingFiresOf lists what is pending of a locked schedule, oldest first.

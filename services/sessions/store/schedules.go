@@ -81,7 +81,7 @@ func (tx *Tx) SaveSchedule(ctx context.Context, v Schedule) error {
 		v.CreateUs, v.UpdateUs)
 }
 
-// DueSchedules lists schedules of which Temporal must be told or asked by now.
+// DueSchedules lists schedules of which Temporal must be told or asked by now, those due longest first.
 func (s *Store) DueSchedules(ctx context.Context, nowUs int64, limit int) ([]Schedule, error) {
 	return all(ctx, s.db.Reader(), scanSchedule, "SELECT "+scheduleColumns+" FROM schedules WHERE check_us <= $1 ORDER BY check_us LIMIT $2", nowUs, limit)
 }

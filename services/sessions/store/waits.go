@@ -152,7 +152,14 @@ func (s *Store) DueWaits(ctx context.Context, nowUs int64, limit int) ([]Turn, e
 		return t, err
 	}
 	return all(ctx, s.db.Reader(), scan, `SELECT DISTINCT tenant, turn_id FROM (SELECT tenant, turn_id FROM turn_waits
-		WHERE verdict = 0 AND expires_us > 0 AND expires_us <= $1 ORDER BY expires_us LIMIT $2) AS w`, nowUs, limit)
+		WHERE verdict = 0 AND expires_us > 0 AND expires_us <= $1 AND check_us <= $1 ORDER BY expires_us LIMIT $2) AS w`, nowUs, limit)
+}
+
+// PostponeWaits says when the open waits of a turn whose time is up are looked at again.
+func (tx *Tx) PostponeWaits(ctx context.Context, tenant, turn string, nowUs, nextUs int64) error {
+	_, err := sqldb.Exec(ctx, tx, `UPDATE turn_waits SET check_us = $4 WHERE tenant = $1 AND turn_id = $2 AND verdict = 0 AND expires_us > 0
+		AND expires_us <= $3`, tenant, turn, nowUs, nextUs)
+	return err
 }
 
 // SetRouse notes that the workflow of a turn whose session is locked is to be told of news, first at the given time.

@@ -82,7 +82,7 @@ func (i infer) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, 
 		done.FinishReason, outcome.FinishReason = finishFiltered, finishFiltered
 	}
 	if finished == nil {
-		countUsed(outcome.GetUsage(), w.used)
+		countUsed(outcome.GetUsage(), or(w.used, ans.used(w.reads)))
 		done.FinishReason, outcome.FinishReason = "cancelled", "cancelled"
 		w.cancelled = errors.Is(context.Cause(ctx), ErrCancelled)
 		if !w.cancelled {

@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -21,6 +22,8 @@ const (
 	// firstRest is how long a step rests after its first attempt failed, doubled after each further one up to longestRest.
 	firstRest   = 200 * time.Millisecond
 	longestRest = 5 * time.Second
+	// longestBudgetPause bounds the pause between two claims of a step that waits for a budget, in milliseconds.
+	longestBudgetPause = 500
 )
 
 // work is one step under way.
@@ -177,6 +180,13 @@ func (r *Runner) release(ctx context.Context, w *work, rest time.Duration) {
 	}); err != nil {
 		r.deps.Log.DebugContext(ctx, "lease not given back, it will expire", "step", w.ref.GetKey(), "error", err)
 	}
+}
+
+// budgetPause is how many milliseconds pass before a step that waits for a budget is claimed again: twice as many after each claim in vain, up to
+// longestBudgetPause, and some more or less, for many may wait.
+func budgetPause(busy *sessionsv1.Busy, claims int) int32 {
+	pause := min(int32(min(busy.GetExpiresInMs(), longestBudgetPause))<<min(claims, 10), longestBudgetPause)
+	return pause/2 + rand.N(pause+1)
 }
 
 // waitFor waits until the step's holder has ended it, or its lease has run out.

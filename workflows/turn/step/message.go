@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/tokens"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -59,6 +60,16 @@ func (a *answer) message(w *work, finished *inferencev1.Finished) *turnv1.Messag
 		m.Content = []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}
 	}
 	return m
+}
+
+// used estimates what a call has used that was cut in the middle and whose provider told nothing: its prompt, and what it had said by then. Of a
+// call that had said nothing nobody knows whether its prompt was read.
+func (a *answer) used(prompt int64) *turnv1.Usage {
+	said := a.text.Len() + a.reasoning.Len()
+	if said == 0 {
+		return nil
+	}
+	return &turnv1.Usage{InputTokens: int32(min(prompt, 1<<30)), OutputTokens: int32(tokens.Text(a.text.String()) + tokens.Text(a.reasoning.String()))}
 }
 
 // callIDs makes the ids of a message's calls unique in their turn: the model's own where it is usable, else one of ours. It is

@@ -68,11 +68,12 @@ func (p planner) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest
 		goals, err = readPlan(text, before != nil)
 		return err
 	}
-	used, err := preparation(p).answerJSON(ctx, req, 1, read)
+	used, err := preparation(p).answerJSON(ctx, req, contract.PlanRepairs, read)
 	if tooLong(err) && !ofTurn(req, w.turn.TurnID) { // plan without what was said before
-		if used, err = preparation(p).answerJSON(ctx, req, 1, read); err == nil {
-			used.ModelCalls++
-		}
+		first := used
+		used, err = preparation(p).answerJSON(ctx, req, contract.PlanRepairs-int(first.GetModelCalls()), read)
+		addCalls(used, first)
+		used.ModelCalls++ // the call that was refused
 	}
 	switch {
 	case errors.Is(err, errUnreadable) && before == nil:

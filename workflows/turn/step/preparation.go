@@ -85,7 +85,7 @@ func brief(text string, limit int) string {
 }
 
 // answerJSON asks, and reads the answer into the value; after an answer that check refuses it asks again, up to repairs times. The
-// error of an answer that could not be read in the end is errUnreadable; usage counts all calls.
+// error of an answer that could not be read in the end is errUnreadable; usage counts all calls that were answered, also with an error.
 func (p preparation) answerJSON(
 	ctx context.Context, req *inferencev1.GenerateRequest, repairs int, check func(text string) error,
 ) (*turnv1.Usage, error) {
@@ -93,7 +93,7 @@ func (p preparation) answerJSON(
 	for attempt := 0; ; attempt++ {
 		finished, err := p.stream(ctx, req, func(*inferencev1.GenerateResponse) {})
 		if err != nil {
-			return nil, fmt.Errorf("ask model: %w", err)
+			return used, fmt.Errorf("ask model: %w", err)
 		}
 		addUsage(used, finished)
 		wrong := check(finished.GetText())

@@ -23,7 +23,7 @@ const noAgent = "none"
 
 // routes tells whether the step chooses an agent: the first model step of a routed turn does.
 func (w *work) routes() bool {
-	return w.strategy() == turnv1.Strategy_STRATEGY_ROUTE && w.ref.GetKey() == "infer-1" && len(w.loaded.GetAgentTools()) > 0
+	return w.strategy() == turnv1.Strategy_STRATEGY_ROUTE && w.ref.GetKey() == contract.RouteStep && len(w.loaded.GetAgentTools()) > 0
 }
 
 // inRoute asks the model which agent fits, and gives its answer as a call of that agent with the user's message. The reason becomes the
@@ -40,7 +40,7 @@ func (i infer) inRoute(w *work) ask {
 		}
 		var chosen *sessionsv1.AgentTool
 		var reason string
-		used, err := preparation(i).answerJSON(ctx, question, 1, func(text string) (err error) {
+		used, err := preparation(i).answerJSON(ctx, question, contract.RouteRepairs, func(text string) (err error) {
 			chosen, reason, err = readRoute(text, agents)
 			return err
 		})

@@ -97,7 +97,7 @@ func (r *Runner) do(ctx context.Context, k kind, w *work) (*turnv1.StepOutcome, 
 	if err := k.prepare(ctx, w); err != nil {
 		return nil, classify(ctx, fmt.Errorf("prepare %s: %w", w.ref.GetKey(), err))
 	}
-	for {
+	for waited := 0; ; {
 		claim, err := r.claim(ctx, w)
 		if err != nil {
 			return nil, classify(ctx, fmt.Errorf("claim %s: %w", w.ref.GetKey(), err))
@@ -105,9 +105,13 @@ func (r *Runner) do(ctx context.Context, k kind, w *work) (*turnv1.StepOutcome, 
 		switch {
 		case claim.GetDone() != nil:
 			return claim.GetDone(), nil
-		case claim.GetBusy() != nil && w.advance != nil:
+		case claim.GetBusy() != nil && claim.GetBusy().GetBudgetId() == "" && w.advance != nil:
 			return nil, ErrElsewhere
 		case claim.GetBusy() != nil:
+			if claim.GetBusy().GetBudgetId() != "" {
+				claim.GetBusy().ExpiresInMs = budgetPause(claim.GetBusy(), waited)
+				waited++
+			}
 			err := r.waitFor(ctx, w, claim.GetBusy())
 			if errors.Is(err, ErrCancelled) {
 				return r.stopHolder(ctx, k, w)

@@ -6,11 +6,9 @@ import (
 
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step/reacttext"
 )
-
-// maxRepairs bounds how often a model is asked again in one step because its text cannot be read.
-const maxRepairs = 2
 
 // strategy is how the step's turn is decided: as the select step chose, else as the surface says.
 func (w *work) strategy() turnv1.Strategy {
@@ -110,7 +108,7 @@ func (r *Runner) readable(
 		case read.Problem == "", finished.GetFinishReason() != finishStop && finished.GetFinishReason() != finishToolCalls:
 		case len(finished.GetToolCalls()) > 0: // a native call, though none was offered
 			return finished, reacttext.Answer{Thought: read.Thought}, nil
-		case attempt < maxRepairs:
+		case attempt < contract.TextRepairs:
 			req.Messages = repaired(req.GetMessages(), finished.GetText(), reacttext.Repair(read.Problem))
 			*split = reacttext.Splitter{Think: split.Think, Say: split.Say}
 			continue
@@ -133,10 +131,14 @@ func repaired(messages []*turnv1.Message, answer, complaint string) []*turnv1.Me
 
 // addUsage adds a model call, and the call itself.
 func addUsage(sum *turnv1.Usage, finished *inferencev1.Finished) {
-	u := finished.GetUsage()
+	addCalls(sum, finished.GetUsage())
+	sum.ModelCalls++
+}
+
+// addCalls adds what calls used, but not their number.
+func addCalls(sum, u *turnv1.Usage) {
 	sum.InputTokens += u.GetInputTokens()
 	sum.OutputTokens += u.GetOutputTokens()
 	sum.CachedInputTokens += u.GetCachedInputTokens()
 	sum.ReasoningTokens += u.GetReasoningTokens()
-	sum.ModelCalls++
 }

@@ -847,10 +847,12 @@ func (*ClaimStepResponse_Busy) isClaimStepResponse_Result() {}
 // Busy tells who holds a step.
 type Busy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The holder; empty while the step rests before its next attempt.
+	// The holder; empty while the step rests before its next attempt, and while it waits for a budget.
 	Owner string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Until when, in milliseconds from now; ask again then, or when the bus tells of the step's end.
-	ExpiresInMs   int32 `protobuf:"varint,2,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
+	ExpiresInMs int32 `protobuf:"varint,2,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
+	// The id of the budget that the step waits for: it fits, but not beside what other steps have reserved. Nobody holds the step.
+	BudgetId      string `protobuf:"bytes,3,opt,name=budget_id,json=budgetId,proto3" json:"budget_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -897,6 +899,13 @@ func (x *Busy) GetExpiresInMs() int32 {
 		return x.ExpiresInMs
 	}
 	return 0
+}
+
+func (x *Busy) GetBudgetId() string {
+	if x != nil {
+		return x.BudgetId
+	}
+	return ""
 }
 
 // RenewStepRequest prolongs a lease.
@@ -2813,10 +2822,11 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x10cancel_requested\x18\x04 \x01(\bR\x0fcancelRequested\x12\x1d\n" +
 	"\n" +
 	"now_micros\x18\x0f \x01(\x03R\tnowMicrosB\b\n" +
-	"\x06result\"@\n" +
+	"\x06result\"]\n" +
 	"\x04Busy\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\"\n" +
-	"\rexpires_in_ms\x18\x02 \x01(\x05R\vexpiresInMs\"\x8b\x01\n" +
+	"\rexpires_in_ms\x18\x02 \x01(\x05R\vexpiresInMs\x12\x1b\n" +
+	"\tbudget_id\x18\x03 \x01(\tR\bbudgetId\"\x8b\x01\n" +
 	"\x10RenewStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x1b\n" +
 	"\x04step\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04step\x12\x14\n" +

@@ -3200,7 +3200,15 @@ type ChildCompleted struct {
 	// What it used, its own children included.
 	Usage *Usage `protobuf:"bytes,7,opt,name=usage,proto3" json:"usage,omitempty"`
 	// Set when a limit ended it: its answer is partial.
-	LimitReached  *LimitReached `protobuf:"bytes,8,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
+	LimitReached *LimitReached `protobuf:"bytes,8,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
+	// The call did not wait: the answer is the input of a further turn of the session, unless undelivered says why not.
+	Background bool `protobuf:"varint,9,opt,name=background,proto3" json:"background,omitempty"`
+	// Why the session took no turn with the answer; empty when it did.
+	Undelivered string `protobuf:"bytes,10,opt,name=undelivered,proto3" json:"undelivered,omitempty"`
+	// The answer that could not be delivered.
+	Output string `protobuf:"bytes,11,opt,name=output,proto3" json:"output,omitempty"`
+	// Until when the answer is offered to the session again; unset when it is not.
+	OfferedUntil  *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=offered_until,json=offeredUntil,proto3" json:"offered_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3287,6 +3295,34 @@ func (x *ChildCompleted) GetUsage() *Usage {
 func (x *ChildCompleted) GetLimitReached() *LimitReached {
 	if x != nil {
 		return x.LimitReached
+	}
+	return nil
+}
+
+func (x *ChildCompleted) GetBackground() bool {
+	if x != nil {
+		return x.Background
+	}
+	return false
+}
+
+func (x *ChildCompleted) GetUndelivered() string {
+	if x != nil {
+		return x.Undelivered
+	}
+	return ""
+}
+
+func (x *ChildCompleted) GetOutput() string {
+	if x != nil {
+		return x.Output
+	}
+	return ""
+}
+
+func (x *ChildCompleted) GetOfferedUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OfferedUntil
 	}
 	return nil
 }
@@ -4187,7 +4223,7 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\aturn_id\x18\x04 \x01(\tR\x06turnId\x12\x1e\n" +
 	"\n" +
 	"background\x18\x05 \x01(\bR\n" +
-	"background\"\xc7\x02\n" +
+	"background\"\xe2\x03\n" +
 	"\x0eChildCompleted\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x1d\n" +
@@ -4198,7 +4234,14 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\vstop_reason\x18\x06 \x01(\tR\n" +
 	"stopReason\x12-\n" +
 	"\x05usage\x18\a \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\x12C\n" +
-	"\rlimit_reached\x18\b \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\x8f\x01\n" +
+	"\rlimit_reached\x18\b \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\x12\x1e\n" +
+	"\n" +
+	"background\x18\t \x01(\bR\n" +
+	"background\x12 \n" +
+	"\vundelivered\x18\n" +
+	" \x01(\tR\vundelivered\x12\x16\n" +
+	"\x06output\x18\v \x01(\tR\x06output\x12?\n" +
+	"\roffered_until\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\fofferedUntil\"\x8f\x01\n" +
 	"\rPolicyDecided\x12\x1f\n" +
 	"\vdecision_id\x18\x01 \x01(\tR\n" +
 	"decisionId\x12\x17\n" +
@@ -4396,14 +4439,15 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	45, // 71: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
 	46, // 72: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
 	48, // 73: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	46, // 74: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	57, // 75: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
-	57, // 76: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
-	77, // [77:77] is the sub-list for method output_type
-	77, // [77:77] is the sub-list for method input_type
-	77, // [77:77] is the sub-list for extension type_name
-	77, // [77:77] is the sub-list for extension extendee
-	0,  // [0:77] is the sub-list for field type_name
+	43, // 74: windlass.turn.v1.ChildCompleted.offered_until:type_name -> google.protobuf.Timestamp
+	46, // 75: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	57, // 76: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
+	57, // 77: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
+	78, // [78:78] is the sub-list for method output_type
+	78, // [78:78] is the sub-list for method input_type
+	78, // [78:78] is the sub-list for extension type_name
+	78, // [78:78] is the sub-list for extension extendee
+	0,  // [0:78] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }
