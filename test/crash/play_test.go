@@ -32,9 +32,17 @@ type play struct {
 	pause time.Duration
 	// release lets the ONCE tool return.
 	release string
-	// asked counts the requests of the turn that reached the model, whole the answers it gave to their end.
-	asked, whole atomic.Int32
+	// asked counts the requests of the turn that reached the model; each answer says by its prompt tokens which one it is for.
+	asked atomic.Int32
+
+	mu sync.Mutex
+	// askedAt counts those of each model step; whole has the output tokens of the answers that the model gave to their end, by request.
+	askedAt [playModelCalls]int
+	whole   map[int]int
 }
+
+// promptBase is what the prompt tokens of a play's first request are above.
+const promptBase = 1000
 
 // playModelCalls and playToolCalls are what a play comes to when nothing happens to it.
 const (
@@ -54,7 +62,7 @@ func newStage(t testing.TB) *stage {
 // play writes a play; its id is the input of its turn. Its tool returns at once unless toolWaits.
 func (s *stage) play(t testing.TB, id string, holdAt int, toolWaits bool) *play {
 	t.Helper()
-	p := &play{id: id, gate: newGate(), holdAt: holdAt, release: filepath.Join(s.dir, id+".release")}
+	p := &play{id: id, gate: newGate(), holdAt: holdAt, release: filepath.Join(s.dir, id+".release"), whole: map[int]int{}}
 	if !toolWaits {
 		p.letToolReturn(t)
 	}
@@ -90,8 +98,16 @@ func (s *stage) answer(_ int, messages []any) harness.Answer {
 	if p == nil {
 		return harness.Answer{Words: []string{"I do not know this play."}}
 	}
-	p.asked.Add(1)
-	a := harness.Answer{Sent: func() { p.whole.Add(1) }}
+	n := int(p.asked.Add(1))
+	p.mu.Lock()
+	p.askedAt[min(results, playModelCalls-1)]++
+	p.mu.Unlock()
+	a := harness.Answer{PromptTokens: promptBase + n}
+	a.Sent = func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.whole[n] = len(a.Words) + 1
+	}
 	switch results {
 	case 0:
 		a.Words = thoughts

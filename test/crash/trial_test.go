@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -202,25 +203,52 @@ func (r *trial) verify(l leeway) {
 	}
 }
 
-// checkUsage compares what was counted with what the model did. A call whose answer was lost on the way is made anew, and tells itself by
-// message.reset.
+// checkUsage compares what was counted with what the model did, to the token. A call whose answer was lost on the way is not counted; it is made anew,
+// and tells itself by message.reset.
 func (r *trial) checkUsage(turn harness.JSON, events []harness.Event) {
 	r.t.Helper()
 	usage, _ := turn["usage"].(map[string]any)
-	if usage["model_calls"] != float64(playModelCalls) || usage["tool_calls"] != float64(playToolCalls) {
-		r.t.Errorf("usage = %v, want %d model calls and %d tool calls", usage, playModelCalls, playToolCalls)
-	}
-	resets := 0
+	resets, read, written := map[string]int{}, 0, 0
+	counted := map[int]bool{}
+	r.play.mu.Lock()
+	defer r.play.mu.Unlock()
 	for _, e := range events {
-		if e.Type == "message.reset" {
-			resets++
+		switch e.Type {
+		case "message.reset":
+			resets[e.Step]++
+		case "message.completed":
+			used, _ := e.Data["usage"].(map[string]any)
+			prompt := number(used["input_tokens"])
+			request := prompt - promptBase
+			tokens, whole := r.play.whole[request]
+			if !whole || counted[request] || tokens != number(used["output_tokens"]) {
+				r.t.Errorf("%s counts %v, the model's whole answers had %v output tokens by request", e.Step, used, r.play.whole)
+			}
+			counted[request] = true
+			read, written = read+prompt, written+tokens
 		}
 	}
-	r.h.count("model calls compared", playModelCalls)
-	asked, whole := int(r.play.asked.Load()), int(r.play.whole.Load())
-	if whole < playModelCalls || asked > playModelCalls+resets {
-		r.t.Errorf("the model was asked %d times and gave %d whole answers; %d calls are counted and %d were reset", asked, whole, playModelCalls, resets)
+	r.h.count("model calls compared", len(counted))
+	if len(counted) != playModelCalls || number(usage["model_calls"]) != playModelCalls || number(usage["tool_calls"]) != playToolCalls ||
+		number(usage["input_tokens"]) != read || number(usage["output_tokens"]) != written {
+		r.t.Errorf("usage = %v, want %d model calls with %d and %d tokens, and %d tool calls; %d answers are counted",
+			usage, playModelCalls, read, written, playToolCalls, len(counted))
 	}
+	for i, asked := range r.play.askedAt {
+		step := fmt.Sprintf("infer-%d", i+1)
+		if lost := asked - 1; lost < 0 || lost > resets[step] {
+			r.t.Errorf("the model was asked %d times for %s, which was reset %d times", asked, step, resets[step])
+		}
+	}
+}
+
+// number reads a count, which JSON has as a number or, if it has 64 bits, as a string.
+func number(v any) int {
+	n, err := strconv.Atoi(fmt.Sprint(v))
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // checkTools compares the ledger with that of the tool server, row by row, and with what the model was told.

@@ -32,6 +32,8 @@ type Mesh struct {
 	// workerEnv is added for workers, by name.
 	workerEnv map[string][]string
 	procs     map[string]*Process
+	// noRace runs programs without the race detector.
+	noRace bool
 	// faults is the folder in which points are armed, "" for programs without points.
 	faults  string
 	options SplitOptions
@@ -60,6 +62,8 @@ type SplitOptions struct {
 	WorkerEnv map[string][]string
 	// Faults runs programs whose fault points can be armed.
 	Faults bool
+	// Plain runs programs without the race detector, whose memory can be held to a bound.
+	Plain bool
 }
 
 // Split starts a mesh and waits until it is ready. Addresses are on a loopback address of the mesh's own, so that a role that is killed
@@ -67,7 +71,7 @@ type SplitOptions struct {
 func Split(t testing.TB, o SplitOptions) *Mesh {
 	t.Helper()
 	m := &Mesh{
-		t: t, dir: t.TempDir(), env: o.Env, workerEnv: o.WorkerEnv, procs: map[string]*Process{}, options: o,
+		t: t, dir: t.TempDir(), env: o.Env, workerEnv: o.WorkerEnv, procs: map[string]*Process{}, options: o, noRace: o.Plain,
 		ip: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250)),
 	}
 	if o.Topology.Postgres {
@@ -168,7 +172,18 @@ func Up(t testing.TB, dataDir string, env []string, args ...string) *Embedded {
 // LaunchUp is Up without the wait: for starts that must fail.
 func LaunchUp(t testing.TB, dataDir string, env []string, args ...string) *Process {
 	t.Helper()
-	return Launch(t, "windlass up", env, Bin(t, "windlass"), append(upArgs(dataDir), args...)...)
+	return launchUp(t, dataDir, env, Bin(t, "windlass"), args...)
+}
+
+// LaunchFaultyUp is LaunchUp with a program whose fault points are armed by the environment.
+func LaunchFaultyUp(t testing.TB, dataDir string, env []string, args ...string) *Process {
+	t.Helper()
+	return launchUp(t, dataDir, env, FaultsBin(t, "windlass"), args...)
+}
+
+func launchUp(t testing.TB, dataDir string, env []string, program string, args ...string) *Process {
+	t.Helper()
+	return Launch(t, "windlass up", env, program, append(upArgs(dataDir), args...)...)
 }
 
 func upArgs(dataDir string) []string {

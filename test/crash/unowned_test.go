@@ -1,0 +1,120 @@
+package crash
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/test/harness"
+)
+
+// takeOver bounds how long a turn may stand still once a worker is there that can go on with it: some three seconds are promised, the rest is for slow
+// machines.
+const takeOver = 20 * time.Second
+
+// A worker dies between two steps, or before the first: no lease runs out. Temporal is away all the while, so the mesh itself has to find the turn.
+func TestATurnThatNoWorkerHoldsIsFoundWithoutTemporal(t *testing.T) {
+	slot(t)
+	h := newTheatre(t, topologies()[0])
+	var turns []string
+	for _, row := range []struct {
+		name, agent string
+		// hold brings the turn to where its worker is about to claim a step; letGo has it claimed.
+		hold, letGo func(r *trial)
+	}{
+		{
+			name: "before the first step", hold: func(*trial) {}, letGo: func(r *trial) { r.post() },
+		},
+		{
+			name: "between two steps", agent: careful,
+			hold:  func(r *trial) { r.start(); r.watcher.UntilType("approval.requested") },
+			letGo: func(r *trial) { go r.approve() },
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := h.trial(t, h.play(t, row.name, -1, false), row.agent)
+			row.hold(r)
+			r.Kill("temporal")
+			r.Kill("worker-2")
+			r.Arm(faultpoint.Started, "kill")
+			row.letGo(r)
+			if !harness.Eventually(patience, r.Process("worker-1").Gone) {
+				t.Fatal("the worker does not come by its next step")
+			}
+			r.Start("worker-2")
+			back := time.Now()
+			if r.watcher == nil {
+				r.watch()
+			}
+			r.end()
+			if took := since(back); took > takeOver {
+				t.Errorf("the turn ended %v after a worker was there", took)
+			} else {
+				t.Logf("the turn ended %v after a worker was there", took)
+			}
+			r.Launch("worker-1")
+			r.Launch("temporal")
+			r.Process("worker-1").Await()
+			r.Process("temporal").Await()
+			r.verify(leeway{})
+			turns = append(turns, r.turn)
+		})
+		h.restore()
+	}
+	for _, turn := range turns {
+		(&scene{t: t, Mesh: h.Mesh, turn: turn}).awaitWorkflow("COMPLETED")
+	}
+	h.Replay(t, turns...)
+}
+
+// A whole mesh in one process that crashes again and again, each time when its worker is about to do the first step.
+func TestUpInACrashLoop(t *testing.T) {
+	slot(t)
+	dir, p := t.TempDir(), newProp(t)
+	close(p.gate.open)
+	const dies = "WINDLASS_FAULT=" + string(faultpoint.Started) + ":kill"
+	life := func(env ...string) *harness.Process {
+		return harness.LaunchFaultyUp(t, dir, append(env, p.model.Env()...))
+	}
+	first := life(dies)
+	first.Await()
+	url, _ := first.Ready["url"].(string)
+	c := harness.NewClient(t, url)
+	c.Must("POST", "/v1/agents", harness.JSON{"id": "a"})
+	session := c.Session("a")
+	_, _, _ = c.Do(t.Context(), http.MethodPost, "/v1/sessions/"+session+"/turns", harness.JSON{"input": "tell a story"}) // its answer may be lost
+	for n, up := 1, first; ; n++ {
+		from := time.Now()
+		if !harness.Eventually(patience, up.Gone) {
+			t.Fatalf("in life %d no worker comes to the turn", n)
+		}
+		t.Logf("life %d ended after %v", n, since(from))
+		if n == 3 {
+			break
+		}
+		up = life(dies)
+	}
+	last := life()
+	last.Await()
+	back := time.Now()
+	url, _ = last.Ready["url"].(string)
+	c = harness.NewClient(t, url)
+	turns, _ := c.Must("GET", "/v1/sessions/"+session+"/turns", nil)["turns"].([]any)
+	if len(turns) != 1 {
+		t.Fatalf("turns %v", turns)
+	}
+	turn := harness.JSON(turns[0].(map[string]any)).Str("id") //nolint:forcetypeassert // a list of objects
+	if end := c.Wait(turn); end.Str("output") != answer {
+		t.Errorf("turn = %v", end)
+	}
+	if took := since(back); took > takeOver {
+		t.Errorf("the turn ended %v after the mesh was ready", took)
+	} else {
+		t.Logf("the turn ended %v after the mesh was ready", took)
+	}
+	harness.CheckStream(t, c.Watch("/v1/turns/"+turn+"/events").End())
+	if n := p.model.Calls(); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
