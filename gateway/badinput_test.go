@@ -149,7 +149,7 @@ func TestUpstreamErrorsBecomeProblems(t *testing.T) {
 		{"rate", fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "slow down").RetryAfter(1500e6), 429, "rate_limited", "2"},
 		{"ended", fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "over"), 409, "turn_ended", ""},
 		{"denied", fault.Denied("x.y.z", ""), 403, "permission_denied", ""},
-		{"unavailable", fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away"), 503, "unavailable", ""},
+		{"unavailable", fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away"), 503, "unavailable", "1"},
 		{"internal", io.ErrUnexpectedEOF, 500, "internal", ""},
 	}
 	for _, r := range rows {

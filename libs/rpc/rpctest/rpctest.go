@@ -71,6 +71,7 @@ func ServeAs(t testing.TB, role string, register func(grpc.ServiceRegistrar), op
 	}
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
+	srv.SetServing(true)
 	conn, err := rpc.Dial(network, role, rpc.ClientConfig{Keyring: ring, As: o.principal})
 	if err != nil {
 		t.Fatal(err)
