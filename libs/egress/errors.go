@@ -84,7 +84,7 @@ func (e *NotSentError) Unwrap() error { return e.Err }
 
 // Timeout makes a timeout stay one.
 func (e *NotSentError) Timeout() bool {
-	t, ok := e.Err.(interface{ Timeout() bool }) //nolint:errorlint // as net/url looks for it
+	t, ok := e.Err.(interface{ Timeout() bool })
 	return ok && t.Timeout()
 }
 

@@ -47,7 +47,8 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(s.stopping, cancel)()
+		release := context.AfterFunc(s.stopping, cancel)
+		defer release()
 	}
 	return next(srv, &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate})
 }

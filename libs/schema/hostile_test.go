@@ -118,8 +118,10 @@ func TestHostileObjectsAreBounded(t *testing.T) {
 		},
 		{"items that collide", `{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[` + colliding(8_000) + `]}`, ""},
 		{"a slow pattern", `{"properties":{"a":{"pattern":"(x{1,150}y?){1,5}z"}}}`, `{"a":"` + strings.Repeat("x", 1<<20) + `"}`, work},
-		{"a pattern for many names", `{"patternProperties":{"^(a|b|c){1,100}$":{"type":"string"}}}`,
-			`{` + repeat(30_000, func(i int) string { return fmt.Sprintf(`"abcabcabc%d":1`, i) }) + `}`, work},
+		{
+			"a pattern for many names", `{"patternProperties":{"^(a|b|c){1,100}$":{"type":"string"}}}`,
+			`{` + repeat(30_000, func(i int) string { return fmt.Sprintf(`"abcabcabc%d":1`, i) }) + `}`, work,
+		},
 		{"a large exponent", `{"properties":{"a":{"type":"integer"}}}`, `{"a":1e400000000}`, numbers},
 		{"a small exponent", `{"properties":{"a":{"multipleOf":0.1}}}`, `{"a":1e-400000000}`, numbers},
 		{"many digits", `{"properties":{"a":{"minimum":0}}}`, `{"a":` + strings.Repeat("9", 1<<20) + `}`, numbers},
@@ -127,10 +129,14 @@ func TestHostileObjectsAreBounded(t *testing.T) {
 		{"many values", `{"type":"object"}`, `{"a":[` + repeat(300_000, func(int) string { return "0" }) + `]}`, ""},
 		{"everything is wrong", `{"properties":{"a":{"items":{"type":"string"}}}}`, `{"a":[` + repeat(100_000, func(int) string { return "0" }) + `]}`, work},
 		{"everything is unknown", `{"additionalProperties":false}`, `{` + repeat(30_000, func(i int) string { return fmt.Sprintf(`"k%d":1`, i) }) + `}`, "is not known"},
-		{"a regular expression as a value", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"format":"regex"}}}`,
-			`{"a":"` + strings.Repeat(`(a{900})`, 10_000) + `"}`, "regular expression"},
-		{"members are listed again and again", `{"unevaluatedProperties":true,"allOf":[` + repeat(500, func(int) string { return `{"allOf":[{},{"minProperties":0}]}` }) + `]}`,
-			`{` + repeat(20_000, func(i int) string { return fmt.Sprintf(`"k%d":1`, i) }) + `}`, work},
+		{
+			"a regular expression as a value", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"format":"regex"}}}`,
+			`{"a":"` + strings.Repeat(`(a{900})`, 10_000) + `"}`, "regular expression",
+		},
+		{
+			"members are listed again and again", `{"unevaluatedProperties":true,"allOf":[` + repeat(500, func(int) string { return `{"allOf":[{},{"minProperties":0}]}` }) + `]}`,
+			`{` + repeat(20_000, func(i int) string { return fmt.Sprintf(`"k%d":1`, i) }) + `}`, work,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			v, err := Compile([]byte(row.schema))

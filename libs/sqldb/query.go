@@ -100,7 +100,8 @@ func (db *DB) Reader() Querier {
 
 // Read runs f in a read-only transaction: all its queries see one state of the database. Errors are translated.
 func (db *DB) Read(ctx context.Context, f func(Querier) error) error {
-	defer nested("Read")()
+	end := nested("Read")
+	defer end()
 	opts := &sql.TxOptions{ReadOnly: true}
 	if db.dialect == Postgres {
 		opts.Isolation = sql.LevelRepeatableRead

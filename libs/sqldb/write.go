@@ -85,10 +85,6 @@ const commitTimeout = 15 * time.Second
 // writeOnce runs a transaction. It ends with ctx until the commit begins. A commit runs to its end, so that the caller knows what became of
 // it, and can act on it, also when nobody waits for the answer any more.
 func (db *DB) writeOnce(ctx context.Context, f func(Tx) error) error {
-	defer nested("Write")()
-	if ctx.Done() == nil {
-		return db.transact(ctx, f)
-	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	unbind := context.AfterFunc(ctx, end)
@@ -116,6 +112,8 @@ func (db *DB) writeOnce(ctx context.Context, f func(Tx) error) error {
 }
 
 func (db *DB) transact(ctx context.Context, f func(Tx) error) error {
+	end := nested("Write")
+	defer end()
 	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)

@@ -26,8 +26,14 @@ func TestTwentyTurnsPassABudgetByOneStepAtMost(t *testing.T) {
 		times    int64 // the estimate
 		postgres bool
 	}{
-		{react, 1, true}, {reactText, 1, false}, {plan, 1, false}, {route, 1, false}, {auto, 1, false},
-		{direct, 40, false}, {reactText, 7, false}, {route, 7, true},
+		{react, 1, true},
+		{reactText, 1, false},
+		{plan, 1, false},
+		{route, 1, false},
+		{auto, 1, false},
+		{direct, 40, false},
+		{reactText, 7, false},
+		{route, 7, true},
 	} {
 		t.Run(fmt.Sprintf("%v times %d, postgres %v", tt.strategy, tt.times, tt.postgres), func(t *testing.T) {
 			const turns, tokens, prompt, output = 20, 40_000, 400, 300

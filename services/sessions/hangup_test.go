@@ -13,7 +13,7 @@ import (
 
 // What is committed although its caller has hung up during the COMMIT is published at once: nothing polls here.
 func TestACallerThatHangsUpDuringTheCommitHoldsNothingBack(t *testing.T) {
-	k := newKit(t, options{postgres: true, cfg: sessions.Config{PollActive: time.Hour, PollIdle: time.Hour}})
+	k := newKit(t, options{postgres: true, conns: 8, cfg: sessions.Config{PollActive: time.Hour, PollIdle: time.Hour}})
 	turn := k.newTurn("hello")
 	w := k.worker(turn)
 	w.begin()
@@ -59,7 +59,9 @@ func TestACallerThatHangsUpDuringTheCommitHoldsNothingBack(t *testing.T) {
 	hangUp()
 	close(release)
 	must(t, <-released)
-	<-steered // whatever the caller is told
+	if err := <-steered; err != nil { // the caller may be told either
+		t.Log(err)
+	}
 	r, err := stream.Recv()
 	must(t, err)
 	if r.GetEvent().GetInputAccepted() == nil {

@@ -74,7 +74,7 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 		{"garbage page token", func() error {
 			_, err := k.sessions.ListSessions(ctx, &sessionsv1.ListSessionsRequest{PageToken: "zzz"})
 			return err
-		}, "invalid_page_token", nil},
+		}, "invalid_page_token", []string{"page_token"}},
 		{"negative page size", func() error { _, err := k.turns.ListTurns(ctx, &sessionsv1.ListTurnsRequest{PageSize: -1}); return err }, "invalid_argument", []string{"page_size"}},
 		{"step without key", func() error { return claim(&turnv1.StepRef{Kind: 1}, 1000) }, "invalid_argument", []string{"step.key"}},
 		{"step without kind", func() error { return claim(&turnv1.StepRef{Key: "a"}, 1000) }, "invalid_argument", []string{"step.kind"}},

@@ -29,18 +29,18 @@ func (s *Service) sweep(ctx context.Context) error {
 		loops.Go(func() { run(ctx) })
 	}
 	for _, l := range []struct {
-		wake    <-chan struct{}
-		look    func(context.Context) error
-		trouble string
+		wake <-chan struct{}
+		run  func(context.Context) error
+		name string
 	}{
-		{s.outbox.lost, s.findLost, "lost turns cannot be looked for"},
-		{nil, s.lookAtWaits, "what turns wait for cannot be looked at"},
-		{nil, s.settleFamilies, "families of turns cannot be looked at"},
+		{s.outbox.lost, s.findLost, "lost turns"},
+		{nil, s.lookAtWaits, "waits"},
+		{nil, s.settleFamilies, "sub-agents"},
 	} {
 		loops.Go(func() {
 			s.eachLook(ctx, l.wake, func(ctx context.Context) {
-				if err := l.look(ctx); err != nil && ctx.Err() == nil {
-					s.log.ErrorContext(ctx, l.trouble, "error", err)
+				if err := l.run(ctx); err != nil && ctx.Err() == nil {
+					s.log.ErrorContext(ctx, "sweep failed", "sweep", l.name, "error", err)
 				}
 			})
 		})

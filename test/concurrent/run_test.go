@@ -5,6 +5,7 @@ package concurrent
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
@@ -113,9 +114,7 @@ func (r *run) cast(tools string) {
 	rest.Must("POST", "/v1/sources", harness.JSON{"name": "x", "kind": "mcp", "url": tools})
 	for _, a := range agents {
 		body := harness.JSON{"id": a.id, "tools": []string{"x__*"}}
-		for k, v := range a.more {
-			body[k] = v
-		}
+		maps.Copy(body, a.more)
 		rest.Must("POST", "/v1/agents", body)
 	}
 	b := rest.Must("POST", "/v1/budgets", harness.JSON{"scope": "agent", "target": "poor", "max_tool_calls": poorCalls})

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -104,11 +105,11 @@ func bare(t *testing.T, conn *grpc.ClientConn, method string) (codes.Code, strin
 	if err == nil {
 		err = stream.SendMsg(&emptypb.Empty{})
 	}
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		_ = stream.CloseSend() // receiving tells
 		err = stream.RecvMsg(&emptypb.Empty{})
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	st := status.Convert(err)

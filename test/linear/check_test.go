@@ -74,7 +74,7 @@ func answered(o linear.Operation, code string) linear.Operation {
 // final is what the session came to: "a=completed b=cancelled(s1,s2)", and the order in which turns started.
 func final(turns, started string) linear.Operation {
 	f := &linear.Outcome{}
-	for _, one := range strings.Fields(turns) {
+	for one := range strings.FieldsSeq(turns) {
 		key, status, _ := strings.Cut(one, "=")
 		status, inputs, given := strings.Cut(strings.TrimSuffix(status, ")"), "(")
 		t := linear.FinalTurn{ID: "trn_" + key, Key: strings.TrimRight(key, "'"), Status: status}
@@ -83,7 +83,7 @@ func final(turns, started string) linear.Operation {
 		}
 		f.Turns = append(f.Turns, t)
 	}
-	for _, key := range strings.Fields(started) {
+	for key := range strings.FieldsSeq(started) {
 		f.Started = append(f.Started, "trn_"+key)
 	}
 	return op(linear.Input{Kind: linear.Final, Session: ses}, linear.Output{Final: f})

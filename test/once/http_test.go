@@ -103,7 +103,6 @@ func each(n, atOnce int, f func(int)) {
 
 // forgetful is a server of the old era that forgets its session at times.
 type forgetful struct {
-	scripted
 	refuse func(w http.ResponseWriter)
 
 	mu       sync.Mutex

@@ -29,7 +29,9 @@ func keepClock(t *testing.T) {
 func (m *mesh) makeAgents() {
 	rule := &policyv1.ApprovalRule{Name: "risky", Tools: []string{"x__risky"}, AllowRequester: true, ExpiresSeconds: uint32(expiry.Seconds())}
 	for _, a := range []*sessionsv1.Agent{
-		{Id: "parks", OnUnknownOutcome: "park"}, {Id: kid}, {Id: "serial", Limits: &sessionsv1.Limits{MaxParallelTools: 1}},
+		{Id: "parks", OnUnknownOutcome: "park"},
+		{Id: kid},
+		{Id: "serial", Limits: &sessionsv1.Limits{MaxParallelTools: 1}},
 		{Id: "boss", Agents: []string{kid}},
 	} {
 		a.Tools, a.Approvals = []string{"x__*"}, []*policyv1.ApprovalRule{rule}

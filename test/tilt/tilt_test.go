@@ -209,7 +209,7 @@ func TestRolesWatchWhatTheyAreMadeOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, pkg := range strings.Fields(string(packages)) {
+		for pkg := range strings.FieldsSeq(string(packages)) {
 			dir, own := strings.CutPrefix(pkg, "github.com/windlass-dev/windlass/")
 			if own && !slices.ContainsFunc(resources[role].deps, func(d string) bool { return dir == d || strings.HasPrefix(dir, d+"/") }) {
 				t.Errorf("%s is made of %s and does not watch it", role, dir)

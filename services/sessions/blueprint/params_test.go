@@ -44,8 +44,10 @@ func TestParams(t *testing.T) {
 		{"no schema", "", `{"a":1}`, "", `params: agent "a" takes none`},
 		{"a default that leads to itself", `{"type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"object","default":{},
 			"properties":{"n":{"$ref":"#/$defs/n"}}}}}`, ``, "", "params: the defaults of agent"},
-		{"defaults that double", `{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + doublingDefaults(30) + `}}`, ``, "",
-			"params: the defaults of agent"},
+		{
+			"defaults that double", `{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + doublingDefaults(30) + `}}`, ``, "",
+			"params: the defaults of agent",
+		},
 		{"a default twice", `{"type":"object","properties":{"a":{"$ref":"#/$defs/d"},"b":{"$ref":"#/$defs/d"}},
 			"$defs":{"d":{"type":"object","default":{"x":{}},"properties":{"y":{"default":1}}}}}`, ``, `{"a":{"x":{},"y":1},"b":{"x":{},"y":1}}`, ""},
 		{"too large", `{"type":"object"}`, `{"x":"` + strings.Repeat("y", 70000) + `"}`, "", "params: has 70008 bytes"},

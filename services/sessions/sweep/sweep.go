@@ -51,11 +51,12 @@ func Due[T any](ctx context.Context, list func(context.Context, int) ([]T, error
 				return do(ctx, row)
 			})
 		}
-		err = group.Wait()
-		if err != nil && !errors.Is(err, ErrStop) {
+		switch err := group.Wait(); {
+		case errors.Is(err, ErrStop):
+			return nil
+		case err != nil:
 			return err
-		}
-		if err != nil || len(rows) < batch {
+		case len(rows) < batch:
 			return nil
 		}
 	}

@@ -139,10 +139,14 @@ func TestProgramsThatDoNotDoTheirPart(t *testing.T) {
 		"another schema":   {`{"type":"session","schema":"windlass.executor/v9","executor_session_id":"x"}` + "\n", "executor_failed", "windlass.executor/v9"},
 		"a long line":      {`{"type":"answer","text":"` + long + `"}` + "\n", "executor_failed", "longer than"},
 		"nothing for ever": {strings.Repeat(`{"type":"x"}`+"\n", 1<<20+1), "executor_failed", "said more than"},
-		"an answer too large to be kept": {strings.Repeat(`{"type":"text.delta","text":"`+long[:1<<19]+`"}`+"\n", 17) + `{"type":"end"}` + "\n",
-			"executor_failed", "answer has"},
-		"calls too large to be kept": {strings.Repeat(`{"type":"tool_call","name":"x","arguments":{"a":"`+long[:1<<19]+`"}}`+"\n", 17) + `{"type":"end"}` + "\n",
-			"executor_failed", "answer has"},
+		"an answer too large to be kept": {
+			strings.Repeat(`{"type":"text.delta","text":"`+long[:1<<19]+`"}`+"\n", 17) + `{"type":"end"}` + "\n",
+			"executor_failed", "answer has",
+		},
+		"calls too large to be kept": {
+			strings.Repeat(`{"type":"tool_call","name":"x","arguments":{"a":"`+long[:1<<19]+`"}}`+"\n", 17) + `{"type":"end"}` + "\n",
+			"executor_failed", "answer has",
+		},
 		"an id twice":         {strings.Repeat(`{"type":"tool_call","id":"a","name":"x"}`+"\n", 2), "executor_failed", "twice"},
 		"our id":              {`{"type":"tool_call","id":"call_1_1","name":"x"}` + "\n", "executor_failed", "not usable"},
 		"a call without name": {`{"type":"tool_call","id":"a"}` + "\n", "executor_failed", "no name"},

@@ -185,7 +185,7 @@ func (r *Runner) release(ctx context.Context, w *work, rest time.Duration) {
 // budgetPause is how many milliseconds pass before a step that waits for a budget is claimed again: twice as many after each claim in vain, up to
 // longestBudgetPause, and some more or less, for many may wait.
 func budgetPause(busy *sessionsv1.Busy, claims int) int32 {
-	pause := min(int32(min(busy.GetExpiresInMs(), longestBudgetPause))<<min(claims, 10), longestBudgetPause)
+	pause := min(min(busy.GetExpiresInMs(), longestBudgetPause)<<min(claims, 10), longestBudgetPause)
 	return pause/2 + rand.N(pause+1)
 }
 
