@@ -97,10 +97,9 @@ func TestForgedMessagesReachNoWatcher(t *testing.T) {
 	server, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0"})
 	must(t, err)
 	t.Cleanup(func() { must(t, server.Close(context.Background())) })
-	k := newKit(t, options{
-		bus: openBus(t, bus.Config{URL: server.URL(), Key: authn.NewKey()}), cfg: sessions.Config{PollActive: time.Hour, PollIdle: time.Hour},
-	})
-	must(t, k.bus.EnsureKept(t.Context(), bus.KeptConfig{Name: contract.DeltaStream, Subjects: []string{contract.AllDeltas}}))
+	b := openBus(t, bus.Config{URL: server.URL(), Key: authn.NewKey()})
+	must(t, b.EnsureKept(t.Context(), bus.KeptConfig{Name: contract.DeltaStream, Subjects: []string{contract.AllDeltas}}))
+	k := newKit(t, options{bus: b, cfg: sessions.Config{PollActive: time.Hour, PollIdle: time.Hour}})
 	turn := k.newTurn("hello")
 	f := newForger(t, server.URL(), turn)
 	w := k.worker(turn)
