@@ -139,6 +139,7 @@ func (c Config) complete() (Config, error) {
 	or(&c.ReserveOutputTokens, d.ReserveOutputTokens)
 	or(&c.MaxInputBytes, d.MaxInputBytes)
 	or(&c.MaxQueuedTurns, d.MaxQueuedTurns)
+	or(&c.OfferResults, d.OfferResults)
 	or(&c.MaxTurnInputs, d.MaxTurnInputs)
 	or(&c.MaxForkBytes, d.MaxForkBytes)
 	or(&c.MaxExportBytes, d.MaxExportBytes)

@@ -5,11 +5,13 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/authz"
 	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -84,7 +86,12 @@ func (s *Service) stillAllowed(ctx context.Context, p *policyv1.Principal, v *se
 	}
 	for _, permission := range needed {
 		if v := has.Decide(permission); !v.Allowed {
-			return fmt.Errorf("%q, for whom the schedule runs: %w", p.GetSubject(), fault.Denied(permission, v.DeniedBy))
+			why := "any more"
+			if v.DeniedBy != "" {
+				why = fmt.Sprintf("any more: the rule %q denies it", v.DeniedBy)
+			}
+			return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED,
+				"%q, for whom the schedule runs, does not hold the permission %s %s", p.GetSubject(), permission, why)
 		}
 	}
 	return nil
