@@ -95,18 +95,13 @@ fault-programs: test-programs
 	@ln -sfn ../test/examples bin/faults/examples
 	@ln -sf ../windlass-temporal bin/faults/windlass-temporal
 
-# Without the race detector, which multiplies memory: for the tests that hold a program to a bound of it.
-.PHONY: plain-programs
-plain-programs: test-programs
-	@[ -z "$(RACE)" ] || { mkdir -p bin/plain && CGO_ENABLED=0 $(GO) build -ldflags "-X main.version=$(VERSION)" -o bin/plain/ ./cmd/windlassd; }
-
 ## Test
 
 .PHONY: test
 test: test-work $(if $(filter work,$(PKG)),test-modules) ## Run all tests, with the race detector if there is a C compiler (PKG, ARGS, TIMEOUT)
 
 .PHONY: test-work
-test-work: fault-programs plain-programs
+test-work: fault-programs
 	@[ -n "$(RACE)" ] || echo "NOTE: no C compiler with headers found, so the tests run without the race detector"
 	@$(GO) test $(RACE) -tags faults ./libs/faultpoint
 	WINDLASS_TEST_BIN=$(CURDIR)/bin/test $(GO) test $(RACE) -shuffle=on -timeout $(TIMEOUT) $(PKG) $(ARGS)
@@ -122,7 +117,7 @@ tilt-ci: $(TOOLS)/tilt ## Start the mesh with Tilt, run one turn through it, and
 	@./scripts/tilt-ci.sh $(TOOLS)/tilt
 
 .PHONY: cover
-cover: fault-programs plain-programs ## Run the tests and write bin/cover.html; prints the total
+cover: fault-programs ## Run the tests and write bin/cover.html; prints the total
 	@WINDLASS_TEST_BIN=$(CURDIR)/bin/test $(GO) test -timeout $(TIMEOUT) -covermode=atomic -coverprofile=bin/cover.out \
 		-coverpkg=./libs/...,./services/...,./workflows/...,./gateway/...,./internal/... ./... $(ARGS)
 	@grep -v -e '/gen/' bin/cover.out > bin/cover.own && mv bin/cover.own bin/cover.out

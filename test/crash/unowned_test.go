@@ -13,61 +13,6 @@ import (
 // machines.
 const takeOver = 20 * time.Second
 
-// A worker dies between two steps, or before the first: no lease runs out. Temporal is away all the while, so the mesh itself has to find the turn.
-func TestATurnThatNoWorkerHoldsIsFoundWithoutTemporal(t *testing.T) {
-	slot(t)
-	h := newTheatre(t, topologies()[0])
-	var turns []string
-	for _, row := range []struct {
-		name, agent string
-		// hold brings the turn to where its worker is about to claim a step; letGo has it claimed.
-		hold, letGo func(r *trial)
-	}{
-		{
-			name: "before the first step", hold: func(*trial) {}, letGo: func(r *trial) { r.post() },
-		},
-		{
-			name: "between two steps", agent: careful,
-			hold:  func(r *trial) { r.start(); r.watcher.UntilType("approval.requested") },
-			letGo: func(r *trial) { go r.approve() },
-		},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			r := h.trial(t, h.play(t, row.name, -1, false), row.agent)
-			row.hold(r)
-			r.Kill("temporal")
-			r.Kill("worker-2")
-			r.Arm(faultpoint.Started, "kill")
-			row.letGo(r)
-			if !harness.Eventually(patience, r.Process("worker-1").Gone) {
-				t.Fatal("the worker does not come by its next step")
-			}
-			r.Start("worker-2")
-			back := time.Now()
-			if r.watcher == nil {
-				r.watch()
-			}
-			r.end()
-			if took := since(back); took > takeOver {
-				t.Errorf("the turn ended %v after a worker was there", took)
-			} else {
-				t.Logf("the turn ended %v after a worker was there", took)
-			}
-			r.Launch("worker-1")
-			r.Launch("temporal")
-			r.Process("worker-1").Await()
-			r.Process("temporal").Await()
-			r.verify(leeway{})
-			turns = append(turns, r.turn)
-		})
-		h.restore()
-	}
-	for _, turn := range turns {
-		(&scene{t: t, Mesh: h.Mesh, turn: turn}).awaitWorkflow("COMPLETED")
-	}
-	h.Replay(t, turns...)
-}
-
 // A whole mesh in one process that crashes again and again, each time when its worker is about to do the first step.
 func TestUpInACrashLoop(t *testing.T) {
 	slot(t)

@@ -48,26 +48,6 @@ func FaultsBin(t testing.TB, name string) string {
 	return path
 }
 
-// PlainBinEnv names the folder of the programs without the race detector. By default it is "plain" beside the other.
-const PlainBinEnv = "WINDLASS_PLAIN_BIN"
-
-// PlainBin gives the path of a program without the race detector, whose memory can be held to a bound.
-func PlainBin(t testing.TB, name string) string {
-	t.Helper()
-	if !Raced(t) {
-		return Bin(t, name)
-	}
-	dir := os.Getenv(PlainBinEnv)
-	if dir == "" {
-		dir = filepath.Join(filepath.Dir(binDir(t)), "plain")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%s is not built: run `make test`, or `make plain-programs` before a single test", path)
-	}
-	return path
-}
-
 // Raced reports whether the programs under test were built with the race detector: they are slower then and need more memory.
 func Raced(t testing.TB) bool {
 	t.Helper()

@@ -25,9 +25,6 @@ func (m *Mesh) daemon() string {
 	if m.faults != "" {
 		return FaultsBin(m.t, "windlassd")
 	}
-	if m.noRace {
-		return PlainBin(m.t, "windlassd")
-	}
 	return Bin(m.t, "windlassd")
 }
 

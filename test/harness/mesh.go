@@ -32,8 +32,6 @@ type Mesh struct {
 	// workerEnv is added for workers, by name.
 	workerEnv map[string][]string
 	procs     map[string]*Process
-	// noRace runs programs without the race detector.
-	noRace bool
 	// faults is the folder in which points are armed, "" for programs without points.
 	faults  string
 	options SplitOptions
@@ -62,8 +60,6 @@ type SplitOptions struct {
 	WorkerEnv map[string][]string
 	// Faults runs programs whose fault points can be armed.
 	Faults bool
-	// Plain runs programs without the race detector, whose memory can be held to a bound.
-	Plain bool
 }
 
 // Split starts a mesh and waits until it is ready. Addresses are on a loopback address of the mesh's own, so that a role that is killed
@@ -71,7 +67,7 @@ type SplitOptions struct {
 func Split(t testing.TB, o SplitOptions) *Mesh {
 	t.Helper()
 	m := &Mesh{
-		t: t, dir: t.TempDir(), env: o.Env, workerEnv: o.WorkerEnv, procs: map[string]*Process{}, options: o, noRace: o.Plain,
+		t: t, dir: t.TempDir(), env: o.Env, workerEnv: o.WorkerEnv, procs: map[string]*Process{}, options: o,
 		ip: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250)),
 	}
 	if o.Topology.Postgres {
