@@ -41,7 +41,7 @@ type Config struct {
 	// Name tells connections apart in the server's monitoring. Optional.
 	Name string
 	// Key is a secret that all processes on the bus share; messages that were not signed with it are dropped. Required, except for an embedded
-	// server that does not listen: nobody else can reach that.
+	// server that does not listen: no other process can reach it.
 	Key []byte
 	// Log receives connects, disconnects and the embedded server's warnings. Nil means no logging.
 	Log *slog.Logger
@@ -135,7 +135,7 @@ func (b *Bus) Connected() bool { return b.nc.IsConnected() }
 // clusterSpread is how soon the servers of a cluster know of a subscription, generously: less than a millisecond when they are not busy.
 const clusterSpread = 100 * time.Millisecond
 
-// Spread is for how long after Flush a subscription may still miss what is published at another server of a cluster; 0 for a single server. Whoever
+// Spread is for how long after Flush a subscription may still miss what is published at another server of a cluster; 0 for a single server. A watcher that
 // must miss nothing catches up once more after that time.
 func (b *Bus) Spread() time.Duration {
 	if b.nc.ConnectedClusterName() == "" {

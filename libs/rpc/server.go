@@ -164,7 +164,7 @@ func (s *Server) Serve(listeners ...net.Listener) error {
 	return g.Wait()
 }
 
-// Stop lets calls under way end until ctx does, then cuts them. Handlers that do not heed that within a second are left behind: they run on until
+// Stop lets calls under way end until ctx does, then cuts them. Handlers that do not return within a second of that are left behind: they run on until
 // the process ends.
 func (s *Server) Stop(ctx context.Context) {
 	s.health.Shutdown()

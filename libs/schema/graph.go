@@ -7,7 +7,7 @@ import (
 )
 
 // replace has each subschema of s replaced by what f makes of it. samePlace are those that apply to the same value as s, deeper those that
-// apply to values inside it. Maps and slices are made anew: s may be a shallow copy.
+// apply to values inside it. Maps and slices are copied: s may be a shallow copy.
 func replace(s *jsonschema.Schema, samePlace, deeper func(*jsonschema.Schema) *jsonschema.Schema) {
 	for _, one := range []**jsonschema.Schema{&s.Ref, &s.Not, &s.If, &s.Then, &s.Else} {
 		replaceOne(one, samePlace)
