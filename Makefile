@@ -20,8 +20,9 @@ LINT  := $(CURDIR)/$(TOOLS)/golangci-lint
 TOOL_MODULES := $(patsubst %/go.mod,%,$(wildcard tools/*/go.mod))
 ALL_MODULES  := . examples deploy/temporal $(TOOL_MODULES)
 
-# The same flags wherever the dev server's module is compiled, so that its some minutes are spent once.
-TEMPORAL_ENV := GOWORK=off CGO_ENABLED=0 GOFLAGS="$(GOFLAGS) -trimpath"
+# Modules outside go.work are compiled with the flags of `make windlass`, so that the standard library and dependencies of the same version are compiled
+# once. deploy/temporal keeps its dependencies at the versions of the root module where the Temporal server compiles with them.
+MODULE_ENV   := GOWORK=off CGO_ENABLED=0
 TEMPORAL_SRC := $(shell find deploy/temporal -type f ! -name '*_test.go' 2>/dev/null)
 
 # A CPU profile of windlass for the compiler: saves about 5 % of processor time, and compiles every dependency once more.
@@ -76,7 +77,7 @@ release: bin/windlass-temporal ## Build the same, profile-guided, stripped and w
 bin/windlass-temporal: $(TEMPORAL_SRC)
 	@echo "building the Temporal dev server: the first time takes some minutes, later builds seconds"
 	@mkdir -p bin
-	$(TEMPORAL_ENV) $(GO) -C deploy/temporal build -ldflags "-s -w" -o $(CURDIR)/$@ .
+	$(MODULE_ENV) $(GO) -C deploy/temporal build -ldflags "-s -w" -o $(CURDIR)/$@ .
 	@touch $@
 
 # The programs that process tests start: race-instrumented where possible, laid out like bin/.
@@ -109,8 +110,8 @@ test-work: fault-programs
 # Tests of modules outside go.work.
 .PHONY: test-modules
 test-modules:
-	$(TEMPORAL_ENV) $(GO) -C deploy/temporal test -shuffle=on -timeout $(TIMEOUT) ./...
-	GOWORK=off $(GO) -C tools/protoc test -trimpath ./...
+	$(MODULE_ENV) $(GO) -C deploy/temporal test -shuffle=on -timeout $(TIMEOUT) ./...
+	$(MODULE_ENV) $(GO) -C tools/protoc test ./...
 
 .PHONY: tilt-ci
 tilt-ci: $(TOOLS)/tilt ## Start the mesh with Tilt, run one turn through it, and stop (the first build of Tilt takes some minutes)
@@ -167,8 +168,8 @@ vet: ## Run go vet on every module of go.work
 lint: $(TOOLS)/.lint ## Run golangci-lint (.golangci.yaml), formatting included
 	CGO_ENABLED=0 $(LINT) run ./...
 	cd examples && CGO_ENABLED=0 $(LINT) run ./...
-	cd tools/protoc && GOWORK=off GOFLAGS="$(GOFLAGS) -trimpath" $(LINT) run ./...
-	cd deploy/temporal && $(TEMPORAL_ENV) $(LINT) run ./...
+	cd tools/protoc && $(MODULE_ENV) $(LINT) run ./...
+	cd deploy/temporal && $(MODULE_ENV) $(LINT) run ./...
 
 .PHONY: check-generated
 check-generated: third_party/proto/.stamp $(BUF) ## Fail if generated code is not what proto/ gives
@@ -229,7 +230,7 @@ distclean: ## Remove everything that is built or generated outside git (.windlas
 $(TOOLS)/.protoc: tools/protoc/go.mod tools/protoc/go.sum $(wildcard tools/protoc/*/*.go)
 	@echo "building the protoc plugins (once, under a minute)"
 	@mkdir -p $(TOOLS)
-	@GOWORK=off $(GO) -C tools/protoc build -trimpath -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool ./protodeps
+	@$(MODULE_ENV) $(GO) -C tools/protoc build -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool ./protodeps
 	@touch $@
 
 third_party/proto/.stamp: $(TOOLS)/.protoc
@@ -240,13 +241,13 @@ third_party/proto/.stamp: $(TOOLS)/.protoc
 $(TOOLS)/buf: tools/buf/go.mod tools/buf/go.sum
 	@echo "building buf (once, some minutes)"
 	@mkdir -p $(TOOLS)
-	@GOWORK=off $(GO) -C tools/buf build -trimpath -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
+	@$(MODULE_ENV) $(GO) -C tools/buf build -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
 $(TOOLS)/.lint: tools/lint/go.mod tools/lint/go.sum
 	@echo "building golangci-lint and workflowcheck (once, some minutes)"
 	@mkdir -p $(TOOLS)
-	@GOWORK=off $(GO) -C tools/lint build -trimpath -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
+	@$(MODULE_ENV) $(GO) -C tools/lint build -ldflags "-s -w" -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
 $(TOOLS)/tilt: scripts/build-tilt.sh
