@@ -91,11 +91,15 @@ func (d *Document) Place(path string) string {
 			break
 		}
 	}
-	name := d.Kind
+	return place(d.Number, d.name(), line, path)
+}
+
+// name is what people know the document by.
+func (d *Document) name() string {
 	if id := d.ID(); id != "" {
-		name += " " + id
+		return d.Kind + " " + short(id)
 	}
-	return place(d.Number, name, line, path)
+	return d.Kind
 }
 
 func place(number int, name string, line int, path string) string {
@@ -114,15 +118,11 @@ func parent(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }
 
-// Limits of a bundle, besides the size of a request.
-const (
-	maxDocuments = 1000
-	maxMistakes  = 100 // that are told at once
-	maxDepth     = 200 // of objects and lists inside a free value
-)
-
 // Parse reads a bundle. The error is a fault that lists every mistake found; a text that is no YAML is MALFORMED_BODY.
 func Parse(text string) ([]*Document, error) {
+	if err := bounded(text); err != nil {
+		return nil, err
+	}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var docs []*Document
 	var wrong []fault.Field
@@ -135,11 +135,11 @@ func Parse(text string) ([]*Document, error) {
 		if err != nil {
 			return nil, malformed(err)
 		}
-		if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
-			continue // an empty document, as after a last "---"
-		}
 		if number > maxDocuments {
 			return nil, fault.Invalid("yaml", "holds more than %d documents", maxDocuments)
+		}
+		if len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
+			continue // an empty document, as after a last "---"
 		}
 		doc, mistakes := read(number, node.Content[0])
 		wrong = append(wrong, mistakes...)
@@ -168,7 +168,7 @@ func twice(docs []*Document) []fault.Field {
 		}
 		key := d.Kind + " " + d.ID()
 		if first, ok := seen[key]; ok {
-			wrong = append(wrong, fault.Field{Path: d.Place(""), Message: fmt.Sprintf("%s is in document %d already", key, first.Number)})
+			wrong = append(wrong, fault.Field{Path: d.Place(""), Message: fmt.Sprintf("%s is in document %d already", d.name(), first.Number)})
 		}
 		seen[key] = d
 	}

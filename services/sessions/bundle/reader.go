@@ -26,20 +26,19 @@ type reader struct {
 }
 
 func (r *reader) bad(n *yaml.Node, path, format string, args ...any) {
-	if len(r.wrong) > maxMistakes {
-		return // enough was found
+	if r.full() {
+		return
 	}
-	name := r.doc.Kind
-	if id := r.doc.ID(); id != "" {
-		name += " " + id
-	}
-	r.wrong = append(r.wrong, fault.Field{Path: place(r.doc.Number, name, n.Line, short(path)), Message: fmt.Sprintf(format, args...)})
+	r.wrong = append(r.wrong, fault.Field{Path: place(r.doc.Number, r.doc.name(), n.Line, short(path)), Message: fmt.Sprintf(format, args...)})
 }
+
+// full tells whether there are more mistakes than are told.
+func (r *reader) full() bool { return len(r.wrong) > maxMistakes }
 
 // message reads the fields of m that a mapping has. The prefix is the path of m.
 func (r *reader) message(m protoreflect.Message, node *yaml.Node, prefix string) {
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
+	for i := 0; i+1 < len(node.Content) && !r.full(); i += 2 {
 		key, val := node.Content[i], node.Content[i+1]
 		path := prefix + key.Value
 		if seen[key.Value] {
@@ -108,6 +107,9 @@ func (r *reader) messages(m protoreflect.Message, fd protoreflect.FieldDescripto
 		r.bad(val, path, "wants a list of fields")
 	case fd.IsList():
 		for i, item := range val.Content {
+			if r.full() {
+				return
+			}
 			at := fmt.Sprintf("%s[%d]", path, i)
 			r.doc.lines[at] = item.Line
 			if item.Kind != yaml.MappingNode {
