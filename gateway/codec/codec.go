@@ -29,20 +29,27 @@ func Marshal(m proto.Message) ([]byte, error) {
 // Unmarshal reads a message that is all of data. A field that the message does not have is an error, and so is an enum
 // value that nobody knows; Explain says in a caller's terms what is wrong.
 func Unmarshal(data []byte, m proto.Message) error {
-	if tooDeep(data) {
-		return errTooDeep
+	if err := bounded(data); err != nil {
+		return err
 	}
 	return unmarshal(data, m, protojson.UnmarshalOptions{})
 }
 
 // maxDepth is how deep objects and lists of a request may be nested. Messages of the mesh take more, so that whatever comes in here can be passed on.
-const maxDepth = 200
+// maxValues is how many values it may have: the smallest ones, an empty object of two bytes, take up to 150 bytes as a message.
+const (
+	maxDepth  = 200
+	maxValues = 100_000
+)
 
-var errTooDeep = fmt.Errorf("objects and lists are nested more than %d deep", maxDepth)
+var (
+	errTooDeep = fmt.Errorf("objects and lists are nested more than %d deep", maxDepth)
+	errTooMany = fmt.Errorf("has more than %d values", maxValues)
+)
 
-// tooDeep looks at brackets outside of texts; whether data is JSON is for others to find.
-func tooDeep(data []byte) bool {
-	depth, inText := 0, false
+// bounded looks at brackets and commas outside of texts; whether data is JSON is for others to find.
+func bounded(data []byte) error {
+	depth, values, inText := 0, 1, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case inText && c == '\\':
@@ -51,14 +58,20 @@ func tooDeep(data []byte) bool {
 			inText = !inText
 		case inText:
 		case c == '{' || c == '[':
+			values++
 			if depth++; depth > maxDepth {
-				return true
+				return errTooDeep
 			}
 		case c == '}' || c == ']':
 			depth--
+		case c == ',':
+			values++
+		}
+		if values > maxValues {
+			return errTooMany
 		}
 	}
-	return false
+	return nil
 }
 
 // UnmarshalKnown is Unmarshal for answers: what a newer server adds is passed over.

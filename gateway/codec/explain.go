@@ -22,8 +22,8 @@ func Explain(data []byte, md protoreflect.MessageDescriptor) *fault.Error {
 	if at := invalidUTF8(data); at >= 0 {
 		return malformed(data, at, "the text is not valid UTF-8")
 	}
-	if tooDeep(data) {
-		return fault.Invalid("body", "%s", errTooDeep)
+	if err := bounded(data); err != nil {
+		return fault.Invalid("body", "%s", err)
 	}
 	var raw json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -50,7 +49,7 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		release := context.AfterFunc(s.stopping, cancel)
 		defer release()
 	}
-	return next(srv, &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate})
+	return next(srv, &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate, role: shown(ctx)})
 }
 
 // finish is the one place where errors become statuses, and where those that are our fault are logged.
@@ -104,6 +103,12 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	return authn.With(ctx, p), nil
 }
 
+// shown tells whether the caller showed a token of the mesh, which admit has checked.
+func shown(ctx context.Context) bool {
+	md, _ := metadata.FromIncomingContext(ctx)
+	return len(md.Get(authn.Header)) > 0
+}
+
 func (s *Server) identify(ctx context.Context, tokens []string) (*policyv1.Principal, error) {
 	switch {
 	case len(tokens) == 1:
@@ -139,16 +144,12 @@ func (s *Server) validate(req any) error {
 	if !ok {
 		return nil
 	}
-	err := s.validator.Validate(m)
-	if err == nil {
-		return nil
+	bad, err := Violations(s.validator, m)
+	if len(bad) == 0 {
+		return err
 	}
-	var bad *protovalidate.ValidationError
-	if !errors.As(err, &bad) {
-		return fmt.Errorf("validate request: %w", err)
-	}
-	fields := make([]fault.Field, 0, len(bad.Violations))
-	for _, v := range bad.Violations {
+	fields := make([]fault.Field, 0, len(bad))
+	for _, v := range bad {
 		path := protovalidate.FieldPathString(v.Proto.GetField())
 		if path == "" {
 			path = "request"

@@ -39,6 +39,8 @@ type serverStream struct {
 	grpc.ServerStream
 	ctx      context.Context
 	validate func(any) error
+	// role: a role of the mesh calls, with a token.
+	role bool
 }
 
 func (s *serverStream) Context() context.Context { return s.ctx }
@@ -50,7 +52,7 @@ func (s *serverStream) RecvMsg(m any) error {
 		}
 		return s.validate(m)
 	}
-	in := &incoming{message: m}
+	in := &incoming{message: m, role: s.role}
 	if err := s.ServerStream.RecvMsg(in); err != nil {
 		return err
 	}
@@ -72,6 +74,7 @@ func (s *serverStream) SendMsg(m any) error {
 // incoming is a message together with what is wrong with it: an error of the codec itself would end the call before we can give it a reason.
 type incoming struct {
 	message any
+	role    bool
 	err     error
 }
 
@@ -88,6 +91,9 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	if data.Len() > MaxMessage {
 		in.err = requestTooLarge(data.Len())
+	} else if m, ok := in.message.(proto.Message); ok && !in.role && data.Len() > counted &&
+		values(data.Materialize(), m.ProtoReflect().Descriptor(), maxValues, 1) == 0 {
+		in.err = tooManyValues()
 	} else if err := c.CodecV2.Unmarshal(data, in.message); err != nil {
 		in.err = received(err)
 	}

@@ -1,9 +1,13 @@
 package rpc
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"buf.build/go/protovalidate"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // patternWords say what the patterns of our requests want. One without words is shown as it is.
@@ -38,4 +42,52 @@ func allowed(v *protovalidate.Violation) []string {
 		}
 	}
 	return out
+}
+
+// Bounds of what is told about one message, and of how many elements of lists and maps a message may have for more than the first mistake to be
+// looked for: each takes about a kilobyte while it is.
+const (
+	maxViolations = 100
+	maxElements   = 2000
+)
+
+// Violations finds what breaks the rules of a message's fields. A message with very many elements is checked up to its first mistake: the length of a
+// list comes before what is in it.
+func Violations(v protovalidate.Validator, m proto.Message) ([]*protovalidate.Violation, error) {
+	err := v.Validate(m, protovalidate.WithFailFast())
+	if err != nil && elements(m.ProtoReflect(), maxElements) > 0 {
+		err = v.Validate(m)
+	}
+	if err == nil {
+		return nil, nil
+	}
+	var bad *protovalidate.ValidationError
+	if !errors.As(err, &bad) {
+		return nil, fmt.Errorf("validate %s: %w", m.ProtoReflect().Descriptor().FullName(), err)
+	}
+	return bad.Violations[:min(len(bad.Violations), maxViolations)], nil
+}
+
+// elements counts down from left for each message, and for each element of a list or a map, in m. It stops at 0.
+func elements(m protoreflect.Message, left int) int {
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.IsMap():
+			if left -= v.Map().Len(); left > 0 && fd.MapValue().Message() != nil {
+				v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
+					left = elements(v.Message(), left)
+					return left > 0
+				})
+			}
+		case fd.IsList():
+			left -= v.List().Len()
+			for i := 0; left > 0 && fd.Message() != nil && i < v.List().Len(); i++ {
+				left = elements(v.List().Get(i).Message(), left)
+			}
+		case fd.Message() != nil:
+			left = elements(v.Message(), left-1)
+		}
+		return left > 0
+	})
+	return max(left, 0)
 }

@@ -21,7 +21,7 @@ import (
 // CreateAgent implements AgentService.
 func (s *Service) CreateAgent(ctx context.Context, req *sessionsv1.CreateAgentRequest) (*sessionsv1.Agent, error) {
 	want := req.GetAgent()
-	fields, err := s.checkElsewhere(ctx, "agent.", want, map[string]bool{want.GetId(): true})
+	fields, err := s.checkElsewhere(ctx, "agent.", want, newExisting(want.GetId()))
 	if err != nil {
 		return nil, err
 	}
@@ -114,18 +114,29 @@ func (s *Service) checkAgent(prefix string, a *sessionsv1.Agent) []fault.Field {
 	return append(wrong, s.checker.Check(prefix, a)...)
 }
 
+// existing are ids of agents and names of tool groups that were found, or that are about to exist.
+type existing struct{ agents, groups map[string]bool }
+
+func newExisting(agents ...string) existing {
+	e := existing{agents: map[string]bool{}, groups: map[string]bool{}}
+	for _, id := range agents {
+		e.agents[id] = true
+	}
+	return e
+}
+
 // checkElsewhere finds what is wrong with an agent that others know: policy, the registry, and the other agents. An agent that speaks of none of
-// them costs nothing. also are ids of agents that are about to exist.
-func (s *Service) checkElsewhere(ctx context.Context, prefix string, a *sessionsv1.Agent, also map[string]bool) ([]fault.Field, error) {
+// them costs nothing, and nothing that was seen is asked for.
+func (s *Service) checkElsewhere(ctx context.Context, prefix string, a *sessionsv1.Agent, seen existing) ([]fault.Field, error) {
 	rules, err := s.checkApprovals(ctx, prefix, a.GetApprovals())
 	if err != nil {
 		return nil, err
 	}
-	groups, err := s.checkGroups(ctx, prefix, a)
+	groups, err := s.checkGroups(ctx, prefix, a, seen)
 	if err != nil {
 		return nil, err
 	}
-	missing, err := s.checkSubAgents(ctx, prefix, a, also)
+	missing, err := s.checkSubAgents(ctx, prefix, a, seen)
 	return slices.Concat(rules, groups, missing), err
 }
 

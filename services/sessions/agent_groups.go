@@ -13,11 +13,11 @@ import (
 )
 
 // checkGroups finds tool groups that an agent names and that do not exist. Whoever writes the agent must be allowed to read them.
-func (s *Service) checkGroups(ctx context.Context, prefix string, a *sessionsv1.Agent) ([]fault.Field, error) {
+func (s *Service) checkGroups(ctx context.Context, prefix string, a *sessionsv1.Agent, seen existing) ([]fault.Field, error) {
 	var wrong []fault.Field
 	for i, tool := range a.GetTools() {
 		name, isGroup := strings.CutPrefix(tool, "group:")
-		if !isGroup || placeholder.In(name) { // what it will be is known when a turn begins
+		if !isGroup || seen.groups[name] || placeholder.In(name) { // what it will be is known when a turn begins
 			continue
 		}
 		path := fmt.Sprintf("%stools[%d]", prefix, i)
@@ -31,6 +31,8 @@ func (s *Service) checkGroups(ctx context.Context, prefix string, a *sessionsv1.
 			wrong = append(wrong, fault.Field{Path: path, Message: fmt.Sprintf("there is no tool group %q: create it first", name)})
 		case err != nil:
 			return nil, fmt.Errorf("look for tool group %q: %w", name, err)
+		default:
+			seen.groups[name] = true
 		}
 	}
 	return wrong, nil

@@ -81,12 +81,12 @@ func agentTool(a *sessionsv1.Agent) (*sessionsv1.AgentTool, error) {
 	return t, nil
 }
 
-// checkSubAgents finds sub-agents that are named without a glob and do not exist; also are ids that are about to.
-func (s *Service) checkSubAgents(ctx context.Context, prefix string, a *sessionsv1.Agent, also map[string]bool) ([]fault.Field, error) {
+// checkSubAgents finds sub-agents that are named without a glob and do not exist.
+func (s *Service) checkSubAgents(ctx context.Context, prefix string, a *sessionsv1.Agent, seen existing) ([]fault.Field, error) {
 	var wrong []fault.Field
 	for i, id := range a.GetAgents() {
 		path := fmt.Sprintf("%sagents[%d]", prefix, i)
-		if isGlob(id) || also[id] {
+		if isGlob(id) || seen.agents[id] {
 			continue
 		}
 		_, err := s.liveAgent(ctx, id)
@@ -95,6 +95,8 @@ func (s *Service) checkSubAgents(ctx context.Context, prefix string, a *sessions
 			wrong = append(wrong, fault.Field{Path: path, Message: fmt.Sprintf("agent %q does not exist: create it first, or name a pattern such as \"%s*\"", id, id)})
 		case err != nil:
 			return nil, err
+		default:
+			seen.agents[id] = true
 		}
 	}
 	return wrong, nil

@@ -20,7 +20,7 @@ var fixed = map[protoreflect.Name]bool{"id": true, "revision": true, "create_tim
 func (s *Service) UpdateAgent(ctx context.Context, req *sessionsv1.UpdateAgentRequest) (*sessionsv1.Agent, error) {
 	id, revision := req.GetAgent().GetId(), req.GetAgent().GetRevision()
 	// What is there already was checked when it came.
-	if fields, err := s.checkElsewhere(ctx, "agent.", req.GetAgent(), map[string]bool{id: true}); err != nil || len(fields) > 0 {
+	if fields, err := s.checkElsewhere(ctx, "agent.", req.GetAgent(), newExisting(id)); err != nil || len(fields) > 0 {
 		if err == nil {
 			err = fault.InvalidFields(fields)
 		}

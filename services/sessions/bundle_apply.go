@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/rpc"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -124,23 +125,58 @@ func (s *Service) applyDocs(ctx context.Context, docs []*bundle.Document, plans 
 	return applied, nil
 }
 
-// checkBundle checks the documents' contents, each mistake with its place.
+// Bounds of a bundle's contents: the mistakes that are looked for, each of which may have cost a request, and the approval rules of all its agents.
+const (
+	maxBundleMistakes = 100
+	maxBundleRules    = 1000
+)
+
+// checkBundle checks the documents' contents, each mistake with its place. Others are asked about a bundle only if it is good by itself, and about
+// each group and agent once: lists are bounded then, and names repeated in a thousand agents cost nothing.
 func (s *Service) checkBundle(ctx context.Context, docs []*bundle.Document) error {
-	var wrong []fault.Field
-	here := map[string]bool{}
-	for _, d := range docs {
-		here[d.ID()] = here[d.ID()] || d.Kind == bundle.Agent
+	if err := s.checkAlone(docs); err != nil {
+		return err
 	}
+	seen, rules := newExisting(), 0
+	for _, d := range docs {
+		seen.agents[d.ID()] = seen.agents[d.ID()] || d.Kind == bundle.Agent
+		if rules += len(d.Agent.GetApprovals()); rules > maxBundleRules {
+			return fault.Invalid("yaml", "holds more than %d approval rules", maxBundleRules).Hint("Apply it in several bundles.")
+		}
+	}
+	var wrong []fault.Field
+	for _, d := range docs {
+		if d.Kind != bundle.Agent {
+			continue
+		}
+		asked, err := s.checkElsewhere(ctx, "", d.Agent, seen)
+		if err != nil {
+			return err
+		}
+		if wrong = append(wrong, placed(d, asked)...); len(wrong) > maxBundleMistakes {
+			break
+		}
+	}
+	return firstMistakes(wrong)
+}
+
+// firstMistakes makes an error of mistakes, nil for none; of very many it tells the first.
+func firstMistakes(wrong []fault.Field) error {
+	if len(wrong) > maxBundleMistakes {
+		wrong = append(wrong[:maxBundleMistakes:maxBundleMistakes], fault.Field{Path: "yaml", Message: "there are more mistakes"})
+	}
+	return invalid(wrong)
+}
+
+// checkAlone finds what is wrong with the documents whatever there is elsewhere.
+func (s *Service) checkAlone(docs []*bundle.Document) error {
+	var wrong []fault.Field
 	for _, d := range docs {
 		found := s.violations("", d.Message())
 		missing := func(field, message string) { found = append(found, fault.Field{Path: field, Message: message}) }
 		switch {
 		case d.Kind == bundle.Agent:
-			asked, err := s.checkElsewhere(ctx, "", d.Agent, here)
-			if err != nil {
-				return err
-			}
-			found = append(append(found, s.checkAgent("", d.Agent)...), asked...)
+			found = append(found, s.checkAgent("", d.Agent)...)
 		case d.Kind == bundle.Source:
 			if d.ID() == "" {
 				missing("name", "is required")
@@ -150,12 +186,11 @@ func (s *Service) checkBundle(ctx context.Context, docs []*bundle.Document) erro
 		case d.Kind == bundle.Schedule && d.Schedule.GetAgentId() == "" && d.Schedule.GetSessionId() == "":
 			missing("agent_id", "name the agent (or a session_id): a bundle must mean the same wherever it is applied")
 		}
-		wrong = append(wrong, placed(d, found)...)
+		if wrong = append(wrong, placed(d, found)...); len(wrong) > maxBundleMistakes {
+			break
+		}
 	}
-	if len(wrong) > 0 {
-		return fault.InvalidFields(wrong)
-	}
-	return nil
+	return firstMistakes(wrong)
 }
 
 // placed gives mistakes their places in a document, in its own words.
@@ -172,16 +207,12 @@ func placed(d *bundle.Document, found []fault.Field) []fault.Field {
 
 // violations finds what breaks the validation rules of a message's fields.
 func (s *Service) violations(prefix string, m proto.Message) []fault.Field {
-	err := s.validator.Validate(m)
-	var bad *protovalidate.ValidationError
-	if err == nil {
-		return nil
-	}
-	if !errors.As(err, &bad) {
+	bad, err := rpc.Violations(s.validator, m)
+	if err != nil {
 		return []fault.Field{{Path: strings.TrimSuffix(prefix, "."), Message: err.Error()}}
 	}
 	var wrong []fault.Field
-	for _, v := range bad.Violations {
+	for _, v := range bad {
 		wrong = append(wrong, fault.Field{Path: prefix + protovalidate.FieldPathString(v.Proto.GetField()), Message: v.Proto.GetMessage()})
 	}
 	return wrong

@@ -62,6 +62,7 @@ type options struct {
 	ledger   *ledgerFake
 	log      io.Writer // what is logged, nothing by default
 	models   sessions.ModelResolver
+	groups   registryv1.ToolGroupServiceClient
 }
 
 func (o options) getenv() func(string) string {
@@ -85,7 +86,7 @@ func newKit(t testing.TB, o options) *kit {
 		log = slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	k.svc, err = sessions.New(o.cfg, sessions.Deps{
-		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: k.policy, Ledger: k.ledger, Models: o.models,
+		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: k.policy, Ledger: k.ledger, Models: o.models, Groups: o.groups,
 		Egress: out, Getenv: o.getenv(), Log: log,
 	})
 	must(t, err)

@@ -1,0 +1,53 @@
+package rpc
+
+import (
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+)
+
+// Bounds of a message that does not come from a role of the mesh: an element of two bytes on the wire takes up to 150 bytes once it is decoded. Smaller
+// messages than counted are not looked at.
+const (
+	maxValues  = 100_000
+	maxNesting = 1000
+	counted    = 64 << 10
+)
+
+func tooManyValues() error {
+	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the message has more than %d values", maxValues).
+		Hint("Send less in one request.")
+}
+
+// values counts the fields and elements in the wire form of a message down from left, and stops at 0. What is malformed ends it early: decoding will
+// say so.
+func values(b []byte, md protoreflect.MessageDescriptor, left, depth int) int {
+	if depth > maxNesting {
+		return 0
+	}
+	for len(b) > 0 && left > 0 {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return left
+		}
+		b = b[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
+			return left
+		}
+		left--
+		if fd := md.Fields().ByNumber(number); fd != nil && kind == protowire.BytesType {
+			inner, _ := protowire.ConsumeBytes(b)
+			switch {
+			case fd.Message() != nil:
+				left = values(inner, fd.Message(), left, depth+1)
+			case fd.IsList() && fd.Kind() != protoreflect.StringKind && fd.Kind() != protoreflect.BytesKind: // packed
+				left -= len(inner)
+			}
+		}
+		b = b[n:]
+	}
+	return max(left, 0)
+}
