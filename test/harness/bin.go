@@ -48,6 +48,19 @@ func FaultsBin(t testing.TB, name string) string {
 	return path
 }
 
+// PlainBin gives the path of a program without the race detector, whose memory can be held to a bound: in the folder "plain" beside the other.
+func PlainBin(t testing.TB, name string) string {
+	t.Helper()
+	if !Raced(t) {
+		return Bin(t, name)
+	}
+	path := filepath.Join(filepath.Dir(binDir(t)), "plain", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%s is not built: run `make test`, or `make plain-programs` before a single test", path)
+	}
+	return path
+}
+
 // Raced reports whether the programs under test were built with the race detector: they are slower then and need more memory.
 func Raced(t testing.TB) bool {
 	t.Helper()

@@ -25,6 +25,9 @@ func (m *Mesh) daemon() string {
 	if m.faults != "" {
 		return FaultsBin(m.t, "windlassd")
 	}
+	if m.options.Plain {
+		return PlainBin(m.t, "windlassd")
+	}
 	return Bin(m.t, "windlassd")
 }
 

@@ -60,6 +60,8 @@ type SplitOptions struct {
 	WorkerEnv map[string][]string
 	// Faults runs programs whose fault points can be armed.
 	Faults bool
+	// Plain runs programs without the race detector, whose memory can be held to a bound.
+	Plain bool
 }
 
 // Split starts a mesh and waits until it is ready. Addresses are on a loopback address of the mesh's own, so that a role that is killed
