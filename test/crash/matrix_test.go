@@ -34,6 +34,7 @@ var short = []string{
 	"accepted/gateway", "accepted/sessions", "started/worker", "model sent/inference", "model done not reported/worker",
 	"policy asked/policy", "policy asked/registry", "approval waiting/sessions", "parked/worker", "tool done not reported/mcpbridge", "idempotent tool done not reported/registry",
 	"journal written not published/sessions", "terminal written not acknowledged/worker", "terminal written not acknowledged/sessions",
+	"before the first step/worker without Temporal", "between two steps/worker without Temporal",
 	"line registry.tool-closed", "line worker.call-done",
 }
 
@@ -41,6 +42,7 @@ var short = []string{
 var shortLarge = []string{
 	"accepted/sessions", "model half-streamed/worker", "policy asked/policy", "approval waiting/gateway", "idempotent tool done not reported/registry",
 	"tool done not reported/mcpbridge", "journal written not published/database restarted", "database away",
+	"before the first step/worker without Temporal", "between two steps/worker without Temporal",
 	"model half-streamed/stall worker->inference", "model done not reported/half down worker->sessions", "tool sent/cut registry->mcpbridge",
 }
 
@@ -62,6 +64,7 @@ func cells(on harness.Topology) []cell {
 			}
 		}
 	}
+	all = append(all, temporalAway()...)
 	for _, l := range lines {
 		all = append(all, cell{"line " + string(l.point) + l.nth, func(t *testing.T, h *theatre, id string) (string, time.Duration) {
 			return dieAt(t, h, id, l)

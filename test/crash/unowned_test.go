@@ -13,6 +13,55 @@ import (
 // machines.
 const takeOver = 20 * time.Second
 
+// temporalAway are the cells in which the only worker dies before a step while Temporal is away: no lease runs out, and no workflow task is lost. A worker
+// is not ready without Temporal, so that one is back first.
+func temporalAway() []cell {
+	before := moment{name: "before the first step", letGo: func(r *trial) { r.post() }}
+	between := moment{
+		name: "between two steps", agent: careful,
+		hold:  func(r *trial) { r.start(); r.watcher.UntilType("approval.requested") },
+		letGo: func(r *trial) { go r.approve() },
+	}
+	var all []cell
+	for _, m := range []moment{before, between} {
+		all = append(all, cell{m.name + "/worker without Temporal", func(t *testing.T, h *theatre, id string) (string, time.Duration) {
+			return dieWithoutTemporal(t, h, id, m)
+		}})
+	}
+	return all
+}
+
+func dieWithoutTemporal(t *testing.T, h *theatre, id string, m moment) (string, time.Duration) {
+	r := h.trial(t, h.play(t, id, -1, false), m.agent)
+	if m.hold != nil {
+		m.hold(r)
+	}
+	r.Kill("temporal")
+	workers := r.Members("worker")
+	for _, name := range workers[1:] {
+		r.Kill(name)
+	}
+	r.Arm(faultpoint.Started, "kill")
+	m.letGo(r)
+	if !harness.Eventually(patience, r.Process(workers[0]).Gone) {
+		t.Fatal("the worker does not come to its next step")
+	}
+	h.count("kills", len(workers)+1)
+	r.Start("temporal")
+	for _, name := range workers {
+		r.Launch(name)
+	}
+	for _, name := range workers {
+		r.Process(name).Await()
+	}
+	if r.watcher == nil {
+		r.watch()
+	}
+	recovery := r.end()
+	r.verify(leeway{})
+	return r.turn, recovery
+}
+
 // A whole mesh in one process that crashes again and again, each time when its worker is about to do the first step.
 func TestUpInACrashLoop(t *testing.T) {
 	slot(t)
