@@ -61,13 +61,23 @@ func (w *world) do(ref *turnv1.StepRef) *turnv1.StepOutcome {
 func (w *world) walk() []*turnv1.StepOutcome {
 	w.t.Helper()
 	var all []*turnv1.StepOutcome
+	w.each(func(_ *turnv1.StepRef, o *turnv1.StepOutcome) { all = append(all, o) })
+	return all
+}
+
+// each is walk that gives each step with its outcome.
+func (w *world) each(f func(*turnv1.StepRef, *turnv1.StepOutcome)) {
+	w.t.Helper()
+	var all []*turnv1.StepOutcome
 	for {
 		d := engine.Next(engine.State{Outcomes: all, Now: time.Now()})
 		if d.Done {
-			return all
+			return
 		}
 		for _, ref := range d.Steps {
-			all = append(all, w.do(ref))
+			o := w.do(ref)
+			f(ref, o)
+			all = append(all, o)
 		}
 	}
 }

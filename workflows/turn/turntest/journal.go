@@ -88,6 +88,13 @@ func (j *Journal) Add(in contract.TurnInput, agent *sessionsv1.Agent, input stri
 	}
 }
 
+// Offer gives a turn a sub-agent that it may hand over to.
+func (j *Journal) Offer(turn string, agent *sessionsv1.AgentTool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.turns[turn].load.AgentTools = append(j.turns[turn].load.AgentTools, agent)
+}
+
 // Cancel accepts a cancel.
 func (j *Journal) Cancel(turn string) {
 	j.mu.Lock()

@@ -178,7 +178,7 @@ func (j *Journal) commit(t *turnRecord, req *sessionsv1.CommitStepRequest) (*ses
 	t.history = append(t.history, req.GetMessages()...)
 	t.artifacts = append(t.artifacts, req.GetArtifacts()...)
 	if o.GetSurface() != nil {
-		t.load.Surface, t.load.Tools = o.GetSurface(), req.GetTools()
+		t.load.Surface, t.load.Tools, t.load.AgentTools = o.GetSurface(), req.GetTools(), req.GetAgentTools()
 	}
 	j.settle(t, s, proto.Clone(o).(*turnv1.StepOutcome))
 	if req.GetEnding() != nil {

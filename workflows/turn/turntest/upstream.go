@@ -45,11 +45,11 @@ type registry struct {
 	mesh *Mesh
 }
 
-func (r *registry) ResolveTools(context.Context, *registryv1.ResolveToolsRequest) (*registryv1.ResolveToolsResponse, error) {
+func (r *registry) ResolveTools(_ context.Context, req *registryv1.ResolveToolsRequest) (*registryv1.ResolveToolsResponse, error) {
 	if err := r.mesh.fault("ResolveTools"); err != nil {
 		return nil, err
 	}
-	return &registryv1.ResolveToolsResponse{Tools: r.mesh.tools}, nil
+	return &registryv1.ResolveToolsResponse{Tools: r.mesh.tools, Others: req.GetOthers()}, nil
 }
 
 func (r *registry) GetDefinitions(_ context.Context, req *registryv1.GetDefinitionsRequest) (*registryv1.GetDefinitionsResponse, error) {
