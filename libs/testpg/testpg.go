@@ -8,7 +8,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -35,11 +34,19 @@ var shared struct {
 	url    string
 	server *server
 	err    error
+	// templates are the databases to drop at the end where the server is not this process's own.
+	templates []string
 }
 
 // URL returns the URL of a fresh, empty database, dropped when the test ends. Without a server the test is skipped, or fails if
 // WINDLASS_REQUIRE_POSTGRES=1.
 func URL(t testing.TB) string {
+	t.Helper()
+	return database(t, running(t), "")
+}
+
+// running returns the URL of the server that tests share.
+func running(t testing.TB) string {
 	t.Helper()
 	base, err := serverURL()
 	if errors.Is(err, errAbsent) && os.Getenv(EnvRequire) != "1" {
@@ -48,8 +55,14 @@ func URL(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("start PostgreSQL: %v", err)
 	}
-	name := "wl_" + strings.ToLower(rand.Text()[:16])
-	if err := admin(base, "CREATE DATABASE "+name); err != nil {
+	return base
+}
+
+// database creates a database of the test's own, as options say.
+func database(t testing.TB, base, options string) string {
+	t.Helper()
+	name := newName()
+	if err := admin(base, "CREATE DATABASE "+name+options); err != nil {
 		t.Fatalf("create database: %v", err)
 	}
 	t.Cleanup(func() {
@@ -57,13 +70,14 @@ func URL(t testing.TB) string {
 			t.Errorf("drop database: %v", err)
 		}
 	})
-	u, err := url.Parse(base)
+	u, err := named(base, name)
 	if err != nil {
-		t.Fatalf("parse %s: %v", EnvURL, err)
+		t.Fatal(err)
 	}
-	u.Path = "/" + name
-	return u.String()
+	return u
 }
+
+func newName() string { return "wl_" + strings.ToLower(rand.Text()[:16]) }
 
 // Main runs a package's tests and then stops the server; use it in TestMain, or as the argument of goleak.VerifyTestMain.
 // Without it the server ends when the test process dies.
@@ -79,14 +93,19 @@ func (m Main) Run() int {
 	return code
 }
 
-// Stop ends the server, if this process started one, and removes its files.
+// Stop ends the server, if this process started one, and removes its files. From another one it removes the templates.
 func Stop() {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.server != nil {
 		shared.server.stop()
 		shared.server, shared.tried = nil, false
+		return
 	}
+	for _, name := range shared.templates {
+		_ = admin(shared.url, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") // the tests are over: there is nobody to tell
+	}
+	shared.templates = nil
 }
 
 func serverURL() (string, error) {

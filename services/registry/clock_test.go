@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
-	"github.com/windlass-dev/windlass/libs/testpg"
 )
 
 // TestRegistriesWithWrongClocks: the database's clock judges whether a call's replica is alive, so no call that runs is given up.
@@ -18,7 +17,7 @@ func TestRegistriesWithWrongClocks(t *testing.T) {
 		"the caller's behind": {-5 * time.Second, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url := testpg.URL(t)
+			url := tables.Postgres(t)
 			w := newWorldOn(t, url)
 			cfg := config()
 			cfg.LeaseTTL = 2 * time.Second

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/testpg"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
@@ -39,7 +38,7 @@ func TestCrashInMidCall(t *testing.T) {
 		t.Run(row.tool, func(t *testing.T) { crash(t, newWorld(t), row.tool, row.text, row.state, row.sends, row.unresolved) })
 	}
 	t.Run("on PostgreSQL", func(t *testing.T) {
-		crash(t, newWorldOn(t, testpg.URL(t)), "notes__send", "not known", "unresolved", 1, true)
+		crash(t, newWorldOn(t, tables.Postgres(t)), "notes__send", "not known", "unresolved", 1, true)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -16,14 +15,19 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry"
+	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
+
+// tables are copied for each test.
+var tables = testdb.New("registry", store.Migrate)
 
 // world is a database, a bridge and a policy service, on which registries may live and die.
 type world struct {
@@ -39,7 +43,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	return newWorldOn(t, "sqlite:"+filepath.Join(t.TempDir(), "registry.db"))
+	return newWorldOn(t, tables.SQLite(t))
 }
 
 func newWorldOn(t testing.TB, url string) *world {

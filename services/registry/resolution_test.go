@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windlass-dev/windlass/libs/testpg"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -86,7 +85,7 @@ func TestSomebodySaysWhatBecameOfACall(t *testing.T) {
 			}
 		}
 		t.Run(row.name, func(t *testing.T) { test(t, newWorld(t)) })
-		t.Run(row.name+", on PostgreSQL", func(t *testing.T) { test(t, newWorldOn(t, testpg.URL(t))) })
+		t.Run(row.name+", on PostgreSQL", func(t *testing.T) { test(t, newWorldOn(t, tables.Postgres(t))) })
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/windlass-dev/windlass/libs/testpg"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
@@ -13,7 +12,7 @@ import (
 // TestStopCallOfAnotherReplica asks one registry to stop what another one runs.
 func TestStopCallOfAnotherReplica(t *testing.T) {
 	t.Run("on SQLite", func(t *testing.T) { stopElsewhere(t, newWorld(t)) })
-	t.Run("on PostgreSQL", func(t *testing.T) { stopElsewhere(t, newWorldOn(t, testpg.URL(t))) })
+	t.Run("on PostgreSQL", func(t *testing.T) { stopElsewhere(t, newWorldOn(t, tables.Postgres(t))) })
 }
 
 func stopElsewhere(t *testing.T, w *world) {

@@ -1,22 +1,20 @@
 package registry_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/sqldb"
-	"github.com/windlass-dev/windlass/libs/testpg"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
 // TestTextThatNoDatabaseKeeps asks for, and writes, text with NUL: that is never our fault, whatever the engine.
 func TestTextThatNoDatabaseKeeps(t *testing.T) {
 	engines := map[string]func() string{
-		sqldb.SQLite:   func() string { return "sqlite:" + filepath.Join(t.TempDir(), "registry.db") },
-		sqldb.Postgres: func() string { return testpg.URL(t) },
+		sqldb.SQLite:   func() string { return tables.SQLite(t) },
+		sqldb.Postgres: func() string { return tables.Postgres(t) },
 	}
 	for engine, url := range engines {
 		t.Run(engine, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
-	"github.com/windlass-dev/windlass/libs/testpg"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -25,13 +24,13 @@ var skews = map[string][2]time.Duration{
 func TestReplicasWithWrongClocks(t *testing.T) {
 	for name, skew := range skews {
 		t.Run("postgres, "+name, func(t *testing.T) {
-			url := testpg.URL(t)
+			url := tables.Postgres(t)
 			wrongClocks(t, openSkewed(t, url, skew[0]), openSkewed(t, url, skew[1]))
 		})
 	}
 	// A SQLite file belongs to one process: its clock is the host's, which need not be that of who calls.
 	t.Run("sqlite, two services on a file", func(t *testing.T) {
-		db := openSkewed(t, "sqlite:"+t.TempDir()+"/sessions.db", time.Hour)
+		db := openSkewed(t, tables.SQLite(t), time.Hour)
 		wrongClocks(t, db, db)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testpg"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -13,7 +14,8 @@ import (
 
 // What is committed although its caller has hung up during the COMMIT is published at once: nothing polls here.
 func TestACallerThatHangsUpDuringTheCommitHoldsNothingBack(t *testing.T) {
-	k := newKit(t, options{postgres: true, conns: 8, cfg: sessions.Config{PollActive: time.Hour, PollIdle: time.Hour}})
+	url := tables.Postgres(t)
+	k := newKit(t, options{db: openURL(t, url, 8), cfg: sessions.Config{PollActive: time.Hour, PollIdle: time.Hour}})
 	turn := k.newTurn("hello")
 	w := k.worker(turn)
 	w.begin()
@@ -24,41 +26,16 @@ func TestACallerThatHangsUpDuringTheCommitHoldsNothingBack(t *testing.T) {
 		must(t, err)
 		e = r.GetEvent()
 	}
-	must(t, k.db.Write(t.Context(), func(tx sqldb.Tx) error {
-		for _, statement := range []string{
-			`CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NULL; END'`,
-			`CREATE CONSTRAINT TRIGGER hold AFTER INSERT ON turn_journal DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION hold()`,
-		} {
-			if _, err := tx.ExecContext(t.Context(), statement); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-	held, release, released := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		released <- k.db.Write(context.WithoutCancel(t.Context()), func(tx sqldb.Tx) error {
-			_, err := tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(4711)")
-			close(held)
-			<-release
-			return err
-		})
-	}()
-	<-held
+	inCommit, release := testpg.HoldCommits(t, url, "sessions.turn_journal")
 	ctx, hangUp := context.WithCancel(t.Context())
 	steered := make(chan error, 1)
 	go func() {
 		_, err := k.turns.SteerTurn(ctx, &sessionsv1.SteerTurnRequest{TurnId: turn.GetId(), Input: "more"})
 		steered <- err
 	}()
-	for waiting := int64(0); waiting == 0; {
-		waiting, err = sqldb.One(t.Context(), k.db.Reader(), sqldb.Column[int64],
-			"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711 AND NOT granted")
-		must(t, err)
-	}
+	inCommit()
 	hangUp()
-	close(release)
-	must(t, <-released)
+	release()
 	if err := <-steered; err != nil { // the caller may be told either
 		t.Log(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -22,11 +21,13 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
@@ -69,6 +70,12 @@ func (o options) getenv() func(string) string {
 	return func(name string) string { return o.env[name] }
 }
 
+// tables are copied for each test.
+var tables = testdb.New("sessions", func(ctx context.Context, db *sqldb.DB) error {
+	_, err := store.Open(ctx, db)
+	return err
+})
+
 func newKit(t testing.TB, o options) *kit {
 	t.Helper()
 	k := &kit{t: t, dispatcher: &dispatcher{}, sources: &sources{byName: map[string]*registryv1.Source{}}, bus: o.bus, db: o.db, policy: &policyFake{}, ledger: cmp.Or(o.ledger, &ledgerFake{})}
@@ -108,11 +115,15 @@ func newKit(t testing.TB, o options) *kit {
 
 func openDB(t testing.TB, postgres bool, conns int) *sqldb.DB {
 	t.Helper()
-	cfg := sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "sessions.db"), Schema: "sessions"}
 	if postgres {
-		cfg.URL, cfg.MaxConns = testpg.URL(t), conns
+		return openURL(t, tables.Postgres(t), conns)
 	}
-	db, err := sqldb.Open(t.Context(), cfg)
+	return openURL(t, tables.SQLite(t), 0)
+}
+
+func openURL(t testing.TB, url string, conns int) *sqldb.DB {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "sessions", MaxConns: conns})
 	must(t, err)
 	t.Cleanup(func() { must(t, db.Close()) })
 	return db

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/secret"
-	"github.com/windlass-dev/windlass/libs/sqldb"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -214,9 +213,7 @@ func (b *buffer) String() string {
 
 func TestASecretRestsSealed(t *testing.T) {
 	dir := t.TempDir()
-	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(dir, "sessions.db"), Schema: "sessions"})
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
+	db := openURL(t, tables.SQLiteIn(t, dir), 0)
 	log := &buffer{}
 	o := hooked()
 	o.db, o.log = db, log

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
-	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -52,7 +50,7 @@ func statement(f interface{ Statement() (string, []any) }) (string, []any) {
 }
 
 func TestListsUseAnIndexOnSQLite(t *testing.T) {
-	db := openDB(t, "sqlite:"+filepath.Join(t.TempDir(), "sessions.db"))
+	db := openDB(t, tables.SQLite(t))
 	for _, l := range lists {
 		query, args := statement(l.filter)
 		steps := explain(t, db, "EXPLAIN QUERY PLAN "+query, args, func(s sqldb.Scanner) (text string, err error) {
@@ -72,7 +70,7 @@ var removed = regexp.MustCompile(`Rows Removed by Filter: (\d+)`)
 
 // TestListsUseAnIndexOnPostgres has 20,000 turns: nearly all completed and of one subject.
 func TestListsUseAnIndexOnPostgres(t *testing.T) {
-	db := openDB(t, testpg.URL(t))
+	db := openDB(t, tables.Postgres(t))
 	for _, fill := range []string{
 		`INSERT INTO sessions (tenant, id, agent_id, subject, title, labels, last_seq, open_seq, active_turn_id, create_us, update_us)
 			SELECT 'default', 'ses_' || i, CASE WHEN i % 5000 = 1 THEN 'rare' ELSE 'a' END, CASE WHEN i % 5000 = 2 THEN 'rare' ELSE 'ann' END,

@@ -1,13 +1,14 @@
 package store_test
 
 import (
-	"path/filepath"
+	"context"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/sqldb/plantest"
+	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/store/storetest"
@@ -15,15 +16,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
 
+// tables are copied for each test.
+var tables = testdb.New("sessions", func(ctx context.Context, db *sqldb.DB) error {
+	_, err := store.Open(ctx, db)
+	return err
+})
+
 func TestSQLite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) *store.Store {
-		return open(t, "sqlite:"+filepath.Join(t.TempDir(), "sessions.db"))
+		return open(t, tables.SQLite(t))
 	})
 }
 
 // TestPostgres has one connection: a statement outside of an open transaction would wait for it for ever.
 func TestPostgres(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) *store.Store { return openWith(t, testpg.URL(t), 1) })
+	storetest.Run(t, func(t *testing.T) *store.Store { return openWith(t, tables.Postgres(t), 1) })
 }
 
 // rare are statements about few rows (webhooks, what the outbox holds, whether there is any budget), and those of deleting a session.

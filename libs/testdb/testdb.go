@@ -1,0 +1,84 @@
+// Package testdb gives tests databases that have a service's tables already: migrations run once in a process for each engine, and every test gets
+// a copy of what they made.
+package testdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testpg"
+)
+
+// Tables are those of one service.
+type Tables struct {
+	schema   string
+	migrate  func(context.Context, *sqldb.DB) error
+	sqlite   func() ([]byte, error)
+	postgres *testpg.Template
+}
+
+// New returns the tables that migrate makes in an empty database. A process has one of it for each service.
+func New(schema string, migrate func(context.Context, *sqldb.DB) error) *Tables {
+	m := &Tables{schema: schema, migrate: migrate}
+	m.sqlite = sync.OnceValues(m.file)
+	m.postgres = testpg.NewTemplate(m.fill)
+	return m
+}
+
+// SQLite returns the URL of a file of the test's own.
+func (m *Tables) SQLite(t testing.TB) string {
+	t.Helper()
+	return m.SQLiteIn(t, t.TempDir())
+}
+
+// SQLiteIn is SQLite for a file in the folder dir.
+func (m *Tables) SQLiteIn(t testing.TB, dir string) string {
+	t.Helper()
+	content, err := m.sqlite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, m.schema+".db")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "sqlite:" + path
+}
+
+// Postgres returns the URL of a database of the test's own; see testpg.URL.
+func (m *Tables) Postgres(t testing.TB) string {
+	t.Helper()
+	return m.postgres.URL(t)
+}
+
+// file returns the content of a SQLite file with the tables.
+func (m *Tables) file() (content []byte, err error) {
+	dir, err := os.MkdirTemp("", "windlass-db-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "template.db")
+	if err := m.fill("sqlite:" + path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path) // closed: nothing of it is in the write-ahead log
+}
+
+func (m *Tables) fill(url string) error {
+	ctx := context.Background() // of no test: all that come later use what is made here
+	db, err := sqldb.Open(ctx, sqldb.Config{URL: url, Schema: m.schema})
+	if err != nil {
+		return fmt.Errorf("template of %s: %w", m.schema, err)
+	}
+	if err := errors.Join(m.migrate(ctx, db), db.Close()); err != nil {
+		return fmt.Errorf("template of %s: %w", m.schema, err)
+	}
+	return nil
+}

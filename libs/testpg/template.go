@@ -1,0 +1,72 @@
+package testpg
+
+import (
+	"fmt"
+	"net/url"
+	"sync"
+	"testing"
+)
+
+// Template is a database that is filled once in a process; tests get copies of it.
+type Template struct {
+	fill func(url string) error
+
+	mu   sync.Mutex
+	name string
+	// server is the one that the database is on: a test process may stop one and start another.
+	server string
+}
+
+// NewTemplate returns a template that fill makes in an empty database, where it must not stay connected.
+func NewTemplate(fill func(url string) error) *Template { return &Template{fill: fill} }
+
+// URL returns the URL of a fresh copy, which is dropped when the test ends. It is skipped or fails like URL.
+func (p *Template) URL(t testing.TB) string {
+	t.Helper()
+	base := running(t)
+	name, err := p.on(base)
+	if err != nil {
+		t.Fatalf("make template database: %v", err)
+	}
+	return database(t, base, " TEMPLATE "+name)
+}
+
+// on returns the name of the template on a server, where it is made when that has none.
+func (p *Template) on(base string) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.server == base {
+		return p.name, nil
+	}
+	name := newName()
+	if err := admin(base, "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	dropAtStop(name)
+	url, err := named(base, name)
+	if err != nil {
+		return "", err
+	}
+	if err := p.fill(url); err != nil {
+		return "", fmt.Errorf("fill: %w", err)
+	}
+	p.name, p.server = name, base
+	return name, nil
+}
+
+// named returns the URL of another database of a server.
+func named(base, name string) (string, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return "", fmt.Errorf("parse %s: %w", EnvURL, err)
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+// dropAtStop has Stop remove a database.
+func dropAtStop(name string) {
+	shared.Lock()
+	defer shared.Unlock()
+	shared.templates = append(shared.templates, name)
+}
