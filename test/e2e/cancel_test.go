@@ -35,7 +35,9 @@ func TestCancelReachesTheModel(t *testing.T) {
 	up := harness.Up(t, t.TempDir(), model.Env())
 	c := up.Client
 	c.Must("POST", "/v1/agents", harness.JSON{"id": "a"})
+	limit := budget(c, harness.JSON{"scope": "tenant", "max_tokens": 1_000_000})
 	var before int
+	var tokens float64
 	for i := range 20 { // the first ones open connections and pools that stay
 		if i == 10 {
 			before = goroutines(t, c)
@@ -53,7 +55,17 @@ func TestCancelReachesTheModel(t *testing.T) {
 		if end.Str("status") != "cancelled" || end.Str("output") != "so far " || usage["model_calls"] != 1.0 {
 			t.Errorf("turn = %v", end)
 		}
+		input, _ := usage["input_tokens"].(float64)
+		output, _ := usage["output_tokens"].(float64)
+		if input == 0 || output == 0 {
+			t.Errorf("usage = %v", usage)
+		}
+		tokens += input + output
 		harness.CheckStream(t, w.End())
+	}
+	// What each call used until then is counted in its turn, and once in the budget.
+	if b := c.Must("GET", "/v1/budgets/"+limit, nil); fieldOf(b, "used_tokens") != fmt.Sprint(tokens) || fieldOf(b, "reserved_tokens") != "0" {
+		t.Errorf("the turns used %v tokens, the budget has %v", tokens, b)
 	}
 	if !harness.Eventually(30*time.Second, func() bool { return goroutines(t, c) <= before+10 }) {
 		t.Errorf("%d goroutines after the cancels, %d before", goroutines(t, c), before)

@@ -1,0 +1,57 @@
+package sessions_test
+
+import (
+	"testing"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// TestACancelledModelCallIsCountedOnce: what a call has used until it was cut off counts in its turn and in budgets once, also when its worker sends
+// the commit again because the answer was lost, and when another worker comes too late.
+func TestACancelledModelCallIsCountedOnce(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: 10_000})
+		w := k.worker(k.newTurn("hello"))
+		w.beginWith(&turnv1.Surface{MaxOutputTokens: 500})
+		stale := w.lease("infer-1")
+		_, err := k.exec.RenewStep(t.Context(), &sessionsv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: stale.GetFence(), TtlMs: 100})
+		must(t, err)
+		other := k.worker(w.turn)
+		other.owner = "w2"
+		l := other.leaseSoon("infer-1")
+		_, err = k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: w.turn.GetId()})
+		must(t, err)
+		commit := func(l *sessionsv1.Lease) (*sessionsv1.CommitStepResponse, error) {
+			return k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{
+				TurnId: w.turn.GetId(), Fence: l.GetFence(),
+				Messages: []*turnv1.Message{{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("so far")}},
+				Outcome: &turnv1.StepOutcome{
+					Key: "infer-1", FinishReason: "cancelled", Usage: &turnv1.Usage{InputTokens: 20, OutputTokens: 7, ModelCalls: 1},
+				},
+			})
+		}
+		for range 3 {
+			got, err := commit(l)
+			must(t, err)
+			if !got.GetOutcome().GetCancelled() || got.GetOutcome().GetUsage().GetOutputTokens() != 7 {
+				t.Errorf("outcome %v", got.GetOutcome())
+			}
+		}
+		_, err = commit(stale)
+		wantFault(t, err, "lease_lost")
+		w.finish(turnv1.TurnStatus_TURN_STATUS_CANCELLED, "cancelled")
+		if now := k.stands(b.GetId()); now.GetUsedTokens() != 27 || now.GetReservedTokens() != 0 {
+			t.Errorf("the budget: %v", now)
+		}
+		turn, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: w.turn.GetId()})
+		must(t, err)
+		if u := turn.GetUsage(); u.GetModelCalls() != 1 || u.GetInputTokens() != 20 || u.GetOutputTokens() != 7 || u.GetLostCalls() != 1 {
+			t.Errorf("usage %v", u)
+		}
+		if said := k.events(turn.GetSessionId(), "message.completed"); len(said) != 1 {
+			t.Errorf("%d messages", len(said))
+		}
+	})
+}
