@@ -14,12 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-const (
-	// maxCalls is how many tool calls one answer may hold.
-	maxCalls = 128
-	// maxAnswer is how many bytes of text, thoughts and arguments: the whole answer must fit in one message.
-	maxAnswer = 8 << 20
-)
+// maxAnswer is how many bytes of text, thoughts and arguments an answer may hold: the whole must fit in one message.
+const maxAnswer = 8 << 20
 
 // answer collects the pieces of an answer, within bounds and as clean text.
 type answer struct {
@@ -60,8 +56,8 @@ func (a *answer) add(d provider.Delta) (provider.Delta, error) {
 // call keeps more of a tool call. Ids that are missing or doubled are replaced.
 func (a *answer) call(d provider.CallDelta) (provider.CallDelta, error) {
 	if d.Index == len(a.calls) {
-		if len(a.calls) == maxCalls {
-			return d, broken("the model asked for more than %d tool calls at once", maxCalls)
+		if len(a.calls) == provider.MaxCalls {
+			return d, broken("the model asked for more than %d tool calls at once", provider.MaxCalls)
 		}
 		if d.Tool = clean(d.Tool); d.Tool == "" {
 			return d, broken("the model asked for a tool without a name")

@@ -12,6 +12,9 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/sse"
 )
 
+// MaxCalls is how many tool calls one answer may hold.
+const MaxCalls = 128
+
 // maxErrorBody is how much is read of a body that is no stream.
 const maxErrorBody = 64 << 10
 
@@ -35,10 +38,13 @@ func (id Identity) Events(ctx context.Context, resp *http.Response, failure func
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		case errors.Is(err, sse.ErrTooLong), errors.Is(err, sse.ErrEncoding):
+		case errors.Is(err, sse.ErrTooLong), errors.Is(err, sse.ErrTooMany), errors.Is(err, sse.ErrEncoding):
 			return Broken("the answer of %s cannot be read: %v", id.Name, err)
 		case err != nil:
 			return id.cut(ctx, err)
+		}
+		if tooManyValues(e.Data) {
+			return Broken("the answer of %s has an event of more than %d values", id.Name, maxValues)
 		}
 		if err := each(e); errors.Is(err, io.EOF) {
 			return nil
@@ -46,6 +52,28 @@ func (id Identity) Events(ctx context.Context, resp *http.Response, failure func
 			return err
 		}
 	}
+}
+
+// maxValues is how many values one event may have: an empty object of two bytes takes up to 150 bytes once it is read.
+const maxValues = 100_000
+
+// tooManyValues counts brackets and commas outside of strings.
+func tooManyValues(data []byte) bool {
+	if len(data) <= maxValues {
+		return false
+	}
+	n, inText := 0, false
+	for i := 0; i < len(data) && n <= maxValues; i++ {
+		switch c := data[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case !inText && (c == ',' || c == '{' || c == '['):
+			n++
+		}
+	}
+	return n > maxValues
 }
 
 // cut makes the error for a connection that was lost in the middle of an answer.

@@ -31,8 +31,11 @@ type slot struct {
 	tool    string
 	index   int    // ours, once begun
 	begun   bool   // its name is known and was emitted
-	pending string // arguments that came before the name
+	pending []byte // arguments that came before the name
 }
+
+// maxPending is how many bytes of arguments may come before the name of their call.
+const maxPending = 1 << 20
 
 // ended tells whether the answer is whole.
 func (s *stream) ended() bool { return s.reason != "" || s.done && s.some }
@@ -101,30 +104,36 @@ func (s *stream) choice(ch choice) error {
 // call takes more of a tool call and emits it as soon as its name is known.
 func (s *stream) call(tc toolCall) error {
 	c := s.slot(tc)
+	if c == nil {
+		return provider.Broken("%s asked for more than %d tool calls at once", s.provider.id.Name, provider.MaxCalls)
+	}
 	if c.id == "" {
 		c.id = tc.ID
 	}
 	if c.tool == "" {
 		c.tool = tc.Function.Name
 	}
-	c.pending += tc.arguments()
+	c.pending = append(c.pending, tc.arguments()...)
 	if c.tool == "" {
+		if len(c.pending) > maxPending {
+			return provider.Broken("%s asked for a tool without naming it", s.provider.id.Name)
+		}
 		return nil
 	}
-	d := &provider.CallDelta{Index: c.index, Arguments: c.pending}
+	d := &provider.CallDelta{Index: c.index, Arguments: string(c.pending)}
 	if !c.begun {
 		c.begun, c.index = true, s.begun
 		d.Index, d.ID, d.Tool = c.index, c.id, c.tool
 		s.begun++
-	} else if c.pending == "" {
+	} else if len(c.pending) == 0 {
 		return nil
 	}
-	c.pending, s.some = "", true
+	c.pending, s.some = nil, true
 	return s.emit(provider.Delta{Call: d})
 }
 
 // slot finds the call that a piece belongs to. The index decides, unless a new id and name come under the index of another
-// call (some servers number all calls 0). Without an index the id decides, then the name: a named piece is a new call.
+// call (some servers number all calls 0). Without an index the id decides, then the name: a named piece is a new call. It gives nil for one call too many.
 func (s *stream) slot(tc toolCall) *slot {
 	var found *slot
 	for _, c := range s.calls {
@@ -141,6 +150,9 @@ func (s *stream) slot(tc toolCall) *slot {
 	}
 	if last := len(s.calls) - 1; last >= 0 && tc.Index == nil && tc.ID == "" && tc.Function.Name == "" {
 		return s.calls[last]
+	}
+	if len(s.calls) == provider.MaxCalls {
+		return nil
 	}
 	c := &slot{key: tc.Index}
 	s.calls = append(s.calls, c)

@@ -10,12 +10,19 @@ import (
 	"unicode/utf8"
 )
 
-// MaxEvent is how many bytes one event may have.
-const MaxEvent = 8 << 20
+// MaxEvent is how many bytes one event may have. MaxEvents and MaxLines are how many events, comments included, and lines a stream may have: the smallest ones
+// are two bytes and one byte long, so that a bound of bytes alone allows tens of millions.
+const (
+	MaxEvent  = 8 << 20
+	MaxEvents = 250_000
+	MaxLines  = 1_000_000
+)
 
 var (
 	// ErrTooLong says that an event is longer than MaxEvent.
 	ErrTooLong = errors.New("event too long")
+	// ErrTooMany says that a stream has more than MaxEvents events or MaxLines lines.
+	ErrTooMany = errors.New("too many events")
 	// ErrEncoding says that an event is not UTF-8.
 	ErrEncoding = errors.New("event is not valid UTF-8")
 )
@@ -30,18 +37,22 @@ type Event struct {
 
 // Reader reads events. Lines may end in LF or CRLF.
 type Reader struct {
-	from  *bufio.Reader
-	data  []byte
-	line  []byte
-	ended bool
+	from          *bufio.Reader
+	data          []byte
+	line          []byte
+	events, lines int
+	ended         bool
 }
 
 // NewReader reads events from r.
 func NewReader(r io.Reader) *Reader { return &Reader{from: bufio.NewReader(r)} }
 
 // Next gives the next event or comment, io.EOF at the stream's end. An event that the end cuts before its empty line is given
-// too: some servers forget that line. Other errors are ErrTooLong, ErrEncoding or the reader's.
+// too: some servers forget that line. Other errors are ErrTooLong, ErrTooMany, ErrEncoding or the reader's.
 func (r *Reader) Next() (Event, error) {
+	if r.events++; r.events > MaxEvents {
+		return Event{}, fmt.Errorf("%w: more than %d", ErrTooMany, MaxEvents)
+	}
 	var e Event
 	r.data = r.data[:0]
 	some := false
@@ -91,6 +102,9 @@ func (r *Reader) event(e Event) (Event, error) {
 
 // readLine gives a line without its end; io.EOF comes with what is left.
 func (r *Reader) readLine() ([]byte, error) {
+	if r.lines++; r.lines > MaxLines {
+		return nil, fmt.Errorf("%w: more than %d lines", ErrTooMany, MaxLines)
+	}
 	r.line = r.line[:0]
 	for {
 		part, err := r.from.ReadSlice('\n')

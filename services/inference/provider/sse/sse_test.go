@@ -58,11 +58,30 @@ func TestNextFails(t *testing.T) {
 	}{
 		{"a line without end", strings.NewReader("data: " + strings.Repeat("x", sse.MaxEvent+1)), sse.ErrTooLong},
 		{"data lines without end", strings.NewReader(strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 9)), sse.ErrTooLong},
+		{"blank lines without end", strings.NewReader(strings.Repeat("\n", sse.MaxLines+1)), sse.ErrTooMany},
+		{"fields that are not known", strings.NewReader(strings.Repeat("x\n", sse.MaxLines+1)), sse.ErrTooMany},
 		{"no UTF-8", strings.NewReader("data: \xff\n\n"), sse.ErrEncoding},
 		{"a connection that is lost", io.MultiReader(strings.NewReader("data: 1\n"), iotest.ErrReader(gone)), gone},
 	} {
 		if _, err := sse.NewReader(row.from).Next(); !errors.Is(err, row.want) {
 			t.Errorf("%s: %v, want %v", row.name, err, row.want)
+		}
+	}
+}
+
+func TestAStreamHasSoManyEvents(t *testing.T) {
+	for name, event := range map[string]string{"events": "data:\n\n", "comments": ":\n"} {
+		r := sse.NewReader(strings.NewReader(strings.Repeat(event, sse.MaxEvents+10)))
+		n := 0
+		for ; ; n++ {
+			if _, err := r.Next(); errors.Is(err, sse.ErrTooMany) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n != sse.MaxEvents {
+			t.Errorf("%d %s", n, name)
 		}
 	}
 }
