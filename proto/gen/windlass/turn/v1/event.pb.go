@@ -1503,7 +1503,6 @@ func (x *StrategySelected) GetReason() string {
 
 // ContextCompacted: older messages were summed up for the model. They stay where they are: in the session's messages, its journal, exports
 // and forks. Only model calls see the summary instead.
-// No worker sums messages up yet: what writes this event is to come.
 type ContextCompacted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Sequence number of the first message that the summary stands for.
