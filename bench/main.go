@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return err
 	}
 	b := &bench{options: o, progress: progress}
-	report, err := b.measure(ctx)
+	report, err := b.result(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,4 +54,19 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return report.check()
 	}
 	return nil
+}
+
+// result is what was found.
+type result interface {
+	text() string
+	markdown() string
+	// check gives errReach when a goal is missed by more than is allowed.
+	check() error
+}
+
+func (b *bench) result(ctx context.Context) (result, error) {
+	if b.options.hostile {
+		return b.hostile(ctx)
+	}
+	return b.measure(ctx)
 }

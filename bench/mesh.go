@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -18,8 +20,10 @@ type mesh struct {
 	name string
 	// url is the gateway's, ui the Temporal UI's.
 	url, ui string
-	dir     string
-	http    *http.Client
+	// grpc is the address of the services, empty for separate processes.
+	grpc string
+	dir  string
+	http *http.Client
 	// procs are in start order; groups says what each is counted as.
 	procs  []*process
 	groups map[int]string
@@ -74,7 +78,7 @@ func (m *mesh) startCalculator(ctx context.Context) error {
 }
 
 func (m *mesh) startEmbedded(ctx context.Context, modelURL string) error {
-	cfg := map[string]any{"inference": inferenceConfig(modelURL)}
+	cfg := map[string]any{"inference": m.inferenceConfig(modelURL)}
 	if m.options.postgres != "" {
 		cfg["database"] = map[string]any{"url": m.options.postgres}
 	}
@@ -88,17 +92,22 @@ func (m *mesh) startEmbedded(ctx context.Context, modelURL string) error {
 	if err != nil {
 		return err
 	}
-	m.url, m.ui = p.text("url"), p.text("temporal_ui")
+	m.url, m.ui, m.grpc = p.text("url"), p.text("temporal_ui"), p.text("grpc")
 	if pid, ok := p.ready["temporal_pid"].(float64); ok && pid > 0 {
 		m.groups[int(pid)] = groupTemporal
 	}
 	return nil
 }
 
-func inferenceConfig(modelURL string) map[string]any {
-	return map[string]any{"detect": false, "default_model": "bench/" + instant, "providers": []any{map[string]any{
-		"name": "bench", "kind": "openai", "base_url": modelURL, "api_key": "unused", "models": []string{instant, paced},
-	}}}
+func (m *mesh) inferenceConfig(modelURL string) map[string]any {
+	provider := func(name, url string, models []string) map[string]any {
+		return map[string]any{"name": name, "kind": "openai", "base_url": url, "api_key": "unused", "models": models}
+	}
+	providers := []any{provider("bench", modelURL, []string{instant, paced})}
+	if m.options.foe != "" {
+		providers = append(providers, provider("foe", m.options.foe+"/v1", slices.Sorted(maps.Keys(hostileStreams()))))
+	}
+	return map[string]any{"detect": false, "default_model": "bench/" + instant, "providers": providers}
 }
 
 // writeConfig writes a configuration file: JSON, which is YAML too.

@@ -41,6 +41,9 @@ type options struct {
 	// apart has each turn made by one request and watched by another.
 	apart   bool
 	verbose bool
+	// hostile measures hostile inputs instead, those whose name contains only; foe is the address that answers come from.
+	hostile   bool
+	only, foe string
 	// args are the flags as they were given.
 	args []string
 }
@@ -79,6 +82,8 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.BoolVar(&o.check, "check", false, "exit with 1 when a goal is missed by far")
 	f.BoolVar(&o.timeline, "timeline", false, "also show when the events of a turn happen")
 	f.BoolVar(&o.apart, "two-requests", false, "make each turn by one request and watch it by another, as an EventSource has to")
+	f.BoolVar(&o.hostile, "hostile", false, "measure hostile inputs at every entrance, and turns beside them, instead of all else")
+	f.StringVar(&o.only, "only", "", "with -hostile: only the inputs whose entrance and name hold this `text`")
 	f.BoolVar(&o.verbose, "v", false, "show what the mesh says")
 	if err := f.Parse(args); err != nil {
 		return options{}, err
@@ -128,6 +133,10 @@ func (o *options) validate(rest []string) error {
 		return errors.New("-rest must not be negative")
 	case o.tokens < 2:
 		return errors.New("-tokens must be 2 or more: the first answer ends with a tool call")
+	case o.hostile && (len(o.deployments) > 1 || o.deployments[0] != embeddedMesh):
+		return errors.New("-hostile measures windlass up: leave out -split and -all")
+	case o.only != "" && !o.hostile:
+		return errors.New("-only belongs to -hostile")
 	case o.postgres != "" && len(o.deployments) > 1:
 		return errors.New("-postgres fits one deployment: give it with -split, or neither -split nor -all")
 	}

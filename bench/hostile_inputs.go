@@ -1,0 +1,196 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+const mib = 1 << 20
+
+// large is what exceeds every bound of ours by far.
+const large = 60 * mib
+
+func numbered(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return strings.TrimSuffix(b.String(), ",")
+}
+
+func nest(n int, open, inner, end string) string {
+	return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
+}
+
+// body is one hostile request.
+type body struct {
+	name, path, text string
+	header           [2]string
+	// chunked: its length is not announced.
+	chunked bool
+}
+
+// hostileBodies are requests over REST; SESSION stands for the id of a session.
+func hostileBodies() map[string][]body {
+	const turns, sessions, agents = "/v1/sessions/SESSION/turns", "/v1/sessions", "/v1/agents"
+	deep := strings.Repeat("[", 2*mib-100)
+	return map[string][]body{
+		"turns": {
+			{name: "60 MB", path: turns, text: `{"input":"` + strings.Repeat("x", large) + `"}`},
+			{name: "60 MB, not announced", path: turns, text: `{"input":"` + strings.Repeat("x", large) + `"}`, chunked: true},
+			{name: "brackets", path: turns, text: deep},
+			{name: "a member again and again", path: turns, text: "{" + strings.Repeat(`"input":"x",`, 90_000) + `"input":"y"}`},
+			{name: "many unknown members", path: turns, text: "{" + numbered(90_000, `"f%d":1,`) + "}"},
+			{name: "empty parts", path: turns, text: `{"content":[` + strings.Repeat("{},", 49_000) + `{}]}`},
+			{name: "many values", path: turns, text: `{"content":[` + strings.Repeat("{},", 600_000) + `{}]}`},
+			{name: "a long number", path: turns, text: `{"limits":{"max_steps":` + strings.Repeat("9", 2*mib-100) + `}}`},
+			{name: "compressed", path: turns, text: "\x1f\x8b\x08\x00", header: [2]string{"Content-Encoding", "gzip"}},
+			{name: "a header of 1 MiB", path: turns, text: `{"input":"x"}`, header: [2]string{"X-Long", strings.Repeat("x", mib)}},
+		},
+		"agents": {
+			{name: "600,000 tools", path: agents, text: `{"id":"a","tools":[` + strings.Repeat(`"",`, 600_000) + `""]}`},
+			{name: "as many tools as a body holds", path: agents, text: `{"id":"a","tools":[` + strings.Repeat(`"group:a",`, 95_000) + `""]}`},
+			{name: "sub-agents", path: agents, text: `{"id":"a","agents":[` + strings.Repeat(`"a",`, 95_000) + `"a"]}`},
+			{name: "empty rules", path: agents, text: `{"id":"a","approvals":[` + strings.Repeat("{},", 49_000) + `{}]}`},
+			{name: "labels", path: agents, text: `{"id":"a","labels":{` + numbered(90_000, `"k%d":"",`) + `}}`},
+		},
+		"params_schema": schemaBodies(agents, `{"id":"a","params_schema":`, "}"),
+		"input_schema":  schemaBodies(turns, `{"input":"x","tools":[{"name":"t","input_schema":`, "}]}"),
+		"sessions": {
+			{name: "params that try two ways at each level", path: sessions, text: `{"agent_id":"ways","params":` + nest(90, `{"a":`, "{}", "}") + `}`},
+			{name: "params that collide", path: sessions, text: `{"agent_id":"unique","params":{"a":[` + colliding(1900) + `]}}`},
+			{name: "many params", path: sessions, text: `{"agent_id":"ways","params":{` + numbered(90_000, `"k%d":1,`) + `}}`},
+			{name: "deep params", path: sessions, text: `{"agent_id":"ways","params":` + nest(190, `{"a":`, "1", "}") + `}`},
+		},
+	}
+}
+
+// hostileAgents have params_schemas that are within the limits and take their time.
+func hostileAgents() map[string]string {
+	return map[string]string{
+		"ways": `{"type":"object","$ref":"#/$defs/n","$defs":{"n":{"anyOf":[{"properties":{"a":{"$ref":"#/$defs/n"}},"not":{}},
+			{"properties":{"a":{"$ref":"#/$defs/n"}},"not":true}]}}}`,
+		"unique": `{"type":"object","properties":{"a":{"type":"array","uniqueItems":true}}}`,
+	}
+}
+
+// colliding are lists of texts that are the same when written without delimiters.
+func colliding(n int) string {
+	parts := make([]string, n)
+	for i := range parts {
+		var b strings.Builder
+		for bit := range 11 {
+			b.WriteString("x")
+			if i>>bit&1 == 1 {
+				b.WriteString(`","`)
+			} else {
+				b.WriteString(`\u0004`)
+			}
+		}
+		parts[i] = `["` + b.String() + `"]`
+	}
+	return strings.Join(parts, ",")
+}
+
+func schemaBodies(path, begin, end string) []body {
+	doubling := `{"type":"object","$ref":"#/$defs/d0","$defs":{` + numbered(30, `"d%[1]d":{"allOf":[{"$ref":"#/$defs/e%[1]d"},{"$ref":"#/$defs/e%[1]d"}]},`) + `}}`
+	for i := range 30 {
+		doubling = strings.ReplaceAll(doubling, fmt.Sprintf("/e%d\"", i), fmt.Sprintf("/d%d\"", i+1))
+	}
+	var out []body
+	for _, row := range [][2]string{
+		{"each applies the next twice", strings.Replace(doubling, `"$defs":{`, `"$defs":{"d30":true,`, 1)},
+		{"deep", nest(90, `{"not":`, "true", "}")},
+		{"as many subschemas as there may be", `{"type":"object","properties":{` + numbered(4900, `"p%d":{"type":"string"},`) + `}}`},
+		{"as many patterns as there may be", `{"type":"object","properties":{` + numbered(50, `"p%d":{"pattern":"(a{1,30}b?){1,15}"},`) + `}}`},
+		{"a pattern that repeats repetitions", `{"type":"object","properties":{"a":{"pattern":"` + strings.Repeat("(a{900})", 100) + `"}}}`},
+		{"a loop", `{"type":"object","allOf":[{"$ref":"#"}]}`},
+		{"a large enum", `{"type":"object","properties":{"a":{"enum":[` + numbered(45_000, "%d,") + `]}}}`},
+		{"a large exponent", `{"type":"object","properties":{"a":{"maximum":1e308,"multipleOf":1e-308}}}`},
+	} {
+		out = append(out, body{name: row[0], path: path, text: begin + row[1] + end})
+	}
+	return out
+}
+
+// hostileBundles are YAML; those that the parser sees stay just below the bound of their marks.
+func hostileBundles() map[string]string {
+	const agent = "kind: agent\nid: a\n"
+	return map[string]string{
+		"500,000 items":                   agent + "tools: [" + strings.Repeat("a,", 500_000) + "a]",
+		"as many items as there may be":   agent + "tools: [" + strings.Repeat("a,", 49_900) + "a]",
+		"groups":                          agent + "tools: [" + numbered(24_000, "group:g%d,") + "]",
+		"sub-agents":                      agent + "agents: [" + numbered(49_000, "a%d,") + "]",
+		"sub-agents in many agents":       numbered(900, "---\nkind: agent\nid: b%[1]d\nagents: [x%[1]d, y, z]\n"),
+		"keys":                            agent + "params_schema: {" + numbered(24_000, "k%d: 1,") + "}",
+		"unknown keys":                    agent + numbered(49_000, "k%d: 1\n"),
+		"empty messages":                  agent + "approvals: [" + strings.Repeat("{},", 24_000) + "]",
+		"approval rules":                  numbered(15, "---\nkind: agent\nid: c%d\napprovals: ["+numbered(60, "{name: r%d, condition: 'arguments.a == 1 && arguments.b < 2'},")+"]\n"),
+		"deep blocks and comments":        strings.Repeat("- ", 9000) + "\n" + strings.Repeat("#\n\n", 300_000),
+		"deep blocks and comments, below": strings.Repeat("- ", 240) + "a\n" + strings.Repeat("#\n\n", 49_000) + "- b\n",
+		"aliases of aliases":              agent + "labels: &a [a,a,a]\ntools: &b [*a,*a,*a]\nshields: &c [*b,*b,*b]\nagents: [*c,*c,*c]",
+		"directives":                      numbered(60_000, "%%TAG !a%d! b\n") + "---\na",
+		"documents":                       numbered(990, "---\nkind: agent\nid: A%d\n"),
+		"a long id with mistakes":         "kind: agent\nid: " + strings.Repeat("x", mib/2) + "\n" + numbered(200, "k%d: 1\n"),
+		"a large number":                  agent + "max_output_tokens: " + strings.Repeat("9", mib-100),
+	}
+}
+
+// hostileStreams are answers of a model, by the model's name.
+func hostileStreams() map[string]repeated {
+	piece := `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}` + "\n\n"
+	calls := `data: {"choices":[{"delta":{"tool_calls":[`
+	return map[string]repeated{
+		"line-of-60-mb":     {"data: ", "xxxxxxxxxx", large, "\n\n"},
+		"event-without-end": {"", "data: x\n", large, ""},
+		"comments":          {"", ":\n", large, ""},
+		"line-feeds":        {"", "\n", large, ""},
+		"tiny-events":       {"", "data:{}\n\n", large, ""},
+		"pieces":            {"", piece, large, ""},
+		"deep":              {"data: ", `{"a":`, 7 * mib, "\n\n"},
+		"choices":           {`data: {"choices":[`, "{},", 7 * mib, "{}]}\n\n"},
+		"choices-below":     {`data: {"choices":[`, "{},", 140_000, "{}]}\n\n"},
+		"unnamed-calls":     {calls, `{"index":1},{"index":2},{"index":3},`, 600_000, "{}]}}]}\n\n"},
+		"unnamed-arguments": {"", calls + `{"index":0,"function":{"arguments":"0123456789"}}]}}]}` + "\n\n", large, ""},
+		"long-number":       {`data: {"usage":{"prompt_tokens":1`, "0", 7 * mib, "}}\n\n"},
+		"not-utf-8":         {"data: ", "\xff", 7 * mib, "\n\n"},
+		headers:             {"", "\n", 1, ""},
+	}
+}
+
+// hostileLists are results of tools/list, by the server's name.
+func hostileLists() map[string]repeated {
+	const tool = `{"name":"t","inputSchema":{"type":"object"}},`
+	return map[string]repeated{
+		"list-of-60-mb":   {`{"tools":[`, tool, large, tool[:len(tool)-1] + "]}"},
+		"list-deep":       {`{"tools":[{"name":"t","inputSchema":`, `{"not":`, 14 * mib, ""},
+		"list-values":     {`{"tools":[`, `{},`, 14 * mib, "{}]}"},
+		"list-same-tool":  {`{"tools":[`, tool, 14 * mib, tool[:len(tool)-1] + "]}"},
+		"list-many-tools": {`{"tools":[` + numbered(19_000, `{"name":"t%d","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}},`), "", 0, "]}"},
+		"list-pages":      {`{"tools":[],"nextCursor":"`, "x", 10, `"}`},
+		headers:           {`{"tools":[`, " ", 1, "]}"},
+	}
+}
+
+// hostileResults are results of tools/call, by the server's name.
+func hostileResults() map[string]repeated {
+	const part = `{"type":"text","text":"a"},`
+	return map[string]repeated{
+		"call-of-60-mb": {`{"content":[{"type":"text","text":"`, "xxxxxxxxxx", large, `"}]}`},
+		"call-parts":    {`{"content":[`, part, 7 * mib, part[:len(part)-1] + "]}"},
+		"call-values":   {`{"content":[],"structuredContent":{"a":[`, "1,", 7 * mib, "1]}}"},
+		"call-deep":     {`{"content":[],"structuredContent":`, `{"a":`, 7 * mib, "1}"},
+		"call-image":    {`{"content":[{"type":"image","mimeType":"image/png","data":"`, "AAAA", 9 * mib, `"}]}`},
+		"call-members":  {`{`, `"content":[],`, 7 * mib, `"isError":false}`},
+	}
+}
+
+// hostileHooks are answers of receivers of webhooks.
+func hostileHooks() map[string]repeated {
+	return map[string]repeated{
+		"60-mb":     {"", "xxxxxxxxxx", large, ""},
+		headers:     {},
+		"redirect":  {},
+		"slow-drip": {},
+	}
+}
