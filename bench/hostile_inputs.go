@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"sync"
 )
 
 const mib = 1 << 20
@@ -137,7 +138,7 @@ func hostileBundles() map[string]string {
 }
 
 // hostileStreams are answers of a model, by the model's name.
-func hostileStreams() map[string]repeated {
+var hostileStreams = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglobals // a constant
 	piece := `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}` + "\n\n"
 	calls := `data: {"choices":[{"delta":{"tool_calls":[`
 	return map[string]repeated{
@@ -156,24 +157,24 @@ func hostileStreams() map[string]repeated {
 		"not-utf-8":         {"data: ", "\xff", 7 * mib, "\n\n"},
 		headers:             {"", "\n", 1, ""},
 	}
-}
+})
 
 // hostileLists are results of tools/list, by the server's name.
-func hostileLists() map[string]repeated {
+var hostileLists = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglobals // a constant
 	const tool = `{"name":"t","inputSchema":{"type":"object"}},`
 	return map[string]repeated{
 		"list-of-60-mb":   {`{"tools":[`, tool, large, tool[:len(tool)-1] + "]}"},
 		"list-deep":       {`{"tools":[{"name":"t","inputSchema":`, `{"not":`, 14 * mib, ""},
 		"list-values":     {`{"tools":[`, `{},`, 14 * mib, "{}]}"},
 		"list-same-tool":  {`{"tools":[`, tool, 14 * mib, tool[:len(tool)-1] + "]}"},
-		"list-many-tools": {`{"tools":[` + numbered(19_000, `{"name":"t%d","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}},`), "", 0, "]}"},
+		"list-many-tools": {`{"tools":[` + numbered(9_900, `{"name":"t%d","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}},`), "", 0, "]}"},
 		"list-pages":      {`{"tools":[],"nextCursor":"`, "x", 10, `"}`},
 		headers:           {`{"tools":[`, " ", 1, "]}"},
 	}
-}
+})
 
 // hostileResults are results of tools/call, by the server's name.
-func hostileResults() map[string]repeated {
+var hostileResults = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglobals // a constant
 	const part = `{"type":"text","text":"a"},`
 	return map[string]repeated{
 		"call-of-60-mb": {`{"content":[{"type":"text","text":"`, "xxxxxxxxxx", large, `"}]}`},
@@ -183,14 +184,14 @@ func hostileResults() map[string]repeated {
 		"call-image":    {`{"content":[{"type":"image","mimeType":"image/png","data":"`, "AAAA", 9 * mib, `"}]}`},
 		"call-members":  {`{`, `"content":[],`, 7 * mib, `"isError":false}`},
 	}
-}
+})
 
 // hostileHooks are answers of receivers of webhooks.
-func hostileHooks() map[string]repeated {
+var hostileHooks = sync.OnceValue(func() map[string]repeated { //nolint:gochecknoglobals // a constant
 	return map[string]repeated{
 		"60-mb":     {"", "xxxxxxxxxx", large, ""},
 		headers:     {},
 		"redirect":  {},
 		"slow-drip": {},
 	}
-}
+})
