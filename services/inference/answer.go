@@ -45,7 +45,7 @@ func (a *answer) add(d provider.Delta) (provider.Delta, error) {
 		a.size += len(c.Arguments)
 	}
 	if a.size += len(d.Text) + len(d.Reasoning); a.size > a.limit {
-		return provider.Delta{}, broken("the model's answer is larger than %d bytes", a.limit).
+		return provider.Delta{}, provider.Excessive("the model's answer is larger than %d bytes", a.limit).
 			Hint("Ask for less, or set a limit for output tokens.")
 	}
 	a.text.WriteString(d.Text)
@@ -57,7 +57,7 @@ func (a *answer) add(d provider.Delta) (provider.Delta, error) {
 func (a *answer) call(d provider.CallDelta) (provider.CallDelta, error) {
 	if d.Index == len(a.calls) {
 		if len(a.calls) == provider.MaxCalls {
-			return d, broken("the model asked for more than %d tool calls at once", provider.MaxCalls)
+			return d, provider.Excessive("the model asked for more than %d tool calls at once", provider.MaxCalls)
 		}
 		if d.Tool = clean(d.Tool); d.Tool == "" {
 			return d, broken("the model asked for a tool without a name")

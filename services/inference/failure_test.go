@@ -29,6 +29,7 @@ func TestFailuresAreMapped(t *testing.T) {
 		limited     = failure{codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, true}
 		unavailable = failure{codes.Unavailable, faultv1.Reason_REASON_MODEL_UNAVAILABLE, true}
 		late        = failure{codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED, true}
+		excessive   = failure{codes.FailedPrecondition, faultv1.Reason_REASON_MODEL_STREAM_BROKEN, false}
 		broken      = failure{codes.DataLoss, faultv1.Reason_REASON_MODEL_STREAM_BROKEN, true}
 	)
 	openaiError := func(kind, code, message string) string {
@@ -75,14 +76,14 @@ func TestFailuresAreMapped(t *testing.T) {
 		{name: "nothing", kind: "openai", answer: stream(), want: broken},
 		{name: "cut", kind: "openai", answer: stream(data(says("Hi")), cut), want: broken, says: "hung up in the middle"},
 		{name: "cut at once", kind: "openai", answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: unavailable},
-		{name: "an endless line", kind: "openai", answer: stream("data: " + strings.Repeat("x", 9<<20)), want: broken, says: "too long"},
+		{name: "an endless line", kind: "openai", answer: stream("data: " + strings.Repeat("x", 9<<20)), want: excessive, says: "too long"},
 		{name: "an error in the stream", kind: "openai", answer: stream(data(says("Hi"), `{"error":{"message":"engine died","type":"server_error"}}`)), want: unavailable, says: "engine died"},
 		{name: "a rate limit in the stream", kind: "openai", answer: stream(data(`{"error":{"message":"slow","code":429}}`)), want: limited},
 		{name: "an error of vLLM", kind: "openai", answer: stream(data(`{"object":"error","message":"too many tokens: maximum context length","type":"BadRequestError","code":400}`)), want: tooLong, says: "longer than"},
 		{name: "an error as text", kind: "openai", answer: stream(data(`{"error":"llama runner has terminated"}`)), want: unavailable, says: "llama runner"},
 		{name: "finish reason error", kind: "openai", answer: stream(data(says("Hi"), stops("error"))), want: unavailable},
 		{name: "a call without a name", kind: "openai", answer: stream(data(delta(`{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}`), stops("tool_calls"))), want: broken},
-		{name: "too many calls", kind: "openai", answer: stream(data(delta(`{"tool_calls":[`+strings.TrimSuffix(strings.Repeat(`{"function":{"name":"x","arguments":"{}"}},`, 129), ",")+`]}`), stops("tool_calls"))), want: broken, says: "128"},
+		{name: "too many calls", kind: "openai", answer: stream(data(delta(`{"tool_calls":[`+strings.TrimSuffix(strings.Repeat(`{"function":{"name":"x","arguments":"{}"}},`, 129), ",")+`]}`), stops("tool_calls"))), want: excessive, says: "128"},
 		{name: "no first token", kind: "openai", answer: stream(hold), want: late, says: "did not begin", change: noPatience},
 		{name: "no headers", kind: "openai", answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want: late, says: "did not begin", change: noPatience},
 		{name: "comments are no first token", kind: "openai", answer: stream(": wait\n\n", data(delta(`{"role":"assistant","content":""}`)), hold), want: late, says: "did not begin", change: noPatience},

@@ -36,7 +36,9 @@ type Config struct {
 // Limits that are not worth a setting.
 const (
 	maxPages      = 1000     // pages of one tools/list
-	maxTools      = 20_000   // tools of one server
+	maxTools      = 10_000   // tools of one server
+	maxListValues = 500_000  // of all pages of one list
+	maxValues     = 200_000  // of one result
 	maxListBytes  = 15 << 20 // of one Discover answer: what a message of the mesh holds
 	maxReplyBytes = 15 << 20 // of one CallTool answer: what a message of the mesh holds
 	maxWireBytes  = 16 << 20 // of one message from a server

@@ -23,6 +23,9 @@ func resultToProto(raw json.RawMessage, limit int) *mcpbridgev1.CallToolResult {
 	if len(raw) > limit {
 		return tooLarge(fmt.Sprintf("the result has %d bytes, %d are allowed", len(raw), limit))
 	}
+	if valuesOf(raw) > maxValues {
+		return tooLarge(fmt.Sprintf("the result has more than %d values", maxValues))
+	}
 	var d struct {
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
@@ -166,4 +169,20 @@ func depth(raw []byte) int {
 		}
 	}
 	return deepest
+}
+
+// valuesOf counts values by the brackets and commas outside of strings.
+func valuesOf(raw []byte) int {
+	n, quoted := 1, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ',' || c == '{' || c == '['):
+			n++
+		}
+	}
+	return n
 }

@@ -195,6 +195,9 @@ func TestAnswersToACallThatGoWrong(t *testing.T) {
 		{name: "no content", call: answer(`"result":{}`), fine: true},
 		{name: "a number is no result", call: answer(`"result":7`), want: "no tool result"},
 		{name: "deep structure", call: answer(`"result":{"structuredContent":` + deep + `}`), want: "nested"},
+		{name: "many parts", call: answer(`"result":{"content":[` + strings.Repeat(`{"type":"text","text":"a"},`, 200_000) + `{}]}`), want: "more than 200000 values"},
+		{name: "many values", call: answer(`"result":{"structuredContent":[` + strings.Repeat("1,", 3_000_000) + `1]}`), want: "more than 200000 values"},
+		{name: "a member again and again", call: answer(`"result":{` + strings.Repeat(`"content":[],`, 300_000) + `"isError":false}`), want: "more than 200000 values"},
 		{name: "protocol error", call: answer(`"error":{"code":-32602,"message":"unknown tool"}`), want: "unknown tool (error -32602)"},
 		{name: "internal error with status 500", call: func(w http.ResponseWriter, id json.RawMessage) {
 			status(500, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"oops"}}`, id))(w, id)
@@ -245,6 +248,9 @@ func TestListsAreBounded(t *testing.T) {
 		"a deep schema is left out":         {`{"tools":[{"name":"bomb","inputSchema":` + strings.Repeat(`{"not":`, 3000) + `{}` + strings.Repeat("}", 3000) + `},{"name":"ok","inputSchema":{}}]}`, ""},
 		"a number without end is left out":  {`{"tools":[{"name":"bomb","inputSchema":{"maximum":1e400000000}},{"name":"ok","inputSchema":{}}]}`, ""},
 		"what refers to the world is kept":  {`{"tools":[{"name":"ok","inputSchema":{"$ref":"http://127.0.0.1:1/s.json"}}]}`, ""},
+		"a million of nothing":              {`{"tools":[` + strings.Repeat("{},", 1_000_000) + `{}]}`, "values"},
+		"nameless ones count":               {`{"tools":[` + strings.Repeat("{},", 30_000) + `{}]}`, "more than 10000 tools"},
+		"one tool again and again":          {`{"tools":[` + strings.Repeat(`{"name":"x","inputSchema":{}},`, 21_000) + `{}]}`, "more than 10000 tools"},
 		"more bytes than a list may have":   {`{"tools":[` + strings.Repeat(`{"name":"x","inputSchema":{},"description":"`+strings.Repeat("x", 1<<20)+`"},`, 16) + `{"name":"y"}]}`, "bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ type tool struct {
 // listTools asks for all pages. Errors of the transport are *sendError.
 func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 	var all []tool
-	size, cursor, budget := 0, "", maxCompiled
+	size, values, listed, cursor, budget := 0, 0, 0, "", maxCompiled
 	seen := map[string]bool{}
 	headers := map[string]*mcp.Tool{}
 	for range maxPages {
@@ -46,8 +46,14 @@ func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 			Tools      []json.RawMessage `json:"tools"`
 			NextCursor string            `json:"nextCursor"`
 		}
+		if values += valuesOf(a.result); values > maxListValues {
+			return nil, fmt.Errorf("tools/list: more than %d values", maxListValues)
+		}
 		if err := json.Unmarshal(a.result, &page); err != nil {
 			return nil, errors.New("tools/list: the server's answer is no MCP")
+		}
+		if listed += len(page.Tools); listed > maxTools { // those that are left out too
+			return nil, fmt.Errorf("tools/list: more than %d tools", maxTools)
 		}
 		for _, raw := range page.Tools {
 			t, ok := c.readTool(ctx, raw, headers, &budget)
@@ -58,8 +64,6 @@ func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 			size += len(t.raw) + len(t.input) + len(t.output) + len(t.name) + len(t.title) + len(t.description) + 64
 		}
 		switch {
-		case len(all) > maxTools:
-			return nil, fmt.Errorf("tools/list: more than %d tools", maxTools)
 		case size > maxListBytes:
 			return nil, fmt.Errorf("tools/list: more than %d bytes", maxListBytes)
 		case page.NextCursor == "":

@@ -89,7 +89,7 @@ func (id Identity) Transport(ctx context.Context, err error) error {
 	case errors.Is(err, egress.ErrRedirect):
 		return rejected("%s answered with a redirect", id.Name).Hint("Write the final address in base_url.").Cause(err)
 	case errors.Is(err, egress.ErrTooLarge):
-		return Broken("%s answered more than is read", id.Name).Hint("Raise inference.max_response.").Cause(err)
+		return Excessive("%s answered more than is read", id.Name).Hint("Raise inference.max_response.").Cause(err)
 	}
 	return fault.Unavailable(faultv1.Reason_REASON_MODEL_UNAVAILABLE, "%s cannot be reached or hung up", id.Name).
 		Hint("Check that it runs at its base_url, and try again.").Cause(err)
@@ -99,6 +99,25 @@ func (id Identity) Transport(ctx context.Context, err error) error {
 func Broken(format string, args ...any) *fault.Error {
 	return fault.New(codes.DataLoss, faultv1.Reason_REASON_MODEL_STREAM_BROKEN, format, args...).Hint("Try again.")
 }
+
+// Excessive says that an answer is beyond a bound. It is not asked for again: the next one would cost as much.
+func Excessive(format string, args ...any) *fault.Error {
+	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_STREAM_BROKEN, format, args...).Hint("Ask for less, or check the model's server.")
+}
+
+// Malformed says that an event is not what it should be. A large one is not asked for again.
+func (id Identity) Malformed(want string, event []byte, err error) *fault.Error {
+	const large = 1 << 20
+	say := Broken
+	if len(event) > large {
+		say = Excessive
+	}
+	cause := err.Error() // it may hold a number as long as the event
+	return say("the answer of %s holds something that is no %s", id.Name, want).Cause(errors.New(strings.ToValidUTF8(cause[:min(len(cause), maxCause)], "")))
+}
+
+// maxCause is how many bytes of a parser's error are kept.
+const maxCause = 500
 
 func rejected(format string, args ...any) *fault.Error {
 	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, format, args...)

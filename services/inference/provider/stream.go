@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -20,9 +21,12 @@ const maxErrorBody = 64 << 10
 
 // Events reads a response's events and calls each for them, comments included (an event without data). It closes the body.
 // It returns each's error as it is; io.EOF from each ends the reading without an error. failure reads the failure that a
-// body of another type may hold.
-func (id Identity) Events(ctx context.Context, resp *http.Response, failure func(body []byte) (Failure, bool), model string, each func(sse.Event) error) error {
+// body of another type may hold. What batch holds is passed on before Events waits for more, and when it ends.
+func (id Identity) Events(
+	ctx context.Context, resp *http.Response, failure func(body []byte) (Failure, bool), model string, batch *Batch, each func(sse.Event) error,
+) (err error) {
 	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
+	defer func() { err = cmp.Or(err, batch.Flush()) }()
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != "text/event-stream" && media != "" {
 		body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
@@ -34,17 +38,24 @@ func (id Identity) Events(ctx context.Context, resp *http.Response, failure func
 	}
 	events := sse.NewReader(resp.Body)
 	for {
+		if !events.More() {
+			if err := batch.Flush(); err != nil {
+				return err
+			}
+		}
 		e, err := events.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		case errors.Is(err, sse.ErrTooLong), errors.Is(err, sse.ErrTooMany), errors.Is(err, sse.ErrEncoding):
+		case errors.Is(err, sse.ErrTooLong), errors.Is(err, sse.ErrTooMany):
+			return Excessive("the answer of %s cannot be read: %v", id.Name, err)
+		case errors.Is(err, sse.ErrEncoding):
 			return Broken("the answer of %s cannot be read: %v", id.Name, err)
 		case err != nil:
 			return id.cut(ctx, err)
 		}
 		if tooManyValues(e.Data) {
-			return Broken("the answer of %s has an event of more than %d values", id.Name, maxValues)
+			return Excessive("the answer of %s has an event of more than %d values", id.Name, maxValues)
 		}
 		if err := each(e); errors.Is(err, io.EOF) {
 			return nil

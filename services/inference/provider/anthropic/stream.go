@@ -96,7 +96,7 @@ func (s *stream) event(e sse.Event) error {
 	}
 	var ev event
 	if err := json.Unmarshal(data, &ev); err != nil {
-		return provider.Broken("the answer of %s holds something that is no event of a message", s.provider.id.Name).Cause(err)
+		return s.provider.id.Malformed("event of a message", data, err)
 	}
 	switch ev.Type {
 	case "error":

@@ -90,8 +90,9 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 	if err != nil {
 		return provider.Finished{}, p.failed(ctx, req.Model, err)
 	}
-	s := &stream{provider: p, model: req.Model, emit: emit}
-	if err := p.id.Events(ctx, resp, failureOf, req.Model, s.event); err != nil {
+	batch := provider.NewBatch(emit)
+	s := &stream{provider: p, model: req.Model, emit: batch.Emit}
+	if err := p.id.Events(ctx, resp, failureOf, req.Model, batch, s.event); err != nil {
 		if !s.ended() || fault.As(err) == nil {
 			return provider.Finished{}, err
 		}

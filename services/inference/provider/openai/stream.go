@@ -55,7 +55,7 @@ func (s *stream) event(e sse.Event) error {
 	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return provider.Broken("the answer of %s holds something that is no chunk of a completion", s.provider.id.Name).Cause(err)
+		return s.provider.id.Malformed("chunk of a completion", data, err)
 	}
 	if c.Model != "" {
 		s.name = c.Model
@@ -105,7 +105,7 @@ func (s *stream) choice(ch choice) error {
 func (s *stream) call(tc toolCall) error {
 	c := s.slot(tc)
 	if c == nil {
-		return provider.Broken("%s asked for more than %d tool calls at once", s.provider.id.Name, provider.MaxCalls)
+		return provider.Excessive("%s asked for more than %d tool calls at once", s.provider.id.Name, provider.MaxCalls)
 	}
 	if c.id == "" {
 		c.id = tc.ID
@@ -116,7 +116,7 @@ func (s *stream) call(tc toolCall) error {
 	c.pending = append(c.pending, tc.arguments()...)
 	if c.tool == "" {
 		if len(c.pending) > maxPending {
-			return provider.Broken("%s asked for a tool without naming it", s.provider.id.Name)
+			return provider.Excessive("%s asked for a tool without naming it", s.provider.id.Name)
 		}
 		return nil
 	}

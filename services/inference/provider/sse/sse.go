@@ -93,6 +93,12 @@ func (r *Reader) Next() (Event, error) {
 	return Event{}, io.EOF
 }
 
+// More tells whether the end of the next event is here already, so that Next will not wait.
+func (r *Reader) More() bool {
+	here, _ := r.from.Peek(r.from.Buffered()) // never more than there is
+	return bytes.Contains(here, []byte("\n\n")) || bytes.Contains(here, []byte("\n\r\n"))
+}
+
 func (r *Reader) event(e Event) (Event, error) {
 	if e.Data = r.data; !utf8.Valid(e.Data) {
 		return Event{}, ErrEncoding
