@@ -45,6 +45,8 @@ var homes = map[string][]string{
 	"go.temporal.io":                         {"services/sessions/dispatch", "workflows"},
 	"github.com/nats-io":                     {"libs/bus"},
 	"code.dny.dev/ssrf":                      {"libs/egress"},
+	"image":                                  {"examples"}, // nothing that comes from outside is decoded as an image, whatever it unfolds to
+	"golang.org/x/image":                     {"examples"},
 }
 
 // dialers are names that open a connection past libs/egress (outside) or libs/rpc (between our services).
@@ -149,6 +151,7 @@ func TestRulesBite(t *testing.T) {
 		{name: "NATS in a service", dir: "services/sessions", imports: "github.com/nats-io/nats.go", refused: true},
 		{name: "the system tests' harness imports testing", dir: "test/harness", imports: "testing"},
 		{name: "production code imports the harness", dir: "cmd/windlass", imports: own + "test/harness", refused: true},
+		{name: "an image is decoded", dir: "services/registry", imports: "image/png", refused: true},
 		{name: "the standard library", dir: "services/sessions", imports: "net/http"},
 	} {
 		err := mayImport(file{dir: row.dir, test: row.test || isTestHelper(row.dir)}, row.imports)

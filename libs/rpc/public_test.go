@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -285,5 +286,17 @@ func TestReflectionListsWhatIsServed(t *testing.T) {
 	want := []string{healthy, "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection", policy}
 	if !slices.Equal(names, want) {
 		t.Errorf("%v, want %v", names, want)
+	}
+}
+
+// TestMetadataIsBounded: metadata is read before anything else is known of a call.
+func TestMetadataIsBounded(t *testing.T) {
+	p := newPort(t, rpctest.AllowAll{})
+	for size, refused := range map[int]bool{64 << 10: false, 1 << 20: true} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "x-long", strings.Repeat("x", size))
+		_, err := policyv1.NewPolicyServiceClient(p.users).GetDecision(ctx, &policyv1.GetDecisionRequest{})
+		if got := status.Code(err) != codes.InvalidArgument; got != refused { // what it says of the request otherwise
+			t.Errorf("%d bytes: %v", size, err)
+		}
 	}
 }

@@ -68,6 +68,9 @@ type Server struct {
 	stop     context.CancelFunc
 }
 
+// maxHeaders bounds the metadata of a call, in bytes: a token with the claims of a user, which came in headers of 64 KiB, is the largest part.
+const maxHeaders = 256 << 10
+
 // NewServer makes a server without services.
 func NewServer(cfg ServerConfig) (*Server, error) {
 	if cfg.Log == nil || cfg.Keyring == nil || cfg.Authorizer == nil {
@@ -87,7 +90,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		grpc.StatsHandler(serverStats()),
 		grpc.ChainStreamInterceptor(s.stream),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return nil }), // the interceptor refuses what it does not know
-		grpc.ForceServerCodecV2(newCodec()), grpc.MaxRecvMsgSize(readLimit), grpc.MaxSendMsgSize(math.MaxInt32),
+		grpc.ForceServerCodecV2(newCodec()), grpc.MaxRecvMsgSize(readLimit), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
