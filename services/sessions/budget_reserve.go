@@ -44,6 +44,9 @@ func (s *Service) reserve(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (re
 		return reservation{}, err
 	}
 	if ref.GetKind() == turnv1.StepKind_STEP_KIND_TOOL {
+		if contract.Sent(ref.GetWait().GetKind()) {
+			return reservation{}, nil // an earlier round has counted the call
+		}
 		over, err := reserveCall(tx, t, ref.GetKey(), budgets)
 		return reservation{over: over}, err
 	}

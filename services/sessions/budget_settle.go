@@ -67,14 +67,11 @@ func learn(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome, holds []st
 	return tx.SaveModelRatio(tx.Context(), t.Tenant, t.AgentID, t.Model, now.Input, now.Output)
 }
 
-// usedBy is what a step counts for in budgets. A tool step that ended with a wait has called nothing yet.
+// usedBy is what a step counts for in budgets.
 func usedBy(kind turnv1.StepKind, outcome *turnv1.StepOutcome) store.Amount {
 	u := outcome.GetUsage()
-	switch {
-	case kind == turnv1.StepKind_STEP_KIND_TOOL && outcome.GetWait() != nil:
-		return store.Amount{}
-	case kind == turnv1.StepKind_STEP_KIND_TOOL:
-		return store.Amount{Calls: int64(max(1, u.GetToolCalls()))}
+	if kind == turnv1.StepKind_STEP_KIND_TOOL {
+		return store.Amount{Calls: int64(u.GetToolCalls())}
 	}
 	return store.Amount{Tokens: int64(u.GetInputTokens()) + int64(u.GetOutputTokens()), Cost: u.GetCostMicros()}
 }

@@ -62,6 +62,9 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *se
 	outcome := proto.CloneOf(req.GetOutcome())
 	outcome.Kind, outcome.CommittedMicros = kind, tx.NowUs
 	outcome.Cancelled = outcome.GetCancelled() || t.CancelRequested
+	if kind == turnv1.StepKind_STEP_KIND_TOOL && outcome.GetUsage() == nil && req.GetWait() == nil {
+		outcome.Usage = &turnv1.Usage{ToolCalls: 1}
+	}
 	if err := writeContent(tx, *t, step, outcome, req); err != nil {
 		return nil, err
 	}
@@ -221,12 +224,9 @@ func applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv
 		}
 	case turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL, turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN,
 		turnv1.StepKind_STEP_KIND_COMPACT:
-		total := &turnv1.Usage{}
-		if req.GetWait() == nil { // a call that waits is counted when it has run
-			var err error
-			if total, err = addUsage(t, turnv1.StepKind(step.Kind), outcome.GetUsage()); err != nil {
-				return err
-			}
+		total, err := addUsage(t, turnv1.StepKind(step.Kind), outcome.GetUsage())
+		if err != nil {
+			return err
 		}
 		tx.KeepTurn(t)
 		if err := settle(tx, *t, step, outcome); err != nil {
@@ -267,7 +267,7 @@ func pin(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface, tools *sessions
 	return tx.AddSurface(tx.Context(), t.Tenant, t.ID, store.Surface{Surface: data, Tools: list})
 }
 
-// addUsage adds what a step used to the turn's totals. A step counts as one call at least.
+// addUsage adds what a step used to the turn's totals. A model step counts as one call at least.
 func addUsage(t *store.Turn, kind turnv1.StepKind, used *turnv1.Usage) (*turnv1.Usage, error) {
 	total, err := usageOf(*t)
 	if err != nil {
@@ -281,7 +281,7 @@ func addUsage(t *store.Turn, kind turnv1.StepKind, used *turnv1.Usage) (*turnv1.
 	if kind != turnv1.StepKind_STEP_KIND_TOOL {
 		total.ModelCalls += max(1, used.GetModelCalls())
 	} else {
-		total.ToolCalls += max(1, used.GetToolCalls())
+		total.ToolCalls += used.GetToolCalls()
 	}
 	if t.Usage, err = proto.Marshal(total); err != nil {
 		return nil, fmt.Errorf("usage of turn %s: %w", t.ID, err)

@@ -39,7 +39,7 @@ func (t tool) prepare(ctx context.Context, w *work) (err error) {
 
 func (t tool) do(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, error) {
 	if w.cancelled {
-		return t.giveUp(w, nil), nil
+		return t.endCancelled(ctx, w)
 	}
 	refusal, found, err := t.shieldCall(ctx, w)
 	switch {
@@ -71,14 +71,19 @@ func (t tool) doRound(ctx context.Context, w *work) (*sessionsv1.CommitStepReque
 		}
 		return t.handedOver(w, req), nil
 	case r.wait != nil:
-		return t.waiting(r.wait, r.events), nil
+		return t.waiting(w, r.wait, r.events), nil
 	}
+	return t.send(ctx, w, r.ask)
+}
+
+// send asks the registry for the call, and makes the commit of what comes of it.
+func (t tool) send(ctx context.Context, w *work, ask *registryv1.CallToolRequest) (*sessionsv1.CommitStepRequest, error) {
 	log := t.newEventLog(ctx, w)
-	end, err := t.call(ctx, w, r.ask, log)
+	end, err := t.call(ctx, w, ask, log)
 	faultpoint.Hit(faultpoint.CallDone)
 	switch {
 	case err != nil && cut(ctx):
-		t.stop(ctx, w, r.ask.GetKey())
+		t.stop(ctx, w, ask.GetKey())
 		return t.stopped(ctx, w, log), nil
 	case err != nil && IsFinal(classify(ctx, err)): // the registry refused the call itself: the model is told
 		return t.committed(w, refused(w, fault.CodeOf(err), fault.From(err).Text()), log.take()), nil
@@ -86,7 +91,7 @@ func (t tool) doRound(ctx context.Context, w *work) (*sessionsv1.CommitStepReque
 		log.take()
 		return nil, fmt.Errorf("call tool %s: %w", w.call.GetTool(), err)
 	}
-	return t.ended(ctx, w, r.ask, end, log.take())
+	return t.ended(ctx, w, ask, end, log.take())
 }
 
 // ended makes the commit of a round that the registry has ended: with a result, or with something to wait for.
@@ -96,11 +101,11 @@ func (t tool) ended(
 	c := end.GetCompleted()
 	switch {
 	case end.GetApprovalRequired() != nil:
-		return t.waiting(approvalWait(w, ask, end.GetApprovalRequired()), events), nil
+		return t.waiting(w, approvalWait(w, ask, end.GetApprovalRequired()), events), nil
 	case end.GetInputRequired() != nil:
-		return t.waiting(inputWait(w, ask, end.GetInputRequired()), events), nil
+		return t.waiting(w, inputWait(w, ask, end.GetInputRequired()), events), nil
 	case parks(w, ask, c):
-		return t.waiting(resolutionWait(w, ask, c), events), nil
+		return t.waiting(w, resolutionWait(w, ask, c), events), nil
 	case c.GetUnresolved() && !givenUp(ask): // a call that was parked was told of then
 		events = append(events, toolUnresolved(w, c))
 	}
@@ -164,7 +169,7 @@ func (t tool) committed(w *work, c *registryv1.Completed, events []*turnv1.Event
 	}
 	return &sessionsv1.CommitStepRequest{
 		Outcome: &turnv1.StepOutcome{
-			IsError: result.GetIsError(), CallHash: w.callHash, MessageId: message.GetId(), Usage: &turnv1.Usage{ToolCalls: 1},
+			IsError: result.GetIsError(), CallHash: w.callHash, MessageId: message.GetId(), Usage: usage(w, true),
 			ContextTokens: int64(tokens.Message(message)),
 		},
 		Events: events, Messages: []*turnv1.Message{message}, Artifacts: artifacts(w, c),
@@ -191,7 +196,7 @@ func (t tool) stopped(ctx context.Context, w *work, log *eventLog) *sessionsv1.C
 
 // giveUp answers the call with an error for the model: the turn goes on without the tool.
 func (t tool) giveUp(w *work, why *turnv1.TurnError) *sessionsv1.CommitStepRequest {
-	text, code := "The call was not run: the turn was cancelled.", "cancelled"
+	text, code := unsent(w)+": the turn was cancelled.", "cancelled"
 	if why != nil {
 		text, code = "The call could not be finished, its outcome is unknown: "+why.GetMessage(), why.GetCode()
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// waiting makes the commit of a round that ends with a wait. The call has no result yet, so that it counts no use.
-func (tool) waiting(wait *sessionsv1.WaitRequest, events []*turnv1.Event) *sessionsv1.CommitStepRequest {
-	return &sessionsv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{}, Events: events, Wait: wait}
+// waiting makes the commit of a round that ends with a wait.
+func (tool) waiting(w *work, wait *sessionsv1.WaitRequest, events []*turnv1.Event) *sessionsv1.CommitStepRequest {
+	return &sessionsv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Usage: usage(w, contract.Sent(wait.GetKind()))}, Events: events, Wait: wait}
 }
 
 // newWait describes what a call waits for.

@@ -1,0 +1,68 @@
+package sessions_test
+
+import (
+	"testing"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// A call counts once it may have been sent, however it ends and however often its rounds wait; the next round needs no budget of its own.
+func TestACallThatWaitsAfterItWasSentCounts(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		kind    turnv1.WaitKind
+		counted int64
+	}{
+		{"its outcome is unknown", turnv1.WaitKind_WAIT_KIND_RESOLUTION, 1},
+		{"the tool asks", turnv1.WaitKind_WAIT_KIND_INPUT, 1},
+		{"it needs an approval", turnv1.WaitKind_WAIT_KIND_APPROVAL, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			engines(t, func(t *testing.T, postgres bool) {
+				k := newKit(t, options{postgres: postgres})
+				b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxToolCalls: 1})
+				w := k.withCalls()
+				got := w.commit("tool-1.0", w.lease("tool-1.0"), func(c *sessionsv1.CommitStepRequest) {
+					c.Wait = &sessionsv1.WaitRequest{Kind: row.kind, CallId: "c1", Tool: "bank__pay"}
+					c.Outcome.Usage = &turnv1.Usage{ToolCalls: int32(row.counted)}
+				})
+				if now := k.stands(b.GetId()); now.GetUsedToolCalls() != row.counted || now.GetReservedToolCalls() != 0 {
+					t.Errorf("while it waits the budget is %v", now)
+				}
+				next := &turnv1.StepRef{Key: "tool-1.0.2", Kind: turnv1.StepKind_STEP_KIND_TOOL, Round: 2, Wait: got.GetOutcome().GetWait()}
+				claim, err := w.exec.ClaimStep(t.Context(), &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: next, Owner: w.owner, TtlMs: 30_000})
+				must(t, err)
+				w.commit(next.GetKey(), claim.GetLease(), func(c *sessionsv1.CommitStepRequest) {
+					c.Outcome.Usage = &turnv1.Usage{ToolCalls: int32(1 - row.counted)}
+				})
+				if now := k.stands(b.GetId()); now.GetUsedToolCalls() != 1 || now.GetReservedToolCalls() != 0 {
+					t.Errorf("after it the budget is %v", now)
+				}
+				if used := w.exhausted("tool-1.1"); used.GetWhat() != "tool_calls" {
+					t.Errorf("the other call is refused by %v", used)
+				}
+				if n := w.now().GetUsage().GetToolCalls(); n != 1 {
+					t.Errorf("the turn has used %d calls", n)
+				}
+			})
+		})
+	}
+}
+
+// A turn that is cancelled while a person is to say what became of its call has made that call.
+func TestACancelledTurnHasMadeItsUnknownCall(t *testing.T) {
+	k := newKit(t, options{})
+	b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxToolCalls: 3})
+	w := k.withCalls()
+	w.commit("tool-1.0", w.lease("tool-1.0"), func(c *sessionsv1.CommitStepRequest) {
+		c.Wait = &sessionsv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_RESOLUTION, CallId: "c1", Tool: "bank__pay", ExecutionId: "exe_1"}
+		c.Outcome.Usage = &turnv1.Usage{ToolCalls: 1}
+	})
+	_, err := k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: w.turn.GetId()})
+	must(t, err)
+	w.finish(turnv1.TurnStatus_TURN_STATUS_CANCELLED, "cancelled")
+	if now := k.stands(b.GetId()); now.GetUsedToolCalls() != 1 || now.GetReservedToolCalls() != 0 {
+		t.Errorf("the budget is %v", now)
+	}
+}

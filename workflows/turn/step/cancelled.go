@@ -1,0 +1,61 @@
+package step
+
+import (
+	"context"
+	"fmt"
+
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// usage is what a round counts for. A call counts once, in the round that may have sent it first.
+func usage(w *work, sent bool) *turnv1.Usage {
+	if !sent || contract.Sent(w.ref.GetWait().GetKind()) {
+		return &turnv1.Usage{}
+	}
+	return &turnv1.Usage{ToolCalls: 1}
+}
+
+// endCancelled ends the call of a turn that is cancelled, and sends nothing. What the client, a sub-agent or a person said of the call before the
+// cancel was seen stands.
+func (t tool) endCancelled(ctx context.Context, w *work) (*sessionsv1.CommitStepRequest, error) {
+	if w.ref.GetWait() == nil {
+		return t.giveUp(w, nil), nil
+	}
+	wait, err := t.deps.Sessions.GetWait(ctx, &sessionsv1.GetWaitRequest{TurnId: w.turn.TurnID, WaitId: w.ref.GetWait().GetId()})
+	if err != nil {
+		return nil, fmt.Errorf("read wait: %w", err)
+	}
+	r, err := t.after(w, wait)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.completed != nil:
+		return t.concluded(ctx, w, r.completed, r.events)
+	case recordsOnly(r.ask):
+		return t.send(ctx, w, r.ask)
+	}
+	return t.giveUp(w, nil), nil
+}
+
+// recordsOnly reports whether the registry only takes down what a person said of a call whose outcome was unknown.
+func recordsOnly(ask *registryv1.CallToolRequest) bool {
+	switch ask.GetResolution().GetVerdict() {
+	case turnv1.Verdict_VERDICT_ANSWERED, turnv1.Verdict_VERDICT_GIVEN_UP:
+		return true
+	}
+	return false
+}
+
+// unsent says what is known of a call that this attempt does not send: an earlier attempt or round may have sent it.
+func unsent(w *work) string {
+	switch {
+	case w.ref.GetWait().GetKind() == turnv1.WaitKind_WAIT_KIND_RESOLUTION:
+		return "The call was not run again"
+	case w.lease.GetAttempt() > 1, contract.Sent(w.ref.GetWait().GetKind()):
+		return "The call was not finished, and may have taken effect"
+	}
+	return "The call was not run"
+}
