@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds what a test waits for; nothing waits that long when all is well.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func open(t testing.TB, cfg bus.Config) *bus.Bus {
 	t.Helper()
