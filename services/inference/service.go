@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/egress"
-	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 )
@@ -76,13 +75,10 @@ type modelCursor struct{ Name string }
 
 // ListModels implements InferenceService.
 func (s *Service) ListModels(ctx context.Context, req *inferencev1.ListModelsRequest) (*inferencev1.ListModelsResponse, error) {
-	size, err := page.Size(req.GetPageSize(), 100, 1000)
-	if err != nil {
-		return nil, fault.Invalid("page_size", "%v", err)
-	}
 	var after modelCursor
-	if err := page.Decode("models", req.GetPageToken(), &after); err != nil {
-		return nil, fault.BadPageToken(err)
+	size, err := page.Request("models", req.GetPageSize(), req.GetPageToken(), 100, &after)
+	if err != nil {
+		return nil, err
 	}
 	resp := &inferencev1.ListModelsResponse{}
 	for _, m := range s.catalog.list(ctx) {

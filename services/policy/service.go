@@ -140,26 +140,21 @@ func (s *Service) ForgetTurns(ctx context.Context, req *policyv1.ForgetTurnsRequ
 
 // ListDecisions implements PolicyService.
 func (s *Service) ListDecisions(ctx context.Context, req *policyv1.ListDecisionsRequest) (*policyv1.ListDecisionsResponse, error) {
-	size, err := page.Size(req.GetPageSize(), 50, 1000)
-	if err != nil {
-		return nil, fault.Invalid("page_size", "%v", err)
-	}
 	f := store.Filter{TurnID: req.GetTurnId(), DeniedOnly: req.GetDeniedOnly()}
 	list := fmt.Sprintf("decisions|turn=%s|denied=%t", f.TurnID, f.DeniedOnly)
 	var after store.Cursor
-	if err := page.Decode(list, req.GetPageToken(), &after); err != nil {
-		return nil, fault.BadPageToken(err)
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
+	if err != nil {
+		return nil, err
 	}
 	found, err := s.store.List(ctx, authn.Tenant(ctx), f, after, size+1)
 	if err != nil {
 		return nil, fmt.Errorf("list decisions: %w", err)
 	}
 	resp := &policyv1.ListDecisionsResponse{}
-	if len(found) > size {
-		found = found[:size]
-		last := found[size-1]
-		resp.NextPageToken = page.Encode(list, store.Cursor{Micros: sqldb.Micros(last.Time), ID: last.ID})
-	}
+	found, resp.NextPageToken = page.Trim(found, size, list, func(d store.Decision) any {
+		return store.Cursor{Micros: sqldb.Micros(d.Time), ID: d.ID}
+	})
 	for _, d := range found {
 		resp.Decisions = append(resp.Decisions, toProto(d))
 	}

@@ -1,13 +1,9 @@
 package registry
 
 import (
-	"slices"
 	"strings"
 	"time"
 
-	"google.golang.org/genproto/googleapis/api/annotations"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -73,29 +69,6 @@ func executionToProto(e store.Execution) *registryv1.Execution {
 
 func diffToProto(d store.Diff) *registryv1.SyncResult {
 	return &registryv1.SyncResult{Added: d.Added, Removed: d.Removed, Changed: d.Changed, Total: uint32(d.Total)}
-}
-
-// presentFields names the fields that a message has, for an update without a mask.
-func presentFields(m proto.Message) []string {
-	var names []string
-	m.ProtoReflect().Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
-		names = append(names, string(fd.Name()))
-		return true
-	})
-	return names
-}
-
-// outputOnly reports whether a source has this field and it is for reading, or names it: a mask may hold these, to no effect.
-func outputOnly(field string) bool {
-	fd := (&registryv1.Source{}).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(field))
-	if fd == nil {
-		return false
-	}
-	if field == "id" {
-		return true
-	}
-	behaviours, ok := proto.GetExtension(fd.Options(), annotations.E_FieldBehavior).([]annotations.FieldBehavior)
-	return ok && slices.Contains(behaviours, annotations.FieldBehavior_OUTPUT_ONLY)
 }
 
 func timestamp(t time.Time) *timestamppb.Timestamp {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/page"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -53,28 +54,24 @@ func (s *Service) GetToolGroup(ctx context.Context, req *registryv1.GetToolGroup
 
 // ListToolGroups implements ToolGroupService.
 func (s *Service) ListToolGroups(ctx context.Context, req *registryv1.ListToolGroupsRequest) (*registryv1.ListToolGroupsResponse, error) {
-	size, err := page.Size(req.GetPageSize(), 50, 1000)
-	if err != nil {
-		return nil, fault.Invalid("page_size", "%v", err)
-	}
 	var after string
-	if err := page.Decode("tool-groups", req.GetPageToken(), &after); err != nil {
-		return nil, fault.BadPageToken(err)
+	size, err := page.Request("tool-groups", req.GetPageSize(), req.GetPageToken(), 50, &after)
+	if err != nil {
+		return nil, err
 	}
 	found, err := s.store.Groups(ctx, authn.Tenant(ctx), after, size+1)
 	if err != nil {
 		return nil, fmt.Errorf("list tool groups: %w", err)
 	}
 	resp := &registryv1.ListToolGroupsResponse{}
-	if len(found) > size {
-		found = found[:size]
-		resp.NextPageToken = page.Encode("tool-groups", found[size-1].Name)
-	}
+	found, resp.NextPageToken = page.Trim(found, size, "tool-groups", func(g store.Group) any { return g.Name })
 	for _, g := range found {
 		resp.ToolGroups = append(resp.ToolGroups, groupToProto(g))
 	}
 	return resp, nil
 }
+
+var groupFields = fieldmask.Resource{Name: "tool_group", Mutable: []string{"description", "selectors", "tools", "exclude"}}
 
 // UpdateToolGroup implements ToolGroupService.
 func (s *Service) UpdateToolGroup(ctx context.Context, req *registryv1.UpdateToolGroupRequest) (*registryv1.ToolGroup, error) {
@@ -82,14 +79,12 @@ func (s *Service) UpdateToolGroup(ctx context.Context, req *registryv1.UpdateToo
 	if name == "" {
 		return nil, fault.Invalid("tool_group.name", "a name is required")
 	}
-	fields := req.GetUpdateMask().GetPaths()
-	if len(fields) == 0 {
-		fields = presentFields(req.GetToolGroup())
-	}
 	g, err := s.store.UpdateGroup(ctx, authn.Tenant(ctx), name, func(g *store.Group) error {
-		if err := changeGroup(&g.Spec, groupSpec(req.GetToolGroup()), fields); err != nil {
+		now := groupToProto(*g)
+		if err := groupFields.Apply(now, req.GetToolGroup(), req.GetUpdateMask().GetPaths()); err != nil {
 			return err
 		}
+		g.Spec = groupSpec(now)
 		g.UpdateTime = s.now()
 		return checkGroup(g.Spec)
 	})
@@ -97,26 +92,6 @@ func (s *Service) UpdateToolGroup(ctx context.Context, req *registryv1.UpdateToo
 		return nil, noGroup(err, name)
 	}
 	return s.withMembers(ctx, g)
-}
-
-// changeGroup takes the named fields over.
-func changeGroup(have *store.GroupSpec, want store.GroupSpec, fields []string) error {
-	for _, field := range fields {
-		switch strings.TrimPrefix(field, "tool_group.") {
-		case "description":
-			have.Description = want.Description
-		case "selectors":
-			have.Selectors = want.Selectors
-		case "tools":
-			have.Tools = want.Tools
-		case "exclude":
-			have.Exclude = want.Exclude
-		case "name", "members", "create_time", "update_time": // the name is which group, and the others are for reading
-		default:
-			return fault.Invalid("update_mask", "there is no field %q to change", field).Hint("Fields are description, selectors, tools and exclude.")
-		}
-	}
-	return nil
 }
 
 // DeleteToolGroup implements ToolGroupService.

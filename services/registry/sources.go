@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/page"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -89,23 +90,17 @@ func notFound(err error, idOrName string) error {
 
 // ListSources implements SourceService.
 func (s *Service) ListSources(ctx context.Context, req *registryv1.ListSourcesRequest) (*registryv1.ListSourcesResponse, error) {
-	size, err := page.Size(req.GetPageSize(), 50, 1000)
-	if err != nil {
-		return nil, fault.Invalid("page_size", "%v", err)
-	}
 	var after string
-	if err := page.Decode("sources", req.GetPageToken(), &after); err != nil {
-		return nil, fault.BadPageToken(err)
+	size, err := page.Request("sources", req.GetPageSize(), req.GetPageToken(), 50, &after)
+	if err != nil {
+		return nil, err
 	}
 	found, err := s.store.Sources(ctx, authn.Tenant(ctx), after, size+1)
 	if err != nil {
 		return nil, fmt.Errorf("list sources: %w", err)
 	}
 	resp := &registryv1.ListSourcesResponse{}
-	if len(found) > size {
-		found = found[:size]
-		resp.NextPageToken = page.Encode("sources", found[size-1].Name)
-	}
+	found, resp.NextPageToken = page.Trim(found, size, "sources", func(s store.Source) any { return s.Name })
 	for _, src := range found {
 		resp.Sources = append(resp.Sources, s.sourceToProto(src))
 	}
@@ -207,56 +202,19 @@ func sameEndpoint(a, b store.Spec) bool {
 	return sameSpec(a, b)
 }
 
-// maskPaths gives the fields to change: those of the mask, or those present in the body.
-func maskPaths(req *registryv1.UpdateSourceRequest) []string {
-	if m := req.GetUpdateMask().GetPaths(); len(m) > 0 {
-		return m
-	}
-	return presentFields(req.GetSource())
+var sourceFields = fieldmask.Resource{
+	Name: "source", Fixed: []string{"name", "kind"},
+	Mutable: []string{"url", "command", "env", "dir", "headers", "transport", "disabled", "call_timeout_seconds", "effects", "elicitation", "labels"},
 }
 
-// applyUpdate gives the source with the masked fields of the request.
+// applyUpdate returns the source with the fields of the request.
 func applyUpdate(have store.Source, req *registryv1.UpdateSourceRequest) (store.Source, error) {
-	want := sourceFromProto(req.GetSource())
-	for _, path := range maskPaths(req) {
-		path, _, _ = strings.Cut(strings.TrimPrefix(path, "source."), ".") // maps change as a whole
-		switch path {
-		case "url":
-			have.Spec.URL = want.Spec.URL
-		case "command":
-			have.Spec.Command = want.Spec.Command
-		case "env":
-			have.Spec.Env = want.Spec.Env
-		case "dir":
-			have.Spec.Dir = want.Spec.Dir
-		case "headers":
-			have.Spec.Headers = want.Spec.Headers
-		case "transport":
-			have.Spec.Transport = want.Spec.Transport
-		case "disabled":
-			have.Disabled = want.Disabled
-		case "call_timeout_seconds":
-			have.Spec.CallTimeout = want.Spec.CallTimeout
-		case "effects":
-			have.Spec.Effects = want.Spec.Effects
-		case "elicitation":
-			have.Spec.Elicitation = want.Spec.Elicitation
-		case "labels":
-			have.Spec.Labels = want.Spec.Labels
-		case "name":
-			if want.Name != have.Name && want.Name != "" {
-				return have, fault.Invalid("source.name", "the name of a source never changes, as it is in the names of its tools")
-			}
-		case "kind":
-			if want.Kind != have.Kind && want.Kind != "" {
-				return have, fault.Invalid("source.kind", "the kind of a source never changes")
-			}
-		default:
-			if !outputOnly(path) {
-				return have, fault.Invalid("update_mask", "there is no field %q to change", path)
-			}
-		}
+	now := sourceToProto(have)
+	if err := sourceFields.Apply(now, req.GetSource(), req.GetUpdateMask().GetPaths()); err != nil {
+		return have, err
 	}
+	want := sourceFromProto(now)
+	have.Spec, have.Disabled = want.Spec, want.Disabled
 	return have, nil
 }
 

@@ -243,6 +243,10 @@ func TestConfiguredSources(t *testing.T) {
 	if s := ready(three); s.GetRevision() != 2 || s.GetId() != first.GetId() {
 		t.Errorf("changed: %v", s)
 	}
+	w.eventually("the mesh's own tools are there too", func() bool {
+		_, err := three.tools.GetTool(t.Context(), &registryv1.GetToolRequest{Name: "mesh__current_time"})
+		return err == nil
+	})
 	s := three.call(t.Context(), three.request("mesh__current_time", "now"))
 	if s.completed.GetCode() != "invalid_tool_arguments" { // "text" is no argument of it
 		t.Errorf("mesh tool: %+v", s)

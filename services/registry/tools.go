@@ -26,24 +26,18 @@ const namesAtOnce = 1000
 
 // ListTools implements ToolService.
 func (s *Service) ListTools(ctx context.Context, req *registryv1.ListToolsRequest) (*registryv1.ListToolsResponse, error) {
-	size, err := page.Size(req.GetPageSize(), 100, 1000)
-	if err != nil {
-		return nil, fault.Invalid("page_size", "%v", err)
-	}
 	list := "tools|source=" + req.GetSource()
 	var after string
-	if err := page.Decode(list, req.GetPageToken(), &after); err != nil {
-		return nil, fault.BadPageToken(err)
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 100, &after)
+	if err != nil {
+		return nil, err
 	}
 	names, err := s.visible(ctx, authn.From(ctx), req.GetSource(), after, size+1)
 	if err != nil {
 		return nil, err
 	}
 	resp := &registryv1.ListToolsResponse{}
-	if len(names) > size {
-		names = names[:size]
-		resp.NextPageToken = page.Encode(list, names[size-1])
-	}
+	names, resp.NextPageToken = page.Trim(names, size, list, func(name string) any { return name })
 	found, err := s.store.Tools(ctx, authn.Tenant(ctx), names)
 	if err != nil {
 		return nil, fmt.Errorf("read tools: %w", err)
@@ -199,26 +193,21 @@ func addDiff(total *registryv1.SyncResult, src store.Source, d store.Diff, err e
 
 // ListExecutions implements ToolService.
 func (s *Service) ListExecutions(ctx context.Context, req *registryv1.ListExecutionsRequest) (*registryv1.ListExecutionsResponse, error) {
-	size, err := page.Size(req.GetPageSize(), 50, 1000)
-	if err != nil {
-		return nil, fault.Invalid("page_size", "%v", err)
-	}
 	f := store.ExecutionFilter{TurnID: req.GetTurnId(), Tool: req.GetTool()}
 	list := fmt.Sprintf("executions|turn=%s|tool=%s", f.TurnID, f.Tool)
 	var after store.Cursor
-	if err := page.Decode(list, req.GetPageToken(), &after); err != nil {
-		return nil, fault.BadPageToken(err)
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
+	if err != nil {
+		return nil, err
 	}
 	rows, err := s.store.Executions(ctx, authn.Tenant(ctx), f, after, size+1)
 	if err != nil {
 		return nil, fmt.Errorf("list executions: %w", err)
 	}
 	resp := &registryv1.ListExecutionsResponse{}
-	if len(rows) > size {
-		rows = rows[:size]
-		last := rows[size-1]
-		resp.NextPageToken = page.Encode(list, store.Cursor{Micros: sqldb.Micros(last.CreateTime), ID: last.ID})
-	}
+	rows, resp.NextPageToken = page.Trim(rows, size, list, func(e store.Execution) any {
+		return store.Cursor{Micros: sqldb.Micros(e.CreateTime), ID: e.ID}
+	})
 	for _, e := range rows {
 		resp.Executions = append(resp.Executions, executionToProto(e))
 	}

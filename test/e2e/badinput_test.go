@@ -267,8 +267,8 @@ func TestBadInputIsExplained(t *testing.T) {
 		{"POST", "/v1/sources", J{"name": "bad", "kind": "mcp", "url": "http://127.0.0.1:1", "headers": J{"A": "b\nc"}}, expect{400, "invalid_argument", "headers.A", ""}},
 		{"POST", "/v1/sources", J{"name": "bad", "kind": "mcp", "url": "http://127.0.0.1:1", "headers": J{"Authorization": "Bearer x"}}, expect{400, "invalid_argument", "headers.Authorization", "${env:"}},
 		{"POST", "/v1/sources", J{"name": "bad", "kind": "mcp", "url": "http://127.0.0.1:1", "effects": J{"a": "never"}}, expect{400, "invalid_argument", "effects", "idempotent"}},
-		{"PATCH", "/v1/sources/calculator", J{"name": "other"}, expect{400, "invalid_argument", "name", "never changes"}},
-		{"PATCH", "/v1/sources/calculator", J{"kind": "builtin"}, expect{400, "invalid_argument", "kind", "never changes"}},
+		{"PATCH", "/v1/sources/calculator", J{"name": "other"}, expect{400, "invalid_argument", "name", "cannot be changed"}},
+		{"PATCH", "/v1/sources/calculator", J{"kind": "builtin"}, expect{400, "invalid_argument", "kind", "cannot be changed"}},
 
 		{"POST", "/v1/tools/calculator__evaluate:invoke", J{}, expect{400, "invalid_tool_arguments", "arguments/expression", "required"}},
 		{"POST", "/v1/tools/calculator__evaluate:invoke", J{"arguments": J{"expression": 3}}, expect{400, "invalid_tool_arguments", "arguments/expression", "string"}},
