@@ -8,7 +8,6 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/page"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -74,25 +73,4 @@ func (s *Service) turn(ctx context.Context, id string) (store.Turn, store.Sessio
 type timeCursor struct {
 	Us int64  `json:"us"`
 	ID string `json:"id"`
-}
-
-// pageOf settles page size and token of a list call.
-func pageOf(list string, size int32, token string, def int, cursor any) (int, error) {
-	n, err := page.Size(size, def, 1000)
-	if err != nil {
-		return 0, fault.Invalid("page_size", "must be 0 to 1000")
-	}
-	if err := page.Decode(list, token, cursor); err != nil {
-		return 0, fault.BadPageToken(err)
-	}
-	return n, nil
-}
-
-// cut takes the surplus row, which tells that there is another page, off a page.
-func cut[T any](rows []T, size int, list string, cursor func(T) any) ([]T, string) {
-	if len(rows) <= size {
-		return rows, ""
-	}
-	rows = rows[:size]
-	return rows, page.Encode(list, cursor(rows[size-1]))
 }

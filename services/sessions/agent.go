@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -179,7 +180,7 @@ func (s *Service) GetAgent(ctx context.Context, req *sessionsv1.GetAgentRequest)
 // ListAgents implements AgentService.
 func (s *Service) ListAgents(ctx context.Context, req *sessionsv1.ListAgentsRequest) (*sessionsv1.ListAgentsResponse, error) {
 	var after string
-	size, err := pageOf("agents", req.GetPageSize(), req.GetPageToken(), 50, &after)
+	size, err := page.Request("agents", req.GetPageSize(), req.GetPageToken(), 50, &after)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +188,7 @@ func (s *Service) ListAgents(ctx context.Context, req *sessionsv1.ListAgentsRequ
 	if err != nil {
 		return nil, err
 	}
-	rows, next := cut(rows, size, "agents", func(a store.Agent) any { return a.ID })
+	rows, next := page.Trim(rows, size, "agents", func(a store.Agent) any { return a.ID })
 	out := &sessionsv1.ListAgentsResponse{NextPageToken: next}
 	out.Agents, err = agentsToProto(rows)
 	return out, err
@@ -233,7 +234,7 @@ func (s *Service) ListAgentRevisions(ctx context.Context, req *sessionsv1.ListAg
 	}
 	var below int64
 	list := "revisions|" + a.GetId()
-	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 50, &below)
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &below)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +242,7 @@ func (s *Service) ListAgentRevisions(ctx context.Context, req *sessionsv1.ListAg
 	if err != nil {
 		return nil, err
 	}
-	rows, next := cut(rows, size, list, func(a store.Agent) any { return int64(a.Revision) })
+	rows, next := page.Trim(rows, size, list, func(a store.Agent) any { return int64(a.Revision) })
 	out := &sessionsv1.ListAgentRevisionsResponse{NextPageToken: next}
 	out.Revisions, err = agentsToProto(rows)
 	return out, err

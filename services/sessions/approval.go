@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/page"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -158,7 +159,7 @@ func (s *Service) ListApprovals(ctx context.Context, req *sessionsv1.ListApprova
 	}
 	var at timeCursor
 	list := fmt.Sprintf("approvals|%s|%s|%s|%s|%s", filter.Owner, req.GetStatus(), req.GetKind(), req.GetSessionId(), req.GetTurnId())
-	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (s *Service) ListApprovals(ctx context.Context, req *sessionsv1.ListApprova
 	if err != nil {
 		return nil, err
 	}
-	rows, next := cut(rows, size, list, func(w store.Wait) any { return timeCursor{w.CreateUs, w.ID} })
+	rows, next := page.Trim(rows, size, list, func(w store.Wait) any { return timeCursor{w.CreateUs, w.ID} })
 	out := &sessionsv1.ListApprovalsResponse{NextPageToken: next}
 	for _, row := range rows {
 		w, err := readWait(row)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/page"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -85,7 +86,7 @@ func (s *Service) ListArtifacts(ctx context.Context, req *sessionsv1.ListArtifac
 	}
 	list := "artifacts/" + ses.ID
 	var after timeCursor
-	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 100, &after)
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 100, &after)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (s *Service) ListArtifacts(ctx context.Context, req *sessionsv1.ListArtifac
 		return nil, err
 	}
 	out := &sessionsv1.ListArtifactsResponse{}
-	rows, out.NextPageToken = cut(rows, size, list, func(a store.Artifact) any { return timeCursor{Us: a.CreateUs, ID: a.ID} })
+	rows, out.NextPageToken = page.Trim(rows, size, list, func(a store.Artifact) any { return timeCursor{Us: a.CreateUs, ID: a.ID} })
 	for _, a := range rows {
 		out.Artifacts = append(out.Artifacts, artifactToProto(a))
 	}

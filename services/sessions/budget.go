@@ -6,6 +6,8 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/money"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -83,7 +85,7 @@ type budgetCursor struct{ ID string }
 // ListBudgets implements BudgetService.
 func (s *Service) ListBudgets(ctx context.Context, req *sessionsv1.ListBudgetsRequest) (*sessionsv1.ListBudgetsResponse, error) {
 	var after budgetCursor
-	size, err := pageOf("budgets", req.GetPageSize(), req.GetPageToken(), 50, &after)
+	size, err := page.Request("budgets", req.GetPageSize(), req.GetPageToken(), 50, &after)
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +93,16 @@ func (s *Service) ListBudgets(ctx context.Context, req *sessionsv1.ListBudgetsRe
 	if err != nil {
 		return nil, err
 	}
-	rows, next := cut(rows, size, "budgets", func(b store.Budget) any { return budgetCursor{b.ID} })
+	rows, next := page.Trim(rows, size, "budgets", func(b store.Budget) any { return budgetCursor{b.ID} })
 	out := &sessionsv1.ListBudgetsResponse{NextPageToken: next}
 	for _, b := range rows {
 		out.Budgets = append(out.Budgets, budgetToProto(b, s.store.NowUs()))
 	}
 	return out, nil
+}
+
+var budgetFields = fieldmask.Resource{
+	Name: "budget", Mutable: []string{"max_tokens", "max_cost", "max_tool_calls", "warn_at"}, Fixed: []string{"scope", "target", "period"},
 }
 
 // UpdateBudget implements BudgetService.
@@ -111,7 +117,7 @@ func (s *Service) UpdateBudget(ctx context.Context, req *sessionsv1.UpdateBudget
 			return err
 		}
 		want := budgetToProto(b, s.store.NowUs())
-		if err := changeLimits(want, req.GetBudget(), req.GetUpdateMask().GetPaths()); err != nil {
+		if err := budgetFields.Apply(want, req.GetBudget(), req.GetUpdateMask().GetPaths()); err != nil {
 			return err
 		}
 		if wrong := setLimits(&b, want); len(wrong) > 0 {
@@ -128,53 +134,6 @@ func (s *Service) UpdateBudget(ctx context.Context, req *sessionsv1.UpdateBudget
 		return nil, err
 	}
 	return budgetToProto(b, s.store.NowUs()), nil
-}
-
-// changeLimits copies the limits that paths name; without paths those that are set. What a caller may not change must be as it is.
-func changeLimits(to, from *sessionsv1.Budget, paths []string) error {
-	set := len(paths) > 0 // a mask clears what is not set
-	if !set || len(paths) == 1 && paths[0] == "*" {
-		paths = []string{"scope", "target", "period", "max_tokens", "max_cost", "max_tool_calls", "warn_at"}
-	}
-	for _, path := range paths {
-		switch path {
-		case "max_tokens":
-			copyIf(&to.MaxTokens, from.GetMaxTokens(), set)
-		case "max_cost":
-			copyIf(&to.MaxCost, from.GetMaxCost(), set)
-		case "max_tool_calls":
-			copyIf(&to.MaxToolCalls, from.GetMaxToolCalls(), set)
-		case "warn_at":
-			copyIf(&to.WarnAt, from.GetWarnAt(), set)
-		case "scope", "target", "period":
-			if now, want := fixedField(to, path), fixedField(from, path); want != "" && want != now {
-				return fault.Invalid("budget."+path, "is %q and cannot be changed: make another budget", now)
-			}
-		case "id", "used_tokens", "used_cost", "used_tool_calls", "reserved_tokens", "reserved_cost", "reserved_tool_calls", "period_start",
-			"create_time", "update_time": // a caller may send back what he read
-		default:
-			return fault.Invalid("update_mask", "%q: there is no such field", path)
-		}
-	}
-	return nil
-}
-
-func copyIf[T comparable](to *T, from T, always bool) {
-	var zero T
-	if always || from != zero {
-		*to = from
-	}
-}
-
-func fixedField(b *sessionsv1.Budget, name string) string {
-	switch name {
-	case "scope":
-		return b.GetScope()
-	case "target":
-		return b.GetTarget()
-	default:
-		return b.GetPeriod()
-	}
 }
 
 // DeleteBudget implements BudgetService.

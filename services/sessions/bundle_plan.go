@@ -11,8 +11,10 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/api"
 	"github.com/windlass-dev/windlass/services/sessions/bundle"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
 
 // planned is what is to be done for a schedule or a webhook of a bundle, once all of the bundle is found to be good.
@@ -169,25 +171,24 @@ func (s *Service) planNewSchedule(ctx context.Context, want *sessionsv1.Schedule
 // planWebhook compares a webhook with the one that there is. It becomes exactly what the document says, but for being disabled when the document
 // does not speak of it: an address that was disabled because it is gone stays so.
 func (s *Service) planWebhook(ctx context.Context, d *bundle.Document) (planned, error) {
-	old, err := s.store.Webhook(ctx, authn.Tenant(ctx), d.ID())
-	if errors.Is(err, store.ErrNotFound) {
+	old, err := s.webhooks.Get(ctx, authn.Tenant(ctx), d.ID())
+	if fault.Is(err, faultv1.Reason_REASON_NOT_FOUND) {
 		return s.planNewWebhook(ctx, d.Webhook)
 	}
 	if err != nil {
 		return planned{}, err
 	}
 	p := planned{action: unchanged, permission: "sessions.webhooks.update"}
-	if d.Webhook.GetPerTurn() != old.PerTurn {
-		return p, perTurnFixed(old.PerTurn)
-	}
-	wanted := func(w store.Webhook) *sessionsv1.Webhook {
+	revise := func(w store.Webhook) (store.Webhook, error) {
+		before := w
 		if !d.Has("disabled") {
 			d.Webhook.Disabled = w.Disabled
 		}
-		return d.Webhook
+		w.PerTurn = d.Webhook.GetPerTurn()
+		api.SetWebhook(&w, d.Webhook)
+		return w, s.webhooks.Revise(before, &w)
 	}
-	now := old
-	if err := s.reviseWebhook(&now, wanted(old)); err != nil || sameWebhook(now, old) {
+	if now, err := revise(old); err != nil || webhook.Same(now, old) {
 		return p, err
 	}
 	p.action = updated
@@ -196,10 +197,10 @@ func (s *Service) planWebhook(ctx context.Context, d *bundle.Document) (planned,
 		if err != nil {
 			return err
 		}
-		if err := s.reviseWebhook(&w, wanted(w)); err != nil {
+		if w, err = revise(w); err != nil {
 			return err
 		}
-		w.UpdateUs = s.store.NowUs()
+		w.UpdateTime = s.store.Now()
 		return tx.SaveWebhook(ctx, w)
 	}
 	return p, nil
@@ -207,10 +208,10 @@ func (s *Service) planWebhook(ctx context.Context, d *bundle.Document) (planned,
 
 func (s *Service) planNewWebhook(ctx context.Context, want *sessionsv1.Webhook) (planned, error) {
 	p := planned{action: created, permission: "sessions.webhooks.create"}
-	w, key, err := s.freshWebhook(ctx, want)
+	w, key, err := s.webhooks.New(api.WebhookFromProto(ctx, want))
 	p.write = func(ctx context.Context, tx *store.Tx, out *sessionsv1.Applied) error {
-		out.Secret = key.Reveal() // to who made it, this once
-		return webhookTwice(s.addWebhook(ctx, tx, w), w)
+		out.Secret = key.Reveal() // to its creator, this once
+		return s.webhooks.Add(ctx, tx, w)
 	}
 	return p, err
 }

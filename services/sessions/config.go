@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/money"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
 
 // Config sizes the sessions service. Zero fields take their defaults.
@@ -56,8 +57,8 @@ type Config struct {
 	SealKey secret.Value `yaml:"seal_key" doc:"Secret of at least 32 characters under which signing secrets of webhooks are stored; the same for all processes with the sessions role. windlass up makes its own."`
 	// OldSealKeys open what was sealed before SealKey was changed.
 	OldSealKeys []secret.Value `yaml:"old_seal_keys" doc:"Keys that seal_key was before: they open what they sealed, which is then sealed anew with seal_key."`
-	// Webhooks says how the ends of turns are told.
-	Webhooks WebhooksConfig `yaml:"webhooks" doc:"how webhooks are told of the ends of turns"`
+	// Webhooks bounds deliveries to webhooks.
+	Webhooks webhook.Config `yaml:"webhooks" doc:"how events of turns are delivered to webhooks"`
 	// DeltaAge is how long the bus keeps deltas for late watchers.
 	DeltaAge time.Duration `yaml:"delta_age" doc:"how long the bus keeps deltas of unfinished messages (default 1h)"`
 	// DeltaBytes bounds the deltas the bus keeps.
@@ -120,7 +121,7 @@ func DefaultConfig() Config {
 		Limits:        LimitsConfig{MaxSteps: 25, MaxParallelTools: 16, MaxIdenticalCalls: 3, TurnSeconds: 1800},
 		MaxLimits:     LimitsConfig{MaxSteps: 200, MaxParallelTools: 64, MaxIdenticalCalls: 20, TurnSeconds: 86400},
 		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100, MaxTurnInputs: 100, MaxForkBytes: 64 << 20, MaxExportBytes: 12 << 20,
-		Webhooks:      defaultWebhooks(),
+		Webhooks:      webhook.DefaultConfig(),
 		Waits:         WaitsConfig{Approval: 7 * day, Input: 7 * day, ClientTool: day, Resolution: 30 * day},
 		Schedules:     SchedulesConfig{CatchUp: time.Hour, CheckInterval: time.Minute, MaxSchedules: 1000, MaxPerUser: 200},
 		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8, StartDelay: 50 * time.Millisecond,
@@ -144,7 +145,6 @@ func (c Config) complete() (Config, error) {
 	or(&c.MaxForkBytes, d.MaxForkBytes)
 	or(&c.MaxExportBytes, d.MaxExportBytes)
 	c.Waits = c.Waits.or(d.Waits)
-	c.Webhooks = c.Webhooks.or(d.Webhooks)
 	c.Schedules = c.Schedules.or(d.Schedules)
 	or(&c.SweepInterval, d.SweepInterval)
 	or(&c.MaxOpenWorkflows, d.MaxOpenWorkflows)
@@ -171,7 +171,8 @@ func (c Config) complete() (Config, error) {
 	if c.Waits.Approval < 0 || c.Waits.Input < 0 || c.Waits.ClientTool < 0 || c.Waits.Resolution < 0 {
 		return c, errors.New("sessions: a time in waits is negative")
 	}
-	if err := c.Webhooks.check(); err != nil {
+	var err error
+	if c.Webhooks, err = c.Webhooks.Complete(); err != nil {
 		return c, err
 	}
 	if c.MaxInputBytes < 0 || c.MaxQueuedTurns < 0 || c.MaxTurnInputs < 0 || c.MaxOpenWorkflows < 0 || c.MaxStarting < 0 || c.MaxRestarts < 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -150,7 +151,7 @@ func (s *Service) GetSchedule(ctx context.Context, req *sessionsv1.GetScheduleRe
 func (s *Service) ListSchedules(ctx context.Context, req *sessionsv1.ListSchedulesRequest) (*sessionsv1.ListSchedulesResponse, error) {
 	var after string
 	list := "schedules|" + subject(ctx)
-	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +159,7 @@ func (s *Service) ListSchedules(ctx context.Context, req *sessionsv1.ListSchedul
 	if err != nil {
 		return nil, err
 	}
-	rows, next := cut(rows, size, list, func(v store.Schedule) any { return v.ID })
+	rows, next := page.Trim(rows, size, list, func(v store.Schedule) any { return v.ID })
 	out := &sessionsv1.ListSchedulesResponse{NextPageToken: next}
 	for _, row := range rows {
 		one, err := scheduleToProto(row, s.store.NowUs())

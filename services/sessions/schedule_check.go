@@ -2,14 +2,14 @@ package sessions
 
 import (
 	"context"
-	"strings"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/windlass-dev/windlass/libs/cron"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/fieldmask"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -121,65 +121,43 @@ func nextTime(v *sessionsv1.Schedule, t time.Time) time.Time {
 	return spec.Next(t, zone)
 }
 
-// owned are the fields of a schedule that its owner sets. Naming another is no error, so that a caller may send back what he read.
-var owned = map[protoreflect.Name]bool{
-	"display_name": true, "description": true, "agent_id": true, "session_id": true, "input": true, "params": true, "cron": true,
-	"time_zone": true, "interval": true, "overlap": true, "paused": true,
-}
+// scheduleFields are what an owner sets.
+var scheduleFields = fieldmask.Resource{Name: "schedule", Mutable: []string{
+	"display_name", "description", "agent_id", "session_id", "input", "params", "cron", "time_zone", "interval", "overlap", "paused",
+}}
 
 // ownPart is what of a schedule is stored: what its owner set, but for the pause, which has its own place.
 func ownPart(v *sessionsv1.Schedule) *sessionsv1.Schedule {
 	out := &sessionsv1.Schedule{}
-	copyOwned(out, v, func(protoreflect.FieldDescriptor) bool { return true })
+	if err := scheduleFields.Apply(out, v, []string{"*"}); err != nil {
+		panic(err) // schedules have no fixed fields
+	}
 	out.Paused = false
 	return out
 }
 
-func copyOwned(to, from *sessionsv1.Schedule, which func(protoreflect.FieldDescriptor) bool) {
-	fields := to.ProtoReflect().Descriptor().Fields()
-	for i := range fields.Len() {
-		if fd := fields.Get(i); owned[fd.Name()] && which(fd) {
-			copyField(to.ProtoReflect(), from.ProtoReflect(), fd)
-		}
-	}
-}
-
-// changeSchedule copies the fields that paths name; without paths those that are set. Of two that exclude each other the one that is set takes
-// the other away.
+// changeSchedule applies an update. Of two fields that exclude each other the one that is set clears the other.
 func changeSchedule(to, from *sessionsv1.Schedule, paths []string) error {
-	named := map[protoreflect.Name]bool{}
-	for _, path := range paths {
-		first, _, _ := strings.Cut(path, ".")
-		name := protoreflect.Name(first)
-		if path != "*" && to.ProtoReflect().Descriptor().Fields().ByName(name) == nil {
-			return fault.Invalid("update_mask", "%q: there is no such field", path)
-		}
-		named[name] = true
+	if err := scheduleFields.Apply(to, from, paths); err != nil || slices.Contains(paths, "*") {
+		return err
 	}
-	changed := from.ProtoReflect()
-	copyOwned(to, from, func(fd protoreflect.FieldDescriptor) bool {
-		return named["*"] || named[fd.Name()] || len(paths) == 0 && changed.Has(fd)
-	})
-	if named["*"] {
-		return nil
+	sets := func(name, value string) bool {
+		return value != "" && (len(paths) == 0 || slices.Contains(paths, name))
 	}
-	has := func(name protoreflect.Name, value string) bool {
-		return value != "" && (named[name] || len(paths) == 0)
-	}
-	clearUnless := func(field *string, name protoreflect.Name, value string) {
-		if !has(name, value) {
+	clearUnless := func(field *string, name, value string) {
+		if !sets(name, value) {
 			*field = ""
 		}
 	}
-	if has("interval", from.GetInterval()) {
+	if sets("interval", from.GetInterval()) {
 		clearUnless(&to.Cron, "cron", from.GetCron())
 		clearUnless(&to.TimeZone, "time_zone", from.GetTimeZone())
-	} else if has("cron", from.GetCron()) {
+	} else if sets("cron", from.GetCron()) {
 		to.Interval = ""
 	}
-	if has("session_id", from.GetSessionId()) {
+	if sets("session_id", from.GetSessionId()) {
 		clearUnless(&to.AgentId, "agent_id", from.GetAgentId())
-	} else if has("agent_id", from.GetAgentId()) {
+	} else if sets("agent_id", from.GetAgentId()) {
 		to.SessionId = ""
 	}
 	return nil

@@ -16,11 +16,13 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/api"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/watch"
+	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
 
 // Deps are what the service needs; all are required.
@@ -62,7 +64,6 @@ type Service struct {
 	sessionsv1.UnimplementedExecutionServiceServer
 	sessionsv1.UnimplementedApprovalServiceServer
 	sessionsv1.UnimplementedArtifactServiceServer
-	sessionsv1.UnimplementedWebhookServiceServer
 	sessionsv1.UnimplementedScheduleServiceServer
 
 	cfg       Config
@@ -71,9 +72,8 @@ type Service struct {
 	hub       *watch.Hub
 	bus       *bus.Bus
 	outbox    *outbox
-	hooks     *hooks
+	webhooks  *webhook.Service
 	eraser    *erase.Eraser
-	egress    *egress.Egress
 	clock     clock
 	registry  registryv1.SourceServiceClient
 	groups    registryv1.ToolGroupServiceClient
@@ -116,13 +116,15 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s := &Service{
 		cfg: cfg, store: st, journal: journal.New(st, deps.Bus, deps.Log), hub: hub, bus: deps.Bus,
 		registry: deps.Registry, groups: deps.Groups, models: deps.Models, approvals: deps.Policy, allowed: deps.Policy, clock: newClock(), validator: validator,
-		checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, getenv: deps.Getenv, log: deps.Log, egress: deps.Egress,
+		checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, getenv: deps.Getenv, log: deps.Log,
 	}
 	s.outbox = newOutbox(st, deps.Dispatcher, deps.Log, cfg)
 	s.eraser = erase.New(erase.Eraser{
 		Store: st, Ledger: deps.Ledger, Decisions: deps.Policy, Histories: deps.Dispatcher, Log: deps.Log, Every: cfg.SweepInterval, Now: st.NowUs,
 	})
-	s.hooks, err = newHooks(st, deps.Egress, deps.Log, cfg)
+	s.webhooks, err = webhook.New(cfg.Webhooks, webhook.Deps{
+		Store: st, Egress: deps.Egress, SealKey: cfg.SealKey, OldSealKeys: cfg.OldSealKeys, PollInterval: cfg.SweepInterval, Log: deps.Log,
+	})
 	return s, err
 }
 
@@ -135,7 +137,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterExecutionServiceServer(r, s)
 	sessionsv1.RegisterApprovalServiceServer(r, s)
 	sessionsv1.RegisterArtifactServiceServer(r, s)
-	sessionsv1.RegisterWebhookServiceServer(r, s)
+	sessionsv1.RegisterWebhookServiceServer(r, api.NewWebhooks(s.webhooks))
 	sessionsv1.RegisterScheduleServiceServer(r, s)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/ids"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -100,7 +101,7 @@ func (s *Service) GetSession(ctx context.Context, req *sessionsv1.GetSessionRequ
 func (s *Service) ListSessions(ctx context.Context, req *sessionsv1.ListSessionsRequest) (*sessionsv1.ListSessionsResponse, error) {
 	var at timeCursor
 	list := "sessions|" + subject(ctx) + "|" + req.GetAgentId()
-	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (s *Service) ListSessions(ctx context.Context, req *sessionsv1.ListSessions
 	if err != nil {
 		return nil, err
 	}
-	rows, next := cut(rows, size, list, func(v store.Session) any { return timeCursor{v.CreateUs, v.ID} })
+	rows, next := page.Trim(rows, size, list, func(v store.Session) any { return timeCursor{v.CreateUs, v.ID} })
 	out := &sessionsv1.ListSessionsResponse{NextPageToken: next}
 	for _, row := range rows {
 		ses, err := sessionToProto(row)
@@ -165,7 +166,7 @@ func (s *Service) ListMessages(ctx context.Context, req *sessionsv1.ListMessages
 	}
 	after := int64(store.BeforeAll)
 	list := "messages|" + ses.ID
-	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 100, &after)
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 100, &after)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +174,7 @@ func (s *Service) ListMessages(ctx context.Context, req *sessionsv1.ListMessages
 	if err != nil {
 		return nil, err
 	}
-	rows, next := cut(rows, size, list, func(m store.Message) any { return m.Seq })
+	rows, next := page.Trim(rows, size, list, func(m store.Message) any { return m.Seq })
 	out := &sessionsv1.ListMessagesResponse{NextPageToken: next}
 	for _, row := range rows {
 		m, err := messageToProto(row)

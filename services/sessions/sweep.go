@@ -25,7 +25,7 @@ const (
 func (s *Service) sweep(ctx context.Context) error {
 	ctx = authn.With(ctx, authn.Service("sessions"))
 	var loops sync.WaitGroup
-	for _, run := range []func(context.Context){s.outbox.run, s.keepDeltas, s.forget, s.wake, s.hooks.run, s.eraser.Run, s.keepSchedules, s.keepFires} {
+	for _, run := range []func(context.Context){s.outbox.run, s.keepDeltas, s.forget, s.wake, s.webhooks.Run, s.eraser.Run, s.keepSchedules, s.keepFires} {
 		loops.Go(func() { run(ctx) })
 	}
 	for _, l := range []struct {
@@ -57,11 +57,8 @@ func (s *Service) forget(ctx context.Context) {
 		if err := s.store.ForgetOnce(ctx, s.store.NowUs()); err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "expired idempotency keys cannot be removed", "error", err)
 		}
-		if err := s.forgetDeliveries(ctx); err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "old deliveries of webhooks cannot be removed", "error", err)
-		}
-		if err := s.reseal(ctx); err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "secrets cannot be sealed anew", "error", err)
+		if err := s.webhooks.Maintain(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "maintenance of webhooks failed", "error", err)
 		}
 		select {
 		case <-tick.C:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/page"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -158,7 +159,7 @@ func (s *Service) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsReques
 	}
 	var at timeCursor
 	list := fmt.Sprintf("turns|%s|%s|%s", filter.SessionID, filter.Subject, req.GetStatus())
-	size, err := pageOf(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (s *Service) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsReques
 	if err != nil {
 		return nil, err
 	}
-	rows, next := cut(rows, size, list, func(t store.Turn) any { return timeCursor{t.CreateUs, t.ID} })
+	rows, next := page.Trim(rows, size, list, func(t store.Turn) any { return timeCursor{t.CreateUs, t.ID} })
 	turns, err := s.withInputs(ctx, filter.Tenant, rows)
 	return &sessionsv1.ListTurnsResponse{Turns: turns, NextPageToken: next}, err
 }

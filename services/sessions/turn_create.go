@@ -68,7 +68,7 @@ func (s *Service) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequ
 	o := order{
 		session: ses, content: content, mode: req.GetMode(), tools: tools, once: once, limits: req.GetLimits(), tell: req.GetWebhookUrl(),
 	}
-	if err := s.checkTell(ctx, o.tell); err != nil {
+	if err := s.webhooks.CheckTurnAddress(ctx, authn.Tenant(ctx), o.tell); err != nil {
 		return nil, err
 	}
 	if o.mode == modeFork {

@@ -42,7 +42,7 @@ func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) 
 		return "", err
 	}
 	if told {
-		if err := s.tellEnd(tx, *t, end); err != nil {
+		if err := s.notifyEnd(tx, *t, end); err != nil {
 			return "", err
 		}
 	}

@@ -122,7 +122,7 @@ func (s *Service) beginWait(tx *journal.Tx, t *store.Turn, step store.Step, req 
 			return nil, err
 		}
 	}
-	if err := s.tellWait(tx, *t, w); err != nil {
+	if err := s.notifyWait(tx, *t, w); err != nil {
 		return nil, err
 	}
 	t.OpenWaits++

@@ -21,6 +21,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
 
 // arrived is one request that a receiver got.
@@ -109,7 +110,7 @@ func (a arrived) genuine(key string) bool {
 func hooked() options {
 	return options{cfg: sessions.Config{
 		SealKey: secret.New(strings.Repeat("k", 32)), SweepInterval: 20 * time.Millisecond,
-		Webhooks: sessions.WebhooksConfig{FirstRetry: 5 * time.Millisecond},
+		Webhooks: webhook.Config{FirstRetry: 5 * time.Millisecond},
 	}}
 }
 

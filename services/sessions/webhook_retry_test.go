@@ -96,7 +96,7 @@ func TestTheSealKeyIsChangedInPlace(t *testing.T) {
 		o.db, o.bus, o.idle, o.log, o.cfg.SealKey, o.cfg.OldSealKeys = k.db, k.bus, false, log, fresh, []secret.Value{old}
 		t.Run("both keys", func(t *testing.T) {
 			newKit(t, o).deliveries(w.GetId(), func([]*sessionsv1.WebhookDelivery) bool {
-				return strings.Contains(log.String(), "sealed_anew=1 lost=1")
+				return strings.Contains(log.String(), "resealed=1 unreadable=1")
 			})
 		})
 		for i, now := range sealed() {

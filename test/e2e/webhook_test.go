@@ -136,7 +136,7 @@ func TestTheSealKeyIsChanged(t *testing.T) {
 	}
 	up = harness.Up(t, dir, []string{"WINDLASS_SESSIONS_OLD_SEAL_KEYS=" + strings.TrimSpace(string(old))}, "--log-level", "info")
 	until(t, "the secret is sealed anew", func() bool {
-		return strings.Contains(up.Log(), `sealed_anew=1`) || strings.Contains(up.Log(), `"sealed_anew":1`)
+		return strings.Contains(up.Log(), `resealed=1`) || strings.Contains(up.Log(), `"resealed":1`)
 	})
 	up.Stop()
 	if fresh, err := os.ReadFile(file); err != nil || bytes.Equal(fresh, old) || strings.Contains(up.Log(), strings.TrimSpace(string(old))) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -104,6 +105,9 @@ func (tx *Tx) Context() context.Context { return tx.ctx }
 
 // Touch has the changed session saved.
 func (tx *Tx) Touch() { tx.touched = true }
+
+// Now is the database's time at the start of the transaction.
+func (tx *Tx) Now() time.Time { return sqldb.Time(tx.NowUs) }
 
 // KeepTurn has a turn of the locked session saved as it is at the end of the transaction, once, however often it changes until then.
 func (tx *Tx) KeepTurn(t *store.Turn) { tx.turn = t }

@@ -4,42 +4,45 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
-// How deliveries stand.
+// DeliveryStatus is the state of a delivery.
+type DeliveryStatus int
+
+// States of a delivery.
 const (
-	DeliveryPending = iota
+	DeliveryPending DeliveryStatus = iota
 	DeliveryDelivered
 	DeliveryFailed
 )
 
-// Delivery is one end of a turn on its way to a webhook.
+// Delivery is one event of a turn on its way to one receiver.
 type Delivery struct {
 	// Tenant and ID name it.
 	Tenant, ID string
-	// WebhookID, TurnID and SessionID are whom it is for and what it is about.
+	// WebhookID is the webhook that it is for, or that signs it; TurnID and SessionID are what it is about.
 	WebhookID, TurnID, SessionID string
 	// Type is the event's.
 	Type string
-	// URL is the turn's own address; empty = the webhook's.
+	// URL is the one that the turn named; empty means the webhook's.
 	URL string
-	// Body is what is sent; not read by lists.
-	Body []byte
-	// Status is DeliveryPending, DeliveryDelivered or DeliveryFailed.
-	Status int
-	// Attempts counts how often it was taken.
+	// Body is what is sent; lists leave it out.
+	Body   []byte
+	Status DeliveryStatus
+	// Attempts counts how often it was claimed.
 	Attempts int
-	// Sending: somebody has taken it and sends it, until NextUs at most.
+	// Sending: a replica has claimed it until NextAttempt.
 	Sending bool
-	// NextUs is when it may be taken next, GiveUpUs when it is not tried any more.
-	NextUs, GiveUpUs int64
+	// NextAttempt is when it may be claimed next; after GiveUp it fails instead.
+	NextAttempt, GiveUp time.Time
 	// ResponseCode is the HTTP status of the last answer, 0 without one; Error is why the last attempt failed.
 	ResponseCode int
 	Error        string
-	// CreateUs is when the turn ended, EndUs when the delivery came to its end, both in Unix microseconds.
-	CreateUs, EndUs int64
+	// CreateTime is when the event happened, EndTime when the delivery was delivered or failed.
+	CreateTime, EndTime time.Time
 }
 
 const (
@@ -49,12 +52,13 @@ const (
 )
 
 func (d *Delivery) scan(s sqldb.Scanner, more ...any) error {
-	var sending int64
+	var sending, next, giveUp, create, end int64
 	err := s.Scan(append([]any{
-		&d.Tenant, &d.ID, &d.WebhookID, &d.TurnID, &d.SessionID, &d.Type, &d.URL, &d.Status, &d.Attempts, &sending, &d.NextUs, &d.GiveUpUs,
-		&d.ResponseCode, &d.Error, &d.CreateUs, &d.EndUs,
+		&d.Tenant, &d.ID, &d.WebhookID, &d.TurnID, &d.SessionID, &d.Type, &d.URL, &d.Status, &d.Attempts, &sending, &next, &giveUp,
+		&d.ResponseCode, &d.Error, &create, &end,
 	}, more...)...)
 	d.Sending = sending != 0
+	d.NextAttempt, d.GiveUp, d.CreateTime, d.EndTime = sqldb.Time(next), sqldb.Time(giveUp), sqldb.Time(create), sqldb.Time(end)
 	return err
 }
 
@@ -67,8 +71,8 @@ func scanDelivery(s sqldb.Scanner) (d Delivery, err error) {
 func (tx *Tx) AddDelivery(ctx context.Context, d Delivery) error {
 	_, err := sqldb.Exec(ctx, tx, "INSERT INTO webhook_deliveries ("+deliveryColumns+
 		", body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
-		d.Tenant, d.ID, d.WebhookID, d.TurnID, d.SessionID, d.Type, d.URL, d.Status, d.Attempts, flag(d.Sending), d.NextUs, d.GiveUpUs,
-		d.ResponseCode, d.Error, d.CreateUs, d.EndUs, blob(d.Body))
+		d.Tenant, d.ID, d.WebhookID, d.TurnID, d.SessionID, d.Type, d.URL, d.Status, d.Attempts, flag(d.Sending), sqldb.Micros(d.NextAttempt),
+		sqldb.Micros(d.GiveUp), d.ResponseCode, d.Error, sqldb.Micros(d.CreateTime), sqldb.Micros(d.EndTime), blob(d.Body))
 	return err
 }
 
@@ -81,49 +85,49 @@ func (s *Store) Deliveries(ctx context.Context, tenant, webhook, before string, 
 		WHERE tenant = $1 AND webhook_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4`, tenant, webhook, before, limit)
 }
 
-// LockDelivery reads one and keeps others from changing it until the transaction ends. ErrNotFound when there is none.
+// LockDelivery reads one and locks it until the transaction ends. ErrNotFound when there is none.
 func (tx *Tx) LockDelivery(ctx context.Context, tenant, webhook, id string) (Delivery, error) {
 	return sqldb.One(ctx, tx, scanDelivery, selectDelivery+tx.db.ForUpdate(), tenant, webhook, id)
 }
 
-// SaveDelivery writes how a locked delivery stands.
+// SaveDelivery writes the state of a locked delivery.
 func (tx *Tx) SaveDelivery(ctx context.Context, d Delivery) error {
 	return sqldb.ExecOne(ctx, tx, `UPDATE webhook_deliveries SET status = $3, sending = $4, next_us = $5, give_up_us = $6, response_code = $7,
 		error = $8, end_us = $9 WHERE tenant = $1 AND id = $2`,
-		d.Tenant, d.ID, d.Status, flag(d.Sending), d.NextUs, d.GiveUpUs, d.ResponseCode, d.Error, d.EndUs)
+		d.Tenant, d.ID, d.Status, flag(d.Sending), sqldb.Micros(d.NextAttempt), sqldb.Micros(d.GiveUp), d.ResponseCode, d.Error, sqldb.Micros(d.EndTime))
 }
 
-// HasDueDeliveries tells whether there is something to send now.
-func (s *Store) HasDueDeliveries(ctx context.Context, nowUs int64) (bool, error) {
+// HasDueDeliveries reports whether a pending delivery is due.
+func (s *Store) HasDueDeliveries(ctx context.Context, now time.Time) (bool, error) {
 	n, err := one(ctx, s.db.Reader(), sqldb.Column[int],
-		"SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 0 AND next_us <= $1 LIMIT 1) AS d", nowUs)
+		"SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 0 AND next_us <= $1 LIMIT 1) AS d", sqldb.Micros(now))
 	return n > 0, err
 }
 
-// Receiver is who a delivery is for.
+// Receiver is what deliveries are sent to.
 type Receiver struct {
 	Tenant, WebhookID string
-	// URL is the address that a turn named; "" = the webhook's own.
+	// URL is the one that a turn named; "" means the webhook's own.
 	URL string
 }
 
-// Receiver says who the delivery is for.
+// Receiver returns the delivery's.
 func (d Delivery) Receiver() Receiver { return Receiver{d.Tenant, d.WebhookID, d.URL} }
 
-// Choice says whose deliveries may be taken.
-type Choice struct {
-	// Not lists those whose may not.
-	Not []Receiver
-	// OnlyThese limits the choice to These, MaxChoice at most.
-	OnlyThese bool
-	These     []Receiver
+// ReceiverFilter limits whose deliveries are claimed. The zero value admits every receiver.
+type ReceiverFilter struct {
+	// Excluded receivers are skipped.
+	Excluded []Receiver
+	// OnlyListed admits no receiver but those in Listed, MaxListed at most.
+	OnlyListed bool
+	Listed     []Receiver
 }
 
-// MaxChoice bounds Choice.These.
-const MaxChoice = 200
+// MaxListed bounds ReceiverFilter.Listed.
+const MaxListed = 200
 
-// where writes the choice as a condition, after the arguments there are.
-func (c Choice) where(args []any) (string, []any) {
+// where writes the filter as a condition whose arguments follow args.
+func (f ReceiverFilter) where(args []any) (string, []any) {
 	var text strings.Builder
 	each := func(receivers []Receiver, join, not string) {
 		for i, r := range receivers {
@@ -136,46 +140,46 @@ func (c Choice) where(args []any) (string, []any) {
 		}
 	}
 	switch {
-	case c.OnlyThese && len(c.These) == 0:
+	case f.OnlyListed && len(f.Listed) == 0:
 		return " AND 1 = 0", args
-	case c.OnlyThese:
+	case f.OnlyListed:
 		text.WriteString(" AND (")
-		each(c.These, " OR ", "")
+		each(f.Listed, " OR ", "")
 		text.WriteString(")")
-	case len(c.Not) > 0:
+	case len(f.Excluded) > 0:
 		text.WriteString(" AND ")
-		each(c.Not, " AND ", "NOT ")
+		each(f.Excluded, " AND ", "NOT ")
 	}
 	return text.String(), args
 }
 
-// TakeDeliveries takes up to limit deliveries that are due and within the choice, those due longest first, for a while: nobody else gets them before
-// untilUs.
-func (tx *Tx) TakeDeliveries(ctx context.Context, nowUs, untilUs int64, limit int, choice Choice) ([]Delivery, error) {
-	within, args := choice.where([]any{nowUs, limit})
-	taken, err := sqldb.All(ctx, tx, func(s sqldb.Scanner) (d Delivery, err error) {
+// ClaimDeliveries claims up to limit due deliveries that the filter admits, those due longest first. No other replica gets them before until.
+func (tx *Tx) ClaimDeliveries(ctx context.Context, now, until time.Time, limit int, filter ReceiverFilter) ([]Delivery, error) {
+	admitted, args := filter.where([]any{sqldb.Micros(now), limit})
+	claimed, err := sqldb.All(ctx, tx, func(s sqldb.Scanner) (d Delivery, err error) {
 		err = d.scan(s, &d.Body)
 		return d, err
-	}, "SELECT "+deliveryColumns+", body FROM webhook_deliveries WHERE status = 0 AND next_us <= $1"+within+" ORDER BY next_us LIMIT $2"+tx.db.SkipLocked(), args...)
+	}, "SELECT "+deliveryColumns+", body FROM webhook_deliveries WHERE status = 0 AND next_us <= $1"+admitted+" ORDER BY next_us LIMIT $2"+
+		tx.db.SkipLocked(), args...)
 	if err != nil {
 		return nil, err
 	}
-	for i := range taken {
-		d := &taken[i]
-		d.Attempts, d.NextUs, d.Sending = d.Attempts+1, untilUs, true
+	for i := range claimed {
+		d := &claimed[i]
+		d.Attempts, d.NextAttempt, d.Sending = d.Attempts+1, until, true
 		if err := sqldb.ExecOne(ctx, tx, "UPDATE webhook_deliveries SET next_us = $3, attempts = $4, sending = 1 WHERE tenant = $1 AND id = $2",
-			d.Tenant, d.ID, untilUs, d.Attempts); err != nil {
+			d.Tenant, d.ID, sqldb.Micros(until), d.Attempts); err != nil {
 			return nil, err
 		}
 	}
-	return taken, nil
+	return claimed, nil
 }
 
-// ForgetDeliveries removes deliveries that came to an end before the given time, up to limit of them.
-func (s *Store) ForgetDeliveries(ctx context.Context, beforeUs int64, limit int) error {
+// RemoveDeliveries removes up to limit deliveries that ended before the given time.
+func (s *Store) RemoveDeliveries(ctx context.Context, before time.Time, limit int) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		old, err := sqldb.All(ctx, tx, scanDelivery, "SELECT "+deliveryColumns+
-			" FROM webhook_deliveries WHERE status > 0 AND end_us < $1 ORDER BY end_us LIMIT $2"+tx.db.SkipLocked(), beforeUs, limit)
+			" FROM webhook_deliveries WHERE status > 0 AND end_us < $1 ORDER BY end_us LIMIT $2"+tx.db.SkipLocked(), sqldb.Micros(before), limit)
 		if err != nil {
 			return err
 		}

@@ -21,8 +21,20 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// ErrNotFound means that no row fits.
-var ErrNotFound = sqldb.ErrNotFound
+var (
+	// ErrNotFound means that no row fits.
+	ErrNotFound = sqldb.ErrNotFound
+	// ErrExists means that a row with the same key exists. The transaction cannot go on after it.
+	ErrExists = errors.New("exists already")
+)
+
+// unique turns a violation of uniqueness into ErrExists.
+func unique(err error) error {
+	if sqldb.IsUnique(err) {
+		return fmt.Errorf("%w: %w", ErrExists, err)
+	}
+	return err
+}
 
 // Store is the sessions service's part of a database. It is safe for concurrent use. Every method may fail with
 // a fault of code UNAVAILABLE when the database is away, full or cannot be written.
@@ -66,8 +78,8 @@ func meaning(err error) error {
 	return err
 }
 
-// Now is the database's time.
-func (s *Store) Now() time.Time { return s.db.Now() }
+// Now is the database's time, in microseconds as columns hold it.
+func (s *Store) Now() time.Time { return sqldb.Time(s.NowUs()) }
 
 // NowUs is the database's time in Unix microseconds: all that is stored and judged by time uses it.
 func (s *Store) NowUs() int64 { return sqldb.Micros(s.db.Now()) }

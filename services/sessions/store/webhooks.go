@@ -2,45 +2,51 @@ package store
 
 import (
 	"context"
+	"strings"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
-// Webhook is an address that is told of the ends of turns.
+// Webhook is an endpoint that events of turns are posted to.
 type Webhook struct {
 	// Tenant and ID name it.
 	Tenant, ID string
-	// URL is where to post to; empty with PerTurn.
+	// URL is where events are posted to; empty with PerTurn.
 	URL string
-	// Events are the types it is told of, separated by commas; empty = all.
-	Events string
-	// AgentID limits it to one agent's turns; empty = of all.
+	// Events are the types it subscribes to; empty means all.
+	Events []string
+	// AgentID limits it to turns of one agent; empty means all agents.
 	AgentID string
 	// Description is for people.
 	Description string
 	// Disabled: nothing is sent to it.
 	Disabled bool
-	// PerTurn: it signs what is sent to addresses that turns name. A tenant has one at most.
+	// PerTurn: it signs what is sent to URLs that turns name. A tenant has one at most.
 	PerTurn bool
-	// LastError is why the last delivery failed, "" if it did not.
+	// LastError is why the last delivery failed, "" if it succeeded.
 	LastError string
-	// CreatedBy is the subject who made it.
+	// CreatedBy is the subject that created it.
 	CreatedBy string
-	// Secret is its signing secret, sealed. OldSecret is the one before, which signs too until OldUntilUs.
-	Secret, OldSecret []byte
-	OldUntilUs        int64
-	// CreateUs and UpdateUs are when it was made and changed, in Unix microseconds.
-	CreateUs, UpdateUs int64
+	// Secret is its signing secret, sealed. PreviousSecret is the one before the last rotation, which signs as well until PreviousExpiry.
+	Secret, PreviousSecret []byte
+	PreviousExpiry         time.Time
+	CreateTime, UpdateTime time.Time
 }
 
 const webhookColumns = `tenant, id, url, events, agent_id, description, disabled, per_turn, last_error, created_by, secret, old_secret, old_until_us,
 	create_us, update_us`
 
 func scanWebhook(s sqldb.Scanner) (w Webhook, err error) {
-	var disabled, perTurn int64
-	err = s.Scan(&w.Tenant, &w.ID, &w.URL, &w.Events, &w.AgentID, &w.Description, &disabled, &perTurn, &w.LastError, &w.CreatedBy,
-		&w.Secret, &w.OldSecret, &w.OldUntilUs, &w.CreateUs, &w.UpdateUs)
+	var disabled, perTurn, expiry, create, update int64
+	var events string
+	err = s.Scan(&w.Tenant, &w.ID, &w.URL, &events, &w.AgentID, &w.Description, &disabled, &perTurn, &w.LastError, &w.CreatedBy,
+		&w.Secret, &w.PreviousSecret, &expiry, &create, &update)
 	w.Disabled, w.PerTurn = disabled != 0, perTurn != 0
+	w.PreviousExpiry, w.CreateTime, w.UpdateTime = sqldb.Time(expiry), sqldb.Time(create), sqldb.Time(update)
+	if events != "" {
+		w.Events = strings.Split(events, ",")
+	}
 	return w, err
 }
 
@@ -51,8 +57,8 @@ func (s *Store) Webhook(ctx context.Context, tenant, id string) (Webhook, error)
 	return one(ctx, s.db.Reader(), scanWebhook, selectWebhook, tenant, id)
 }
 
-// TurnsWebhook reads the tenant's webhook that signs for addresses of turns. ErrNotFound when there is none.
-func (s *Store) TurnsWebhook(ctx context.Context, tenant string) (Webhook, error) {
+// PerTurnWebhook reads the tenant's webhook that signs for URLs of turns. ErrNotFound when there is none.
+func (s *Store) PerTurnWebhook(ctx context.Context, tenant string) (Webhook, error) {
 	return one(ctx, s.db.Reader(), scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE tenant = $1 AND per_turn = 1", tenant)
 }
 
@@ -68,12 +74,12 @@ func (s *Store) AllWebhooks(ctx context.Context, tenant, id string, limit int) (
 		ORDER BY tenant, id LIMIT $3`, tenant, id, limit)
 }
 
-// LockWebhook reads one and keeps others from changing it until the transaction ends.
+// LockWebhook reads one and locks it until the transaction ends. ErrNotFound when there is none.
 func (tx *Tx) LockWebhook(ctx context.Context, tenant, id string) (Webhook, error) {
 	return sqldb.One(ctx, tx, scanWebhook, selectWebhook+tx.db.ForUpdate(), tenant, id)
 }
 
-// CountWebhooks counts a tenant's webhooks, and those that sign for addresses of turns.
+// CountWebhooks counts a tenant's webhooks, and those that sign for URLs of turns.
 func (tx *Tx) CountWebhooks(ctx context.Context, tenant string) (count, perTurn int, err error) {
 	type counts struct{ all, perTurn int }
 	n, err := sqldb.One(ctx, tx, func(s sqldb.Scanner) (n counts, err error) {
@@ -83,20 +89,20 @@ func (tx *Tx) CountWebhooks(ctx context.Context, tenant string) (count, perTurn 
 	return n.all, n.perTurn, err
 }
 
-// AddWebhook stores a new webhook. sqldb.ErrConflict or a duplicate's error when the tenant has one for its turns already.
+// AddWebhook stores a new webhook. ErrExists when its id is taken, or when the tenant has another one that signs for URLs of turns.
 func (tx *Tx) AddWebhook(ctx context.Context, w Webhook) error {
 	_, err := sqldb.Exec(ctx, tx, "INSERT INTO webhooks ("+webhookColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
-		w.Tenant, w.ID, w.URL, w.Events, w.AgentID, w.Description, flag(w.Disabled), flag(w.PerTurn), w.LastError, w.CreatedBy,
-		blob(w.Secret), blob(w.OldSecret), w.OldUntilUs, w.CreateUs, w.UpdateUs)
-	return err
+		w.Tenant, w.ID, w.URL, strings.Join(w.Events, ","), w.AgentID, w.Description, flag(w.Disabled), flag(w.PerTurn), w.LastError, w.CreatedBy,
+		blob(w.Secret), blob(w.PreviousSecret), sqldb.Micros(w.PreviousExpiry), sqldb.Micros(w.CreateTime), sqldb.Micros(w.UpdateTime))
+	return unique(err)
 }
 
-// SaveWebhook writes what changes in a locked webhook.
+// SaveWebhook writes what may change in a locked webhook.
 func (tx *Tx) SaveWebhook(ctx context.Context, w Webhook) error {
 	return sqldb.ExecOne(ctx, tx, `UPDATE webhooks SET url = $3, events = $4, agent_id = $5, description = $6, disabled = $7, last_error = $8,
 		secret = $9, old_secret = $10, old_until_us = $11, update_us = $12 WHERE tenant = $1 AND id = $2`,
-		w.Tenant, w.ID, w.URL, w.Events, w.AgentID, w.Description, flag(w.Disabled), w.LastError, blob(w.Secret), blob(w.OldSecret), w.OldUntilUs,
-		w.UpdateUs)
+		w.Tenant, w.ID, w.URL, strings.Join(w.Events, ","), w.AgentID, w.Description, flag(w.Disabled), w.LastError, blob(w.Secret),
+		blob(w.PreviousSecret), sqldb.Micros(w.PreviousExpiry), sqldb.Micros(w.UpdateTime))
 }
 
 // DeleteWebhook removes a webhook with its deliveries. ErrNotFound when there is none.
@@ -108,20 +114,19 @@ func (tx *Tx) DeleteWebhook(ctx context.Context, tenant, id string) error {
 	return err
 }
 
-// ToldOf lists the enabled webhooks that may be told of a turn of an agent: those with an address of their own.
-func (tx *Tx) ToldOf(ctx context.Context, tenant, agent string) ([]Webhook, error) {
+// Subscribers lists the enabled webhooks that have a URL and subscribe to turns of an agent.
+func (tx *Tx) Subscribers(ctx context.Context, tenant, agent string) ([]Webhook, error) {
 	return sqldb.All(ctx, tx, scanWebhook, "SELECT "+webhookColumns+` FROM webhooks WHERE tenant = $1 AND disabled = 0 AND per_turn = 0
 		AND (agent_id = '' OR agent_id = $2) ORDER BY id`, tenant, agent)
 }
 
-// AddTurnWebhook keeps the address that is told of the end of one turn.
+// AddTurnWebhook stores the URL that a turn named for its own events.
 func (tx *Tx) AddTurnWebhook(ctx context.Context, tenant, turn, url string) error {
 	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_webhooks (tenant, turn_id, url) VALUES ($1, $2, $3)", tenant, turn, url)
 	return err
 }
 
-// TurnWebhook reads the address of a turn, "" when it has none, and the webhook that signs for it. Without such a webhook, or with a disabled
-// one, there is nobody to tell: "".
+// TurnWebhook reads the URL of a turn and the webhook that signs for it; "" when the turn has none, or when that webhook is missing or disabled.
 func (tx *Tx) TurnWebhook(ctx context.Context, tenant, turn string) (Webhook, string, error) {
 	urls, err := sqldb.All(ctx, tx, sqldb.Column[string], "SELECT url FROM turn_webhooks WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 	if err != nil || len(urls) == 0 {
@@ -135,8 +140,8 @@ func (tx *Tx) TurnWebhook(ctx context.Context, tenant, turn string) (Webhook, st
 	return signers[0], urls[0], nil
 }
 
-// DropTurnWebhook forgets the address of a turn, if it has one.
-func (tx *Tx) DropTurnWebhook(ctx context.Context, tenant, turn string) error {
+// DeleteTurnWebhook removes the URL of a turn, if it has one.
+func (tx *Tx) DeleteTurnWebhook(ctx context.Context, tenant, turn string) error {
 	_, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_webhooks WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 	return err
 }

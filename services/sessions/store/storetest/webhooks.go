@@ -16,21 +16,21 @@ func addWebhook(t *testing.T, s *store.Store, w store.Webhook) {
 	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.AddWebhook(ctx, w) })
 }
 
-func addDelivery(t *testing.T, s *store.Store, id, webhook, session string, nextUs int64) {
+func addDelivery(t *testing.T, s *store.Store, id, webhook, session string, next int64) {
 	t.Helper()
-	d := store.Delivery{Tenant: tenant, ID: id, WebhookID: webhook, SessionID: session, TurnID: "trn_1", Body: []byte("body of " + id), NextUs: nextUs, CreateUs: 1}
+	d := store.Delivery{Tenant: tenant, ID: id, WebhookID: webhook, SessionID: session, TurnID: "trn_1", Body: []byte("body of " + id), NextAttempt: sqldb.Time(next), CreateTime: sqldb.Time(1)}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.AddDelivery(ctx, d) })
 }
 
-// takeDeliveries gives what is taken at a time, as ID(attempts).
-func takeDeliveries(t *testing.T, s *store.Store, nowUs int64, limit int, not ...store.Receiver) (out []string) {
+// claimDeliveries returns what is claimed at a time, as ID(attempts).
+func claimDeliveries(t *testing.T, s *store.Store, nowUs int64, limit int, excluded ...store.Receiver) (out []string) {
 	t.Helper()
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		got, err := tx.TakeDeliveries(ctx, nowUs, nowUs+10, limit, store.Choice{Not: not})
+		got, err := tx.ClaimDeliveries(ctx, sqldb.Time(nowUs), sqldb.Time(nowUs+10), limit, store.ReceiverFilter{Excluded: excluded})
 		out = nil
 		for _, d := range got {
 			if string(d.Body) != "body of "+d.ID || !d.Sending {
-				t.Errorf("took %+v", d)
+				t.Errorf("claimed %+v", d)
 			}
 			out = append(out, fmt.Sprintf("%s(%d)", d.ID, d.Attempts))
 		}
@@ -56,9 +56,9 @@ func deliveries(t *testing.T, s *store.Store) {
 		{at: 25, not: []store.Receiver{{Tenant: tenant, WebhookID: "whk_1"}, {Tenant: "other", WebhookID: "whk_2"}}, want: "[whd_c(1)]"},
 		{at: 30, want: "[whd_b(1) whd_a(1)]"},
 		{at: 34, want: "[]"},
-		{at: 35, want: "[whd_c(2)]"}, // who had it said nothing in time
+		{at: 35, want: "[whd_c(2)]"}, // its claim expired
 	} {
-		if got := fmt.Sprint(takeDeliveries(t, s, row.at, 9, row.not...)); got != row.want {
+		if got := fmt.Sprint(claimDeliveries(t, s, row.at, 9, row.not...)); got != row.want {
 			t.Errorf("at %d: %s, want %s", row.at, got, row.want)
 		}
 	}
@@ -67,7 +67,7 @@ func deliveries(t *testing.T, s *store.Store) {
 		if err != nil {
 			return err
 		}
-		d.Status, d.Sending, d.EndUs, d.ResponseCode, d.Error = store.DeliveryDelivered, false, 50, 200, "none"
+		d.Status, d.Sending, d.EndTime, d.ResponseCode, d.Error = store.DeliveryDelivered, false, sqldb.Time(50), 200, "none"
 		return tx.SaveDelivery(ctx, d)
 	})
 	rows, err := s.Deliveries(t.Context(), tenant, "whk_1", "", 9)
@@ -78,7 +78,7 @@ func deliveries(t *testing.T, s *store.Store) {
 	if rows, err = s.Deliveries(t.Context(), tenant, "whk_1", "whd_b", 9); err != nil || len(rows) != 1 || rows[0].ID != "whd_a" {
 		t.Errorf("next page %+v, %v", rows, err)
 	}
-	must(t, s.ForgetDeliveries(t.Context(), 51, 9))
+	must(t, s.RemoveDeliveries(t.Context(), sqldb.Time(51), 9))
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
 		if _, err := tx.LockDelivery(ctx, tenant, "whk_1", "whd_b"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("forgotten: %v", err)
@@ -90,7 +90,7 @@ func deliveries(t *testing.T, s *store.Store) {
 			t.Errorf("deliveries left of %s: %+v, %v", hook, rows, err)
 		}
 	}
-	if due, err := s.HasDueDeliveries(t.Context(), 1000); err != nil || due {
+	if due, err := s.HasDueDeliveries(t.Context(), sqldb.Time(1000)); err != nil || due {
 		t.Errorf("due: %v, %v", due, err)
 	}
 }
@@ -110,7 +110,7 @@ func toldEnds(t *testing.T, s *store.Store) {
 			if _, own, err = tx.TurnWebhook(ctx, tenant, turn); err != nil {
 				return err
 			}
-			if err := tx.DropTurnWebhook(ctx, tenant, turn); err != nil {
+			if err := tx.DeleteTurnWebhook(ctx, tenant, turn); err != nil {
 				return err
 			}
 			if _, again, err := tx.TurnWebhook(ctx, tenant, turn); err != nil || again != "" {
@@ -147,7 +147,7 @@ func toldEnds(t *testing.T, s *store.Store) {
 	}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
 		for agent, want := range map[string]int{"a": 0, "somebody else": 1} {
-			if got, err := tx.ToldOf(ctx, tenant, agent); err != nil || len(got) != want {
+			if got, err := tx.Subscribers(ctx, tenant, agent); err != nil || len(got) != want {
 				t.Errorf("told of %s: %+v, %v", agent, got, err)
 			}
 		}

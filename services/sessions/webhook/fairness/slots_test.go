@@ -1,4 +1,4 @@
-package receivers_test
+package fairness_test
 
 import (
 	"fmt"
@@ -7,30 +7,30 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/windlass-dev/windlass/services/sessions/receivers"
+	"github.com/windlass-dev/windlass/services/sessions/webhook/fairness"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 func named(name string) store.Receiver { return store.Receiver{Tenant: "default", WebhookID: name} }
 
 // allowed reports whether a receiver may be sent a delivery now.
-func allowed(s *receivers.Shares, r store.Receiver) bool {
-	choice, ok := s.Next()
-	if choice.OnlyThese {
-		return ok && slices.Contains(choice.These, r)
+func allowed(s *fairness.Slots, r store.Receiver) bool {
+	filter, ok := s.Next()
+	if filter.OnlyListed {
+		return ok && slices.Contains(filter.Listed, r)
 	}
-	return ok && !slices.Contains(choice.Not, r)
+	return ok && !slices.Contains(filter.Excluded, r)
 }
 
-func TestShares(t *testing.T) {
+func TestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := receivers.New(16, 4, 5*time.Second)
+		s := fairness.New(16, 4, 5*time.Second)
 		good, fresh := named("good"), named("fresh")
-		s.Begin(good)
+		s.Acquire(good)
 		if allowed(s, good) {
 			t.Error("a receiver of which nothing is known is sent two at once")
 		}
-		s.End(good, true, true)
+		s.Release(good, true, true)
 		var dead []store.Receiver
 		for i := range 40 {
 			dead = append(dead, named(fmt.Sprint("dead-", i)))
@@ -38,7 +38,7 @@ func TestShares(t *testing.T) {
 		begin := func() (n int) {
 			for _, r := range dead {
 				if allowed(s, r) {
-					s.Begin(r)
+					s.Acquire(r)
 					n++
 				}
 			}
@@ -48,16 +48,16 @@ func TestShares(t *testing.T) {
 			t.Errorf("receivers of which nothing is known take %d of 16 slots, want 12", n)
 		}
 		for range 4 {
-			s.Begin(good)
+			s.Acquire(good)
 		}
 		if allowed(s, good) {
 			t.Error("a 17th slot")
 		}
 		for range 4 {
-			s.End(good, true, true)
+			s.Release(good, true, true)
 		}
 		for _, r := range dead[:12] {
-			s.End(r, true, false)
+			s.Release(r, true, false)
 		}
 		if allowed(s, dead[0]) || !allowed(s, fresh) {
 			t.Error("one that did not answer is not left alone, or one of which nothing is known is not tried")
@@ -67,12 +67,12 @@ func TestShares(t *testing.T) {
 		if n := begin(); n != 8 || !allowed(s, fresh) || !allowed(s, good) {
 			t.Errorf("those that do not answer take %d of 16 slots, want 8", n)
 		}
-		s.End(dead[0], true, true)
+		s.Release(dead[0], true, true)
 		if !allowed(s, dead[0]) {
 			t.Error("one that answers again is not sent more")
 		}
-		s.Begin(fresh)
-		s.End(fresh, false, false) // interrupted
+		s.Acquire(fresh)
+		s.Release(fresh, false, false) // interrupted
 		if !allowed(s, fresh) {
 			t.Error("an attempt of which nothing is known counts")
 		}

@@ -1,0 +1,176 @@
+// Package api serves the sessions service's gRPC API: one small server for each gRPC service, which converts messages and calls the domain.
+package api
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fieldmask"
+	"github.com/windlass-dev/windlass/libs/page"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/webhook"
+)
+
+// Webhooks implements WebhookService.
+type Webhooks struct {
+	sessionsv1.UnimplementedWebhookServiceServer
+	webhooks *webhook.Service
+}
+
+// NewWebhooks serves webhooks.
+func NewWebhooks(webhooks *webhook.Service) *Webhooks { return &Webhooks{webhooks: webhooks} }
+
+// CreateWebhook implements WebhookService.
+func (s *Webhooks) CreateWebhook(ctx context.Context, req *sessionsv1.CreateWebhookRequest) (*sessionsv1.Webhook, error) {
+	w, key, err := s.webhooks.Create(ctx, WebhookFromProto(ctx, req.GetWebhook()))
+	if err != nil {
+		return nil, err
+	}
+	out := webhookToProto(w)
+	out.Secret = key.Reveal() // to its creator, this once
+	return out, nil
+}
+
+// GetWebhook implements WebhookService.
+func (s *Webhooks) GetWebhook(ctx context.Context, req *sessionsv1.GetWebhookRequest) (*sessionsv1.Webhook, error) {
+	w, err := s.webhooks.Get(ctx, authn.Tenant(ctx), req.GetWebhookId())
+	if err != nil {
+		return nil, err
+	}
+	return webhookToProto(w), nil
+}
+
+// idCursor is the last row of a page of a list that is ordered by id.
+type idCursor struct{ ID string }
+
+// ListWebhooks implements WebhookService.
+func (s *Webhooks) ListWebhooks(ctx context.Context, req *sessionsv1.ListWebhooksRequest) (*sessionsv1.ListWebhooksResponse, error) {
+	const list = "webhooks"
+	var after idCursor
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.webhooks.List(ctx, authn.Tenant(ctx), after.ID, size+1)
+	if err != nil {
+		return nil, err
+	}
+	rows, next := page.Trim(rows, size, list, func(w store.Webhook) any { return idCursor{w.ID} })
+	out := &sessionsv1.ListWebhooksResponse{NextPageToken: next}
+	for _, w := range rows {
+		out.Webhooks = append(out.Webhooks, webhookToProto(w))
+	}
+	return out, nil
+}
+
+var webhookFields = fieldmask.Resource{
+	Name: "webhook", Mutable: []string{"url", "events", "agent_id", "description", "disabled"}, Fixed: []string{"per_turn"},
+}
+
+// UpdateWebhook implements WebhookService.
+func (s *Webhooks) UpdateWebhook(ctx context.Context, req *sessionsv1.UpdateWebhookRequest) (*sessionsv1.Webhook, error) {
+	w, err := s.webhooks.Update(ctx, authn.Tenant(ctx), req.GetWebhook().GetId(), func(w *store.Webhook) error {
+		want := webhookToProto(*w)
+		if err := webhookFields.Apply(want, req.GetWebhook(), req.GetUpdateMask().GetPaths()); err != nil {
+			return err
+		}
+		SetWebhook(w, want)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return webhookToProto(w), nil
+}
+
+// DeleteWebhook implements WebhookService.
+func (s *Webhooks) DeleteWebhook(ctx context.Context, req *sessionsv1.DeleteWebhookRequest) (*sessionsv1.DeleteWebhookResponse, error) {
+	if err := s.webhooks.Delete(ctx, authn.Tenant(ctx), req.GetWebhookId()); err != nil {
+		return nil, err
+	}
+	return &sessionsv1.DeleteWebhookResponse{}, nil
+}
+
+// RotateWebhook implements WebhookService.
+func (s *Webhooks) RotateWebhook(ctx context.Context, req *sessionsv1.RotateWebhookRequest) (*sessionsv1.Webhook, error) {
+	w, key, err := s.webhooks.Rotate(ctx, authn.Tenant(ctx), req.GetWebhookId(), req.GetRevokeOld())
+	if err != nil {
+		return nil, err
+	}
+	out := webhookToProto(w)
+	out.Secret = key.Reveal() // to the caller, this once
+	return out, nil
+}
+
+// ListWebhookDeliveries implements WebhookService.
+func (s *Webhooks) ListWebhookDeliveries(ctx context.Context, req *sessionsv1.ListWebhookDeliveriesRequest) (*sessionsv1.ListWebhookDeliveriesResponse, error) {
+	w, err := s.webhooks.Get(ctx, authn.Tenant(ctx), req.GetWebhookId())
+	if err != nil {
+		return nil, err
+	}
+	list := "deliveries/" + w.ID
+	var before idCursor
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &before)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.webhooks.Deliveries(ctx, w, before.ID, size+1)
+	if err != nil {
+		return nil, err
+	}
+	rows, next := page.Trim(rows, size, list, func(d store.Delivery) any { return idCursor{d.ID} })
+	out := &sessionsv1.ListWebhookDeliveriesResponse{NextPageToken: next}
+	for _, d := range rows {
+		out.Deliveries = append(out.Deliveries, deliveryToProto(w, d))
+	}
+	return out, nil
+}
+
+// RedeliverWebhook implements WebhookService.
+func (s *Webhooks) RedeliverWebhook(ctx context.Context, req *sessionsv1.RedeliverWebhookRequest) (*sessionsv1.WebhookDelivery, error) {
+	w, d, err := s.webhooks.Redeliver(ctx, authn.Tenant(ctx), req.GetWebhookId(), req.GetDeliveryId())
+	if err != nil {
+		return nil, err
+	}
+	return deliveryToProto(w, d), nil
+}
+
+// WebhookFromProto converts a webhook that the caller is about to create.
+func WebhookFromProto(ctx context.Context, want *sessionsv1.Webhook) store.Webhook {
+	w := store.Webhook{
+		Tenant: authn.Tenant(ctx), ID: want.GetId(), PerTurn: want.GetPerTurn(), CreatedBy: authn.From(ctx).GetSubject(),
+	}
+	SetWebhook(&w, want)
+	return w
+}
+
+// SetWebhook copies the fields that its owner may change.
+func SetWebhook(w *store.Webhook, want *sessionsv1.Webhook) {
+	w.URL, w.Events, w.AgentID = want.GetUrl(), want.GetEvents(), want.GetAgentId()
+	w.Description, w.Disabled = want.GetDescription(), want.GetDisabled()
+}
+
+func webhookToProto(w store.Webhook) *sessionsv1.Webhook {
+	return &sessionsv1.Webhook{
+		Id: w.ID, Url: w.URL, Events: w.Events, AgentId: w.AgentID, Description: w.Description, Disabled: w.Disabled, PerTurn: w.PerTurn,
+		LastError: w.LastError, CreatedBy: w.CreatedBy, CreateTime: timestamp(w.CreateTime), UpdateTime: timestamp(w.UpdateTime),
+	}
+}
+
+func deliveryToProto(w store.Webhook, d store.Delivery) *sessionsv1.WebhookDelivery {
+	out := &sessionsv1.WebhookDelivery{
+		Id: d.ID, WebhookId: d.WebhookID, TurnId: d.TurnID, Type: d.Type, Url: cmp.Or(d.URL, w.URL), Attempts: int32(d.Attempts),
+		ResponseCode: int32(d.ResponseCode), Error: d.Error, CreateTime: timestamp(d.CreateTime), EndTime: timestamp(d.EndTime),
+	}
+	switch d.Status {
+	case store.DeliveryPending:
+		out.Status, out.NextAttemptTime = "pending", timestamp(d.NextAttempt)
+	case store.DeliveryDelivered:
+		out.Status = "delivered"
+	case store.DeliveryFailed:
+		out.Status = "failed"
+	}
+	return out
+}

@@ -1,0 +1,117 @@
+package sessions
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/webhook"
+)
+
+const (
+	// maxNotifiedOutput bounds the part of an answer that webhooks receive, in bytes.
+	maxNotifiedOutput = 64 << 10
+	// maxNotifiedMessage bounds what they receive of a question, in bytes.
+	maxNotifiedMessage = 4 << 10
+)
+
+// notifyEnd notifies webhooks of the end of a turn. A sub-agent's turn does not count: the turn that called it does.
+func (s *Service) notifyEnd(tx *journal.Tx, t store.Turn, end *turnv1.TurnEnded) error {
+	if t.AgentPath != "" {
+		return nil
+	}
+	if err := s.notify(tx, t, "turn."+statusNames[end.GetStatus()], func(m *sessionsv1.WebhookTurn) {
+		m.Status, m.StopReason, m.Error, m.Usage, m.ToolsUsed = statusNames[end.GetStatus()], end.GetStopReason(), end.GetError(), end.GetUsage(), end.GetToolsUsed()
+		m.Output, m.OutputTruncated = shorten(end.GetOutput(), maxNotifiedOutput)
+		m.EndTime, m.LastSeq, m.LimitReached = stamp(t.EndUs), t.LastSeq, end.GetLimitReached()
+	}); err != nil {
+		return err
+	}
+	return tx.DeleteTurnWebhook(tx.Context(), t.Tenant, t.ID)
+}
+
+// notifyWait notifies webhooks that a turn begins to wait for a person; waits for sub-agents do not count.
+func (s *Service) notifyWait(tx *journal.Tx, t store.Turn, w *wait) error {
+	typ := "input.requested"
+	switch w.kind() {
+	case turnv1.WaitKind_WAIT_KIND_APPROVAL:
+		typ = "approval.requested"
+	case turnv1.WaitKind_WAIT_KIND_INPUT, turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL:
+	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
+		typ = "resolution.requested"
+	default:
+		return nil
+	}
+	usage, err := usageOf(t)
+	if err != nil {
+		return err
+	}
+	return s.notify(tx, t, typ, func(m *sessionsv1.WebhookTurn) {
+		m.Status, m.Usage = statusNames[turnv1.TurnStatus_TURN_STATUS_WAITING], usage
+		m.Wait = &sessionsv1.WebhookWait{
+			ApprovalId: w.ID, Kind: waitKinds[w.kind()], CallId: w.CallID, Tool: w.Tool, ExpireTime: stamp(w.ExpiresUs),
+		}
+		m.Wait.Message, _ = shorten(w.request.GetMessage(), maxNotifiedMessage)
+	})
+}
+
+// shorten truncates a text to limit bytes and reports whether it was longer.
+func shorten(text string, limit int) (string, bool) {
+	if len(text) <= limit {
+		return text, false
+	}
+	return strings.ToValidUTF8(text[:limit], ""), true
+}
+
+// notify enqueues an event of a turn for the webhooks that subscribe to it.
+func (s *Service) notify(tx *journal.Tx, t store.Turn, typ string, fill func(*sessionsv1.WebhookTurn)) error {
+	root, err := rootTurn(tx, t)
+	if err != nil {
+		return err
+	}
+	return s.webhooks.Enqueue(tx, webhook.Event{
+		Type: typ, Turn: t, Root: root, Agents: strings.Split(agentPath(t), "/"),
+		Body: func() ([]byte, error) {
+			m := &sessionsv1.WebhookTurn{
+				TurnId: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Subject: t.Subject, CreateTime: stamp(t.CreateUs), StartTime: stamp(t.StartUs),
+			}
+			if root.ID != t.ID {
+				m.RootTurnId = root.ID
+			}
+			fill(m)
+			return webhookBody(&sessionsv1.WebhookEvent{Type: typ, Timestamp: stamp(tx.NowUs), Data: m})
+		},
+	})
+}
+
+// rootTurn returns the user's turn that t works for; t itself unless it is a sub-agent's. Only a sub-agent's turn costs a query.
+func rootTurn(tx *journal.Tx, t store.Turn) (store.Turn, error) {
+	if t.AgentPath == "" {
+		return t, nil
+	}
+	line, err := lineage(tx, t)
+	if err != nil {
+		return t, err
+	}
+	return line[len(line)-1], nil
+}
+
+// webhookBody encodes an event in the API's JSON.
+func webhookBody(m *sessionsv1.WebhookEvent) ([]byte, error) {
+	raw, err := protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("webhook body of turn %s: %w", m.GetData().GetTurnId(), err)
+	}
+	var out bytes.Buffer
+	if err := json.Compact(&out, raw); err != nil { // protojson puts in spaces at random
+		return nil, fmt.Errorf("webhook body of turn %s: %w", m.GetData().GetTurnId(), err)
+	}
+	return out.Bytes(), nil
+}
