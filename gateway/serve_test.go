@@ -18,8 +18,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 )
 
-const childEnv = "WINDLASS_TEST_GATEWAY_CHILD"
-
 // server is a gateway on a real port, over fake roles with the real interceptors.
 type server struct {
 	t      testing.TB

@@ -10,8 +10,8 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/glob"
+	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"

@@ -70,4 +70,3 @@ func subscribers(tx *journal.Tx, e Event) (hooks []store.Webhook, turnURL string
 	}
 	return slices.DeleteFunc(hooks, func(w store.Webhook) bool { return len(w.Events) > 0 && !slices.Contains(w.Events, e.Type) }), turnURL, nil
 }
-

@@ -121,7 +121,7 @@ func (s *sender) attempt(ctx context.Context, d store.Delivery) outcome {
 	if ctx.Err() != nil && out.problem != "" {
 		out = outcome{interrupted: true}
 	}
-	ctx = context.WithoutCancel(ctx) // the outcome is recorded also while the process stops
+	ctx = context.WithoutCancel(ctx)                                                                             // the outcome is recorded also while the process stops
 	if err := s.store.Write(ctx, func(tx *store.Tx) error { return s.record(ctx, tx, w, d, out) }); err != nil { // it will be sent once more
 		s.log.ErrorContext(ctx, "outcome of a delivery cannot be recorded", "webhook_id", d.WebhookID, "delivery_id", d.ID, "error", err)
 	}

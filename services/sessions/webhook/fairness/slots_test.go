@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/windlass-dev/windlass/services/sessions/webhook/fairness"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/webhook/fairness"
 )
 
 func named(name string) store.Receiver { return store.Receiver{Tenant: "default", WebhookID: name} }
