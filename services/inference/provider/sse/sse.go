@@ -14,7 +14,7 @@ import (
 // are two bytes and one byte long, so that a bound of bytes alone allows tens of millions.
 const (
 	MaxEvent  = 8 << 20
-	MaxEvents = 250_000
+	MaxEvents = 180_000
 	MaxLines  = 1_000_000
 )
 
