@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/canon"
 )
 
 // Marshal writes a message on one line.
@@ -47,29 +49,13 @@ var (
 	errTooMany = fmt.Errorf("has more than %d values", maxValues)
 )
 
-// bounded looks at brackets and commas outside of texts; whether data is JSON is for others to find.
+// bounded refuses a text that is not to be parsed.
 func bounded(data []byte) error {
-	depth, values, inText := 0, 1, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case inText && c == '\\':
-			i++
-		case c == '"':
-			inText = !inText
-		case inText:
-		case c == '{' || c == '[':
-			values++
-			if depth++; depth > maxDepth {
-				return errTooDeep
-			}
-		case c == '}' || c == ']':
-			depth--
-		case c == ',':
-			values++
-		}
-		if values > maxValues {
-			return errTooMany
-		}
+	switch values, depth := canon.Measure(data); {
+	case depth > maxDepth:
+		return errTooDeep
+	case values > maxValues:
+		return errTooMany
 	}
 	return nil
 }

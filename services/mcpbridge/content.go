@@ -1,7 +1,6 @@
 package mcpbridge
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -23,7 +23,7 @@ func resultToProto(raw json.RawMessage, limit int) *mcpbridgev1.CallToolResult {
 	if len(raw) > limit {
 		return tooLarge(fmt.Sprintf("the result has %d bytes, %d are allowed", len(raw), limit))
 	}
-	if valuesOf(raw) > maxValues {
+	if values, _ := canon.Measure(raw); values > maxValues {
 		return tooLarge(fmt.Sprintf("the result has more than %d values", maxValues))
 	}
 	var d struct {
@@ -53,7 +53,7 @@ func resultToProto(raw json.RawMessage, limit int) *mcpbridgev1.CallToolResult {
 
 // valueToProto reads any JSON value.
 func valueToProto(raw json.RawMessage) (*structpb.Value, error) {
-	if depth(raw) > maxDepth {
+	if _, depth := canon.Measure(raw); depth > maxDepth {
 		return nil, fmt.Errorf("it is nested more than %d deep", maxDepth)
 	}
 	v := &structpb.Value{}
@@ -149,40 +149,4 @@ func excerpt(b []byte) string {
 		return string(cut) + "…"
 	}
 	return string(b)
-}
-
-// depth is how deep a valid JSON text is nested.
-func depth(raw []byte) int {
-	deepest, now, quoted := 0, 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case bytes.IndexByte([]byte("{["), c) >= 0:
-			now++
-			deepest = max(deepest, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return deepest
-}
-
-// valuesOf counts values by the brackets and commas outside of strings.
-func valuesOf(raw []byte) int {
-	n, quoted := 1, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case !quoted && (c == ',' || c == '{' || c == '['):
-			n++
-		}
-	}
-	return n
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/schema"
 )
 
@@ -46,7 +47,8 @@ func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 			Tools      []json.RawMessage `json:"tools"`
 			NextCursor string            `json:"nextCursor"`
 		}
-		if values += valuesOf(a.result); values > maxListValues {
+		found, _ := canon.Measure(a.result)
+		if values += found; values > maxListValues {
 			return nil, fmt.Errorf("tools/list: more than %d values", maxListValues)
 		}
 		if err := json.Unmarshal(a.result, &page); err != nil {

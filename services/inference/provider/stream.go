@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 
+	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider/sse"
@@ -68,23 +69,13 @@ func (id Identity) Events(
 // maxValues is how many values one event may have: an empty object of two bytes takes up to 150 bytes once it is read.
 const maxValues = 100_000
 
-// tooManyValues counts brackets and commas outside of strings.
+// tooManyValues does not look at events that are too short for it.
 func tooManyValues(data []byte) bool {
 	if len(data) <= maxValues {
 		return false
 	}
-	n, inText := 0, false
-	for i := 0; i < len(data) && n <= maxValues; i++ {
-		switch c := data[i]; {
-		case inText && c == '\\':
-			i++
-		case c == '"':
-			inText = !inText
-		case !inText && (c == ',' || c == '{' || c == '['):
-			n++
-		}
-	}
-	return n > maxValues
+	values, _ := canon.Measure(data)
+	return values > maxValues
 }
 
 // cut makes the error for a connection that was lost in the middle of an answer.
