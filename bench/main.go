@@ -68,5 +68,8 @@ func (b *bench) result(ctx context.Context) (result, error) {
 	if b.options.hostile {
 		return b.hostile(ctx)
 	}
+	if b.options.against != "" {
+		return b.compare(ctx)
+	}
 	return b.measure(ctx)
 }

@@ -12,8 +12,8 @@ import (
 
 // options say what is measured and for how long.
 type options struct {
-	// bin is the folder of the programs.
-	bin string
+	// bin is the folder of the programs, against that of another build to compare them with.
+	bin, against string
 	// deployments are measured one after the other.
 	deployments []string
 	// postgres is a database for the mesh; empty means SQLite.
@@ -64,6 +64,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(usage)
 	f.StringVar(&o.bin, "bin", "bin", "folder of the programs that `make build` makes")
+	f.StringVar(&o.against, "against", "", "`folder` of another build's programs: measure both in turns, and how they differ, instead of all else")
 	split := f.Bool("split", false, "measure separate windlassd processes instead of windlass up")
 	all := f.Bool("all", false, "measure windlass up, then separate processes")
 	f.StringVar(&o.postgres, "postgres", "", "`DSN` of an empty PostgreSQL database for the mesh; SQLite without it")
@@ -135,6 +136,8 @@ func (o *options) validate(rest []string) error {
 		return errors.New("-tokens must be 2 or more: the first answer ends with a tool call")
 	case o.hostile && (len(o.deployments) > 1 || o.deployments[0] != embeddedMesh):
 		return errors.New("-hostile measures windlass up: leave out -split and -all")
+	case o.against != "" && (o.hostile || o.postgres != "" || len(o.deployments) > 1 || o.deployments[0] != embeddedMesh):
+		return errors.New("-against measures windlass up on SQLite: leave out -hostile, -postgres, -split and -all")
 	case o.only != "" && !o.hostile:
 		return errors.New("-only belongs to -hostile")
 	case o.postgres != "" && len(o.deployments) > 1:

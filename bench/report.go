@@ -116,12 +116,7 @@ func (d *deployment) processor() *table {
 			}
 			return millis(sum / time.Duration(r.turns))
 		}
-		name := fmt.Sprintf("%s, %d", modelTitle(r.model), r.concurrency)
-		if r.rounds > 1 {
-			name += fmt.Sprintf(", %d calls", r.rounds)
-		}
-		name += r.hurry()
-		t.add(name,
+		t.add(r.title(),
 			each(groupWindlass), each(groupTemporal), each(groupWindlass, groupTemporal), each(groupTools), each(groupBench))
 	}
 	return t

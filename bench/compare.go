@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// comparison measures two builds of the mesh beside each other. Both run all the time and take turns, one by one where turns are made one at a
+// time and in blocks where many are made at once, so that a machine that is busy for a while hits both alike.
+type comparison struct {
+	options options
+	machine machine
+	builds  [2]*deployment // the one to compare with, then the one that -bin names
+}
+
+// blocksOfLoad is how often the builds take turns in a row of many turns at once.
+const blocksOfLoad = 6
+
+// compare measures the build of -against, then that of -bin.
+func (b *bench) compare(ctx context.Context) (_ *comparison, err error) {
+	if b.model, err = newModel(b.options.tokens, b.options.pace); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.model.close()) }()
+	c := &comparison{options: b.options, machine: describeMachine(ctx)}
+	var meshes [2]*mesh
+	for i, bin := range []string{b.options.against, b.options.bin} {
+		o := b.options
+		o.bin = bin
+		var verbose io.Writer
+		if o.verbose {
+			verbose = b.progress
+		}
+		b.say("%s: starting", bin)
+		m, err := startMesh(ctx, embeddedMesh, o, b.model.url, verbose)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", bin, err)
+		}
+		defer func() { err = errors.Join(err, m.stop()) }()
+		meshes[i] = m
+		c.builds[i] = &deployment{name: bin, database: "SQLite", timelines: map[string][]moment{}}
+	}
+	var rate float64
+	for i, m := range meshes {
+		warm, err := b.warmUp(ctx, m, c.builds[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.builds[i].name, err)
+		}
+		rate = max(rate, warm.rate())
+	}
+	for _, p := range b.plan(rate) {
+		if err := b.compareRow(ctx, meshes, c, p); err != nil {
+			return nil, fmt.Errorf("%s, %d at once: %w", p.model, p.concurrency, err)
+		}
+	}
+	return c, nil
+}
+
+// compareRow makes the turns of a row on both meshes. Who goes first changes from block to block.
+func (b *bench) compareRow(ctx context.Context, meshes [2]*mesh, c *comparison, p planned) error {
+	b.say("model %s, %d at once, %d turns of %d tool calls on each", p.model, p.concurrency, p.turns, p.rounds)
+	var clients [2]*client
+	var rows [2]row
+	for i, m := range meshes {
+		clients[i] = &client{mesh: m, agent: p.model, rounds: p.rounds, apart: b.options.apart}
+		rows[i] = row{model: p.model, concurrency: p.concurrency, rounds: p.rounds, rest: p.rest, turns: p.turns, used: usages{}}
+		if err := clients[i].prepare(ctx, p.turns); err != nil {
+			return err
+		}
+	}
+	for i, m := range meshes {
+		if err := m.settle(ctx, c.builds[i].idleCores); err != nil {
+			return err
+		}
+	}
+	blocks := p.turns
+	if p.concurrency > 1 {
+		blocks = blocksOfLoad
+	}
+	before := [2]usages{meshes[0].usage(), meshes[1].usage()}
+	for block := range blocks {
+		for k := range meshes {
+			i := (block + k) % len(meshes)
+			begin := time.Now()
+			got, err := loop(ctx, p.concurrency, share(p.turns, blocks, block), resting(clients[i].turn, p.rest))
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.builds[i].name, err)
+			}
+			rows[i].mesh = rows[i].mesh.plus(got)
+			if p.concurrency > 1 {
+				at, err := meshes[i].rested(ctx, c.builds[i].idleCores)
+				if err != nil {
+					return err
+				}
+				rows[i].worked += at.Sub(begin)
+			}
+		}
+	}
+	for i, m := range meshes {
+		if err := m.settle(ctx, c.builds[i].idleCores); err != nil {
+			return err
+		}
+		rows[i].used = m.usage().since(before[i])
+		c.builds[i].turns += p.turns
+		c.builds[i].peak = m.usage()
+		c.builds[i].rows = append(c.builds[i].rows, rows[i])
+	}
+	return nil
+}
+
+func (c *comparison) table() *table {
+	t := &table{head: []string{"row", "figure", "before", "after", "change"}}
+	add := func(name, figure, unit string, before, after float64) {
+		t.add(name, figure, fmt.Sprintf("%.2f%s", before, unit), fmt.Sprintf("%.2f%s", after, unit), change(before, after))
+	}
+	in := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	for i, before := range c.builds[0].rows {
+		after := c.builds[1].rows[i]
+		name := before.title()
+		for _, figure := range []struct {
+			name string
+			of   func(sample) time.Duration
+		}{{"accepted p50", acceptedOf}, {"first text p50", firstOf}, {"turn p50", totalOf}} {
+			add(name, figure.name, " ms", in(spreadOf(before.mesh.samples, figure.of).p50), in(spreadOf(after.mesh.samples, figure.of).p50))
+		}
+		if before.concurrency > 1 {
+			add(name, "turns/s", "", before.mesh.rate(), after.mesh.rate())
+			add(name, "lasting turns/s", "", before.lasting(), after.lasting())
+		}
+		for _, group := range []string{groupWindlass, groupTemporal} {
+			each := func(r row) float64 { return in(r.used[group].cpu) / float64(r.turns) }
+			add(name, "processor time, "+group, " ms", each(before), each(after))
+		}
+	}
+	for _, at := range []struct {
+		name string
+		of   func(*deployment) usages
+	}{{"started", func(d *deployment) usages { return d.idle }}, {"at the end", func(d *deployment) usages { return d.peak }}} {
+		memory := func(d *deployment) float64 { return float64(stack(at.of(d))) / (1 << 20) }
+		add(at.name, "memory", " MiB", memory(c.builds[0]), memory(c.builds[1]))
+	}
+	return t
+}
+
+// title names a row among others.
+func (r row) title() string {
+	name := fmt.Sprintf("%s, %d", modelTitle(r.model), r.concurrency)
+	if r.rounds > 1 {
+		name += fmt.Sprintf(", %d calls", r.rounds)
+	}
+	return name + r.hurry()
+}
+
+func change(before, after float64) string {
+	if before == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%+.1f %%", 100*(after/before-1))
+}
+
+func (c *comparison) text() string {
+	m := c.machine
+	return fmt.Sprintf("%s, %s, %s, %s, load %s at the start\nbefore: %s, after: %s\n\n%s", m.processor, m.memory, m.system, m.golang, m.load,
+		c.builds[0].name, c.builds[1].name, c.table().text())
+}
+
+func (c *comparison) markdown() string { return c.table().markdown() }
+
+// check has no goals of its own: the figures are for a person to judge.
+func (c *comparison) check() error { return nil }

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestComparisonTellsTheChangeOfEachRow(t *testing.T) {
+	before, after := found(20*time.Millisecond, 50*time.Millisecond, 100<<20).deployments[0], found(20*time.Millisecond, 60*time.Millisecond, 150<<20).deployments[0]
+	before.name, after.name = "old", "new"
+	c := &comparison{builds: [2]*deployment{before, after}}
+	for _, text := range []string{c.text(), c.markdown()} {
+		for _, want := range []string{"first text p50", "+0.0 %", "turn p50", "+20.0 %", "turns/s", "150.00 MiB", "+50.0 %"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, text)
+			}
+		}
+	}
+	if err := c.check(); err != nil {
+		t.Errorf("check: %v", err)
+	}
+}
+
+func TestAgainstStandsAlone(t *testing.T) {
+	for _, with := range []string{"-hostile", "-all", "-split", "-postgres=x"} {
+		if _, err := parse([]string{"-against", "old", with}, io.Discard); err == nil || !strings.Contains(err.Error(), "-against") {
+			t.Errorf("%s: %v", with, err)
+		}
+	}
+	if o, err := parse([]string{"-against", "old"}, io.Discard); err != nil || o.against != "old" {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
