@@ -55,3 +55,32 @@ func TestACancelledModelCallIsCountedOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestACallThatNobodyFinishedCounts: a worker that another one has overtaken may have sent a call whose turn then ended, whatever ended it.
+func TestACallThatNobodyFinishedCounts(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		k := newKit(t, options{postgres: postgres})
+		b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxToolCalls: 2})
+		w := k.worker(k.newTurn("hello"))
+		w.beginWith(&turnv1.Surface{MaxOutputTokens: 500})
+		late := w.lease("tool-1.0")
+		w.result("tool-1.1", "c2", "done")
+		w.exhausted("tool-1.2")
+		other := k.worker(w.turn)
+		other.owner = "w2"
+		other.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "budget")
+		if now := k.stands(b.GetId()); now.GetUsedToolCalls() != 2 || now.GetReservedToolCalls() != 0 {
+			t.Errorf("the budget: %v", now)
+		}
+		_, err := k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{
+			TurnId: w.turn.GetId(), Fence: late.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.0"},
+		})
+		wantFault(t, err, "lease_lost")
+		if now := k.stands(b.GetId()); now.GetUsedToolCalls() != 2 || now.GetReservedToolCalls() != 0 {
+			t.Errorf("the budget after a late commit: %v", now)
+		}
+		next := k.worker(k.turn(w.turn.GetSessionId(), "more"))
+		next.beginWith(&turnv1.Surface{MaxOutputTokens: 500})
+		next.exhausted("tool-1.0")
+	})
+}

@@ -110,7 +110,8 @@ func cutShort(tx *journal.Tx, t store.Turn, step store.Step, over *turnv1.Budget
 	return err
 }
 
-// freeHolds gives back what steps of a turn that ends still hold, and removes the turn's own limits.
+// freeHolds releases what steps of a turn that ends have reserved and not settled, and removes the turn's own limits. A tool call among it counts as
+// made: a worker that was lost, or that another one has overtaken, may have sent it.
 func freeHolds(tx *journal.Tx, t store.Turn) error {
 	budgets, err := lockBudgets(tx, t)
 	if err != nil || len(budgets) == 0 {
@@ -131,6 +132,7 @@ func freeHolds(tx *journal.Tx, t store.Turn) error {
 		for _, h := range holds {
 			if h.BudgetID == b.ID {
 				b.Reserved = b.Reserved.Minus(h.Amount)
+				b.Used.Calls += h.Calls
 			}
 		}
 		if b.Reserved != before {
