@@ -77,6 +77,7 @@ func Check(ops []Operation, o Options) (Report, error) {
 // was lost tells nothing.
 func split(ops []Operation, o Options) []part {
 	names := turnNames(ops)
+	known := effectsOf(ops, names)
 	byName := map[[2]string]*part{}
 	var order []*part
 	add := func(kind, name string, model func() porcupine.Model, op Operation) {
@@ -113,7 +114,9 @@ func split(ops []Operation, o Options) []part {
 			}
 			continue
 		}
-		add("session", op.In.Session, sessions, op)
+		if op, ok := known.decide(op); ok {
+			add("session", op.In.Session, sessions, op)
+		}
 	}
 	out := make([]part, len(order))
 	for i, p := range order {

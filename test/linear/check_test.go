@@ -1,6 +1,7 @@
 package linear_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -217,6 +218,29 @@ func TestHistories(t *testing.T) {
 				t.Errorf("not refused by the model of a %s: %v", row.bad, report.Violations)
 			}
 		})
+	}
+}
+
+// TestLostAnswersCostLittle: what a session came to tells which of the calls without an answer had an effect, so that the checker need not try.
+func TestLostAnswersCostLittle(t *testing.T) {
+	for _, tt := range []struct {
+		name, end string
+		bad       int
+	}{
+		{"three had an effect", "a=completed(s3,s7,s20)", 0},
+		{"an input that nobody sent", "a=completed(s3,x)", 1},
+		{"cancelled, and read as running after it", "a=cancelled", 0},
+		{"a turn that nobody asked for", "a=completed b=completed", 1},
+	} {
+		h := start().then(send("a", ""))
+		for i := range 40 {
+			key := fmt.Sprint("s", i)
+			h.then(answered(steer(key, "a"), linear.Unknown), answered(cancel("a"), linear.Unknown), answered(send("n"+key, ""), linear.Unknown), read("a", "running"))
+		}
+		report, err := linear.Check(h.then(final(tt.end, "a")).ops, linear.Options{MaxQueued: 3, Timeout: time.Minute})
+		if err != nil || len(report.Violations) != tt.bad {
+			t.Errorf("%s: %v, %v", tt.name, report.Violations, err)
+		}
 	}
 }
 

@@ -80,7 +80,28 @@ func describeSession(in Input, out Output) string {
 
 // sealed writes the text that stands for the state.
 func (s sessionState) sealed() sessionState {
-	s.text = fmt.Sprint(s.turns, s.ran, s.made)
+	var b strings.Builder
+	for _, t := range s.turns {
+		b.WriteString(t.name)
+		b.WriteByte('0' + byte(t.phase))
+		for _, is := range []bool{t.started, t.cancelled, t.urgent} {
+			if is {
+				b.WriteByte('+')
+			} else {
+				b.WriteByte('-')
+			}
+		}
+		b.WriteString(t.status + ",")
+	}
+	b.WriteString(";" + strings.Join(s.ran, ",") + ";")
+	for _, m := range s.made {
+		b.WriteString(m.key + ">" + m.turn)
+		if m.input {
+			b.WriteByte('i')
+		}
+		b.WriteByte(',')
+	}
+	s.text = b.String()
 	return s
 }
 

@@ -281,10 +281,20 @@ func (w *world) steer() {
 		w.refused(err, "turn_ended", "steer a turn that ends")
 	case t.session.active() != t:
 		w.refused(err, "failed_precondition", "steer a turn that waits")
-	default:
+	case !w.endedMeanwhile(t, err):
 		w.need(err, "steer")
 		w.steered(t, p)
 	}
+}
+
+// endedMeanwhile reports whether a request was refused because its turn has ended since the model last looked: a worker may go on while the request is
+// under way.
+func (w *world) endedMeanwhile(t *turn, err error) bool {
+	if fault.CodeOf(err) != "turn_ended" {
+		return false
+	}
+	w.settled()
+	return t.end != nil
 }
 
 func (w *world) steered(t *turn, p program) {
@@ -311,6 +321,9 @@ func (w *world) cancel() {
 	_, err := w.user.turns.CancelTurn(w.ctx(), &sessionsv1.CancelTurnRequest{TurnId: t.id})
 	if t.end != nil {
 		w.refused(err, "turn_ended", "cancel a turn that is over")
+		return
+	}
+	if w.endedMeanwhile(t, err) {
 		return
 	}
 	w.need(err, "cancel")
