@@ -3,12 +3,16 @@ package step
 import (
 	"context"
 	"fmt"
+	"time"
 
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
+
+// recordTimeout bounds what is still done for a call of a cancelled turn: its result is shielded, or the registry records what a person said of it.
+const recordTimeout = 5 * time.Second
 
 // usage is what a round counts for. A call counts once, in the round that may have sent it first.
 func usage(w *work, sent bool) *turnv1.Usage {
@@ -29,13 +33,16 @@ func (t tool) endCancelled(ctx context.Context, w *work) (*sessionsv1.CommitStep
 		return nil, fmt.Errorf("read wait: %w", err)
 	}
 	r, err := t.after(w, wait)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	record, stop := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout) // ctx ends when the lease is renewed, with the cancel that is known here
+	defer stop()
+	switch {
 	case r.completed != nil:
-		return t.concluded(ctx, w, r.completed, r.events)
+		return t.concluded(record, w, r.completed, r.events)
 	case recordsOnly(r.ask):
-		return t.send(ctx, w, r.ask)
+		return t.send(record, w, r.ask)
 	}
 	return t.giveUp(w, nil), nil
 }
