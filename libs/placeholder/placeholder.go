@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/windlass-dev/windlass/libs/truncate"
 )
 
 // Ref is one placeholder.
@@ -170,8 +172,5 @@ const maxShown = 60
 
 func firstOf(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
-	if len(text) > maxShown {
-		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
-	}
-	return text
+	return truncate.Bytes(text, maxShown)
 }

@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/windlass-dev/windlass/libs/truncate"
 )
 
 // The library cannot be interrupted, but it calls a schema's format check each time it evaluates the schema: after the type, before anything
@@ -192,15 +193,5 @@ func (p *meteredPattern) MatchString(s string) bool {
 	return p.Regexp.MatchString(s)
 }
 
-// shorten cuts a text that a server or a caller chose.
-func shorten(text string) string {
-	const limit = 400
-	if len(text) <= limit {
-		return text
-	}
-	end := limit
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
+// shorten truncates a text that a server or a caller chose.
+func shorten(text string) string { return truncate.Bytes(text, 400) }

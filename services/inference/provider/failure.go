@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
@@ -112,8 +113,8 @@ func (id Identity) Malformed(want string, event []byte, err error) *fault.Error 
 	if len(event) > large {
 		say = Excessive
 	}
-	cause := err.Error() // it may hold a number as long as the event
-	return say("the answer of %s holds something that is no %s", id.Name, want).Cause(errors.New(strings.ToValidUTF8(cause[:min(len(cause), maxCause)], "")))
+	cause := truncate.Bytes(err.Error(), maxCause) // it may hold a number as long as the event
+	return say("the answer of %s holds something that is no %s", id.Name, want).Cause(errors.New(cause))
 }
 
 // maxCause is how many bytes of a parser's error are kept.
@@ -131,13 +132,10 @@ func (id Identity) text(message string) string {
 			message = strings.ReplaceAll(message, s.Reveal(), secret.Redacted)
 		}
 	}
-	if chars := []rune(message); len(chars) > maxMessage {
-		message = string(chars[:maxMessage]) + "…"
-	}
 	if message == "" {
 		return ""
 	}
-	return ": " + message
+	return ": " + truncate.Chars(message, maxMessage)
 }
 
 type class int

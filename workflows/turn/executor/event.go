@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/windlass-dev/windlass/libs/truncate"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -43,11 +44,11 @@ func Decode(line []byte) (*executorv1.RunResponse, error) {
 		return nil, nil
 	}
 	if line[0] != '{' {
-		return nil, fmt.Errorf("want one JSON object a line, got %q: write everything else to the error output", cutText(string(line), 80))
+		return nil, fmt.Errorf("want one JSON object a line, got %q: write everything else to the error output", truncate.Chars(string(line), 80))
 	}
 	var e wireEvent
 	if err := json.Unmarshal(line, &e); err != nil {
-		return nil, fmt.Errorf("%q: %w", cutText(string(line), 80), plainJSON(err))
+		return nil, fmt.Errorf("%q: %w", truncate.Chars(string(line), 80), plainJSON(err))
 	}
 	out := &executorv1.RunResponse{Schema: e.Schema}
 	switch e.Type {
@@ -93,7 +94,7 @@ func argumentsOf(raw json.RawMessage) (string, error) {
 		err := json.Unmarshal(raw, &text)
 		return text, err
 	case raw[0] != '{':
-		return "", fmt.Errorf("arguments of a tool_call must be an object, got %q", cutText(string(raw), 40))
+		return "", fmt.Errorf("arguments of a tool_call must be an object, got %q", truncate.Chars(string(raw), 40))
 	}
 	return string(raw), nil
 }
@@ -112,13 +113,6 @@ func cost(f float64) int64 {
 		return 0
 	}
 	return int64(math.Ceil(min(f, maxCost)))
-}
-
-func cutText(s string, limit int) string {
-	if chars := []rune(s); len(chars) > limit {
-		return string(chars[:limit]) + "…"
-	}
-	return s
 }
 
 // plainJSON takes the names of our types out of an error.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 )
 
@@ -82,7 +83,7 @@ func (l *httpLink) begin(res *http.Response) error {
 		l.sse = true
 	case err == nil && (media == "application/x-ndjson" || media == "application/jsonl"):
 	default:
-		return failed("the executor answers with media type %q", cutText(res.Header.Get("Content-Type"), 80)).
+		return failed("the executor answers with media type %q", truncate.Chars(res.Header.Get("Content-Type"), 80)).
 			Hint("It must answer with text/event-stream, or with JSON lines as application/x-ndjson.")
 	}
 	return nil
@@ -93,7 +94,7 @@ func (l *httpLink) refused(res *http.Response) error {
 	said, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 	text := "the executor answers " + strconv.Itoa(res.StatusCode)
 	if words := strings.Join(strings.Fields(strings.ToValidUTF8(string(said), "?")), " "); err == nil && words != "" {
-		text += ": " + l.spec.redact(cutText(words, 300))
+		text += ": " + l.spec.redact(truncate.Chars(words, 300))
 	}
 	switch {
 	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode == http.StatusRequestTimeout, res.StatusCode >= 500 && res.StatusCode != http.StatusNotImplemented:

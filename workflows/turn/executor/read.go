@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/truncate"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -81,7 +82,7 @@ func read(ctx context.Context, l link, r Round, sink Sink, grace time.Duration) 
 // take takes one event before the end.
 func (in *reading) take(ctx context.Context, e *executorv1.RunResponse) error {
 	if schema := e.GetSchema(); schema != "" && schema != Schema {
-		return failed("the executor speaks %q, this worker %q", cutText(schema, 80), Schema)
+		return failed("the executor speaks %q, this worker %q", truncate.Chars(schema, 80), Schema)
 	}
 	if in.size += max(proto.Size(e), minEvent); in.size > maxRound {
 		return failed("the executor said more than %d bytes in one round, each event counted as %d at least", maxRound, minEvent)
@@ -132,7 +133,7 @@ func (in *reading) call(c *turnv1.ToolCall) error {
 	if id == "" {
 		id = fmt.Sprintf("call_%s_%d", stepNumber(in.round.Invocation.GetInvocationId()), len(in.calls))
 	} else if !usableID.MatchString(id) || ourID.MatchString(id) {
-		return failed("the executor's call id %q is not usable", cutText(id, 80)).
+		return failed("the executor's call id %q is not usable", truncate.Chars(id, 80)).
 			Hint("Ids are letters, digits, _ and -, at most 64, and not of the form call_N_N; or leave it out.")
 	}
 	switch {
@@ -179,8 +180,8 @@ func plus(sum, more int32) int32 {
 
 // failed sorts an error that the executor tells.
 func (in *reading) failed(e *executorv1.Error) error {
-	text := strings.TrimSpace(cutText(e.GetMessage(), 2000))
-	if code := cutText(e.GetCode(), 80); code != "" {
+	text := strings.TrimSpace(truncate.Chars(e.GetMessage(), 2000))
+	if code := truncate.Chars(e.GetCode(), 80); code != "" {
 		text = strings.TrimSuffix(code+": "+text, ": ")
 	}
 	switch {
@@ -195,7 +196,7 @@ func (in *reading) failed(e *executorv1.Error) error {
 // end puts the answer together.
 func (in *reading) end(e *executorv1.End) (*Answer, error) {
 	out := &Answer{
-		Text: in.text.String(), Reasoning: in.reasoning.String(), Calls: in.calls, Usage: in.usage, Model: cutText(e.GetModel(), 200),
+		Text: in.text.String(), Reasoning: in.reasoning.String(), Calls: in.calls, Usage: in.usage, Model: truncate.Chars(e.GetModel(), 200),
 		FinishReason: e.GetFinishReason(),
 	}
 	if in.answer != nil {
@@ -215,7 +216,7 @@ func (in *reading) end(e *executorv1.End) (*Answer, error) {
 	case out.FinishReason == "":
 		out.FinishReason = "stop"
 	case out.FinishReason != "stop" && out.FinishReason != "length" && out.FinishReason != "content_filter":
-		return nil, failed("the executor's finish_reason is %q", cutText(out.FinishReason, 40)).Hint("Use stop, length or content_filter.")
+		return nil, failed("the executor's finish_reason is %q", truncate.Chars(out.FinishReason, 40)).Hint("Use stop, length or content_filter.")
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/truncate"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -25,7 +26,7 @@ func planSoFar(messages []*turnv1.Message, plan *turnv1.PlanRef) string {
 		}
 		text := "(not at hand any more)"
 		if m := find(messages, s.GetMessageId()); m != nil {
-			text = cutTo(strings.TrimSpace(messageText(m)), maxResult)
+			text = truncate.Chars(strings.TrimSpace(messageText(m)), maxResult)
 		}
 		results = append(results, fmt.Sprintf("%d. %s", s.GetId(), text))
 	}
@@ -33,13 +34,6 @@ func planSoFar(messages []*turnv1.Message, plan *turnv1.PlanRef) string {
 		results = nil
 	}
 	return strings.Join(append(lines, results...), "\n")
-}
-
-func cutTo(text string, limit int) string {
-	if chars := []rune(text); len(chars) > limit {
-		return string(chars[:limit]) + "…"
-	}
-	return text
 }
 
 func find(messages []*turnv1.Message, id string) *turnv1.Message {

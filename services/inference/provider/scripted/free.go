@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/windlass-dev/windlass/libs/truncate"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
@@ -66,10 +67,7 @@ func introduction(tools []*inferencev1.ToolDefinition) string {
 func quote(results []*turnv1.ToolResult) string {
 	said := make([]string, 0, len(results))
 	for _, res := range results {
-		text := strings.TrimSpace(provider.ResultText(res))
-		if chars := []rune(text); len(chars) > maxQuote {
-			text = string(chars[:maxQuote]) + "…"
-		}
+		text := truncate.Chars(strings.TrimSpace(provider.ResultText(res)), maxQuote)
 		verb := "answered"
 		if res.GetIsError() {
 			verb = "answered with an error"
