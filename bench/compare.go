@@ -27,6 +27,13 @@ func (b *bench) compare(ctx context.Context) (_ *comparison, err error) {
 	defer func() { err = errors.Join(err, b.model.close()) }()
 	c := &comparison{options: b.options, machine: describeMachine(ctx)}
 	var meshes [2]*mesh
+	defer func() {
+		for _, m := range meshes {
+			if m != nil {
+				err = errors.Join(err, m.stop())
+			}
+		}
+	}()
 	for i, bin := range []string{b.options.against, b.options.bin} {
 		o := b.options
 		o.bin = bin
@@ -39,7 +46,6 @@ func (b *bench) compare(ctx context.Context) (_ *comparison, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", bin, err)
 		}
-		defer func() { err = errors.Join(err, m.stop()) }()
 		meshes[i] = m
 		c.builds[i] = &deployment{name: bin, database: "SQLite", timelines: map[string][]moment{}}
 	}

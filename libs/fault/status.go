@@ -230,6 +230,19 @@ func Retryable(err error) bool {
 	}
 }
 
+// Refused reports whether the callee understood the call and declined it, a limit that is reached included: it is not worth a retry within seconds.
+func Refused(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch From(err).Code {
+	case codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition, codes.PermissionDenied, codes.ResourceExhausted, codes.AlreadyExists:
+		return true
+	default:
+		return false
+	}
+}
+
 // Text gives what happened and what to do in one line, for a turn's error and for the CLI.
 func (e *Error) Text() string {
 	if e.Todo == "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -143,7 +144,7 @@ func (s *Service) checkElsewhere(ctx context.Context, prefix string, a *sessions
 
 // liveAgent reads an agent that is not deleted, at its newest revision.
 func (s *Service) liveAgent(ctx context.Context, id string) (*sessionsv1.Agent, error) {
-	if !known(id) {
+	if !access.Storable(id) {
 		return nil, noAgent(id)
 	}
 	row, err := s.store.Agent(ctx, authn.Tenant(ctx), id)
@@ -208,7 +209,7 @@ func agentsToProto(rows []store.Agent) ([]*sessionsv1.Agent, error) {
 
 // DeleteAgent implements AgentService.
 func (s *Service) DeleteAgent(ctx context.Context, req *sessionsv1.DeleteAgentRequest) (*sessionsv1.DeleteAgentResponse, error) {
-	if !known(req.GetAgentId()) {
+	if !access.Storable(req.GetAgentId()) {
 		return nil, noAgent(req.GetAgentId())
 	}
 	if !req.GetForce() {

@@ -14,6 +14,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -53,7 +54,7 @@ func noApproval(id string) error { return fault.NotFound("approval %q does not e
 
 // waitOf reads a wait.
 func (s *Service) waitOf(ctx context.Context, tenant, id string) (*wait, error) {
-	if !known(id) {
+	if !access.Storable(id) {
 		return nil, noApproval(id)
 	}
 	row, err := s.store.Wait(ctx, tenant, id)
@@ -72,7 +73,7 @@ func (s *Service) seenWait(ctx context.Context, id string) (*wait, error) {
 	if err != nil {
 		return nil, err
 	}
-	if own := subject(ctx); own == "" || own == w.Owner || w.hasRole(ctx) {
+	if own := access.Owner(ctx); own == "" || own == w.Owner || w.hasRole(ctx) {
 		return w, nil
 	}
 	return nil, noApproval(id)
@@ -87,7 +88,7 @@ func (w *wait) hasRole(ctx context.Context) bool {
 
 // ofCaller tells whether it belongs to a session that the caller may use.
 func (w *wait) ofCaller(ctx context.Context) bool {
-	own := subject(ctx)
+	own := access.Owner(ctx)
 	return own == "" || own == w.Owner
 }
 
@@ -147,11 +148,11 @@ func (s *Service) GetApproval(ctx context.Context, req *sessionsv1.GetApprovalRe
 
 // ListApprovals implements ApprovalService.
 func (s *Service) ListApprovals(ctx context.Context, req *sessionsv1.ListApprovalsRequest) (*sessionsv1.ListApprovalsResponse, error) {
-	if !known(req.GetSessionId()) || !known(req.GetTurnId()) {
+	if !access.Storable(req.GetSessionId()) || !access.Storable(req.GetTurnId()) {
 		return &sessionsv1.ListApprovalsResponse{}, nil
 	}
 	filter := store.WaitFilter{
-		Tenant: authn.Tenant(ctx), Owner: subject(ctx), Roles: authn.From(ctx).GetRoles(), Open: req.GetStatus() == "pending",
+		Tenant: authn.Tenant(ctx), Owner: access.Owner(ctx), Roles: authn.From(ctx).GetRoles(), Open: req.GetStatus() == "pending",
 		Kind: int32(keyOf(waitKinds, req.GetKind())), SessionID: req.GetSessionId(), TurnID: req.GetTurnId(),
 	}
 	if req.GetStatus() != "" {

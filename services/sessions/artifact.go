@@ -13,6 +13,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -25,7 +26,7 @@ func noArtifact(id string) error { return fault.NotFound("artifact %q does not e
 // writeArtifacts keeps the artifacts of a commit, each told by its event.
 func writeArtifacts(tx *journal.Tx, t store.Turn, step store.Step, artifacts []*sessionsv1.NewArtifact) error {
 	for _, a := range artifacts {
-		if len(a.GetData()) > maxArtifact || !known(a.GetId()+a.GetName()+a.GetMediaType()+a.GetCallId()) {
+		if len(a.GetData()) > maxArtifact || !access.Storable(a.GetId()+a.GetName()+a.GetMediaType()+a.GetCallId()) {
 			return fault.Invalid("artifacts", "%q is larger than %d bytes, or its name holds a NUL", a.GetId(), maxArtifact)
 		}
 		sum := sha256.Sum256(a.GetData())
@@ -48,7 +49,7 @@ func writeArtifacts(tx *journal.Tx, t store.Turn, step store.Step, artifacts []*
 // ReadArtifact implements ArtifactService.
 func (s *Service) ReadArtifact(ctx context.Context, req *sessionsv1.ReadArtifactRequest) (*sessionsv1.ReadArtifactResponse, error) {
 	id := req.GetArtifactId()
-	if !known(id + req.GetSessionId()) {
+	if !access.Storable(id + req.GetSessionId()) {
 		return nil, noArtifact(strings.ReplaceAll(id, "\x00", ""))
 	}
 	found, err := s.store.Artifact(ctx, authn.Tenant(ctx), id, req.GetSessionId())

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/money"
 	"github.com/windlass-dev/windlass/libs/page"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -32,7 +33,7 @@ func (s *Service) CreateBudget(ctx context.Context, req *sessionsv1.CreateBudget
 		wrong = append(wrong, fault.Field{Path: "budget.scope", Message: "say whose turns it is for: tenant, subject, session or agent"})
 	case b.Scope == scopeTenant && b.Target != "":
 		wrong = append(wrong, fault.Field{Path: "budget.target", Message: "must be empty for the scope tenant"})
-	case b.Scope != scopeTenant && (b.Target == "" || !known(b.Target)):
+	case b.Scope != scopeTenant && (b.Target == "" || !access.Storable(b.Target)):
 		wrong = append(wrong, fault.Field{Path: "budget.target", Message: "name the " + b.Scope})
 	}
 	if len(wrong) > 0 {
@@ -66,7 +67,7 @@ func setLimits(b *store.Budget, want *sessionsv1.Budget) []fault.Field {
 
 // GetBudget implements BudgetService.
 func (s *Service) GetBudget(ctx context.Context, req *sessionsv1.GetBudgetRequest) (*sessionsv1.Budget, error) {
-	if !known(req.GetBudgetId()) {
+	if !access.Storable(req.GetBudgetId()) {
 		return nil, noBudget(req.GetBudgetId())
 	}
 	b, err := s.store.Budget(ctx, authn.Tenant(ctx), req.GetBudgetId())
@@ -108,7 +109,7 @@ var budgetFields = fieldmask.Resource{
 // UpdateBudget implements BudgetService.
 func (s *Service) UpdateBudget(ctx context.Context, req *sessionsv1.UpdateBudgetRequest) (*sessionsv1.Budget, error) {
 	id := req.GetBudget().GetId()
-	if !known(id) {
+	if !access.Storable(id) {
 		return nil, noBudget(id)
 	}
 	var b store.Budget
@@ -139,7 +140,7 @@ func (s *Service) UpdateBudget(ctx context.Context, req *sessionsv1.UpdateBudget
 // DeleteBudget implements BudgetService.
 func (s *Service) DeleteBudget(ctx context.Context, req *sessionsv1.DeleteBudgetRequest) (*sessionsv1.DeleteBudgetResponse, error) {
 	id := req.GetBudgetId()
-	if !known(id) {
+	if !access.Storable(id) {
 		return nil, noBudget(id)
 	}
 	err := s.store.Write(ctx, func(tx *store.Tx) error {

@@ -84,7 +84,7 @@ func (s *Service) applyOnce(ctx context.Context, docs []*bundle.Document, dry bo
 		return applied, nil
 	}
 	applied, err = s.applyDocs(ctx, docs, plans, false)
-	s.clock.kick() // there may be a schedule that Temporal does not know yet
+	s.schedules.Changed()
 	return applied, err
 }
 
@@ -165,7 +165,10 @@ func firstMistakes(wrong []fault.Field) error {
 	if len(wrong) > maxBundleMistakes {
 		wrong = append(wrong[:maxBundleMistakes:maxBundleMistakes], fault.Field{Path: "yaml", Message: "there are more mistakes"})
 	}
-	return invalid(wrong)
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fault.InvalidFields(wrong)
 }
 
 // checkAlone finds what is wrong with the documents whatever there is elsewhere.

@@ -2,17 +2,20 @@ package sessions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api"
 	"github.com/windlass-dev/windlass/services/sessions/bundle"
+	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
@@ -69,6 +72,9 @@ func mistakes(d *bundle.Document, err error) ([]fault.Field, error) {
 	return placed(d, found), nil
 }
 
+// agentOf finds the agent that a document names.
+type agentOf func(ctx context.Context, id string) (*sessionsv1.Agent, error)
+
 // agentsOf finds agents as they will be when the bundle is applied.
 func (s *Service) agentsOf(docs []*bundle.Document) agentOf {
 	here := map[string]*sessionsv1.Agent{}
@@ -94,7 +100,7 @@ func (s *Service) mayApply(ctx context.Context, docs []*bundle.Document, plans [
 	if !slices.ContainsFunc(plans, func(p planned) bool { return p.permission != "" }) {
 		return nil
 	}
-	has, err := s.permissions(ctx, authn.From(ctx))
+	has, err := access.Permissions(ctx, s.allowed, authn.From(ctx))
 	if err != nil {
 		return err
 	}
@@ -124,44 +130,41 @@ func (p planned) carryOut(ctx context.Context, tx *store.Tx, d *bundle.Document,
 // planSchedule compares a schedule with the one that there is. It becomes exactly what the document says, but for a pause that the document
 // does not speak of.
 func (s *Service) planSchedule(ctx context.Context, d *bundle.Document, find agentOf) (planned, error) {
-	want := d.Schedule
-	row, err := s.store.Schedule(ctx, authn.Tenant(ctx), want.GetId())
-	if errors.Is(err, store.ErrNotFound) || err == nil && row.Deleted {
-		return s.planNewSchedule(ctx, want, find)
+	check := func(ctx context.Context, id string, params *structpb.Struct) (string, error) {
+		agent, err := find(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		return agent.GetId(), s.checkParams(ctx, agent, params)
 	}
-	if own := subject(ctx); err == nil && own != "" && own != row.Subject {
-		err = scheduleExists(row.ID)
-	}
+	spec := api.ScheduleFromProto(d.Schedule)
+	old, found, err := s.schedules.Lookup(ctx, d.ID())
 	if err != nil {
 		return planned{}, err
 	}
-	old, err := scheduleOf(row)
-	if err != nil {
-		return planned{}, err
+	if !found {
+		return s.planNewSchedule(ctx, d.ID(), spec, check)
 	}
 	if !d.Has("paused") {
-		want.Paused = old.GetPaused()
+		spec.Paused = old.Spec.Paused
 	}
-	p := planned{action: unchanged, permission: "sessions.schedules.update", revision: row.Revision}
-	if sameSchedule(want, old) {
+	p := planned{action: unchanged, permission: "sessions.schedules.update", revision: old.Revision}
+	if spec.Equal(old.Spec) {
 		return p, nil
 	}
-	p.action, p.revision = updated, row.Revision+1
+	p.action, p.revision = updated, old.Revision+1
 	p.write = func(ctx context.Context, tx *store.Tx, _ *sessionsv1.Applied) error {
-		_, err := changeScheduleRow(ctx, tx, row, want)
+		_, err := s.schedules.Save(ctx, tx, old, spec)
 		return err
 	}
-	return p, s.checkChange(ctx, row, old, want, find)
+	return p, s.schedules.Revise(ctx, old, &spec, check)
 }
 
-func (s *Service) planNewSchedule(ctx context.Context, want *sessionsv1.Schedule, find agentOf) (planned, error) {
+func (s *Service) planNewSchedule(ctx context.Context, id string, spec store.ScheduleSpec, check schedule.AgentCheck) (planned, error) {
 	p := planned{action: created, permission: "sessions.schedules.create", revision: 1}
-	if err := s.checkSchedule(ctx, want, find); err != nil {
-		return p, err
-	}
-	row, err := freshSchedule(ctx, want, s.store.NowUs())
+	v, err := s.schedules.New(ctx, id, spec, check)
 	p.write = func(ctx context.Context, tx *store.Tx, out *sessionsv1.Applied) error {
-		stored, err := s.addSchedule(ctx, tx, row)
+		stored, err := s.schedules.Add(ctx, tx, v)
 		out.Revision = uint32(stored.Revision)
 		return err
 	}

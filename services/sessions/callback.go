@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -38,9 +38,7 @@ func (s *Service) callBack(ctx context.Context, c store.Child, end *childEnd) er
 		return err
 	}
 	text := fmt.Sprintf("[from the agent %q, which was asked in the background (call %s)]\n\n%s", c.AgentID, c.CallID, partsText(end.result.GetContent()))
-	if len(text) > s.cfg.MaxInputBytes { // an answer may be longer than what people may say
-		text = strings.ToValidUTF8(text[:s.cfg.MaxInputBytes], "")
-	}
+	text, _ = truncate.Cut(text, s.cfg.MaxInputBytes) // an answer may be longer than what people may say
 	content, err := s.checkText("input", text)
 	if err != nil {
 		return err
@@ -64,7 +62,7 @@ const minOffers = 2
 func (s *Service) undelivered(ctx context.Context, c store.Child, end *childEnd, text string, refused error) error {
 	until := time.UnixMicro(end.turn.EndUs).Add(s.cfg.OfferResults)
 	over := time.UnixMicro(s.store.NowUs()).After(until) && c.Attempts >= minOffers
-	if !over && (!lasting(refused) || fault.Is(refused, faultv1.Reason_REASON_RATE_LIMITED)) {
+	if !over && (!fault.Refused(refused) || fault.Is(refused, faultv1.Reason_REASON_RATE_LIMITED)) {
 		return refused
 	}
 	event := end.event

@@ -15,6 +15,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -64,7 +65,7 @@ func (s *Service) ClaimStep(ctx context.Context, req *sessionsv1.ClaimStepReques
 
 func (s *Service) checkClaim(req *sessionsv1.ClaimStepRequest) error {
 	switch key := req.GetStep().GetKey(); {
-	case key == "" || len(key) > maxStepKey || !known(key):
+	case key == "" || len(key) > maxStepKey || !access.Storable(key):
 		return fault.Invalid("step.key", "must have 1 to %d characters", maxStepKey)
 	case kindNames[req.GetStep().GetKind()] == "":
 		return fault.Invalid("step.kind", "is not set")

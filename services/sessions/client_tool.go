@@ -9,7 +9,9 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/schema"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 )
 
 // checkClientTools refuses tools of a client that cannot be used, and gives them as they are stored; nil for none.
@@ -32,7 +34,7 @@ func (s *Service) checkClientTools(ctx context.Context, tools []*sessionsv1.Clie
 			wrong = append(wrong, fault.Field{Path: at + ".name", Message: fmt.Sprintf("%q is given twice", tool.GetName())})
 		}
 		seen[tool.GetName()] = true
-		if !known(tool.GetDescription()) {
+		if !access.Storable(tool.GetDescription()) {
 			wrong = append(wrong, fault.Field{Path: at + ".description", Message: "must not contain NUL"})
 		}
 		if err := ctx.Err(); err != nil {
@@ -58,7 +60,7 @@ func schemaFault(tool *sessionsv1.ClientTool) string {
 		_, err = schema.Compile(text)
 	}
 	if err != nil {
-		return "is no JSON Schema that can be used: " + firstWords(err.Error(), 300)
+		return "is no JSON Schema that can be used: " + truncate.Line(err.Error(), 300)
 	}
 	if kind, ok := tool.GetInputSchema().GetFields()["type"]; ok && kind.GetStringValue() != "object" {
 		return `must describe an object: "type": "object"`

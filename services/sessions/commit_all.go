@@ -3,13 +3,14 @@ package sessions
 import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 // checkCommit refuses a commit whose parts do not fit together.
 func (s *Service) checkCommit(req *sessionsv1.CommitStepRequest) error {
-	if key := req.GetOutcome().GetKey(); key == "" || !known(key) {
+	if key := req.GetOutcome().GetKey(); key == "" || !access.Storable(key) {
 		return fault.Invalid("outcome.key", "names no step")
 	}
 	if err := s.checkClaimOf(req); err != nil {

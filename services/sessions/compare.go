@@ -3,11 +3,11 @@ package sessions
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/diff"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -31,10 +31,8 @@ func (s *Service) CompareTurns(ctx context.Context, req *sessionsv1.CompareTurns
 		return nil, err
 	}
 	out := &sessionsv1.TurnComparison{A: a.turn, B: b.turn, Tools: compareCalls(a, b)}
-	out.Answer = &sessionsv1.ComparedAnswer{Same: a.answer == b.answer, Diff: diff.Unified(a.answer, b.answer)}
-	if len(out.GetAnswer().GetDiff()) > maxDiff {
-		out.Answer.Diff = strings.ToValidUTF8(out.GetAnswer().GetDiff()[:maxDiff], "")
-	}
+	out.Answer = &sessionsv1.ComparedAnswer{Same: a.answer == b.answer}
+	out.Answer.Diff, _ = truncate.Cut(diff.Unified(a.answer, b.answer), maxDiff)
 	return out, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/money"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
 
@@ -37,8 +38,8 @@ type Config struct {
 	MaxOpenWorkflows int `yaml:"max_open_workflows" doc:"workflows of turns under way at once; further ones wait in order, though their turns may run ahead; turns that wait for people do not count (default 200)"`
 	// Waits says how long turns wait for people.
 	Waits WaitsConfig `yaml:"waits" doc:"how long turns wait for people where nothing else is said"`
-	// Schedules says how turns begin by the clock.
-	Schedules SchedulesConfig `yaml:"schedules" doc:"turns that begin by the clock"`
+	// Schedules bounds schedules and their fires.
+	Schedules schedule.Config `yaml:"schedules" doc:"turns that begin by the clock"`
 	// MaxStarting bounds the workflow starts in flight from one process.
 	MaxStarting int `yaml:"max_starting" doc:"workflow starts in flight at once (default 8)"`
 	// StartDelay is how long a workflow waits for its turn to run ahead. A turn that is over by then needs it only for the record.
@@ -123,7 +124,7 @@ func DefaultConfig() Config {
 		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100, MaxTurnInputs: 100, MaxForkBytes: 64 << 20, MaxExportBytes: 12 << 20,
 		Webhooks:      webhook.DefaultConfig(),
 		Waits:         WaitsConfig{Approval: 7 * day, Input: 7 * day, ClientTool: day, Resolution: 30 * day},
-		Schedules:     SchedulesConfig{CatchUp: time.Hour, CheckInterval: time.Minute, MaxSchedules: 1000, MaxPerUser: 200},
+		Schedules:     schedule.DefaultConfig(),
 		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8, StartDelay: 50 * time.Millisecond,
 		OfferResults: time.Hour,
 		LostAfter:    30 * time.Second, MaxRestarts: 3, MaxLease: time.Minute, IdempotencyAge: 24 * time.Hour,
@@ -145,7 +146,6 @@ func (c Config) complete() (Config, error) {
 	or(&c.MaxForkBytes, d.MaxForkBytes)
 	or(&c.MaxExportBytes, d.MaxExportBytes)
 	c.Waits = c.Waits.or(d.Waits)
-	c.Schedules = c.Schedules.or(d.Schedules)
 	or(&c.SweepInterval, d.SweepInterval)
 	or(&c.MaxOpenWorkflows, d.MaxOpenWorkflows)
 	or(&c.MaxStarting, d.MaxStarting)
@@ -165,13 +165,13 @@ func (c Config) complete() (Config, error) {
 	if c.SweepInterval < 0 || c.StartDelay < 0 || c.LostAfter < 0 || c.MaxLease < 100*time.Millisecond || c.IdempotencyAge < 0 || c.DeltaAge < 0 || c.ChatWait < 0 {
 		return c, errors.New("sessions: a time is negative, or max_lease is below 100ms")
 	}
-	if err := c.Schedules.check(); err != nil {
-		return c, err
-	}
 	if c.Waits.Approval < 0 || c.Waits.Input < 0 || c.Waits.ClientTool < 0 || c.Waits.Resolution < 0 {
 		return c, errors.New("sessions: a time in waits is negative")
 	}
 	var err error
+	if c.Schedules, err = c.Schedules.Complete(); err != nil {
+		return c, err
+	}
 	if c.Webhooks, err = c.Webhooks.Complete(); err != nil {
 		return c, err
 	}

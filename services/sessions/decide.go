@@ -11,6 +11,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -28,7 +29,7 @@ func (s *Service) DecideApproval(ctx context.Context, req *sessionsv1.DecideAppr
 		return nil, fault.Conflict("the arguments of approval %s have the hash %q", seen.ID, seen.request.GetArgumentsHash()).
 			Hint("Read the approval again, look at its arguments, and decide with their arguments_hash.")
 	}
-	if !known(req.GetComment()) {
+	if !access.Storable(req.GetComment()) {
 		return nil, fault.Invalid("comment", "must not contain NUL")
 	}
 	return s.onWait(ctx, seen, func(tx *journal.Tx, t *store.Turn, w *wait) error { return s.decide(tx, t, w, req) })

@@ -2,9 +2,8 @@ package sessions
 
 import (
 	"context"
-	"time"
 
-	"github.com/windlass-dev/windlass/libs/cron"
+	"github.com/windlass-dev/windlass/services/sessions/schedule"
 )
 
 // TurnStart names a turn whose workflow is to run: references only.
@@ -42,27 +41,5 @@ type Dispatcher interface {
 	State(ctx context.Context, turnID string) (WorkflowState, error)
 	// Forget deletes a turn's workflow with its history. It succeeds when there is none.
 	Forget(ctx context.Context, turnID string) error
-	// PutSchedule makes a schedule, or makes the one that is there what it should be. It does nothing when it is so already.
-	PutSchedule(ctx context.Context, t Timetable) error
-	// DropSchedule removes a schedule. It succeeds when there is none.
-	DropSchedule(ctx context.Context, tenant, id string) error
-}
-
-// Timetable is when a schedule calls ExecutionService.FireSchedule: at the times of its calendars in a zone, or at each interval since the
-// beginning of 1970.
-type Timetable struct {
-	// Tenant and ScheduleID name the schedule.
-	Tenant, ScheduleID string
-	// Revision is that of the schedule.
-	Revision int64
-	// Calendars are in Zone; without any, Every counts.
-	Calendars []cron.Calendar
-	Zone      string
-	Every     time.Duration
-	// Paused keeps it from firing.
-	Paused bool
-	// CatchUp is how much later a time that was missed may still be made up for.
-	CatchUp time.Duration
-	// Summary is one line for people.
-	Summary string
+	schedule.Calendars
 }

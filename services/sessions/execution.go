@@ -13,6 +13,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -259,7 +260,7 @@ func (s *Service) GetToolCall(ctx context.Context, req *sessionsv1.GetToolCallRe
 		return nil, err
 	}
 	missing := fault.NotFound("turn %s has no tool call %q in message %q", t.ID, req.GetCallId(), req.GetMessageId())
-	if !known(req.GetMessageId()) {
+	if !access.Storable(req.GetMessageId()) {
 		return nil, missing
 	}
 	row, err := s.store.Message(ctx, t.Tenant, req.GetMessageId())

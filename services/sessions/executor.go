@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -93,7 +94,7 @@ func attach(tx *journal.Tx, t store.Turn, e *turnv1.Event) error {
 	if a == nil {
 		return nil
 	}
-	if id := a.GetExecutorSessionId(); id == "" || len(id) > maxExecutorSession || !known(id) {
+	if id := a.GetExecutorSessionId(); id == "" || len(id) > maxExecutorSession || !access.Storable(id) {
 		return fault.Invalid("events", "executor_session_id must have 1 to %d bytes, and no NUL", maxExecutorSession)
 	}
 	return tx.PutExecutor(tx.Context(), store.Executor{

@@ -27,6 +27,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -184,7 +185,7 @@ type dispatcher struct {
 	fail    error
 	changed chan struct{}
 	// timetables are the schedules by id.
-	timetables map[string]sessions.Timetable
+	timetables map[string]schedule.Timetable
 	// forgotten are the turns whose workflow was to be deleted.
 	forgotten []string
 }
@@ -228,7 +229,7 @@ func (d *dispatcher) State(context.Context, string) (sessions.WorkflowState, err
 	return d.state, nil
 }
 
-func (d *dispatcher) PutSchedule(_ context.Context, t sessions.Timetable) error {
+func (d *dispatcher) PutSchedule(_ context.Context, t schedule.Timetable) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tell()
@@ -236,7 +237,7 @@ func (d *dispatcher) PutSchedule(_ context.Context, t sessions.Timetable) error 
 		return d.fail
 	}
 	if d.timetables == nil {
-		d.timetables = map[string]sessions.Timetable{}
+		d.timetables = map[string]schedule.Timetable{}
 	}
 	d.timetables[t.ScheduleID] = t
 	return nil

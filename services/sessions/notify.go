@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/windlass-dev/windlass/libs/truncate"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -29,7 +30,7 @@ func (s *Service) notifyEnd(tx *journal.Tx, t store.Turn, end *turnv1.TurnEnded)
 	}
 	if err := s.notify(tx, t, "turn."+statusNames[end.GetStatus()], func(m *sessionsv1.WebhookTurn) {
 		m.Status, m.StopReason, m.Error, m.Usage, m.ToolsUsed = statusNames[end.GetStatus()], end.GetStopReason(), end.GetError(), end.GetUsage(), end.GetToolsUsed()
-		m.Output, m.OutputTruncated = shorten(end.GetOutput(), maxNotifiedOutput)
+		m.Output, m.OutputTruncated = truncate.Cut(end.GetOutput(), maxNotifiedOutput)
 		m.EndTime, m.LastSeq, m.LimitReached = stamp(t.EndUs), t.LastSeq, end.GetLimitReached()
 	}); err != nil {
 		return err
@@ -58,16 +59,8 @@ func (s *Service) notifyWait(tx *journal.Tx, t store.Turn, w *wait) error {
 		m.Wait = &sessionsv1.WebhookWait{
 			ApprovalId: w.ID, Kind: waitKinds[w.kind()], CallId: w.CallID, Tool: w.Tool, ExpireTime: stamp(w.ExpiresUs),
 		}
-		m.Wait.Message, _ = shorten(w.request.GetMessage(), maxNotifiedMessage)
+		m.Wait.Message, _ = truncate.Cut(w.request.GetMessage(), maxNotifiedMessage)
 	})
-}
-
-// shorten truncates a text to limit bytes and reports whether it was longer.
-func shorten(text string, limit int) (string, bool) {
-	if len(text) <= limit {
-		return text, false
-	}
-	return strings.ToValidUTF8(text[:limit], ""), true
 }
 
 // notify enqueues an event of a turn for the webhooks that subscribe to it.

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -31,7 +32,7 @@ func (s *Service) ResolveToolCall(ctx context.Context, req *sessionsv1.ResolveTo
 		return nil, fault.Invalid("result", "belongs to outcome \"done\"")
 	case !utf8.ValidString(req.GetResult()):
 		return nil, fault.Invalid("result", "is not valid UTF-8")
-	case !known(req.GetComment()):
+	case !access.Storable(req.GetComment()):
 		return nil, fault.Invalid("comment", "must not contain NUL")
 	}
 	seen, err := s.unresolved(ctx, t, req.GetCallId())

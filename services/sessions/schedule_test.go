@@ -13,6 +13,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/schedule"
 )
 
 func (k *kit) schedules() sessionsv1.ScheduleServiceClient {
@@ -204,7 +205,7 @@ func TestAScheduleBelongsToWhoMadeIt(t *testing.T) {
 
 func TestTemporalLearnsOfSchedulesLater(t *testing.T) {
 	k := newKit(t, options{cfg: sessions.Config{
-		SweepInterval: 20 * time.Millisecond, Schedules: sessions.SchedulesConfig{CheckInterval: 50 * time.Millisecond},
+		SweepInterval: 20 * time.Millisecond, Schedules: schedule.Config{CheckInterval: 50 * time.Millisecond},
 	}})
 	k.agent("assistant")
 	k.dispatcher.set(func(d *dispatcher) { d.fail = fault.Internal(nil) }) // it is away
@@ -225,7 +226,7 @@ func TestTemporalLearnsOfSchedulesLater(t *testing.T) {
 }
 
 func TestThereAreOnlySoManySchedules(t *testing.T) {
-	k := newKit(t, options{cfg: sessions.Config{Schedules: sessions.SchedulesConfig{MaxSchedules: 3, MaxPerUser: 2}}})
+	k := newKit(t, options{cfg: sessions.Config{Schedules: schedule.Config{MaxSchedules: 3, MaxPerUser: 2}}})
 	k.agent("assistant")
 	create := func(c sessionsv1.ScheduleServiceClient) (*sessionsv1.Schedule, error) {
 		return c.CreateSchedule(t.Context(), &sessionsv1.CreateScheduleRequest{Schedule: &sessionsv1.Schedule{Input: "x", Interval: "1h"}})

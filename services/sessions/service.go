@@ -16,10 +16,12 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/watch"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
@@ -42,7 +44,7 @@ type Deps struct {
 	// Policy checks the approval rules of agents, says what those may do whose schedules fire, and keeps decisions.
 	Policy interface {
 		ApprovalChecker
-		PermissionReader
+		access.PermissionReader
 		erase.Decisions
 	}
 	// Ledger keeps the tool calls of turns.
@@ -64,7 +66,6 @@ type Service struct {
 	sessionsv1.UnimplementedExecutionServiceServer
 	sessionsv1.UnimplementedApprovalServiceServer
 	sessionsv1.UnimplementedArtifactServiceServer
-	sessionsv1.UnimplementedScheduleServiceServer
 
 	cfg       Config
 	store     *store.Store
@@ -74,12 +75,12 @@ type Service struct {
 	outbox    *outbox
 	webhooks  *webhook.Service
 	eraser    *erase.Eraser
-	clock     clock
+	schedules *schedule.Service
 	registry  registryv1.SourceServiceClient
 	groups    registryv1.ToolGroupServiceClient
 	models    ModelResolver
 	approvals ApprovalChecker
-	allowed   PermissionReader
+	allowed   access.PermissionReader
 	validator protovalidate.Validator
 	checker   blueprint.Checker
 	getenv    func(string) string
@@ -115,12 +116,15 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{
 		cfg: cfg, store: st, journal: journal.New(st, deps.Bus, deps.Log), hub: hub, bus: deps.Bus,
-		registry: deps.Registry, groups: deps.Groups, models: deps.Models, approvals: deps.Policy, allowed: deps.Policy, clock: newClock(), validator: validator,
+		registry: deps.Registry, groups: deps.Groups, models: deps.Models, approvals: deps.Policy, allowed: deps.Policy, validator: validator,
 		checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, getenv: deps.Getenv, log: deps.Log,
 	}
 	s.outbox = newOutbox(st, deps.Dispatcher, deps.Log, cfg)
 	s.eraser = erase.New(erase.Eraser{
 		Store: st, Ledger: deps.Ledger, Decisions: deps.Policy, Histories: deps.Dispatcher, Log: deps.Log, Every: cfg.SweepInterval, Now: st.NowUs,
+	})
+	s.schedules = schedule.New(cfg.Schedules, schedule.Deps{
+		Store: st, Turns: scheduledTurns{s}, Calendars: deps.Dispatcher, Policy: deps.Policy, PollInterval: cfg.SweepInterval, Log: deps.Log,
 	})
 	s.webhooks, err = webhook.New(cfg.Webhooks, webhook.Deps{
 		Store: st, Egress: deps.Egress, SealKey: cfg.SealKey, OldSealKeys: cfg.OldSealKeys, PollInterval: cfg.SweepInterval, Log: deps.Log,
@@ -138,7 +142,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterApprovalServiceServer(r, s)
 	sessionsv1.RegisterArtifactServiceServer(r, s)
 	sessionsv1.RegisterWebhookServiceServer(r, api.NewWebhooks(s.webhooks))
-	sessionsv1.RegisterScheduleServiceServer(r, s)
+	sessionsv1.RegisterScheduleServiceServer(r, api.NewSchedules(s.schedules, s.store.Now))
 }
 
 // Run sends what the outbox holds and what webhooks are to be told, looks after lost turns and keeps the bus's delta stream there until ctx ends; then watchers are

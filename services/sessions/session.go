@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/page"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -47,7 +48,7 @@ func (s *Service) newSession(
 func (s *Service) sessionWith(
 	ctx context.Context, agent *sessionsv1.Agent, title string, labels map[string]string, params *structpb.Struct,
 ) (store.Session, error) {
-	if !known(title) {
+	if !access.Storable(title) {
 		return store.Session{}, fault.Invalid("title", "must not contain NUL")
 	}
 	now := s.store.NowUs()
@@ -100,16 +101,16 @@ func (s *Service) GetSession(ctx context.Context, req *sessionsv1.GetSessionRequ
 // ListSessions implements SessionService.
 func (s *Service) ListSessions(ctx context.Context, req *sessionsv1.ListSessionsRequest) (*sessionsv1.ListSessionsResponse, error) {
 	var at timeCursor
-	list := "sessions|" + subject(ctx) + "|" + req.GetAgentId()
+	list := "sessions|" + access.Owner(ctx) + "|" + req.GetAgentId()
 	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
 	if err != nil {
 		return nil, err
 	}
-	if !known(req.GetAgentId()) {
+	if !access.Storable(req.GetAgentId()) {
 		return &sessionsv1.ListSessionsResponse{}, nil
 	}
 	rows, err := s.store.Sessions(ctx, store.SessionFilter{
-		Tenant: authn.Tenant(ctx), Subject: subject(ctx), AgentID: req.GetAgentId(), BeforeUs: at.Us, BeforeID: at.ID, Limit: size + 1,
+		Tenant: authn.Tenant(ctx), Subject: access.Owner(ctx), AgentID: req.GetAgentId(), BeforeUs: at.Us, BeforeID: at.ID, Limit: size + 1,
 	})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -25,7 +26,7 @@ const (
 func (s *Service) sweep(ctx context.Context) error {
 	ctx = authn.With(ctx, authn.Service("sessions"))
 	var loops sync.WaitGroup
-	for _, run := range []func(context.Context){s.outbox.run, s.keepDeltas, s.forget, s.wake, s.webhooks.Run, s.eraser.Run, s.keepSchedules, s.keepFires} {
+	for _, run := range []func(context.Context){s.outbox.run, s.keepDeltas, s.forget, s.wake, s.webhooks.Run, s.eraser.Run, s.schedules.Run} {
 		loops.Go(func() { run(ctx) })
 	}
 	for _, l := range []struct {
@@ -38,7 +39,7 @@ func (s *Service) sweep(ctx context.Context) error {
 		{nil, s.settleFamilies, "sub-agents"},
 	} {
 		loops.Go(func() {
-			s.eachLook(ctx, l.wake, func(ctx context.Context) {
+			sweep.Every(ctx, s.cfg.SweepInterval, l.wake, func(ctx context.Context) {
 				if err := l.run(ctx); err != nil && ctx.Err() == nil {
 					s.log.ErrorContext(ctx, "sweep failed", "sweep", l.name, "error", err)
 				}
@@ -153,4 +154,12 @@ func lostEnding(t store.Turn) *turnv1.Ending {
 	return &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_FAILED, StopReason: "error", Error: &turnv1.TurnError{
 		Code: "internal", Message: "The turn's workflow was lost again and again. Look at it in Temporal, and send the input once more.",
 	}}
+}
+
+// ignoreMissing drops the error that a row does not exist.
+func ignoreMissing(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }

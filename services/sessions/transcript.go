@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/truncate"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -13,7 +14,7 @@ import (
 func transcript(x *sessionsv1.ExportSessionResponse) string {
 	var b strings.Builder
 	ses := x.GetSession()
-	title := firstWords(ses.GetTitle(), 200)
+	title := truncate.Line(ses.GetTitle(), 200)
 	if title == "" {
 		title = "Session " + ses.GetId()
 	}

@@ -12,6 +12,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -149,7 +150,7 @@ func (s *Service) await(
 // ListTurns implements TurnService.
 func (s *Service) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsRequest) (*sessionsv1.ListTurnsResponse, error) {
 	filter := store.TurnFilter{
-		Tenant: authn.Tenant(ctx), SessionID: req.GetSessionId(), Subject: subject(ctx), Status: int32(statusOf(req.GetStatus())),
+		Tenant: authn.Tenant(ctx), SessionID: req.GetSessionId(), Subject: access.Owner(ctx), Status: int32(statusOf(req.GetStatus())),
 		Ended: terminal(statusOf(req.GetStatus())),
 	}
 	if req.GetSessionId() != "" {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
@@ -16,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/telemetry"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -250,7 +250,7 @@ func (s *Service) send(tx *journal.Tx, t store.Turn, text string, again bool) er
 
 // summaryOf says in a line for people what a turn is about.
 func summaryOf(t store.Turn, text string) string {
-	return t.AgentID + ": " + firstWords(text, 78-len(t.AgentID))
+	return t.AgentID + ": " + truncate.Line(text, max(78-len(t.AgentID), 16))
 }
 
 func addMessage(tx *journal.Tx, t store.Turn, m *turnv1.Message) error {
@@ -267,19 +267,4 @@ func addMessage(tx *journal.Tx, t store.Turn, m *turnv1.Message) error {
 
 func origin(t store.Turn) journal.Origin {
 	return journal.Origin{TurnID: t.ID, AgentPath: agentPath(t)}
-}
-
-// firstWords gives the beginning of a text as one line of at most limit characters.
-func firstWords(text string, limit int) string {
-	limit = max(limit, 16)
-	if len(text) > 8*limit {
-		text = strings.ToValidUTF8(text[:8*limit], "")
-	}
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-	line := []rune(strings.Join(words, " "))
-	if len(line) <= limit {
-		return string(line)
-	}
-	line = line[:limit-1]
-	return strings.TrimRightFunc(string(line), unicode.IsSpace) + "…"
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -131,7 +132,7 @@ func (s *Service) queue(tx *journal.Tx, t *store.Turn, o order, text string, cut
 		return err
 	}
 	if tx.Session.Title == "" {
-		tx.Session.Title = firstWords(text, 60)
+		tx.Session.Title = truncate.Line(text, 60)
 	}
 	if tx.Session.ActiveTurnID != "" {
 		return nil

@@ -24,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/schedule"
 )
 
 // expiry is how long an approval may be decided.
@@ -206,7 +207,7 @@ func (dispatcher) State(context.Context, string) (sessions.WorkflowState, error)
 	return sessions.WorkflowOpen, nil
 }
 
-func (dispatcher) PutSchedule(context.Context, sessions.Timetable) error { return nil }
+func (dispatcher) PutSchedule(context.Context, schedule.Timetable) error { return nil }
 func (dispatcher) Forget(context.Context, string) error                  { return nil }
 func (dispatcher) DropSchedule(context.Context, string, string) error    { return nil }
 

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
@@ -168,14 +169,8 @@ func (r *reader) lines(val *yaml.Node, path string) {
 	}
 }
 
-// short cuts a text of the caller's for a message.
-func short(text string) string {
-	const limit = 100
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "…"
-}
+// short truncates a text of the caller's for a message.
+func short(text string) string { return truncate.Bytes(text, 100) }
 
 // plain is a node as JSON has it.
 func plain(n *yaml.Node, depth int) (any, error) {

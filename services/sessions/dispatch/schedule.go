@@ -11,12 +11,12 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/windlass-dev/windlass/libs/cron"
-	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// PutSchedule implements sessions.Dispatcher. The note in Temporal's schedule tells its revision.
-func (d *Temporal) PutSchedule(ctx context.Context, t sessions.Timetable) error {
+// PutSchedule implements schedule.Calendars. The note in Temporal's schedule tells its revision.
+func (d *Temporal) PutSchedule(ctx context.Context, t schedule.Timetable) error {
 	id := contract.ScheduleID(t.Tenant, t.ScheduleID)
 	handle := d.schedules.GetHandle(ctx, id)
 	now, err := handle.Describe(ctx)
@@ -44,7 +44,7 @@ func (d *Temporal) PutSchedule(ctx context.Context, t sessions.Timetable) error 
 	return nil
 }
 
-func (d *Temporal) makeSchedule(ctx context.Context, id string, t sessions.Timetable) error {
+func (d *Temporal) makeSchedule(ctx context.Context, id string, t schedule.Timetable) error {
 	_, err := d.schedules.Create(ctx, client.ScheduleOptions{
 		ID: id, Spec: *spec(t), Action: action(t), Overlap: overlap, CatchupWindow: t.CatchUp, Note: note(t), Paused: t.Paused,
 	})
@@ -54,7 +54,7 @@ func (d *Temporal) makeSchedule(ctx context.Context, id string, t sessions.Timet
 	return nil
 }
 
-// DropSchedule implements sessions.Dispatcher.
+// DropSchedule implements schedule.Calendars.
 func (d *Temporal) DropSchedule(ctx context.Context, tenant, id string) error {
 	id = contract.ScheduleID(tenant, id)
 	err := d.schedules.GetHandle(ctx, id).Delete(ctx)
@@ -67,11 +67,11 @@ func (d *Temporal) DropSchedule(ctx context.Context, tenant, id string) error {
 // overlap keeps one fire back while the one before is being told to the sessions service. What turns do about each other is decided there.
 const overlap = enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE
 
-func note(t sessions.Timetable) string {
+func note(t schedule.Timetable) string {
 	return fmt.Sprintf("Kept by Windlass at revision %d: change it there (schedule %s).", t.Revision, t.ScheduleID)
 }
 
-func action(t sessions.Timetable) *client.ScheduleWorkflowAction {
+func action(t schedule.Timetable) *client.ScheduleWorkflowAction {
 	return &client.ScheduleWorkflowAction{
 		ID: contract.ScheduleID(t.Tenant, t.ScheduleID), Workflow: contract.ScheduleWorkflow, TaskQueue: contract.TaskQueue,
 		Args:                     []any{contract.ScheduleInput{Tenant: t.Tenant, ScheduleID: t.ScheduleID}},
@@ -80,7 +80,7 @@ func action(t sessions.Timetable) *client.ScheduleWorkflowAction {
 	}
 }
 
-func spec(t sessions.Timetable) *client.ScheduleSpec {
+func spec(t schedule.Timetable) *client.ScheduleSpec {
 	if len(t.Calendars) == 0 {
 		return &client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: t.Every}}}
 	}

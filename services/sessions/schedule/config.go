@@ -1,35 +1,39 @@
-package sessions
+package schedule
 
 import (
+	"cmp"
 	"errors"
 	"time"
 )
 
-// SchedulesConfig says how turns begin by the clock.
-type SchedulesConfig struct {
-	// CatchUp is how much later a time may be made up for.
+// Config bounds schedules. Zero fields take the values of DefaultConfig.
+type Config struct {
+	// CatchUp is how late a fire may still start a turn.
 	CatchUp time.Duration `yaml:"catch_up" doc:"how long after its time a fire that was missed (the mesh was down) is still made up for, by one turn however many were missed; at least 10s (default 1h)"`
-	// CheckInterval is how often Temporal is asked.
+	// CheckInterval is how often Temporal's schedule is compared with each of ours.
 	CheckInterval time.Duration `yaml:"check_interval" doc:"how often Temporal is asked whether it still has a schedule as it should be (default 1m)"`
-	// MaxSchedules bounds the schedules of a tenant, MaxPerUser those that one user made.
+	// MaxSchedules bounds the schedules of a tenant, MaxPerUser those of one subject.
 	MaxSchedules int `yaml:"max_schedules" doc:"schedules of one tenant at most (default 1000)"`
 	MaxPerUser   int `yaml:"max_per_user" doc:"schedules that one user has made at most (default 200)"`
 }
 
-func (c SchedulesConfig) or(d SchedulesConfig) SchedulesConfig {
-	or(&c.CatchUp, d.CatchUp)
-	or(&c.CheckInterval, d.CheckInterval)
-	or(&c.MaxSchedules, d.MaxSchedules)
-	or(&c.MaxPerUser, d.MaxPerUser)
-	return c
+// DefaultConfig is the configuration that an all-zero Config stands for.
+func DefaultConfig() Config {
+	return Config{CatchUp: time.Hour, CheckInterval: time.Minute, MaxSchedules: 1000, MaxPerUser: 200}
 }
 
-func (c SchedulesConfig) check() error {
+// Complete fills in defaults and rejects values out of range.
+func (c Config) Complete() (Config, error) {
+	d := DefaultConfig()
+	c = Config{
+		CatchUp: cmp.Or(c.CatchUp, d.CatchUp), CheckInterval: cmp.Or(c.CheckInterval, d.CheckInterval),
+		MaxSchedules: cmp.Or(c.MaxSchedules, d.MaxSchedules), MaxPerUser: cmp.Or(c.MaxPerUser, d.MaxPerUser),
+	}
 	if c.CatchUp < 10*time.Second || c.CheckInterval < 0 {
-		return errors.New("sessions: schedules.catch_up is below 10s, or schedules.check_interval is negative")
+		return c, errors.New("sessions: schedules.catch_up is below 10s, or schedules.check_interval is negative")
 	}
 	if c.MaxSchedules < 0 || c.MaxPerUser < 0 {
-		return errors.New("sessions: schedules.max_schedules or schedules.max_per_user is negative")
+		return c, errors.New("sessions: schedules.max_schedules or schedules.max_per_user is negative")
 	}
-	return nil
+	return c, nil
 }

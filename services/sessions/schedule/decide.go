@@ -1,53 +1,48 @@
-package sessions
+package schedule
 
 import (
 	"fmt"
 	"time"
+
+	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// Overlap policies.
-const (
-	overlapSkip  = "skip"
-	overlapQueue = "queue"
-	overlapAllow = "allow"
-)
+// maxQueued bounds the fires of a schedule that wait.
+const maxQueued = 10
 
-// maxQueuedFires bounds the fires of a schedule that wait.
-const maxQueuedFires = 10
-
-// firing is what there is to know about a fire when it is decided what becomes of it.
-type firing struct {
-	// policy is the overlap policy; inSession: the turns are of one session, which runs them in order by itself.
-	policy    string
+// situation is what the outcome of a fire depends on.
+type situation struct {
+	// policy is the overlap policy; inSession: the turns are of one session, which runs them in order anyway.
+	policy    store.Overlap
 	inSession bool
 	// outcome is what was decided before, "" at first.
-	outcome string
-	// paused: what waits must wait on.
+	outcome store.FireOutcome
+	// paused: queued fires stay queued.
 	paused bool
-	// late is how much later it is than due, 0 for one that somebody asked for; madeUp: by the time it was due the next, the clock had fired late.
+	// late is how long ago it was due, 0 for one that a caller asked for; madeUp: a later fire has made up for it.
 	late, catchUp time.Duration
 	madeUp        bool
-	// running counts turns of the schedule that have not ended or are being begun, ahead the fires that wait before this one.
+	// running counts turns of the schedule that have not ended or are being started, ahead the queued fires before this one.
 	running, ahead int
 }
 
-// decide gives the outcome, and why it is no turn.
-func (f firing) decide() (outcome, why string) {
+// decide returns the outcome, and why it is no turn.
+func (d situation) decide() (outcome store.FireOutcome, why string) {
 	switch {
-	case f.outcome == fireStarting:
-		return fireStarting, ""
-	case f.late > f.catchUp:
-		return fireMissed, fmt.Sprintf("it came %s late, more than sessions.schedules.catch_up allows (%s)", f.late.Round(time.Second), f.catchUp)
-	case f.madeUp:
-		return fireMissed, fmt.Sprintf("it came %s late, and another has made up for it", f.late.Round(time.Second))
-	case f.outcome == fireQueued && f.paused:
-		return fireQueued, ""
-	case f.policy == overlapAllow, f.policy == overlapQueue && f.inSession, f.running == 0 && f.ahead == 0:
-		return fireStarting, ""
-	case f.policy != overlapQueue:
-		return fireSkipped, "a turn of the schedule has not ended yet"
-	case f.outcome == "" && f.ahead >= maxQueuedFires:
-		return fireSkipped, fmt.Sprintf("%d fires wait already", f.ahead)
+	case d.outcome == store.FireStarting:
+		return store.FireStarting, ""
+	case d.late > d.catchUp:
+		return store.FireMissed, fmt.Sprintf("it came %s late, more than sessions.schedules.catch_up allows (%s)", d.late.Round(time.Second), d.catchUp)
+	case d.madeUp:
+		return store.FireMissed, fmt.Sprintf("it came %s late, and another has made up for it", d.late.Round(time.Second))
+	case d.outcome == store.FireQueued && d.paused:
+		return store.FireQueued, ""
+	case d.policy == store.OverlapAllow, d.policy == store.OverlapQueue && d.inSession, d.running == 0 && d.ahead == 0:
+		return store.FireStarting, ""
+	case d.policy != store.OverlapQueue:
+		return store.FireSkipped, "a turn of the schedule has not ended yet"
+	case d.outcome == "" && d.ahead >= maxQueued:
+		return store.FireSkipped, fmt.Sprintf("%d fires wait already", d.ahead)
 	}
-	return fireQueued, ""
+	return store.FireQueued, ""
 }

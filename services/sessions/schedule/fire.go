@@ -1,4 +1,4 @@
-package sessions
+package schedule
 
 import (
 	"context"
@@ -7,117 +7,89 @@ import (
 	"errors"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/sweep"
 )
 
-// What became of a fire.
 const (
-	fireStarting = "starting"
-	fireStarted  = "started"
-	fireQueued   = "queued"
-	fireSkipped  = "skipped"
-	fireMissed   = "missed"
-	fireFailed   = "failed"
-	fireGone     = "gone"
+	// startTimeout is how long a fire that is being started is left to whoever starts it.
+	startTimeout = 30 * time.Second
+	// startRetry is the pause after a turn could not be started for a passing reason.
+	startRetry = 2 * time.Second
+	// queuePoll is how often a queued fire is looked at.
+	queuePoll = time.Second
 )
 
-const (
-	// startingFor is how long a fire that is being begun is left alone by others.
-	startingFor = 30 * time.Second
-	// retryFire is the pause before a turn that could not begin for a passing reason is tried again.
-	retryFire = 2 * time.Second
-	// lookAtQueued is how often it is looked whether a queued fire may begin.
-	lookAtQueued = time.Second
-)
-
-// FireSchedule implements ExecutionService. What was written down is gone on with by the sweeper, so that a passing trouble is no error here.
-func (s *Service) FireSchedule(ctx context.Context, req *sessionsv1.FireScheduleRequest) (*sessionsv1.FireScheduleResponse, error) {
-	f := store.Fire{
-		Tenant: req.GetTenant(), ScheduleID: req.GetScheduleId(), DueUs: req.GetDueMicros(),
-		Key: time.UnixMicro(req.GetDueMicros()).UTC().Format(time.RFC3339),
-	}
-	d, err := s.settleFire(ctx, f)
+// Fire fires a schedule of any tenant for one of its times. Once the fire is stored the sweep goes on with it, so a passing failure is no error.
+// The outcome is FireGone if the schedule is deleted or paused.
+func (s *Service) Fire(ctx context.Context, tenant, id string, due time.Time) (store.Fire, error) {
+	f := store.Fire{Tenant: tenant, ScheduleID: id, Due: due, Key: due.UTC().Format(time.RFC3339)}
+	d, err := s.settle(ctx, f)
 	if errors.Is(err, store.ErrNotFound) {
-		s.forgetTime(ctx, f)
-		return &sessionsv1.FireScheduleResponse{Outcome: fireGone}, nil
+		s.dropUnknown(ctx, f)
+		f.Outcome = store.FireGone
+		return f, nil
 	}
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	f = s.goOn(ctx, d)
-	return &sessionsv1.FireScheduleResponse{Outcome: f.Outcome, TurnId: f.TurnID}, nil
+	return s.resume(ctx, d), nil
 }
 
-// goOn begins the turn of a fire if it is ours to begin.
-func (s *Service) goOn(ctx context.Context, d settled) store.Fire {
-	if !d.begin {
-		return d.fire
-	}
-	f, err := s.beginFire(ctx, d.schedule, d.fire)
+// FireNow fires a schedule of the caller at once. The same idempotency key again returns the same fire.
+func (s *Service) FireNow(ctx context.Context, id, idempotencyKey string) (store.Fire, error) {
+	seen, _, err := s.Get(ctx, id, 0)
 	if err != nil {
-		s.log.WarnContext(ctx, "a schedule began no turn", "schedule_id", f.ScheduleID, "outcome", f.Outcome, "error", err)
+		return store.Fire{}, err
 	}
-	return f
-}
-
-// forgetTime has Temporal forget a schedule that fired and that nobody knows here.
-func (s *Service) forgetTime(ctx context.Context, f store.Fire) {
-	if _, err := s.store.Schedule(ctx, f.Tenant, f.ScheduleID); !errors.Is(err, store.ErrNotFound) {
-		return // a deleted one is being forgotten already
-	}
-	if err := s.outbox.dispatcher.DropSchedule(ctx, f.Tenant, f.ScheduleID); err != nil {
-		s.log.WarnContext(ctx, "a schedule that is gone cannot be removed from Temporal", "schedule_id", f.ScheduleID, "error", err)
-	}
-}
-
-// RunSchedule implements ScheduleService.
-func (s *Service) RunSchedule(ctx context.Context, req *sessionsv1.RunScheduleRequest) (*sessionsv1.ScheduleFire, error) {
-	seen, err := s.schedule(ctx, req.GetScheduleId())
-	if err != nil {
-		return nil, err
-	}
-	f := store.Fire{Tenant: seen.Tenant, ScheduleID: seen.ID, Manual: true, DueUs: s.store.NowUs(), Key: "run-" + ids.New(ids.Event)}
-	if key := req.GetIdempotencyKey(); key != "" {
-		sum := sha256.Sum256([]byte(authn.From(ctx).GetSubject() + "\x00" + key))
+	f := store.Fire{Tenant: seen.Tenant, ScheduleID: seen.ID, Manual: true, Due: s.deps.Store.Now(), Key: "run-" + ids.New(ids.Event)}
+	if idempotencyKey != "" {
+		sum := sha256.Sum256([]byte(authn.From(ctx).GetSubject() + "\x00" + idempotencyKey))
 		f.Key = "run-" + hex.EncodeToString(sum[:])
 	}
-	d, err := s.settleFire(ctx, f)
+	d, err := s.settle(ctx, f)
 	if errors.Is(err, store.ErrNotFound) {
-		err = noSchedule(seen.ID)
+		err = errNotFound(seen.ID)
 	}
-	// Each of several equal requests begins the turn: it is made once, and all of them are answered with it.
-	if f = d.fire; err == nil && f.Outcome == fireStarting {
-		f, err = s.beginFire(ctx, d.schedule, f)
+	// Each of several equal requests starts the turn: it is created once, and all of them are answered with it.
+	if f = d.fire; err == nil && f.Outcome == store.FireStarting {
+		f, err = s.start(ctx, d.schedule, f)
 	}
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	if f.Outcome == fireFailed { // the same request before
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "%s", f.Error)
+	if f.Outcome == store.FireFailed { // of the same request before
+		return f, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "%s", f.Error)
 	}
-	return fireToProto(f), nil
+	return f, nil
 }
 
-// settled is a fire that is written down.
+// dropUnknown has Temporal delete a schedule that fired and of which there is no row.
+func (s *Service) dropUnknown(ctx context.Context, f store.Fire) {
+	if _, err := s.deps.Store.Schedule(ctx, f.Tenant, f.ScheduleID); !errors.Is(err, store.ErrNotFound) {
+		return // a deleted one is dropped by the sync
+	}
+	if err := s.deps.Calendars.DropSchedule(ctx, f.Tenant, f.ScheduleID); err != nil {
+		s.deps.Log.WarnContext(ctx, "a schedule that is gone cannot be removed from Temporal", "schedule_id", f.ScheduleID, "error", err)
+	}
+}
+
+// settled is a fire that is stored.
 type settled struct {
 	schedule store.Schedule
 	fire     store.Fire
-	// begin: its turn is to be begun, by who settled it.
-	begin bool
+	// start: whoever settled it is to start its turn.
+	start bool
 }
 
-// settleFire writes a fire down, once, and decides what shall become of it. ErrNotFound when the schedule is gone, or is paused and the clock fired it.
-func (s *Service) settleFire(ctx context.Context, want store.Fire) (settled, error) {
+// settle stores a fire, once, and decides its outcome. ErrNotFound when the schedule is gone, or is paused and time fired it.
+func (s *Service) settle(ctx context.Context, want store.Fire) (settled, error) {
 	var d settled
-	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
+	err := s.deps.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		d = settled{}
 		if d.schedule, err = tx.LockSchedule(ctx, want.Tenant, want.ScheduleID); err != nil {
 			return err
@@ -125,142 +97,103 @@ func (s *Service) settleFire(ctx context.Context, want store.Fire) (settled, err
 		if d.schedule.Deleted {
 			return store.ErrNotFound
 		}
-		now := s.store.NowUs()
+		now := s.deps.Store.Now()
 		d.fire, err = tx.Fire(ctx, want.Tenant, want.ScheduleID, want.Key)
-		fresh := errors.Is(err, store.ErrNotFound)
+		created := errors.Is(err, store.ErrNotFound)
 		switch {
-		case fresh && d.schedule.Paused && !want.Manual:
+		case created && d.schedule.Spec.Paused && !want.Manual:
 			return err
-		case fresh:
+		case created:
 			d.fire = want
-			d.fire.CreateUs = now
+			d.fire.CreateTime = now
 		case err != nil:
 			return err
-		case !d.fire.Pending, d.fire.LookUs > now: // settled, or somebody is at it
+		case !d.fire.Outcome.Pending(), d.fire.NextAttempt.After(now): // settled, or another replica has it
 			return nil
 		}
-		if err := s.decideFire(ctx, tx, d.schedule, &d.fire, now); err != nil {
+		if err := s.decide(ctx, tx, d.schedule, &d.fire, now); err != nil {
 			return err
 		}
-		d.begin = d.fire.Outcome == fireStarting
-		if err := tx.PutFire(ctx, d.fire); err != nil || !fresh {
+		d.start = d.fire.Outcome == store.FireStarting
+		if err := tx.PutFire(ctx, d.fire); err != nil || !created {
 			return err
 		}
-		d.schedule.LastFireUs = now
+		d.schedule.LastFire = now
 		if err := tx.SaveSchedule(ctx, d.schedule); err != nil {
 			return err
 		}
-		return tx.TrimFires(ctx, want.Tenant, want.ScheduleID, recentFires)
+		return tx.TrimFires(ctx, want.Tenant, want.ScheduleID, MaxRecent)
 	})
 	return d, err
 }
 
-// decideFire sets what shall become of a pending fire of a locked schedule.
-func (s *Service) decideFire(ctx context.Context, tx *store.Tx, row store.Schedule, f *store.Fire, now int64) error {
-	v, err := scheduleOf(row)
-	if err != nil {
-		return err
-	}
-	d := firing{
-		policy: v.GetOverlap(), inSession: v.GetSessionId() != "", outcome: f.Outcome, paused: row.Paused && !f.Manual,
-		catchUp: s.cfg.Schedules.CatchUp,
+// decide sets the outcome of a pending fire of a locked schedule.
+func (s *Service) decide(ctx context.Context, tx *store.Tx, v store.Schedule, f *store.Fire, now time.Time) (err error) {
+	d := situation{
+		policy: v.Spec.Overlap, inSession: v.Spec.SessionID != "", outcome: f.Outcome, paused: v.Spec.Paused && !f.Manual, catchUp: s.cfg.CatchUp,
 	}
 	if !f.Manual && f.Outcome == "" {
-		d.late = time.Duration(now-f.DueUs) * time.Microsecond
-		if d.madeUp, err = tx.FiredSince(ctx, f.Tenant, f.ScheduleID, f.Key, f.DueUs); err != nil {
+		d.late = now.Sub(f.Due)
+		if d.madeUp, err = tx.FiredSince(ctx, f.Tenant, f.ScheduleID, f.Key, f.Due); err != nil {
 			return err
 		}
 	}
 	if d.running, err = tx.RunningFires(ctx, f.Tenant, f.ScheduleID); err != nil {
 		return err
 	}
-	pending, err := tx.PendingFiresOf(ctx, f.Tenant, f.ScheduleID)
+	pending, err := tx.PendingFires(ctx, f.Tenant, f.ScheduleID)
 	if err != nil {
 		return err
 	}
 	for _, other := range pending {
 		switch {
 		case other.Key == f.Key:
-		case other.Outcome == fireStarting:
+		case other.Outcome == store.FireStarting:
 			d.running++
-		case f.Outcome == "" || other.CreateUs < f.CreateUs:
+		case f.Outcome == "" || other.CreateTime.Before(f.CreateTime):
 			d.ahead++
 		}
 	}
 	f.Outcome, f.Error = d.decide()
-	f.Pending = f.Outcome == fireStarting || f.Outcome == fireQueued
-	f.LookUs = now + lookAtQueued.Microseconds()
-	if f.Outcome == fireStarting {
-		f.LookUs = now + startingFor.Microseconds()
+	f.NextAttempt = now.Add(queuePoll)
+	if f.Outcome == store.FireStarting {
+		f.NextAttempt = now.Add(startTimeout)
 	}
 	return nil
 }
 
-// beginFire begins the turn of a fire, and writes down what came of it. Its error says why there is no turn; a lasting one ends the fire.
-func (s *Service) beginFire(ctx context.Context, row store.Schedule, f store.Fire) (store.Fire, error) {
-	turn, cause := s.scheduledTurn(ctx, row, f)
-	after := context.WithoutCancel(ctx) // what was begun must be noted, also on the way out
-	err := s.store.Write(after, func(tx *store.Tx) error {
-		now, err := tx.LockSchedule(after, row.Tenant, row.ID)
-		if err != nil || now.Deleted || now.CreateUs != row.CreateUs {
-			return ignoreMissing(err)
-		}
-		us := s.store.NowUs()
-		switch {
-		case cause == nil:
-			f.Outcome, f.Pending, f.TurnID, f.SessionID = fireStarted, false, turn.GetId(), turn.GetSessionId()
-			now.LastTurnID, now.LastError = f.TurnID, ""
-		case lasting(cause) || us-f.CreateUs > s.cfg.Schedules.CatchUp.Microseconds():
-			f.Outcome, f.Pending, f.Error = fireFailed, false, fault.From(cause).Text()
-			now.LastError = f.Error
-		default:
-			f.LookUs = us + retryFire.Microseconds()
-			now.LastError = fault.From(cause).Text()
-		}
-		if err := tx.PutFire(after, f); err != nil {
-			return err
-		}
-		return tx.SaveSchedule(after, now)
-	})
+// resume starts the turn of a fire if that is up to the caller.
+func (s *Service) resume(ctx context.Context, d settled) store.Fire {
+	if !d.start {
+		return d.fire
+	}
+	f, err := s.start(ctx, d.schedule, d.fire)
+	if err != nil {
+		s.deps.Log.WarnContext(ctx, "a schedule started no turn", "schedule_id", f.ScheduleID, "outcome", f.Outcome, "error", err)
+	}
+	return f
+}
+
+// startDue goes on with fires that are queued, or whose start was interrupted.
+func (s *Service) startDue(ctx context.Context) error {
+	due := func(ctx context.Context, limit int) ([]store.Fire, error) {
+		return s.deps.Store.DueFires(ctx, s.deps.Store.Now(), limit)
+	}
+	return sweep.Due(ctx, due, s.retry)
+}
+
+// retry goes on with one fire, or postpones it.
+func (s *Service) retry(ctx context.Context, f store.Fire) error {
+	d, cause := s.settle(ctx, f)
 	if cause == nil {
-		return f, err // the turn is there; the fire is looked at again, and finds it
-	}
-	return f, cause
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
-// lasting tells whether trying again would not help.
-func lasting(err error) bool {
-	switch fault.From(err).Code {
-	case codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition, codes.PermissionDenied, codes.ResourceExhausted, codes.AlreadyExists:
-		return true
-	}
-	return false
-}
-
-// runFires goes on with fires that wait, or whose beginner is gone.
-func (s *Service) runFires(ctx context.Context) error {
-	return sweep.Due(ctx, dueNow(s.store, s.store.PendingFires), s.runFire)
-}
-
-// runFire goes on with one fire, or has it looked at again later.
-func (s *Service) runFire(ctx context.Context, f store.Fire) error {
-	d, cause := s.settleFire(ctx, f)
-	if cause == nil {
-		s.goOn(ctx, d)
+		s.resume(ctx, d)
 		return nil
 	}
 	if ctx.Err() != nil {
 		return cause
 	}
 	if !errors.Is(cause, store.ErrNotFound) {
-		s.log.WarnContext(ctx, "a fire of a schedule cannot be settled yet", "schedule_id", f.ScheduleID, "error", cause)
+		s.deps.Log.WarnContext(ctx, "a fire of a schedule cannot be settled yet", "schedule_id", f.ScheduleID, "error", cause)
 	}
-	return s.store.Write(ctx, func(tx *store.Tx) error { return tx.PostponeFire(ctx, f, s.store.NowUs()+retryFire.Microseconds()) })
+	return s.deps.Store.Write(ctx, func(tx *store.Tx) error { return tx.PostponeFire(ctx, f, s.deps.Store.Now().Add(startRetry)) })
 }

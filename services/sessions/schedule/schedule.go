@@ -1,301 +1,171 @@
-package sessions
+// Package schedule keeps schedules and starts the turns of their fires, each at most once.
+//
+// Temporal has a schedule of its own for each of ours, which calls Fire at its times. The rows are what counts: Temporal's schedules are compared
+// with them, and a fire is written down before its turn is started, so that any replica can go on with it.
+package schedule
 
 import (
 	"context"
 	"errors"
-	"fmt"
+	"log/slog"
+	"sync"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/cron"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/ids"
-	"github.com/windlass-dev/windlass/libs/page"
-	"github.com/windlass-dev/windlass/libs/sqldb"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/sweep"
 )
 
-// recentFires is how many fires of a schedule are kept and shown.
-const recentFires = 20
+// MaxRecent is how many fires of a schedule are kept.
+const MaxRecent = 20
 
-func noSchedule(id string) error { return fault.NotFound("schedule %q does not exist", id) }
-
-// schedule reads a schedule that the caller may see.
-func (s *Service) schedule(ctx context.Context, id string) (store.Schedule, error) {
-	row, _, err := s.scheduleWithFires(ctx, id, 0)
-	return row, err
+// Turns starts turns, and checks what schedules ask of them, as the caller in ctx.
+type Turns interface {
+	// CheckInput returns why a text cannot be the input of a turn, a fault at the named field.
+	CheckInput(field, text string) error
+	// CheckSession returns why the caller cannot add turns to a session.
+	CheckSession(ctx context.Context, id string) error
+	// CheckAgent returns the id of the agent that a session with these params would have, or why there can be none. An empty id stands for the default agent.
+	CheckAgent(ctx context.Context, id string, params *structpb.Struct) (string, error)
+	// Start starts a turn. The same key again returns the same turn.
+	Start(ctx context.Context, t Turn) (turnID, sessionID string, err error)
 }
 
-// scheduleWithFires reads one, if the caller may see it, with the newest of its fires.
-func (s *Service) scheduleWithFires(ctx context.Context, id string, limit int) (store.Schedule, []store.Fire, error) {
-	if !known(id) {
-		return store.Schedule{}, nil, noSchedule(id)
-	}
-	row, fires, err := s.store.ScheduleWithFires(ctx, authn.Tenant(ctx), id, limit)
-	if own := subject(ctx); errors.Is(err, store.ErrNotFound) || err == nil && (row.Deleted || own != "" && own != row.Subject) {
-		err = noSchedule(id)
-	}
-	return row, fires, err
+// Turn is a turn to start for a fire.
+type Turn struct {
+	// Key names the fire among all of the tenant.
+	Key string
+	// ScheduleID is the schedule's; Spec is what it asks for.
+	ScheduleID string
+	Spec       store.ScheduleSpec
+	// Allowed returns nil if the schedule's principal may start the turn. It is called unless the turn exists.
+	Allowed func(ctx context.Context) error
 }
 
-// CreateSchedule implements ScheduleService.
-func (s *Service) CreateSchedule(ctx context.Context, req *sessionsv1.CreateScheduleRequest) (*sessionsv1.Schedule, error) {
-	want := proto.CloneOf(req.GetSchedule())
-	if err := s.checkSchedule(ctx, want, s.chooseAgent); err != nil {
-		return nil, err
-	}
-	or(&want.Id, ids.New(ids.Schedule))
-	row, err := freshSchedule(ctx, want, s.store.NowUs())
-	if err != nil {
-		return nil, err
-	}
-	err = s.store.Write(ctx, func(tx *store.Tx) (err error) {
-		row, err = s.addSchedule(ctx, tx, row)
-		return err
-	})
-	if sqldb.IsUnique(err) {
-		err = scheduleExists(row.ID)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.clock.kick()
-	return scheduleToProto(row, s.store.NowUs())
+// Calendars is the workflow engine that fires schedules. Implementations are safe for concurrent use.
+type Calendars interface {
+	// PutSchedule creates a schedule, or changes the one that exists. It does nothing when that is up to date.
+	PutSchedule(ctx context.Context, t Timetable) error
+	// DropSchedule deletes a schedule. It succeeds when there is none.
+	DropSchedule(ctx context.Context, tenant, id string) error
 }
 
-// freshSchedule is a new schedule of the caller's.
-func freshSchedule(ctx context.Context, want *sessionsv1.Schedule, now int64) (store.Schedule, error) {
-	row := store.Schedule{
-		Tenant: authn.Tenant(ctx), ID: want.GetId(), Subject: authn.From(ctx).GetSubject(), Revision: 1, CreateUs: now, UpdateUs: now,
-	}
-	err := fillSchedule(ctx, &row, want)
-	return row, err
+// Timetable is when a schedule fires: at the times of its calendars in a zone, or at each interval since the beginning of 1970.
+type Timetable struct {
+	// Tenant and ScheduleID name the schedule.
+	Tenant, ScheduleID string
+	// Revision is that of the schedule.
+	Revision int64
+	// Calendars are in Zone; without any, Every counts.
+	Calendars []cron.Calendar
+	Zone      string
+	Every     time.Duration
+	// Paused keeps it from firing.
+	Paused bool
+	// CatchUp is how late a missed time may still fire.
+	CatchUp time.Duration
+	// Summary is one line for people.
+	Summary string
 }
 
-// addSchedule stores a new schedule, if there may be one more, and gives it back as it is stored.
-func (s *Service) addSchedule(ctx context.Context, tx *store.Tx, row store.Schedule) (store.Schedule, error) {
-	old, err := tx.LockSchedule(ctx, row.Tenant, row.ID)
-	missing := errors.Is(err, store.ErrNotFound)
-	if err != nil && !missing {
-		return row, err
-	}
-	if !missing && !old.Deleted {
-		return row, scheduleExists(row.ID)
-	}
-	if err := s.mayAddSchedule(ctx, tx, row); err != nil {
-		return row, err
-	}
-	if missing {
-		return row, tx.AddSchedule(ctx, row)
-	}
-	row.Revision = old.Revision + 1 // Temporal is still to forget the old one: now it shall learn the new one
-	if err := tx.DropFires(ctx, row.Tenant, row.ID); err != nil {
-		return row, err
-	}
-	return row, tx.SaveSchedule(ctx, row)
+// Deps are what the service needs; all are required.
+type Deps struct {
+	Store     *store.Store
+	Turns     Turns
+	Calendars Calendars
+	// Policy tells what those may do now whose schedules fire.
+	Policy access.PermissionReader
+	// PollInterval is how often due work is looked up when nothing triggers a lookup.
+	PollInterval time.Duration
+	Log          *slog.Logger
 }
 
-// mayAddSchedule counts what there is already.
-func (s *Service) mayAddSchedule(ctx context.Context, tx *store.Tx, row store.Schedule) error {
-	count, own, err := tx.CountSchedules(ctx, row.Tenant, row.Subject)
-	switch most := s.cfg.Schedules; {
-	case err != nil:
-		return err
-	case own >= most.MaxPerUser:
-		return fault.FailedPrecondition(faultv1.Reason_REASON_LIMIT_REACHED, "%q has %d schedules, as many as one user may have", row.Subject, own).
-			Hint("Delete one, or raise sessions.schedules.max_per_user.")
-	case count >= most.MaxSchedules:
-		return fault.FailedPrecondition(faultv1.Reason_REASON_LIMIT_REACHED, "there are %d schedules, as many as there may be", count).
-			Hint("Delete one, or raise sessions.schedules.max_schedules.")
-	}
-	return nil
+// Service manages and fires schedules. It is safe for concurrent use.
+type Service struct {
+	cfg  Config
+	deps Deps
+	// changed delivers after a change that Temporal does not know yet.
+	changed chan struct{}
 }
 
-func scheduleExists(id string) error {
+// New makes the service. cfg must be complete.
+func New(cfg Config, deps Deps) *Service {
+	return &Service{cfg: cfg, deps: deps, changed: make(chan struct{}, 1)}
+}
+
+// Run keeps Temporal's schedules up to date and goes on with pending fires until ctx ends.
+func (s *Service) Run(ctx context.Context) {
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	each := func(wake <-chan struct{}, name string, run func(context.Context) error) {
+		loops.Go(func() {
+			sweep.Every(ctx, s.deps.PollInterval, wake, func(ctx context.Context) {
+				if err := run(ctx); err != nil && ctx.Err() == nil {
+					s.deps.Log.ErrorContext(ctx, "sweep failed", "sweep", name, "error", err)
+				}
+			})
+		})
+	}
+	each(s.changed, "schedules", s.syncDue)
+	each(nil, "fires of schedules", s.startDue)
+}
+
+// Changed has changed schedules synced with Temporal soon.
+func (s *Service) Changed() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+func errNotFound(id string) error { return fault.NotFound("schedule %q does not exist", id) }
+
+func errExists(id string) error {
 	return fault.AlreadyExists("schedule %q exists already", id).Hint("Choose another id, or update the schedule.")
 }
 
-// fillSchedule takes over what an owner sets, and on whose behalf the turns run from now on.
-func fillSchedule(ctx context.Context, row *store.Schedule, want *sessionsv1.Schedule) error {
-	row.Paused, row.CheckUs = want.GetPaused(), 0
-	data, err := proto.Marshal(ownPart(want))
-	if err != nil {
-		return fmt.Errorf("schedule %s: %w", row.ID, err)
+// Get reads a schedule that the caller may see, with the newest of its fires, at most the given number.
+func (s *Service) Get(ctx context.Context, id string, fires int) (store.Schedule, []store.Fire, error) {
+	if !access.Storable(id) {
+		return store.Schedule{}, nil, errNotFound(id)
 	}
-	row.Data = data
-	if authn.From(ctx).GetSubject() != row.Subject {
+	v, recent, err := s.deps.Store.ScheduleWithFires(ctx, authn.Tenant(ctx), id, fires)
+	if errors.Is(err, store.ErrNotFound) || err == nil && (v.Deleted || !access.Sees(ctx, v.Subject)) {
+		err = errNotFound(id)
+	}
+	return v, recent, err
+}
+
+// Lookup reads the schedule with an id, if there is one. ALREADY_EXISTS means that it belongs to somebody whose schedules the caller may not see.
+func (s *Service) Lookup(ctx context.Context, id string) (v store.Schedule, found bool, err error) {
+	v, err = s.deps.Store.Schedule(ctx, authn.Tenant(ctx), id)
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && v.Deleted:
+		return v, false, nil
+	case err == nil && !access.Sees(ctx, v.Subject):
+		return v, false, errExists(v.ID)
+	}
+	return v, err == nil, err
+}
+
+// List returns at most limit of the schedules that the caller may see after the given id, by id.
+func (s *Service) List(ctx context.Context, after string, limit int) ([]store.Schedule, error) {
+	return s.deps.Store.Schedules(ctx, authn.Tenant(ctx), access.Owner(ctx), after, limit)
+}
+
+// runAs has the turns of a schedule run as the caller, if it is theirs.
+func runAs(ctx context.Context, v *store.Schedule) error {
+	p := authn.From(ctx)
+	if p.GetSubject() != v.Subject {
 		return nil
 	}
-	if row.Principal, err = proto.Marshal(authn.From(ctx)); err != nil {
-		return fmt.Errorf("principal: %w", err)
-	}
-	return nil
-}
-
-// GetSchedule implements ScheduleService.
-func (s *Service) GetSchedule(ctx context.Context, req *sessionsv1.GetScheduleRequest) (*sessionsv1.Schedule, error) {
-	row, fires, err := s.scheduleWithFires(ctx, req.GetScheduleId(), recentFires)
-	if err != nil {
-		return nil, err
-	}
-	out, err := scheduleToProto(row, s.store.NowUs())
-	for _, f := range fires {
-		out.Recent = append(out.Recent, fireToProto(f))
-	}
-	return out, err
-}
-
-// ListSchedules implements ScheduleService.
-func (s *Service) ListSchedules(ctx context.Context, req *sessionsv1.ListSchedulesRequest) (*sessionsv1.ListSchedulesResponse, error) {
-	var after string
-	list := "schedules|" + subject(ctx)
-	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.store.Schedules(ctx, authn.Tenant(ctx), subject(ctx), after, size+1)
-	if err != nil {
-		return nil, err
-	}
-	rows, next := page.Trim(rows, size, list, func(v store.Schedule) any { return v.ID })
-	out := &sessionsv1.ListSchedulesResponse{NextPageToken: next}
-	for _, row := range rows {
-		one, err := scheduleToProto(row, s.store.NowUs())
-		if err != nil {
-			return nil, err
-		}
-		out.Schedules = append(out.Schedules, one)
-	}
-	return out, nil
-}
-
-// UpdateSchedule implements ScheduleService.
-func (s *Service) UpdateSchedule(ctx context.Context, req *sessionsv1.UpdateScheduleRequest) (*sessionsv1.Schedule, error) {
-	row, err := s.schedule(ctx, req.GetSchedule().GetId())
-	if err != nil {
-		return nil, err
-	}
-	if r := int64(req.GetSchedule().GetRevision()); r != 0 && r != row.Revision {
-		return nil, fault.Conflict("schedule %q is at revision %d, not %d", row.ID, row.Revision, r)
-	}
-	old, err := scheduleOf(row)
-	if err != nil {
-		return nil, err
-	}
-	now := proto.CloneOf(old)
-	if err := changeSchedule(now, req.GetSchedule(), req.GetUpdateMask().GetPaths()); err != nil {
-		return nil, err
-	}
-	if proto.Equal(now, old) {
-		return scheduleToProto(row, s.store.NowUs())
-	}
-	if err := s.checkChange(ctx, row, old, now, s.chooseAgent); err != nil {
-		return nil, err
-	}
-	return s.saveSchedule(ctx, row, now)
-}
-
-// checkChange checks a change of a schedule from old to now.
-func (s *Service) checkChange(ctx context.Context, row store.Schedule, old, now *sessionsv1.Schedule, agent agentOf) error {
-	if authn.From(ctx).GetSubject() != row.Subject && !sameWork(now, old) {
-		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
-			"only %q, who made the schedule, may change its agent, session, input or params: its turns run for him", row.Subject).
-			Hint("Make a schedule of your own.")
-	}
-	if wrong := s.violations("schedule.", now); len(wrong) > 0 {
-		return fault.InvalidFields(wrong)
-	}
-	if sameWork(now, old) { // what it does was checked when it came, perhaps by somebody who may see more
-		return invalid(checkTimes(now))
-	}
-	return s.checkSchedule(ctx, now, agent)
-}
-
-// saveSchedule stores a change of a schedule that was read before.
-func (s *Service) saveSchedule(ctx context.Context, seen store.Schedule, now *sessionsv1.Schedule) (*sessionsv1.Schedule, error) {
-	var row store.Schedule
-	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
-		row, err = changeScheduleRow(ctx, tx, seen, now)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.clock.kick()
-	return scheduleToProto(row, s.store.NowUs())
-}
-
-// changeScheduleRow writes a change of a schedule, unless it was changed since it was read.
-func changeScheduleRow(ctx context.Context, tx *store.Tx, seen store.Schedule, now *sessionsv1.Schedule) (store.Schedule, error) {
-	row, err := tx.LockSchedule(ctx, seen.Tenant, seen.ID)
-	if errors.Is(err, store.ErrNotFound) {
-		return row, noSchedule(seen.ID)
-	}
-	if err != nil {
-		return row, err
-	}
-	if row.Revision != seen.Revision {
-		return row, fault.Conflict("schedule %q was changed meanwhile", seen.ID).Hint("Read it again, then send the change.")
-	}
-	if err := fillSchedule(ctx, &row, now); err != nil {
-		return row, err
-	}
-	row.Revision++
-	row.UpdateUs = tx.NowUs()
-	return row, tx.SaveSchedule(ctx, row)
-}
-
-// PauseSchedule implements ScheduleService.
-func (s *Service) PauseSchedule(ctx context.Context, req *sessionsv1.PauseScheduleRequest) (*sessionsv1.Schedule, error) {
-	return s.setPaused(ctx, req.GetScheduleId(), true)
-}
-
-// ResumeSchedule implements ScheduleService.
-func (s *Service) ResumeSchedule(ctx context.Context, req *sessionsv1.ResumeScheduleRequest) (*sessionsv1.Schedule, error) {
-	return s.setPaused(ctx, req.GetScheduleId(), false)
-}
-
-func (s *Service) setPaused(ctx context.Context, id string, paused bool) (*sessionsv1.Schedule, error) {
-	row, err := s.schedule(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if row.Paused == paused {
-		return scheduleToProto(row, s.store.NowUs())
-	}
-	now, err := scheduleOf(row)
-	if err != nil {
-		return nil, err
-	}
-	now.Paused = paused
-	return s.saveSchedule(ctx, row, now)
-}
-
-// DeleteSchedule implements ScheduleService.
-func (s *Service) DeleteSchedule(ctx context.Context, req *sessionsv1.DeleteScheduleRequest) (*sessionsv1.DeleteScheduleResponse, error) {
-	seen, err := s.schedule(ctx, req.GetScheduleId())
-	if err != nil {
-		return nil, err
-	}
-	err = s.store.Write(ctx, func(tx *store.Tx) error {
-		row, err := tx.LockSchedule(ctx, seen.Tenant, seen.ID)
-		if err != nil || row.Deleted {
-			return err
-		}
-		row.Deleted, row.CheckUs, row.Revision = true, 0, row.Revision+1
-		if err := tx.DropFires(ctx, row.Tenant, row.ID); err != nil {
-			return err
-		}
-		return tx.SaveSchedule(ctx, row)
-	})
-	if errors.Is(err, store.ErrNotFound) {
-		err = noSchedule(seen.ID)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.clock.kick()
-	return &sessionsv1.DeleteScheduleResponse{}, nil
+	data, err := proto.Marshal(p)
+	v.Principal = data
+	return err
 }

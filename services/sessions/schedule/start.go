@@ -1,87 +1,77 @@
-package sessions
+package schedule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/authz"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// PermissionReader says what a principal may do today.
-type PermissionReader interface {
-	// GetPermissions answers which permissions a principal holds.
-	GetPermissions(ctx context.Context, in *policyv1.GetPermissionsRequest, opts ...grpc.CallOption) (*policyv1.GetPermissionsResponse, error)
+// start starts the turn of a fire and stores the outcome. Its error is why there is no turn; a permanent one fails the fire.
+func (s *Service) start(ctx context.Context, v store.Schedule, f store.Fire) (store.Fire, error) {
+	turn, session, cause := s.startTurn(ctx, v, f)
+	after := context.WithoutCancel(ctx) // what was started must be recorded, also while the process stops
+	err := s.deps.Store.Write(after, func(tx *store.Tx) error {
+		row, err := tx.LockSchedule(after, v.Tenant, v.ID)
+		switch {
+		case errors.Is(err, store.ErrNotFound), err == nil && (row.Deleted || !row.CreateTime.Equal(v.CreateTime)):
+			return nil
+		case err != nil:
+			return err
+		}
+		now := s.deps.Store.Now()
+		switch {
+		case cause == nil:
+			f.Outcome, f.TurnID, f.SessionID = store.FireStarted, turn, session
+			row.LastTurnID, row.LastError = f.TurnID, ""
+		case fault.Refused(cause) || now.Sub(f.CreateTime) > s.cfg.CatchUp:
+			f.Outcome, f.Error = store.FireFailed, fault.From(cause).Text()
+			row.LastError = f.Error
+		default:
+			f.NextAttempt = now.Add(startRetry)
+			row.LastError = fault.From(cause).Text()
+		}
+		if err := tx.PutFire(after, f); err != nil {
+			return err
+		}
+		return tx.SaveSchedule(after, row)
+	})
+	if cause == nil {
+		return f, err // the turn exists; a retry of the fire finds it
+	}
+	return f, cause
 }
 
-// scheduleLabel is the label of sessions that schedules open.
-const scheduleLabel = "schedule"
-
-// scheduledTurn begins the turn of a fire on behalf of who made the schedule. The same fire again gives the same turn.
-func (s *Service) scheduledTurn(ctx context.Context, row store.Schedule, f store.Fire) (*sessionsv1.Turn, error) {
+// startTurn starts the turn of a fire as the principal of the schedule.
+func (s *Service) startTurn(ctx context.Context, v store.Schedule, f store.Fire) (turnID, sessionID string, err error) {
 	p := &policyv1.Principal{}
-	if err := proto.Unmarshal(row.Principal, p); err != nil {
-		return nil, fmt.Errorf("principal of schedule %s: %w", row.ID, err)
+	if err := proto.Unmarshal(v.Principal, p); err != nil {
+		return "", "", fmt.Errorf("principal of schedule %s: %w", v.ID, err)
 	}
-	v, err := scheduleOf(row)
-	if err != nil {
-		return nil, err
-	}
-	ctx = authn.With(ctx, p)
-	// The time of its making tells a schedule from an earlier one with the same id.
-	key := fmt.Sprintf("%s/%d/%s", row.ID, row.CreateUs, f.Key)
-	once, err := onceOf(ctx, "schedule_fire", key, &sessionsv1.GetScheduleRequest{ScheduleId: row.ID})
-	if err != nil {
-		return nil, err
-	}
-	if t, ok, err := s.before(ctx, once); err != nil || ok {
-		return t, err
-	}
-	if err := s.stillAllowed(ctx, p, v); err != nil {
-		return nil, err
-	}
-	o := order{once: once, clock: row.ID}
-	if o.content, err = s.checkText("input", v.GetInput()); err != nil {
-		return nil, err
-	}
-	if v.GetSessionId() != "" {
-		o.session, err = s.session(ctx, v.GetSessionId())
-	} else {
-		o.fresh = true
-		o.session, err = s.newSession(ctx, v.GetAgentId(), v.GetDisplayName(), map[string]string{scheduleLabel: row.ID}, v.GetParams())
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s.accept(ctx, o)
+	return s.deps.Turns.Start(authn.With(ctx, p), Turn{
+		// The time of creation distinguishes a schedule from an earlier one with the same id.
+		Key: fmt.Sprintf("%s/%d/%s", v.ID, v.CreateTime.UnixMicro(), f.Key), ScheduleID: v.ID, Spec: v.Spec,
+		Allowed: func(ctx context.Context) error { return s.checkAllowed(ctx, p, v.Spec) },
+	})
 }
 
-// permissions asks policy what somebody may do now.
-func (s *Service) permissions(ctx context.Context, p *policyv1.Principal) (authz.Permissions, error) {
-	resp, err := s.allowed.GetPermissions(ctx, &policyv1.GetPermissionsRequest{Principal: p})
-	if err != nil {
-		return authz.Permissions{}, fmt.Errorf("permissions of %s: %w", p.GetSubject(), err)
-	}
-	return authz.Parse(resp.GetPermissions(), resp.GetDeniedBy()), nil
-}
-
-// stillAllowed asks policy whether who made a schedule may do by himself now what it does.
-func (s *Service) stillAllowed(ctx context.Context, p *policyv1.Principal, v *sessionsv1.Schedule) error {
-	has, err := s.permissions(ctx, p)
+// checkAllowed asks policy whether a principal may do now what a schedule does for them.
+func (s *Service) checkAllowed(ctx context.Context, p *policyv1.Principal, spec store.ScheduleSpec) error {
+	has, err := access.Permissions(ctx, s.deps.Policy, p)
 	if err != nil {
 		return err
 	}
 	needed := []string{"sessions.turns.create"}
-	if v.GetSessionId() == "" {
+	if spec.SessionID == "" {
 		needed = append(needed, "sessions.sessions.create")
 	}
 	for _, permission := range needed {

@@ -1,4 +1,4 @@
-package sessions
+package schedule
 
 import (
 	"context"
@@ -6,128 +6,93 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/cron"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/sweep"
 )
 
-// clock wakes who keeps Temporal's schedules like ours.
-type clock struct{ wake chan struct{} }
+const (
+	// syncTimeout bounds one call to Temporal. claimFor is how long a schedule is left to the replica that syncs it; longer than that call may last.
+	syncTimeout = 10 * time.Second
+	claimFor    = 30 * time.Second
+	// maxSyncBackoff bounds the pause between two attempts.
+	maxSyncBackoff = 30 * time.Second
+	// maxSummary bounds the line about a schedule in Temporal's UI, in characters.
+	maxSummary = 78
+)
 
-func newClock() clock { return clock{wake: make(chan struct{}, 1)} }
-
-// kick has changed schedules told to Temporal soon.
-func (c clock) kick() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
+// syncDue brings Temporal's schedules up to date with rows that were changed, and compares the others with them from time to time.
+func (s *Service) syncDue(ctx context.Context) error {
+	due := func(ctx context.Context, limit int) ([]store.Schedule, error) {
+		return s.deps.Store.DueSchedules(ctx, s.deps.Store.Now(), limit)
 	}
+	return sweep.Due(ctx, due, s.sync)
 }
 
-// maxSyncPause bounds the pause between two tries to tell Temporal of a schedule.
-const maxSyncPause = 30 * time.Second
-
-// keepSchedules makes Temporal's schedules what the rows say until ctx ends.
-func (s *Service) keepSchedules(ctx context.Context) {
-	s.eachLook(ctx, s.clock.wake, func(ctx context.Context) {
-		if err := s.syncSchedules(ctx); err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "schedules cannot be told to Temporal", "error", err)
-		}
-	})
-}
-
-// keepFires goes on with fires that are not settled until ctx ends.
-func (s *Service) keepFires(ctx context.Context) {
-	s.eachLook(ctx, nil, func(ctx context.Context) {
-		if err := s.runFires(ctx); err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "fires of schedules cannot be looked at", "error", err)
-		}
-	})
-}
-
-// eachLook calls look at each interval, and when it is woken.
-func (s *Service) eachLook(ctx context.Context, wake <-chan struct{}, look func(context.Context)) {
-	tick := time.NewTicker(s.cfg.SweepInterval)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		look(ctx)
-		select {
-		case <-wake:
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-	}
-}
-
-// syncSchedules tells Temporal of schedules that were changed, and asks after the others when their time has come.
-func (s *Service) syncSchedules(ctx context.Context) error {
-	return sweep.Due(ctx, dueNow(s.store, s.store.DueSchedules), s.syncSchedule)
-}
-
-// syncSchedule tells Temporal of one schedule. Who finds it first has it to itself for a while.
-func (s *Service) syncSchedule(ctx context.Context, row store.Schedule) error {
-	taken := false
-	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
-		taken, err = tx.TakeSchedule(ctx, row, s.store.NowUs()+takenFor.Microseconds())
+// sync brings Temporal's schedule up to date with one of ours, unless another replica does.
+func (s *Service) sync(ctx context.Context, v store.Schedule) error {
+	claimed := false
+	err := s.deps.Store.Write(ctx, func(tx *store.Tx) (err error) {
+		claimed, err = tx.ClaimSchedule(ctx, v, s.deps.Store.Now().Add(claimFor))
 		return err
 	})
-	if err != nil || !taken {
+	if err != nil || !claimed {
 		return err
 	}
-	telling, cancel := context.WithTimeout(ctx, startTimeout)
-	cause := s.tellTemporal(telling, row)
+	calling, cancel := context.WithTimeout(ctx, syncTimeout)
+	cause := s.put(calling, v)
 	cancel()
-	if err := s.noteSync(context.WithoutCancel(ctx), row, cause); err != nil {
+	if err := s.recordSync(context.WithoutCancel(ctx), v, cause); err != nil {
 		return err
 	}
 	if cause != nil && ctx.Err() == nil {
-		s.log.WarnContext(ctx, "a schedule cannot be told to Temporal yet", "schedule_id", row.ID, "attempt", row.Attempts+1, "error", cause)
+		s.deps.Log.WarnContext(ctx, "a schedule cannot be synced with Temporal yet", "schedule_id", v.ID, "attempt", v.Attempts+1, "error", cause)
 	}
 	return nil
 }
 
-func (s *Service) tellTemporal(ctx context.Context, row store.Schedule) error {
-	if row.Deleted {
-		return s.outbox.dispatcher.DropSchedule(ctx, row.Tenant, row.ID)
+func (s *Service) put(ctx context.Context, v store.Schedule) error {
+	if v.Deleted {
+		return s.deps.Calendars.DropSchedule(ctx, v.Tenant, v.ID)
 	}
-	t, err := s.timetable(row)
+	t, err := timetable(v, s.cfg.CatchUp)
 	if err != nil {
 		return err
 	}
-	return s.outbox.dispatcher.PutSchedule(ctx, t)
+	return s.deps.Calendars.PutSchedule(ctx, t)
 }
 
-func (s *Service) timetable(row store.Schedule) (Timetable, error) {
-	v, err := scheduleOf(row)
-	if err != nil {
-		return Timetable{}, err
-	}
+func timetable(v store.Schedule, catchUp time.Duration) (Timetable, error) {
 	t := Timetable{
-		Tenant: row.Tenant, ScheduleID: row.ID, Revision: row.Revision, Paused: row.Paused, CatchUp: s.cfg.Schedules.CatchUp, Zone: v.GetTimeZone(),
-		Summary: row.ID + ": " + firstWords(v.GetInput(), 78-len(row.ID)),
+		Tenant: v.Tenant, ScheduleID: v.ID, Revision: v.Revision, Paused: v.Spec.Paused, CatchUp: catchUp, Zone: v.Spec.TimeZone,
+		Summary: v.ID + ": " + truncate.Line(v.Spec.Input, max(maxSummary-len(v.ID), 16)),
 	}
-	if v.GetInterval() != "" {
-		t.Every, err = time.ParseDuration(v.GetInterval())
-		return t, err //nolint:wrapcheck // it was checked when it came
+	if v.Spec.Interval != "" {
+		every, err := time.ParseDuration(v.Spec.Interval)
+		if err != nil {
+			return t, fmt.Errorf("interval of schedule %s: %w", v.ID, err)
+		}
+		t.Every = every
+		return t, nil
 	}
-	spec, err := cron.Parse(v.GetCron())
+	spec, err := cron.Parse(v.Spec.Cron)
 	if err != nil {
-		return t, fmt.Errorf("cron of schedule %s: %w", row.ID, err)
+		return t, fmt.Errorf("cron of schedule %s: %w", v.ID, err)
 	}
 	t.Calendars = spec.Calendars()
 	return t, nil
 }
 
-// noteSync writes down whether Temporal knows a schedule now.
-func (s *Service) noteSync(ctx context.Context, row store.Schedule, told error) error {
-	return s.store.Write(ctx, func(tx *store.Tx) error {
-		now := s.store.NowUs()
+// recordSync stores whether Temporal is up to date now.
+func (s *Service) recordSync(ctx context.Context, v store.Schedule, cause error) error {
+	return s.deps.Store.Write(ctx, func(tx *store.Tx) error {
+		now := s.deps.Store.Now()
 		switch {
-		case told != nil:
-			pause := min(sweep.Backoff(row.Attempts+1), maxSyncPause)
-			return tx.SetUnsynced(ctx, row, now+pause.Microseconds())
-		case row.Deleted:
-			return tx.ForgetSchedule(ctx, row)
+		case cause != nil:
+			return tx.SetUnsynced(ctx, v, now.Add(min(sweep.Backoff(v.Attempts+1), maxSyncBackoff)))
+		case v.Deleted:
+			return tx.RemoveSchedule(ctx, v)
 		}
-		return tx.SetSynced(ctx, row, now+s.cfg.Schedules.CheckInterval.Microseconds())
+		return tx.SetSynced(ctx, v, now.Add(s.cfg.CheckInterval))
 	})
 }

@@ -2,32 +2,56 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
-// Fire is one time that a schedule fired. Times are Unix microseconds.
+// FireOutcome is what became of a fire.
+type FireOutcome string
+
+// The outcomes. FireStarting and FireQueued are not final.
+const (
+	// FireStarting: its turn is being started.
+	FireStarting FireOutcome = "starting"
+	// FireStarted: it started a turn.
+	FireStarted FireOutcome = "started"
+	// FireQueued: it waits for the turn before it.
+	FireQueued FireOutcome = "queued"
+	// FireSkipped: the overlap policy left it out.
+	FireSkipped FireOutcome = "skipped"
+	// FireMissed: it came too late.
+	FireMissed FireOutcome = "missed"
+	// FireFailed: no turn could be started.
+	FireFailed FireOutcome = "failed"
+	// FireGone: its schedule is deleted or paused. It is not stored.
+	FireGone FireOutcome = "gone"
+)
+
+// Pending reports whether the outcome may still change.
+func (o FireOutcome) Pending() bool { return o == FireStarting || o == FireQueued }
+
+// Fire is one time that a schedule fired.
 type Fire struct {
 	// Tenant, ScheduleID and Key name it.
 	Tenant, ScheduleID, Key string
-	// Manual: somebody asked for it.
+	// Manual: a caller asked for it.
 	Manual bool
-	// DueUs is when it should have been, CreateUs when it was.
-	DueUs, CreateUs int64
-	// Outcome is a windlass.sessions.v1.ScheduleFire's; Pending while it may still become another, then looked at from LookUs on.
-	Outcome string
-	Pending bool
-	LookUs  int64
-	// TurnID and SessionID are what it began; Error why it began nothing.
+	// Due is when it should have been, CreateTime when it was.
+	Due, CreateTime time.Time
+	Outcome         FireOutcome
+	// NextAttempt is when a pending fire is next looked at.
+	NextAttempt time.Time
+	// TurnID and SessionID are of the turn that it started; Error is why there is none.
 	TurnID, SessionID, Error string
 }
 
 const fireColumns = "tenant, schedule_id, fire_key, manual, due_us, create_us, outcome, pending, look_us, turn_id, session_id, error"
 
 func scanFire(s sqldb.Scanner) (f Fire, err error) {
-	var manual, pending int64
-	err = s.Scan(&f.Tenant, &f.ScheduleID, &f.Key, &manual, &f.DueUs, &f.CreateUs, &f.Outcome, &pending, &f.LookUs, &f.TurnID, &f.SessionID, &f.Error)
-	f.Manual, f.Pending = manual != 0, pending != 0
+	var manual, pending, due, create, next int64
+	err = s.Scan(&f.Tenant, &f.ScheduleID, &f.Key, &manual, &due, &create, &f.Outcome, &pending, &next, &f.TurnID, &f.SessionID, &f.Error)
+	f.Manual, f.Due, f.CreateTime, f.NextAttempt = manual != 0, sqldb.Time(due), sqldb.Time(create), sqldb.Time(next)
 	return f, err
 }
 
@@ -57,25 +81,26 @@ func (tx *Tx) PutFire(ctx context.Context, f Fire) error {
 	_, err := sqldb.Exec(ctx, tx, "INSERT INTO schedule_fires ("+fireColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 		ON CONFLICT (tenant, schedule_id, fire_key) DO UPDATE SET outcome = excluded.outcome, pending = excluded.pending, look_us = excluded.look_us,
 		turn_id = excluded.turn_id, session_id = excluded.session_id, error = excluded.error`,
-		f.Tenant, f.ScheduleID, f.Key, flag(f.Manual), f.DueUs, f.CreateUs, f.Outcome, flag(f.Pending), f.LookUs, f.TurnID, f.SessionID, f.Error)
+		f.Tenant, f.ScheduleID, f.Key, flag(f.Manual), sqldb.Micros(f.Due), sqldb.Micros(f.CreateTime), string(f.Outcome), flag(f.Outcome.Pending()),
+		sqldb.Micros(f.NextAttempt), f.TurnID, f.SessionID, f.Error)
 	return err
 }
 
-// PendingFires lists fires of all schedules that are to be looked at by now, those due longest first.
-func (s *Store) PendingFires(ctx context.Context, nowUs int64, limit int) ([]Fire, error) {
+// DueFires lists pending fires of all schedules whose NextAttempt has come, those due longest first.
+func (s *Store) DueFires(ctx context.Context, now time.Time, limit int) ([]Fire, error) {
 	return all(ctx, s.db.Reader(), scanFire, "SELECT "+fireColumns+
-		" FROM schedule_fires WHERE pending = 1 AND look_us <= $1 ORDER BY look_us, create_us LIMIT $2", nowUs, limit)
+		" FROM schedule_fires WHERE pending = 1 AND look_us <= $1 ORDER BY look_us, create_us LIMIT $2", sqldb.Micros(now), limit)
 }
 
-// PostponeFire says when a pending fire is looked at next.
-func (tx *Tx) PostponeFire(ctx context.Context, f Fire, lookUs int64) error {
+// PostponeFire sets NextAttempt of a pending fire.
+func (tx *Tx) PostponeFire(ctx context.Context, f Fire, next time.Time) error {
 	_, err := sqldb.Exec(ctx, tx, "UPDATE schedule_fires SET look_us = $4 WHERE tenant = $1 AND schedule_id = $2 AND fire_key = $3 AND pending = 1",
-		f.Tenant, f.ScheduleID, f.Key, lookUs)
+		f.Tenant, f.ScheduleID, f.Key, sqldb.Micros(next))
 	return err
 }
 
-// PendingFiresOf lists what is pending of a locked schedule, oldest first.
-func (tx *Tx) PendingFiresOf(ctx context.Context, tenant, schedule string) ([]Fire, error) {
+// PendingFires lists the pending fires of a locked schedule, oldest first.
+func (tx *Tx) PendingFires(ctx context.Context, tenant, schedule string) ([]Fire, error) {
 	return sqldb.All(ctx, tx, scanFire, "SELECT "+fireColumns+
 		" FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 AND pending = 1 ORDER BY create_us, fire_key", tenant, schedule)
 }
@@ -86,10 +111,10 @@ func (tx *Tx) RunningFires(ctx context.Context, tenant, schedule string) (int, e
 		WHERE f.tenant = $1 AND f.schedule_id = $2 AND f.turn_id <> '' AND t.end_us = 0`, tenant, schedule)
 }
 
-// FiredSince tells whether the clock has fired a locked schedule at or after a time, beside the fire with the given key.
-func (tx *Tx) FiredSince(ctx context.Context, tenant, schedule, key string, us int64) (bool, error) {
+// FiredSince reports whether a locked schedule was fired by time at or after since, by another fire than the one with the given key.
+func (tx *Tx) FiredSince(ctx context.Context, tenant, schedule, key string, since time.Time) (bool, error) {
 	n, err := sqldb.One(ctx, tx, sqldb.Column[int], `SELECT count(*) FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 AND fire_key <> $3
-		AND manual = 0 AND create_us >= $4 AND outcome <> 'missed'`, tenant, schedule, key, us)
+		AND manual = 0 AND create_us >= $4 AND outcome <> 'missed'`, tenant, schedule, key, sqldb.Micros(since))
 	return n > 0, err
 }
 
@@ -102,8 +127,8 @@ func (tx *Tx) TrimFires(ctx context.Context, tenant, schedule string, keep int) 
 	return err
 }
 
-// DropFires removes all fires of a schedule.
-func (tx *Tx) DropFires(ctx context.Context, tenant, schedule string) error {
+// DeleteFires removes all fires of a schedule.
+func (tx *Tx) DeleteFires(ctx context.Context, tenant, schedule string) error {
 	_, err := sqldb.Exec(ctx, tx, "DELETE FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2", tenant, schedule)
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -128,9 +129,5 @@ func (s *sender) describe(err error) string {
 	case errors.As(err, &call):
 		err = call.Err
 	}
-	text := strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\x00", ""), "")
-	if len(text) > maxProblem {
-		text = strings.ToValidUTF8(text[:maxProblem], "") + "…"
-	}
-	return text
+	return truncate.Bytes(strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\x00", ""), ""), maxProblem)
 }

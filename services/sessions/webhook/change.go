@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
-
-// storable rejects ids and texts that PostgreSQL cannot store.
-func storable(text string) bool { return !strings.ContainsRune(text, 0) }
 
 // validate checks the fields that a caller may set.
 func (s *Service) validate(w store.Webhook) error {
@@ -31,10 +28,10 @@ func (s *Service) validate(w store.Webhook) error {
 	if w.PerTurn && w.AgentID != "" {
 		bad("agent_id", "must be empty with per_turn: it signs for the turns that name an address")
 	}
-	if !storable(w.AgentID) {
+	if !access.Storable(w.AgentID) {
 		bad("agent_id", "must not hold a NUL")
 	}
-	if !storable(w.Description) {
+	if !access.Storable(w.Description) {
 		bad("description", "must not hold a NUL")
 	}
 	if len(wrong) > 0 {
@@ -45,7 +42,7 @@ func (s *Service) validate(w store.Webhook) error {
 
 // Get reads a webhook.
 func (s *Service) Get(ctx context.Context, tenant, id string) (store.Webhook, error) {
-	if !storable(id) {
+	if !access.Storable(id) {
 		return store.Webhook{}, errNotFound(id)
 	}
 	w, err := s.store.Webhook(ctx, tenant, id)
@@ -62,7 +59,7 @@ func (s *Service) List(ctx context.Context, tenant, after string, limit int) ([]
 
 // Delete removes a webhook with its deliveries.
 func (s *Service) Delete(ctx context.Context, tenant, id string) error {
-	if !storable(id) {
+	if !access.Storable(id) {
 		return errNotFound(id)
 	}
 	err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.DeleteWebhook(ctx, tenant, id) })
@@ -104,7 +101,7 @@ func (s *Service) Rotate(ctx context.Context, tenant, id string, revoke bool) (w
 }
 
 func (s *Service) modify(ctx context.Context, tenant, id string, change func(*store.Webhook) error) (w store.Webhook, err error) {
-	if !storable(id) {
+	if !access.Storable(id) {
 		return w, errNotFound(id)
 	}
 	err = s.store.Write(ctx, func(tx *store.Tx) (err error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -21,7 +22,7 @@ func (s *Service) Deliveries(ctx context.Context, w store.Webhook, before string
 // Redeliver makes a delivery due now, whatever became of it, and retries it from now on for as long as a new one. One that is being sent is left as it
 // is.
 func (s *Service) Redeliver(ctx context.Context, tenant, webhookID, id string) (w store.Webhook, d store.Delivery, err error) {
-	if !storable(webhookID + id) {
+	if !access.Storable(webhookID + id) {
 		return w, d, errNotFound(webhookID)
 	}
 	err = s.store.Write(ctx, func(tx *store.Tx) (err error) {

@@ -6,20 +6,37 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
+// at is a time of so many microseconds.
+func at(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+// everything is a spec with all fields set, though no schedule has all of them.
+func everything(t *testing.T) store.ScheduleSpec {
+	t.Helper()
+	params, err := structpb.NewStruct(map[string]any{"city": "Oslo"})
+	must(t, err)
+	return store.ScheduleSpec{
+		DisplayName: "A", Description: "first", AgentID: "agent", SessionID: "ses_1", Input: "hello", Params: params,
+		Cron: "@hourly", TimeZone: "UTC", Interval: "1h", Overlap: store.OverlapQueue, Paused: true,
+	}
+}
+
 func addSchedule(t *testing.T, s *store.Store, v store.Schedule) store.Schedule {
 	t.Helper()
-	v.Tenant, v.Revision, v.Data, v.Principal, v.CreateUs = tenant, 1, []byte("d"), []byte("p"), 5
+	v.Tenant, v.Revision, v.Principal, v.CreateTime = tenant, 1, []byte("p"), at(5)
 	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.AddSchedule(ctx, v) })
 	return v
 }
 
 func schedules(t *testing.T, s *store.Store) {
-	a := addSchedule(t, s, store.Schedule{ID: "a", Subject: "ann", CheckUs: 10})
-	b := addSchedule(t, s, store.Schedule{ID: "b", Subject: "bob", CheckUs: 20, Paused: true})
+	a := addSchedule(t, s, store.Schedule{ID: "a", Subject: "ann", NextSync: at(10), Spec: everything(t)})
+	b := addSchedule(t, s, store.Schedule{ID: "b", Subject: "bob", NextSync: at(20), Spec: store.ScheduleSpec{Cron: "@daily", TimeZone: "Europe/Berlin", Paused: true}})
 	list := func(subject, after string) string {
 		t.Helper()
 		rows, err := s.Schedules(t.Context(), tenant, subject, after, 9)
@@ -36,64 +53,67 @@ func schedules(t *testing.T, s *store.Store) {
 	if got, err := s.Schedule(t.Context(), tenant, "b"); err != nil || fmt.Sprint(got) != fmt.Sprint(b) {
 		t.Errorf("read %+v, %v, want %+v", got, err, b)
 	}
-	due, err := s.DueSchedules(t.Context(), 15, 9)
+	if got, err := s.Schedule(t.Context(), tenant, "a"); err != nil || !got.Spec.Equal(a.Spec) {
+		t.Errorf("read %+v, %v, want %+v", got.Spec, err, a.Spec)
+	}
+	due, err := s.DueSchedules(t.Context(), at(15), 9)
 	must(t, err)
 	if len(due) != 1 || due[0].ID != "a" {
 		t.Errorf("due %+v", due)
 	}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		first, err := tx.TakeSchedule(ctx, a, 100)
+		first, err := tx.ClaimSchedule(ctx, a, at(100))
 		if err != nil {
 			return err
 		}
-		second, err := tx.TakeSchedule(ctx, a, 100)
+		second, err := tx.ClaimSchedule(ctx, a, at(100))
 		if !first || second {
-			t.Errorf("taken %v, and again %v", first, second)
+			t.Errorf("claimed %v, and again %v", first, second)
 		}
 		if err != nil {
 			return err
 		}
-		if err := tx.SetUnsynced(ctx, a, 30); err != nil {
+		if err := tx.SetUnsynced(ctx, a, at(30)); err != nil {
 			return err
 		}
 		now, err := tx.LockSchedule(ctx, tenant, "a")
-		if now.Attempts != 1 || now.CheckUs != 30 {
-			t.Errorf("not told: %+v", now)
+		if now.Attempts != 1 || !now.NextSync.Equal(at(30)) {
+			t.Errorf("not synced: %+v", now)
 		}
-		now.Revision, now.CheckUs, now.Deleted = 2, 0, true
+		now.Revision, now.NextSync, now.Deleted = 2, time.Time{}, true
 		if err := errors.Join(err, tx.SaveSchedule(ctx, now)); err != nil {
 			return err
 		}
-		if err := errors.Join(tx.SetSynced(ctx, a, 900), tx.ForgetSchedule(ctx, a)); err != nil { // of the revision before
+		if err := errors.Join(tx.SetSynced(ctx, a, at(900)), tx.RemoveSchedule(ctx, a)); err != nil { // of the revision before
 			return err
 		}
 		now, err = tx.LockSchedule(ctx, tenant, "a")
-		if now.Synced != 1 || now.CheckUs != 0 || now.Attempts != 0 {
-			t.Errorf("told of what is old: %+v", now)
+		if now.Synced != 1 || !now.NextSync.IsZero() || now.Attempts != 0 {
+			t.Errorf("synced at an old revision: %+v", now)
 		}
-		return errors.Join(err, tx.ForgetSchedule(ctx, now))
+		return errors.Join(err, tx.RemoveSchedule(ctx, now))
 	})
 	if _, err := s.Schedule(t.Context(), tenant, "a"); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("forgotten: %v", err)
+		t.Errorf("removed: %v", err)
 	}
 }
 
 func fires(t *testing.T, s *store.Store) {
 	addSession(t, s, "ses_1", "trn_1")
 	addSchedule(t, s, store.Schedule{ID: "a"})
-	put := func(n int64, outcome, turn string, pending bool) store.Fire {
+	put := func(n int64, outcome store.FireOutcome, turn string) store.Fire {
 		f := store.Fire{
-			Tenant: tenant, ScheduleID: "a", Key: fmt.Sprint("k", n), DueUs: n, CreateUs: 100 + n, Outcome: outcome, Pending: pending, LookUs: 200 - n, TurnID: turn,
+			Tenant: tenant, ScheduleID: "a", Key: fmt.Sprint("k", n), Due: at(n), CreateTime: at(100 + n), Outcome: outcome, NextAttempt: at(200 - n), TurnID: turn,
 		}
 		write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.PutFire(ctx, f) })
 		return f
 	}
-	first := put(1, "starting", "", true)
-	first.Outcome, first.Pending, first.TurnID, first.SessionID, first.Error = "started", false, "trn_1", "ses_1", "e"
-	put(2, "queued", "", true)
-	put(3, "missed", "", false)
-	put(4, "failed", "trn_gone", false)
-	last := put(5, "skipped", "", false)
+	first := put(1, store.FireStarting, "")
+	first.Outcome, first.TurnID, first.SessionID, first.Error = store.FireStarted, "trn_1", "ses_1", "e"
+	put(2, store.FireQueued, "")
+	put(3, store.FireMissed, "")
+	put(4, store.FireFailed, "trn_gone")
+	last := put(5, store.FireSkipped, "")
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.PutFire(ctx, first); err != nil {
 			return err
@@ -106,18 +126,18 @@ func fires(t *testing.T, s *store.Store) {
 		if err != nil || running != 1 {
 			t.Errorf("%d run, %v", running, err)
 		}
-		pending, err := tx.PendingFiresOf(ctx, tenant, "a")
+		pending, err := tx.PendingFires(ctx, tenant, "a")
 		if err != nil || len(pending) != 1 || pending[0].Key != "k2" {
 			t.Errorf("pending %+v, %v", pending, err)
 		}
 		for us, want := range map[int64]bool{104: true, 105: false} { // k5 itself does not count, nor what was missed
-			if fired, err := tx.FiredSince(ctx, tenant, "a", last.Key, us); err != nil || fired != want {
+			if fired, err := tx.FiredSince(ctx, tenant, "a", last.Key, at(us)); err != nil || fired != want {
 				t.Errorf("fired since %d: %v, %v", us, fired, err)
 			}
 		}
 		return tx.TrimFires(ctx, tenant, "a", 1)
 	})
-	due, err := s.PendingFires(t.Context(), 198, 9)
+	due, err := s.DueFires(t.Context(), at(198), 9)
 	must(t, err)
 	if len(due) != 1 || due[0].Key != "k2" {
 		t.Errorf("due %+v", due)
