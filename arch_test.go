@@ -3,6 +3,7 @@
 package windlass_test
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -47,6 +48,16 @@ var homes = map[string][]string{
 	"code.dny.dev/ssrf":                      {"libs/egress"},
 	"image":                                  {"examples"}, // nothing that comes from outside is decoded as an image, whatever it unfolds to
 	"golang.org/x/image":                     {"examples"},
+}
+
+// rooms says in which folders of a tree one of our packages may be imported by code that is not a test: the messages of an API where it is served, those that
+// are stored where the tables are. "." is the tree itself, without what is below.
+var rooms = []struct {
+	tree, imports string
+	dirs          []string
+}{
+	{"services/sessions", "proto/gen/windlass/sessions/v1", []string{".", "api", "blueprint", "bundle"}},
+	{"", "proto/gen/windlass/sessions/store", []string{"services/sessions/store"}},
 }
 
 // dialers are names that open a connection past libs/egress (outside) or libs/rpc (between our services).
@@ -151,6 +162,11 @@ func TestRulesBite(t *testing.T) {
 		{name: "NATS in a service", dir: "services/sessions", imports: "github.com/nats-io/nats.go", refused: true},
 		{name: "the system tests' harness imports testing", dir: "test/harness", imports: "testing"},
 		{name: "production code imports the harness", dir: "cmd/windlass", imports: own + "test/harness", refused: true},
+		{name: "API messages where they are served", dir: "services/sessions/api", imports: own + "proto/gen/windlass/sessions/v1"},
+		{name: "API messages in the domain", dir: "services/sessions/schedule", imports: own + "proto/gen/windlass/sessions/v1", refused: true},
+		{name: "API messages elsewhere", dir: "workflows/turn", imports: own + "proto/gen/windlass/sessions/v1"},
+		{name: "stored messages in the store", dir: "services/sessions/store", imports: own + "proto/gen/windlass/sessions/store/v1"},
+		{name: "stored messages beside it", dir: "services/sessions", imports: own + "proto/gen/windlass/sessions/store/v1", refused: true},
 		{name: "an image is decoded", dir: "services/registry", imports: "image/png", refused: true},
 		{name: "the standard library", dir: "services/sessions", imports: "net/http"},
 	} {
@@ -180,6 +196,16 @@ var _ net.Conn; var _ http.Handler; var _ *grpc.ClientConn; var _ = other.Defaul
 	}
 }
 
+// inRoom reports whether a folder of a tree is one of some.
+func inRoom(dir, tree string, rooms []string) bool {
+	for _, room := range rooms {
+		if room == "." && dir == tree || room != "." && under(dir, path.Join(tree, room)) {
+			return true
+		}
+	}
+	return false
+}
+
 // mayImport returns why f may not import the package target, or nil.
 func mayImport(f file, target string) error {
 	rel, ours := strings.CutPrefix(target, module+"/")
@@ -196,6 +222,11 @@ func mayImport(f file, target string) error {
 	}
 	if isTestHelper(rel) && !f.test {
 		return fmt.Errorf("%s is for tests", rel)
+	}
+	for _, room := range rooms {
+		if within(rel, room.imports) && !f.test && (room.tree == "" || under(f.dir, room.tree)) && !inRoom(f.dir, room.tree, room.dirs) {
+			return fmt.Errorf("of %s, %s is for %s only", cmp.Or(room.tree, "the repository"), rel, strings.Join(room.dirs, ", "))
+		}
 	}
 	if a, b := service(f.dir), service(rel); a != "" && b != "" && a != b {
 		return fmt.Errorf("%s may not import %s: call its generated client", a, b)
