@@ -11,7 +11,6 @@ import (
 // comparison measures two builds of the mesh beside each other. Both run all the time and take turns, one by one where turns are made one at a
 // time and in blocks where many are made at once, so that a machine that is busy for a while hits both alike.
 type comparison struct {
-	options options
 	machine machine
 	builds  [2]*deployment // the one to compare with, then the one that -bin names
 }
@@ -25,7 +24,7 @@ func (b *bench) compare(ctx context.Context) (_ *comparison, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.model.close()) }()
-	c := &comparison{options: b.options, machine: describeMachine(ctx)}
+	c := &comparison{machine: describeMachine(ctx)}
 	var meshes [2]*mesh
 	defer func() {
 		for _, m := range meshes {
@@ -47,7 +46,7 @@ func (b *bench) compare(ctx context.Context) (_ *comparison, err error) {
 			return nil, fmt.Errorf("%s: %w", bin, err)
 		}
 		meshes[i] = m
-		c.builds[i] = &deployment{name: bin, database: "SQLite", timelines: map[string][]moment{}}
+		c.builds[i] = &deployment{name: bin}
 	}
 	var rate float64
 	for i, m := range meshes {

@@ -10,21 +10,20 @@ import (
 // mark stands for what was left out.
 const mark = "…"
 
-// Cut returns at most the first limit bytes of a text, and whether it was longer. Bytes of a longer text that are not UTF-8 are dropped.
-func Cut(text string, limit int) (string, bool) {
+// Cut returns at most the first limit bytes of a text. Bytes of a longer text that are not UTF-8 are dropped.
+func Cut(text string, limit int) string {
 	if len(text) <= limit {
-		return text, false
+		return text
 	}
-	return strings.ToValidUTF8(text[:limit], ""), true
+	return strings.ToValidUTF8(text[:limit], "")
 }
 
 // Bytes is Cut with "…" after a text that was longer.
 func Bytes(text string, limit int) string {
-	out, longer := Cut(text, limit)
-	if longer {
-		out += mark
+	if len(text) <= limit {
+		return text
 	}
-	return out
+	return Cut(text, limit) + mark
 }
 
 // Chars returns at most the first limit characters of a text, with "…" after them if it was longer.
@@ -44,8 +43,7 @@ func Chars(text string, limit int) string {
 // Line returns the beginning of a text as one line of at most limit characters, "…" included. Runs of spaces and control characters become one space.
 func Line(text string, limit int) string {
 	const enough = 8 // bytes of text for each character wanted, most of them perhaps space
-	text, _ = Cut(text, enough*limit)
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	words := strings.FieldsFunc(Cut(text, enough*limit), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	line := strings.Join(words, " ")
 	if utf8.RuneCountInString(line) <= limit {
 		return line

@@ -73,7 +73,7 @@ func (s *Service) seenWait(ctx context.Context, id string) (*wait, error) {
 	if err != nil {
 		return nil, err
 	}
-	if own := access.Owner(ctx); own == "" || own == w.Owner || w.hasRole(ctx) {
+	if access.Sees(ctx, w.Owner) || w.hasRole(ctx) {
 		return w, nil
 	}
 	return nil, noApproval(id)

@@ -38,7 +38,7 @@ func (s *Service) callBack(ctx context.Context, c store.Child, end *childEnd) er
 		return err
 	}
 	text := fmt.Sprintf("[from the agent %q, which was asked in the background (call %s)]\n\n%s", c.AgentID, c.CallID, partsText(end.result.GetContent()))
-	text, _ = truncate.Cut(text, s.cfg.MaxInputBytes) // an answer may be longer than what people may say
+	text = truncate.Cut(text, s.cfg.MaxInputBytes) // an answer may be longer than what people may say
 	content, err := s.checkText("input", text)
 	if err != nil {
 		return err

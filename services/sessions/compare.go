@@ -31,8 +31,7 @@ func (s *Service) CompareTurns(ctx context.Context, req *sessionsv1.CompareTurns
 		return nil, err
 	}
 	out := &sessionsv1.TurnComparison{A: a.turn, B: b.turn, Tools: compareCalls(a, b)}
-	out.Answer = &sessionsv1.ComparedAnswer{Same: a.answer == b.answer}
-	out.Answer.Diff, _ = truncate.Cut(diff.Unified(a.answer, b.answer), maxDiff)
+	out.Answer = &sessionsv1.ComparedAnswer{Same: a.answer == b.answer, Diff: truncate.Cut(diff.Unified(a.answer, b.answer), maxDiff)}
 	return out, nil
 }
 

@@ -30,7 +30,7 @@ func (s *Service) notifyEnd(tx *journal.Tx, t store.Turn, end *turnv1.TurnEnded)
 	}
 	if err := s.notify(tx, t, "turn."+statusNames[end.GetStatus()], func(m *sessionsv1.WebhookTurn) {
 		m.Status, m.StopReason, m.Error, m.Usage, m.ToolsUsed = statusNames[end.GetStatus()], end.GetStopReason(), end.GetError(), end.GetUsage(), end.GetToolsUsed()
-		m.Output, m.OutputTruncated = truncate.Cut(end.GetOutput(), maxNotifiedOutput)
+		m.Output, m.OutputTruncated = truncate.Cut(end.GetOutput(), maxNotifiedOutput), len(end.GetOutput()) > maxNotifiedOutput
 		m.EndTime, m.LastSeq, m.LimitReached = stamp(t.EndUs), t.LastSeq, end.GetLimitReached()
 	}); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *Service) notifyWait(tx *journal.Tx, t store.Turn, w *wait) error {
 		m.Wait = &sessionsv1.WebhookWait{
 			ApprovalId: w.ID, Kind: waitKinds[w.kind()], CallId: w.CallID, Tool: w.Tool, ExpireTime: stamp(w.ExpiresUs),
 		}
-		m.Wait.Message, _ = truncate.Cut(w.request.GetMessage(), maxNotifiedMessage)
+		m.Wait.Message = truncate.Cut(w.request.GetMessage(), maxNotifiedMessage)
 	})
 }
 

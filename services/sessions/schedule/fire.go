@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// startTimeout is how long a fire that is being started is left to whoever starts it.
+	// startTimeout is how long one replica has to start the turn of a fire before another one may.
 	startTimeout = 30 * time.Second
 	// startRetry is the pause after a turn could not be started for a passing reason.
 	startRetry = 2 * time.Second
@@ -82,7 +82,7 @@ func (s *Service) dropUnknown(ctx context.Context, f store.Fire) {
 type settled struct {
 	schedule store.Schedule
 	fire     store.Fire
-	// start: whoever settled it is to start its turn.
+	// start: the caller of settle is to start its turn.
 	start bool
 }
 

@@ -148,7 +148,7 @@ func (tx *Tx) AddSchedule(ctx context.Context, v Schedule) error {
 	return unique(err)
 }
 
-// SaveSchedule writes all of a locked schedule except Synced and Attempts, which belong to whoever syncs it.
+// SaveSchedule writes all of a locked schedule except Synced and Attempts, which SetSynced and SetUnsynced write.
 func (tx *Tx) SaveSchedule(ctx context.Context, v Schedule) error {
 	data, err := v.Spec.marshal()
 	if err != nil {
