@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/windlass-dev/windlass/libs/nearest"
 )
 
 // env reads the variables with our prefix into a layer.
@@ -203,34 +205,8 @@ func (n *node) at(path []string) *node {
 
 // suggest gives ", did you mean …?" if one of the known names is near.
 func suggest(name string, known []string) string {
-	best, distance := "", max(2, len(name)/3)+1
-	for _, k := range known {
-		if d := levenshtein(strings.ToLower(name), strings.ToLower(k)); d < distance {
-			best, distance = k, d
-		}
+	if near := nearest.Name(name, known); near != "" {
+		return fmt.Sprintf(", did you mean %q?", near)
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(", did you mean %q?", best)
-}
-
-func levenshtein(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		previous := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := previous
-			if a[i] != b[j] {
-				cost++
-			}
-			previous = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return ""
 }

@@ -191,7 +191,7 @@ func (x *Executor) unknown(ctx context.Context, r *request) (*fault.Error, error
 	if err != nil {
 		return nil, fmt.Errorf("list tools: %w", err)
 	}
-	near := nearest(r.Tool, names)
+	near := nearestTools(r.Tool, names)
 	f := fault.NotFound("there is no tool %q", r.Tool)
 	if len(near) > 0 {
 		allowed, err := x.deps.Policy.FilterTools(ctx, &policyv1.FilterToolsRequest{Principal: r.Principal, Tools: near})

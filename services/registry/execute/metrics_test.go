@@ -79,7 +79,7 @@ func TestNearest(t *testing.T) {
 		"":                                       "",
 		strings.Repeat("calculator__evaluat", 9): "",
 	} {
-		if got := strings.Join(nearest(wrong, names), " "); got != want {
+		if got := strings.Join(nearestTools(wrong, names), " "); got != want {
 			t.Errorf("%q: %q, want %q", wrong, got, want)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/nearest"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
@@ -85,7 +86,7 @@ func (r *reader) unknown(m protoreflect.Message, key *yaml.Node, path string) {
 			names = append(names, string(fields.Get(i).Name()))
 		}
 	}
-	if near := nearest(short(key.Value), names); near != "" {
+	if near := nearest.Name(key.Value, names); near != "" {
 		r.bad(key, path, "is no field of %s: did you mean %q?", r.doc.Kind, near)
 		return
 	}
@@ -248,38 +249,6 @@ func wanted(fd protoreflect.FieldDescriptor) string {
 		return "a list of " + what
 	}
 	return what
-}
-
-// nearest is the name with the fewest changes to the one given, "" when none is near.
-func nearest(name string, names []string) string {
-	best, least := "", len(name)/2+1
-	for _, n := range names {
-		if d := distance(name, n); d < least {
-			best, least = n, d
-		}
-	}
-	return best
-}
-
-// distance counts the single-character changes that make a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func malformed(err error) error {
