@@ -191,7 +191,7 @@ func TestModelAsksForTheToolThenAnswers(t *testing.T) {
 	if again := ask(t, c, m, "What is 3 + 4? Calculate in 2 rounds.", 1); !strings.Contains(again, `{\"expression\":\"3 + 4 + 1\"}`) {
 		t.Errorf("second round:\n%s", again)
 	}
-	err = frames(strings.NewReader(first), func(_, data []byte) error {
+	err = frames(strings.NewReader(first), func(_ string, data []byte) error {
 		if string(data) != "[DONE]" && !json.Valid(data) {
 			t.Errorf("no JSON: %s", data)
 		}

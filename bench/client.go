@@ -103,8 +103,8 @@ func (c *client) open(ctx context.Context, session string, input any, s *sample)
 // watch follows the turn's events and notes when they come.
 func (c *client) watch(body io.Reader, s *sample) error {
 	start := s.begin
-	err := frames(body, func(event, data []byte) error {
-		switch string(event) {
+	err := frames(body, func(event string, data []byte) error {
+		switch event {
 		case "message.delta", "message.completed": // the latter when the whole message came before the watcher
 			if s.first == 0 {
 				s.first = time.Since(start)

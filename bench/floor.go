@@ -79,7 +79,7 @@ func (f *floor) infer(ctx context.Context, body []byte, saw func()) error {
 		return err
 	}
 	defer resp.Body.Close()
-	return frames(resp.Body, func(_, data []byte) error {
+	return frames(resp.Body, func(_ string, data []byte) error {
 		if string(data) == "[DONE]" {
 			return nil
 		}
@@ -140,7 +140,7 @@ func readResult(resp *http.Response) error {
 		Error json.RawMessage `json:"error"`
 	}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		err := frames(resp.Body, func(_, data []byte) error { return json.Unmarshal(data, &got) })
+		err := frames(resp.Body, func(_ string, data []byte) error { return json.Unmarshal(data, &got) })
 		if err != nil {
 			return err
 		}

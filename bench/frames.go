@@ -1,42 +1,29 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
+	"errors"
 	"fmt"
 	"io"
+
+	"github.com/windlass-dev/windlass/libs/sse"
 )
 
-// maxFrame bounds one line of an event stream.
+// maxFrame bounds one event of a stream, bytes.
 const maxFrame = 4 << 20
 
 // frames reads server-sent events and hands each to see, until the stream ends or see returns an error.
-func frames(r io.Reader, see func(event, data []byte) error) error {
-	sc := bufio.NewScanner(r)
-	sc.Buffer(make([]byte, 0, 16<<10), maxFrame)
-	var event, data []byte
-	for sc.Scan() {
-		line := sc.Bytes()
-		if len(line) == 0 {
-			if len(data) > 0 {
-				if err := see(event, data); err != nil {
-					return err
-				}
-			}
-			event, data = event[:0], data[:0]
-			continue
+func frames(r io.Reader, see func(event string, data []byte) error) error {
+	in := sse.NewReader(r, sse.Config{MaxEvent: maxFrame})
+	for {
+		e, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(name) {
-		case "event":
-			event = append(event[:0], value...)
-		case "data":
-			data = append(data, value...)
+		if err != nil {
+			return fmt.Errorf("read the event stream: %w", err)
+		}
+		if err := see(e.Type, e.Data); err != nil {
+			return err
 		}
 	}
-	if err := sc.Err(); err != nil {
-		return fmt.Errorf("read the event stream: %w", err)
-	}
-	return nil
 }

@@ -182,8 +182,8 @@ func (b *besieged) turn(ctx context.Context, agent string, more map[string]any) 
 	}
 	defer res.Body.Close()
 	outcome := "no end"
-	err = frames(res.Body, func(event, data []byte) error {
-		kind, ended := strings.CutPrefix(string(event), "turn.")
+	err = frames(res.Body, func(event string, data []byte) error {
+		kind, ended := strings.CutPrefix(event, "turn.")
 		if ended && (kind == "completed" || kind == "failed" || kind == "cancelled") {
 			var e struct {
 				Data struct {

@@ -43,13 +43,13 @@ func (e endless) Run(stream grpc.BidiStreamingServer[executorv1.RunRequest, exec
 
 func (e endless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	sse(w, harness.JSON{"type": "usage", "input_tokens": 70, "output_tokens": 7, "cost_micros": 1200})
-	sse(w, harness.JSON{"type": "text.delta", "text": "so far "})
+	frame(w, harness.JSON{"type": "usage", "input_tokens": 70, "output_tokens": 7, "cost_micros": 1200})
+	frame(w, harness.JSON{"type": "text.delta", "text": "so far "})
 	<-r.Context().Done()
 	e.gone <- time.Now()
 }
 
-func sse(w http.ResponseWriter, event harness.JSON) {
+func frame(w http.ResponseWriter, event harness.JSON) {
 	raw, _ := json.Marshal(event) // maps of plain values
 	fmt.Fprintf(w, "data: %s\n\n", raw)
 	w.(http.Flusher).Flush() //nolint:forcetypeassert // every server's writer is one
@@ -125,10 +125,10 @@ func TestABudgetStopsAnExecutor(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				n := rounds.Add(1)
 				w.Header().Set("Content-Type", "text/event-stream")
-				sse(w, harness.JSON{"type": "text.delta", "text": fmt.Sprintf("round %d", n)})
-				sse(w, harness.JSON{"type": "usage", "input_tokens": 5000, "output_tokens": 1000, "cost_micros": 100_000})
-				sse(w, harness.JSON{"type": "tool_call", "name": "calculator__evaluate", "arguments": harness.JSON{"expression": fmt.Sprintf("%d+1", n)}})
-				sse(w, harness.JSON{"type": "end"})
+				frame(w, harness.JSON{"type": "text.delta", "text": fmt.Sprintf("round %d", n)})
+				frame(w, harness.JSON{"type": "usage", "input_tokens": 5000, "output_tokens": 1000, "cost_micros": 100_000})
+				frame(w, harness.JSON{"type": "tool_call", "name": "calculator__evaluate", "arguments": harness.JSON{"expression": fmt.Sprintf("%d+1", n)}})
+				frame(w, harness.JSON{"type": "end"})
 			}))
 			t.Cleanup(server.Close)
 			abacus(c, "spends-"+name, harness.JSON{"kind": "http", "url": server.URL})
@@ -155,11 +155,11 @@ func TestABudgetStopsAnExecutorInItsRound(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, piece := range []string{"this ", "is ", "dear "} {
-			sse(w, harness.JSON{"type": "text.delta", "text": piece})
-			sse(w, harness.JSON{"type": "usage", "input_tokens": 900, "output_tokens": 100, "cost_micros": 100_000})
+			frame(w, harness.JSON{"type": "text.delta", "text": piece})
+			frame(w, harness.JSON{"type": "usage", "input_tokens": 900, "output_tokens": 100, "cost_micros": 100_000})
 		}
 		if r.URL.Path == "/ends" {
-			sse(w, harness.JSON{"type": "end"})
+			frame(w, harness.JSON{"type": "end"})
 			return
 		}
 		<-r.Context().Done()

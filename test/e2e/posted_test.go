@@ -1,12 +1,12 @@
 package e2e
 
 import (
-	"bufio"
 	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/sse"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -30,20 +30,19 @@ func posted(t *testing.T, c *harness.Client, session, cursor string, n int) (eve
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var e harness.Event
-	for in := bufio.NewScanner(resp.Body); (n == 0 || len(events) < n) && in.Scan(); {
-		name, value, _ := strings.Cut(in.Text(), ": ")
-		switch {
-		case name == "id":
-			e.ID = value
-		case name == "event":
-			last = value
-		case name == "data" && last != "end":
-			if err := json.Unmarshal([]byte(value), &e); err != nil {
-				t.Fatalf("%s: %v", value, err)
-			}
-			events, e = append(events, e), harness.Event{}
+	for in := sse.NewReader(resp.Body, sse.Config{MaxEvent: 1 << 20}); n == 0 || len(events) < n; {
+		got, err := in.Next()
+		if err != nil {
+			break
 		}
+		if last = got.Type; last == "end" {
+			continue
+		}
+		e := harness.Event{ID: got.ID}
+		if err := json.Unmarshal(got.Data, &e); err != nil {
+			t.Fatalf("%s: %v", got.Data, err)
+		}
+		events = append(events, e)
 	}
 	return events, last, resp.StatusCode
 }

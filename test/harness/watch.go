@@ -1,14 +1,16 @@
 package harness
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/windlass-dev/windlass/libs/sse"
 )
 
 // Event is one SSE frame of a turn or session.
@@ -115,41 +117,27 @@ func (w *Watcher) connect(ctx context.Context) bool {
 	if resp.StatusCode != http.StatusOK {
 		return false
 	}
-	return w.read(bufio.NewReader(resp.Body))
+	return w.read(resp.Body)
 }
 
-func (w *Watcher) read(r *bufio.Reader) (over bool) {
-	var id, event, data string
+func (w *Watcher) read(r io.Reader) (over bool) {
+	in := sse.NewReader(r, sse.Config{MaxEvent: 32 << 20})
 	for {
-		line, err := r.ReadString('\n')
-		if err != nil {
-			return false // an unfinished frame does not count
-		}
-		line = strings.TrimRight(line, "\r\n")
-		name, value, _ := strings.Cut(line, ":")
-		value = strings.TrimPrefix(value, " ")
+		e, err := in.Next()
 		switch {
-		case line == "":
-			if event == "end" {
-				return true
-			}
-			if data != "" && event != "error-status" {
-				w.add(id, data)
-			}
-			id, event, data = "", "", ""
-		case name == "id":
-			id = value
-		case name == "event":
-			event = value
-		case name == "data":
-			data += value
+		case err != nil:
+			return false // an unfinished frame does not count
+		case e.Type == "end":
+			return true
+		case e.Type != "error-status":
+			w.add(e.ID, e.Data)
 		}
 	}
 }
 
-func (w *Watcher) add(id, data string) {
+func (w *Watcher) add(id string, data []byte) {
 	var e Event
-	if err := json.Unmarshal([]byte(data), &e); err != nil {
+	if err := json.Unmarshal(data, &e); err != nil {
 		e.Type = "unreadable: " + err.Error()
 	}
 	e.ID = id

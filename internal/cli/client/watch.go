@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,11 +14,15 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway/eventjson"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/sse"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // maxSilence is how long a stream may say nothing: the server sends a comment every 15 s, so after this it is gone.
 const maxSilence = time.Minute
+
+// maxEvent bounds one event of a stream, bytes.
+const maxEvent = 32 << 20
 
 // pulse pushes a timer back whenever something is read.
 type pulse struct {
@@ -167,46 +172,49 @@ func (w *watch) connect(ctx context.Context) error {
 }
 
 func (w *watch) read(body io.Reader) error {
-	in := newFrames(body)
+	in := sse.NewReader(body, sse.Config{MaxEvent: maxEvent})
 	for {
-		f, err := in.next()
+		e, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF // the end is told by a frame
+		}
+		if errors.Is(err, sse.ErrTooLong) {
+			err = fmt.Errorf("an event is larger than %d bytes", maxEvent)
 		}
 		if err != nil {
 			return fmt.Errorf("read events: %w", err)
 		}
-		if err := w.take(f); err != nil || w.over {
+		if err := w.take(e); err != nil || w.over {
 			return err
 		}
 	}
 }
 
-func (w *watch) take(f frame) error {
-	switch f.name {
+func (w *watch) take(e sse.Event) error {
+	switch e.Type {
 	case "end":
 		w.over = true
 		return nil
 	case "error-status":
 		var p fault.Problem
-		if err := json.Unmarshal(f.data, &p); err != nil {
+		if err := json.Unmarshal(e.Data, &p); err != nil {
 			return fmt.Errorf("read the stream's error: %w", err)
 		}
 		return retryable(problemError(p))
 	}
-	ev, err := eventjson.Decode(f.data)
+	ev, err := eventjson.Decode(e.Data)
 	if err != nil {
 		return &stopError{err}
 	}
 	if !w.fresh(ev) {
 		return nil
 	}
-	if err := w.handle(Event{Event: ev, JSON: f.data}); err != nil {
+	if err := w.handle(Event{Event: ev, JSON: bytes.Clone(e.Data)}); err != nil {
 		return &stopError{err}
 	}
 	w.progress = true
-	if f.hasID && f.id != "" {
-		w.cursor = f.id
+	if e.ID != "" {
+		w.cursor = e.ID
 	}
 	return nil
 }

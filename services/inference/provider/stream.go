@@ -7,15 +7,19 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/windlass-dev/windlass/libs/canon"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/sse"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	"github.com/windlass-dev/windlass/services/inference/provider/sse"
 )
 
 // MaxCalls is how many tool calls one answer may hold.
 const MaxCalls = 128
+
+// answers bounds the events of an answer. Comments count as signs of life.
+var answers = sse.Config{MaxEvent: 8 << 20, MaxEvents: 180_000, MaxLines: 1_000_000, Comments: true, Unfinished: true}
 
 // maxErrorBody is how much is read of a body that is no stream.
 const maxErrorBody = 64 << 10
@@ -37,7 +41,7 @@ func (id Identity) Events(
 		return Broken("%s answered %s instead of a stream of events", id.Name, media).
 			Hint("Check that base_url is the address of the API (most end in /v1), and try again.")
 	}
-	events := sse.NewReader(resp.Body)
+	events := sse.NewReader(resp.Body, answers)
 	for {
 		if !events.More() {
 			if err := batch.Flush(); err != nil {
@@ -50,10 +54,10 @@ func (id Identity) Events(
 			return nil
 		case errors.Is(err, sse.ErrTooLong), errors.Is(err, sse.ErrTooMany):
 			return Excessive("the answer of %s cannot be read: %v", id.Name, err)
-		case errors.Is(err, sse.ErrEncoding):
-			return Broken("the answer of %s cannot be read: %v", id.Name, err)
 		case err != nil:
 			return id.cut(ctx, err)
+		case !utf8.Valid(e.Data):
+			return Broken("the answer of %s cannot be read: event is not valid UTF-8", id.Name)
 		}
 		if tooManyValues(e.Data) {
 			return Excessive("the answer of %s has an event of more than %d values", id.Name, maxValues)

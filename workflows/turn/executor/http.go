@@ -3,6 +3,7 @@ package executor
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/sse"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 )
@@ -22,8 +24,8 @@ import (
 type httpLink struct {
 	spec   *spec
 	body   io.ReadCloser
+	events *sse.Reader // nil if the answer has a line for each event
 	lines  *bufio.Scanner
-	sse    bool
 	cancel context.CancelFunc
 	once   sync.Once
 }
@@ -55,8 +57,7 @@ func (h *Host) openHTTP(ctx context.Context, s *spec, in *executorv1.Invocation)
 		cancel()
 		return nil, unreached(s, err)
 	}
-	l := &httpLink{spec: s, body: res.Body, cancel: cancel, lines: bufio.NewScanner(res.Body)}
-	l.lines.Buffer(make([]byte, 0, 64<<10), maxLine+16)
+	l := &httpLink{spec: s, body: res.Body, cancel: cancel}
 	if err := l.begin(res); err != nil {
 		l.cut()
 		return nil, err
@@ -80,8 +81,10 @@ func (l *httpLink) begin(res *http.Response) error {
 	media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	switch {
 	case err == nil && media == "text/event-stream":
-		l.sse = true
+		l.events = sse.NewReader(res.Body, sse.Config{MaxEvent: maxLine})
 	case err == nil && (media == "application/x-ndjson" || media == "application/jsonl"):
+		l.lines = bufio.NewScanner(res.Body)
+		l.lines.Buffer(make([]byte, 0, 64<<10), maxLine+16)
 	default:
 		return failed("the executor answers with media type %q", truncate.Chars(res.Header.Get("Content-Type"), 80)).
 			Hint("It must answer with text/event-stream, or with JSON lines as application/x-ndjson.")
@@ -130,31 +133,32 @@ func (l *httpLink) recv() (*executorv1.RunResponse, error) {
 
 // next gives the data of the next event: a line, or what the data fields of a server-sent event hold.
 func (l *httpLink) next() ([]byte, error) {
-	var data []byte
-	for l.lines.Scan() {
-		line := l.lines.Bytes()
-		if !l.sse {
-			return line, nil
-		}
-		field, value, _ := bytes.Cut(line, []byte(":"))
-		switch {
-		case len(line) == 0 && len(data) > 0:
-			return data, nil
-		case string(field) != "data":
-			continue // a comment, or a field that says nothing to us
-		}
-		data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
-		if len(data) > maxLine {
+	if l.events != nil {
+		e, err := l.events.Next()
+		if errors.Is(err, sse.ErrTooLong) {
 			return nil, failed("an event of the executor is longer than %d bytes", maxLine)
 		}
+		return e.Data, l.ended(err)
 	}
-	switch err := l.lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
+	if l.lines.Scan() {
+		return l.lines.Bytes(), nil
+	}
+	err := l.lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
 		return nil, failed("a line of the executor's answer is longer than %d bytes", maxLine)
-	case err != nil:
-		return nil, away("the executor's answer broke off: %s", l.spec.redact(err.Error())).Cause(err)
-	default: // a stream that was cut by a proxy ends like one that is whole
-		return nil, away("the executor's answer ended before its end event")
+	}
+	return nil, l.ended(cmp.Or(err, io.EOF))
+}
+
+// ended is the failure of an answer that ends with err before its end event. A stream that was cut by a proxy ends like one that is whole.
+func (l *httpLink) ended(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, io.EOF):
+		return away("the executor's answer ended before its end event")
+	default:
+		return away("the executor's answer broke off: %s", l.spec.redact(err.Error())).Cause(err)
 	}
 }
 

@@ -83,6 +83,18 @@ func TestAnswersOverHTTPThatAreNone(t *testing.T) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "data: {\"type\":\"text.delta\",\"text\":\"hi\"}\n\n")
 		}, code: "executor_unavailable", want: "before its end"},
+		"cut inside an event": {answer: func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "data: {\"type\":\"end\"}\n")
+		}, code: "executor_unavailable", want: "before its end"},
+		"a long event": {answer: func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 2000))
+		}, code: "executor_failed", want: "an event of the executor is longer than"},
+		"a long line": {answer: func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/x-ndjson")
+			fmt.Fprint(w, strings.Repeat("x", 2_000_000))
+		}, code: "executor_failed", want: "a line of the executor's answer is longer than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := served(t, func(w http.ResponseWriter, _ *http.Request) { row.answer(w) })

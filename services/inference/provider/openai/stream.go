@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/windlass-dev/windlass/libs/sse"
 	"github.com/windlass-dev/windlass/services/inference/provider"
-	"github.com/windlass-dev/windlass/services/inference/provider/sse"
 )
 
 // stream reads one answer.

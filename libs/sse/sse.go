@@ -1,0 +1,141 @@
+// Package sse reads server-sent events within bounds, without trusting who sends them.
+package sse
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+var (
+	// ErrTooLong says that an event or a line is longer than Config.MaxEvent.
+	ErrTooLong = errors.New("event too long")
+	// ErrTooMany says that a stream has more events or lines than its bounds allow.
+	ErrTooMany = errors.New("too many events")
+)
+
+// Config bounds a stream, and says what of it to report.
+type Config struct {
+	// MaxEvent is how many bytes a line, and the data of an event, may have. Required.
+	MaxEvent int
+	// MaxEvents and MaxLines are how many events, comments included, and lines a stream may have; 0 is any number. Without them a sender of the smallest
+	// ones, two bytes and one byte long, keeps the reader busy for as long as it likes.
+	MaxEvents, MaxLines int
+	// Comments reports comments as events without data: signs of life.
+	Comments bool
+	// Unfinished reports an event that the stream's end cuts before its empty line: some senders forget that line.
+	Unfinished bool
+}
+
+// Event is one event, or a comment: then all is zero.
+type Event struct {
+	// ID is its id, "" if it has none.
+	ID string
+	// Type is what the stream calls it, "" if it has no name.
+	Type string
+	// Data are its data lines, joined by a line feed. Valid until the next call of Next.
+	Data []byte
+}
+
+// Reader reads events. Lines end in LF or CRLF; the pauses that a stream asks for are not reported.
+type Reader struct {
+	cfg           Config
+	from          *bufio.Reader
+	data          []byte
+	line          []byte
+	events, lines int
+	ended         bool
+}
+
+// NewReader reads events from r.
+func NewReader(r io.Reader, cfg Config) *Reader { return &Reader{cfg: cfg, from: bufio.NewReader(r)} }
+
+// Next returns the next event that has data, or comment; io.EOF at the stream's end. Other errors are ErrTooLong, ErrTooMany or the reader's.
+func (r *Reader) Next() (Event, error) {
+	if r.events++; r.cfg.MaxEvents > 0 && r.events > r.cfg.MaxEvents {
+		return Event{}, fmt.Errorf("%w: more than %d", ErrTooMany, r.cfg.MaxEvents)
+	}
+	var e Event
+	r.data = r.data[:0]
+	some := false
+	for !r.ended {
+		line, err := r.readLine()
+		if errors.Is(err, io.EOF) {
+			r.ended = true
+		} else if err != nil {
+			return Event{}, err
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch {
+		case len(line) == 0 && !r.ended:
+			if some {
+				e.Data = r.data
+				return e, nil
+			}
+			e = Event{}
+		case len(name) == 0: // a comment, or nothing at the end
+			if r.cfg.Comments && !r.ended && !some && e.ID == "" && e.Type == "" {
+				return Event{}, nil
+			}
+		case string(name) == "id" && bytes.IndexByte(value, 0) < 0:
+			e.ID = string(value)
+		case string(name) == "event":
+			e.Type = string(value)
+		case string(name) == "data":
+			if err := r.add(value, some); err != nil {
+				return Event{}, err
+			}
+			some = true
+		}
+	}
+	if some && r.cfg.Unfinished {
+		e.Data = r.data
+		return e, nil
+	}
+	return Event{}, io.EOF
+}
+
+// More tells whether the end of the next event is here already, so that Next will not wait.
+func (r *Reader) More() bool {
+	here, _ := r.from.Peek(r.from.Buffered()) // never more than there is
+	return bytes.Contains(here, []byte("\n\n")) || bytes.Contains(here, []byte("\n\r\n"))
+}
+
+func (r *Reader) add(value []byte, some bool) error {
+	if some {
+		r.data = append(r.data, '\n')
+	}
+	if len(r.data)+len(value) > r.cfg.MaxEvent {
+		return fmt.Errorf("%w: more than %d bytes", ErrTooLong, r.cfg.MaxEvent)
+	}
+	r.data = append(r.data, value...)
+	return nil
+}
+
+// readLine gives a line without its end; io.EOF comes with what is left.
+func (r *Reader) readLine() ([]byte, error) {
+	if r.lines++; r.cfg.MaxLines > 0 && r.lines > r.cfg.MaxLines {
+		return nil, fmt.Errorf("%w: more than %d lines", ErrTooMany, r.cfg.MaxLines)
+	}
+	r.line = r.line[:0]
+	for {
+		part, err := r.from.ReadSlice('\n')
+		r.line = append(r.line, part...)
+		switch {
+		case len(r.line) > r.cfg.MaxEvent+len("event: \r\n"): // the longest field that is read
+			return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLong, r.cfg.MaxEvent)
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, err
+		}
+		line := bytes.TrimSuffix(bytes.TrimSuffix(r.line, []byte("\n")), []byte("\r"))
+		if r.lines == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		}
+		return line, err
+	}
+}
