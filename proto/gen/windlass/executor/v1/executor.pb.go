@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: windlass/executor/v1/executor.proto
 
-// Package windlass.executor.v1 is what Windlass speaks with executors: programs and services that think in the place of a model. The same
-// messages travel as JSON lines to processes and over HTTP; docs/reference/executor-protocol.md has that form.
+// Package windlass.executor.v1 is the protocol between Windlass and executors: programs and services that decide in place of a model.
+// Processes and HTTP executors exchange the same messages as JSON lines; docs/reference/executor-protocol.md describes that form.
 
 package executorv1
 
@@ -27,15 +27,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Mode says how a round begins.
+// Mode says how a round starts.
 type Mode int32
 
 const (
 	// Not set.
 	Mode_MODE_UNSPECIFIED Mode = 0
-	// The executor has not seen this session, or has told no id of its own for it.
+	// The executor does not know this session, or has not reported an ID of its own for it.
 	Mode_MODE_START Mode = 1
-	// The executor told an `executor_session_id` before, in this turn or an earlier one.
+	// The executor reported an `executor_session_id`, in this turn or an earlier one.
 	Mode_MODE_RESUME Mode = 2
 )
 
@@ -80,10 +80,10 @@ func (Mode) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_executor_v1_executor_proto_rawDescGZIP(), []int{0}
 }
 
-// RunRequest is what Windlass tells an executor.
+// RunRequest is one message from Windlass to an executor.
 type RunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is. Skip what you do not know.
+	// The message. Ignore kinds that you do not know.
 	//
 	// Types that are valid to be assigned to Request:
 	//
@@ -174,22 +174,22 @@ type isRunRequest_Request interface {
 }
 
 type RunRequest_Invocation struct {
-	// The first request of a stream: what to do.
+	// First request of a stream: the round to carry out.
 	Invocation *Invocation `protobuf:"bytes,1,opt,name=invocation,proto3,oneof"`
 }
 
 type RunRequest_ToolResult struct {
-	// The result of a call of the round before.
+	// Result of a tool call of the previous round.
 	ToolResult *v1.ToolResult `protobuf:"bytes,2,opt,name=tool_result,json=toolResult,proto3,oneof"`
 }
 
 type RunRequest_Input struct {
-	// What a person said meanwhile.
+	// Input that arrived while the turn runs.
 	Input *v1.Message `protobuf:"bytes,3,opt,name=input,proto3,oneof"`
 }
 
 type RunRequest_Continue struct {
-	// All results were told: the next round begins.
+	// All results were sent; the next round starts.
 	Continue *Continue `protobuf:"bytes,4,opt,name=continue,proto3,oneof"`
 }
 
@@ -201,10 +201,10 @@ func (*RunRequest_Input) isRunRequest_Request() {}
 
 func (*RunRequest_Continue) isRunRequest_Request() {}
 
-// Continue begins a further round on the same stream.
+// Continue starts a further round on the same stream.
 type Continue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the round, as in Invocation.
+	// ID of the round; see Invocation.
 	InvocationId string `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
 	// Attempt of the round, from 1.
 	Attempt       uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -256,38 +256,39 @@ func (x *Continue) GetAttempt() uint32 {
 	return 0
 }
 
-// Invocation is one round: the executor shall go on until it has an answer, or needs tools. It holds no credential.
+// Invocation is one round: the executor runs until it has an answer or needs tools. It contains no credentials.
 type Invocation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "windlass.executor/v1". Refuse what you do not know with an error of code "schema_unsupported".
+	// "windlass.executor/v1". Reject any other value with an error of code "schema_unsupported".
 	Schema string `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
-	// How the round begins.
+	// How the round starts.
 	Mode Mode `protobuf:"varint,2,opt,name=mode,proto3,enum=windlass.executor.v1.Mode" json:"mode,omitempty"`
-	// Id of the round, "TURN/STEP": the same for each attempt, and for no other round. Use it as idempotency key.
+	// ID of the round, "TURN/STEP": the same for every attempt of this round and for no other round. Use it as idempotency key.
 	InvocationId string `protobuf:"bytes,3,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
-	// Attempt of the round, from 1. More than 1: an earlier one was broken off, and nothing of what it said stands but its session id.
+	// Attempt of the round, from 1. If it is greater than 1, an earlier attempt was interrupted; its responses are discarded, except for
+	// the session ID it reported.
 	Attempt uint32 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// The Windlass session.
+	// ID of the Windlass session.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,6,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// For MODE_RESUME: what the executor told as its own id of the session.
+	// For MODE_RESUME: the session ID that the executor reported.
 	ExecutorSessionId string `protobuf:"bytes,7,opt,name=executor_session_id,json=executorSessionId,proto3" json:"executor_session_id,omitempty"`
-	// When the round will be broken off at the latest.
+	// When Windlass interrupts the round at the latest.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// Tenant the turn belongs to.
 	Tenant string `protobuf:"bytes,9,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	// On whose behalf the turn runs: a name, no credential.
+	// Name of the user on whose behalf the turn runs. It is not a credential.
 	Subject string `protobuf:"bytes,10,opt,name=subject,proto3" json:"subject,omitempty"`
-	// The agent as it is pinned for the turn.
+	// The agent, as pinned for the turn.
 	Agent *AgentSpec `protobuf:"bytes,11,opt,name=agent,proto3" json:"agent,omitempty"`
-	// What people said that no round of the turn has answered yet. Empty in a round that only brings tool results.
+	// Input that no round of the turn has answered yet. Empty in a round that only brings tool results.
 	Input []*v1.Message `protobuf:"bytes,12,rep,name=input,proto3" json:"input,omitempty"`
-	// Results of the calls that the round before asked for, in their order.
+	// Results of the tool calls that the previous round requested, in the same order.
 	ToolResults []*v1.ToolResult `protobuf:"bytes,13,rep,name=tool_results,json=toolResults,proto3" json:"tool_results,omitempty"`
-	// The session's conversation as Windlass keeps it, oldest first, this turn included. It is there so that an executor needs no memory of its own.
+	// The session's conversation as Windlass stores it, oldest first, including this turn. With it an executor does not need to keep state.
 	Conversation []*v1.Message `protobuf:"bytes,14,rep,name=conversation,proto3" json:"conversation,omitempty"`
-	// Older messages were left out of `conversation`.
+	// True when older messages are omitted from `conversation`.
 	ConversationTruncated bool `protobuf:"varint,15,opt,name=conversation_truncated,json=conversationTruncated,proto3" json:"conversation_truncated,omitempty"`
 	unknownFields         protoimpl.UnknownFields
 	sizeCache             protoimpl.SizeCache
@@ -431,21 +432,21 @@ func (x *Invocation) GetConversationTruncated() bool {
 // AgentSpec is the resolved blueprint.
 type AgentSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The agent's id.
+	// ID of the agent.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Revision of the blueprint.
+	// Blueprint revision.
 	Revision uint32 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// System instructions.
 	Instructions string `protobuf:"bytes,3,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	// The model named in the blueprint, "provider/model"; empty when none is. The executor has its own access to models.
+	// Model that the blueprint names, "provider/model"; empty when it names none. The executor uses its own access to models.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
-	// Sampling temperature, unset = the model's default.
+	// Sampling temperature; unset = the model's default.
 	Temperature *float64 `protobuf:"fixed64,5,opt,name=temperature,proto3,oneof" json:"temperature,omitempty"`
-	// Tokens that one model call may write, 0 = the model's default.
+	// Maximum number of tokens that one model call may write; 0 = the model's default.
 	MaxOutputTokens int32 `protobuf:"varint,6,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
-	// The tools that may be called.
+	// Tools that the executor may call.
 	Tools []*ToolSpec `protobuf:"bytes,7,rep,name=tools,proto3" json:"tools,omitempty"`
-	// Rounds that the whole turn may take.
+	// Maximum number of rounds in the whole turn.
 	MaxSteps      uint32 `protobuf:"varint,8,opt,name=max_steps,json=maxSteps,proto3" json:"max_steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -537,10 +538,10 @@ func (x *AgentSpec) GetMaxSteps() uint32 {
 	return 0
 }
 
-// ToolSpec is one tool that may be called.
+// ToolSpec is one tool that the executor may call.
 type ToolSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Namespaced name, "source__tool".
+	// Tool name, "source__tool".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What it does.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
@@ -601,10 +602,10 @@ func (x *ToolSpec) GetInputSchemaJson() string {
 	return ""
 }
 
-// RunResponse is what an executor tells.
+// RunResponse is one message from an executor to Windlass.
 type RunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is. Windlass skips what it does not know.
+	// The message. Windlass ignores kinds that it does not know.
 	//
 	// Types that are valid to be assigned to Event:
 	//
@@ -617,7 +618,7 @@ type RunResponse struct {
 	//	*RunResponse_Error
 	//	*RunResponse_End
 	Event isRunResponse_Event `protobuf_oneof:"event"`
-	// The schema it speaks; empty means windlass.executor/v1. Another one fails the turn.
+	// Schema of the executor; empty = windlass.executor/v1. Any other value fails the turn.
 	Schema        string `protobuf:"bytes,15,opt,name=schema,proto3" json:"schema,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -744,12 +745,12 @@ type isRunResponse_Event interface {
 }
 
 type RunResponse_Session struct {
-	// Its own id for the session: kept before anything else happens, and given back with MODE_RESUME.
+	// The executor's own ID of the session. Windlass stores it before it continues and returns it with MODE_RESUME.
 	Session *Session `protobuf:"bytes,1,opt,name=session,proto3,oneof"`
 }
 
 type RunResponse_TextDelta struct {
-	// Text of the answer to append, streamed to watchers.
+	// Text to append to the answer. It is streamed to clients.
 	TextDelta string `protobuf:"bytes,2,opt,name=text_delta,json=textDelta,proto3,oneof"`
 }
 
@@ -759,24 +760,24 @@ type RunResponse_ReasoningDelta struct {
 }
 
 type RunResponse_ToolCall struct {
-	// A tool it wants to be called once the round is over. Ids are [A-Za-z0-9_-]{1,64}, unique in the turn, and not of the form call_N_N,
-	// which Windlass gives to calls without one.
+	// A tool call to run when the round is over. IDs match [A-Za-z0-9_-]{1,64}, are unique in the turn, and do not have the form
+	// call_N_N, which Windlass uses for calls without an ID.
 	ToolCall *v1.ToolCall `protobuf:"bytes,4,opt,name=tool_call,json=toolCall,proto3,oneof"`
 }
 
 type RunResponse_Usage struct {
-	// What it used since it told last; several are added up. Its cost_micros is what that cost: the executor pays for its models itself, so their
-	// prices are not known here. What is told before a cancel or a deadline counts too.
+	// Usage since the last report; reports are added up. Set cost_micros to what the usage cost: the executor pays for its models, so
+	// Windlass does not know their prices. Usage reported before a cancellation or deadline counts.
 	Usage *v1.Usage `protobuf:"bytes,5,opt,name=usage,proto3,oneof"`
 }
 
 type RunResponse_Answer struct {
-	// The whole text of the answer; without it the deltas are.
+	// Full text of the answer. Without it, the deltas are the answer.
 	Answer string `protobuf:"bytes,6,opt,name=answer,proto3,oneof"`
 }
 
 type RunResponse_Error struct {
-	// It cannot go on.
+	// The executor cannot continue.
 	Error *Error `protobuf:"bytes,7,opt,name=error,proto3,oneof"`
 }
 
@@ -801,7 +802,7 @@ func (*RunResponse_Error) isRunResponse_Event() {}
 
 func (*RunResponse_End) isRunResponse_Event() {}
 
-// Session is the executor's own name for the session.
+// Session is the executor's own ID of the session.
 type Session struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 512 bytes.
@@ -847,16 +848,16 @@ func (x *Session) GetExecutorSessionId() string {
 	return ""
 }
 
-// Error says why an executor cannot go on.
+// Error says why an executor cannot continue.
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Stable lower-case code. "session_not_found" to a MODE_RESUME makes Windlass begin the same round again with MODE_START.
+	// Stable lower-case code. In reply to MODE_RESUME, "session_not_found" makes Windlass start the same round with MODE_START.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// What happened, for people.
+	// What happened, for display.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// The round may be tried again.
+	// True when the round may be retried.
 	Retryable bool `protobuf:"varint,3,opt,name=retryable,proto3" json:"retryable,omitempty"`
-	// How long to wait before that, in milliseconds; 0 = as Windlass likes.
+	// Time to wait before the retry, in milliseconds; 0 = Windlass chooses.
 	RetryAfterMs  int32 `protobuf:"varint,4,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -920,12 +921,13 @@ func (x *Error) GetRetryAfterMs() int32 {
 	return 0
 }
 
-// End closes a round.
+// End ends a round.
 type End struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// It waits for the results of its tool calls. Without it the process or stream is over, and the next round begins with a new invocation.
+	// The executor keeps the stream or process open and waits for the results of its tool calls. Otherwise the stream or process ends and
+	// the next round starts with a new invocation.
 	Stay bool `protobuf:"varint,1,opt,name=stay,proto3" json:"stay,omitempty"`
-	// The model that wrote the answer, for people; may be empty.
+	// Model that wrote the answer, for display; may be empty.
 	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	// "stop" (the default), "length" or "content_filter".
 	FinishReason  string `protobuf:"bytes,3,opt,name=finish_reason,json=finishReason,proto3" json:"finish_reason,omitempty"`

@@ -4,8 +4,8 @@
 // - protoc             (unknown)
 // source: windlass/executor/v1/executor.proto
 
-// Package windlass.executor.v1 is what Windlass speaks with executors: programs and services that think in the place of a model. The same
-// messages travel as JSON lines to processes and over HTTP; docs/reference/executor-protocol.md has that form.
+// Package windlass.executor.v1 is the protocol between Windlass and executors: programs and services that decide in place of a model.
+// Processes and HTTP executors exchange the same messages as JSON lines; docs/reference/executor-protocol.md describes that form.
 
 package executorv1
 
@@ -29,13 +29,14 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ExecutorService is implemented by an executor; Windlass calls it.
+// ExecutorService is implemented by an executor and called by Windlass.
 type ExecutorServiceClient interface {
-	// Run does one or more rounds of a turn. The first request is an invocation. The executor answers with responses until `end`: then the round
-	// is over, and Windlass runs the tool calls it asked for. An executor that said `stay` then gets their results on the same stream, closed by
-	// `continue`, and goes on with the next round; every other stream is closed by Windlass.
-	// The stream may break at any time: the same round is then asked for again by a new Run with the same invocation_id and a higher attempt.
-	// Errors: UNAVAILABLE, RESOURCE_EXHAUSTED, ABORTED, DEADLINE_EXCEEDED, CANCELLED, UNKNOWN and INTERNAL are tried again; others fail the turn.
+	// Run carries out one or more rounds of a turn. The first request is an invocation. The executor sends responses until `end`, which
+	// ends the round; Windlass then runs the tool calls that the round requested. If `end` has `stay` set, Windlass sends their results on
+	// the same stream, followed by `continue`, and the executor starts the next round. Otherwise Windlass closes the stream.
+	// The stream can break at any time. Windlass then repeats the round with a new Run, the same invocation_id and a higher attempt.
+	// Errors: Windlass retries UNAVAILABLE, RESOURCE_EXHAUSTED, ABORTED, DEADLINE_EXCEEDED, CANCELLED, UNKNOWN and INTERNAL. Other errors
+	// fail the turn.
 	Run(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RunRequest, RunResponse], error)
 }
 
@@ -64,13 +65,14 @@ type ExecutorService_RunClient = grpc.BidiStreamingClient[RunRequest, RunRespons
 // All implementations must embed UnimplementedExecutorServiceServer
 // for forward compatibility.
 //
-// ExecutorService is implemented by an executor; Windlass calls it.
+// ExecutorService is implemented by an executor and called by Windlass.
 type ExecutorServiceServer interface {
-	// Run does one or more rounds of a turn. The first request is an invocation. The executor answers with responses until `end`: then the round
-	// is over, and Windlass runs the tool calls it asked for. An executor that said `stay` then gets their results on the same stream, closed by
-	// `continue`, and goes on with the next round; every other stream is closed by Windlass.
-	// The stream may break at any time: the same round is then asked for again by a new Run with the same invocation_id and a higher attempt.
-	// Errors: UNAVAILABLE, RESOURCE_EXHAUSTED, ABORTED, DEADLINE_EXCEEDED, CANCELLED, UNKNOWN and INTERNAL are tried again; others fail the turn.
+	// Run carries out one or more rounds of a turn. The first request is an invocation. The executor sends responses until `end`, which
+	// ends the round; Windlass then runs the tool calls that the round requested. If `end` has `stay` set, Windlass sends their results on
+	// the same stream, followed by `continue`, and the executor starts the next round. Otherwise Windlass closes the stream.
+	// The stream can break at any time. Windlass then repeats the round with a new Run, the same invocation_id and a higher attempt.
+	// Errors: Windlass retries UNAVAILABLE, RESOURCE_EXHAUSTED, ABORTED, DEADLINE_EXCEEDED, CANCELLED, UNKNOWN and INTERNAL. Other errors
+	// fail the turn.
 	Run(grpc.BidiStreamingServer[RunRequest, RunResponse]) error
 	mustEmbedUnimplementedExecutorServiceServer()
 }

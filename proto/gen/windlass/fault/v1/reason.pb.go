@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: windlass/fault/v1/reason.proto
 
-// Package windlass.fault.v1 names why a call failed. A reason travels in google.rpc.ErrorInfo (domain "windlass.dev",
-// reason = the value's name without its prefix) and becomes the stable `code` of the HTTP problem in lower case.
+// Package windlass.fault.v1 defines the reasons why a call fails. A reason is sent in google.rpc.ErrorInfo (domain "windlass.dev", reason
+// = name of the value without its prefix). In lower case it is the stable `code` of the HTTP problem.
 
 package faultv1
 
@@ -24,100 +24,111 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Reason says why a call failed, precise enough for a program to act on. The gRPC status code says how to treat it in general.
+// Reason says why a call failed, precisely enough for a program to act on it. The gRPC status code says how to treat the error in
+// general.
 type Reason int32
 
 const (
 	// No reason was given. Clients treat it as an internal error.
 	Reason_REASON_UNSPECIFIED Reason = 0
-	// A fault on our side that the caller cannot mend. Example: a panic in a handler. Do: retry later, report the request id.
+	// An error inside Windlass that the caller cannot correct, for example a panic in a handler. What to do: retry later, and report the
+	// trace ID.
 	Reason_REASON_INTERNAL Reason = 1
-	// A field of the request is missing, malformed or out of range; `fields` of the problem names each.
-	// Example: page_size = -1. Do: correct the named fields.
+	// A field of the request is missing, malformed or out of range, for example page_size = -1. `fields` of the problem lists each such
+	// field. What to do: correct these fields.
 	Reason_REASON_INVALID_ARGUMENT Reason = 2
-	// The body has a field that the API does not know. Example: {"inptu":"hi"}. Do: remove or rename it.
+	// The body has a field that the API does not define, for example {"inptu":"hi"}. What to do: remove or rename it.
 	Reason_REASON_UNKNOWN_FIELD Reason = 3
-	// The body is no valid JSON or YAML. Example: a missing brace; the detail gives line and column.
+	// The body is not valid JSON or YAML. What to do: correct it at the line and column that the detail names.
 	Reason_REASON_MALFORMED_BODY Reason = 4
-	// The body or a message is over the limit that the detail names. Example: an input of 2 MiB. Do: send less.
+	// The body or a message exceeds the limit that the detail names, for example an input of 2 MiB. What to do: send less.
 	Reason_REASON_TOO_LARGE Reason = 5
-	// The resource does not exist, or the caller may not see it. Example: GET /v1/turns/trn_nope.
+	// The resource does not exist, or the caller may not see it. What to do: check the id and the caller's permissions.
 	Reason_REASON_NOT_FOUND Reason = 6
-	// A resource with this id or name exists already. Example: a second source named "calculator".
+	// A resource with this id or name exists, for example a second source named "calculator". What to do: choose another name, or update
+	// the existing resource.
 	Reason_REASON_ALREADY_EXISTS Reason = 7
-	// The same Idempotency-Key came with another body. Do: use a new key for a new request.
+	// The same Idempotency-Key was used with a different body. What to do: use a new key for a new request.
 	Reason_REASON_IDEMPOTENCY_CONFLICT Reason = 8
-	// The resource changed since it was read (etag or revision mismatch). Do: read it again and retry.
+	// The resource changed since it was read, or a concurrent transaction changed it. What to do: read it again and retry.
 	Reason_REASON_CONFLICT Reason = 9
-	// The call carries no credentials or wrong ones. Do: authenticate.
+	// The call has no credentials, or invalid ones. What to do: authenticate.
 	Reason_REASON_UNAUTHENTICATED Reason = 10
-	// The caller is known but may not do this. The detail names the permission that is missing.
+	// The caller is authenticated but not permitted to do this. What to do: ask an administrator for the permission that the detail names.
 	Reason_REASON_PERMISSION_DENIED Reason = 11
-	// The page token or cursor is garbage or belongs to another list. Do: start from the first page.
+	// The page token is invalid or belongs to another list. What to do: start from the first page.
 	Reason_REASON_INVALID_PAGE_TOKEN Reason = 12
-	// The event cursor is garbage or lies ahead of the journal. Do: reconnect without a cursor.
+	// The event cursor is invalid or points past the end of the journal. What to do: reconnect without a cursor.
 	Reason_REASON_INVALID_CURSOR Reason = 13
-	// The session already has an active turn and the request asked to be rejected in that case.
+	// The session or turn has not finished, and the request requires that it has: for example a turn with mode "reject", a re-run of a
+	// running turn, or the deletion of a session. What to do: wait for the turn to end, or cancel it.
 	Reason_REASON_TURN_ACTIVE Reason = 14
-	// The turn is over, so it cannot be cancelled, steered or resolved.
+	// The turn has ended or is being cancelled, so it cannot be cancelled, steered or resolved. What to do: send the input as a new turn.
 	Reason_REASON_TURN_ENDED Reason = 15
-	// The lease of a step was lost to another worker; the commit was refused. Workers only.
+	// Another worker took over the step; the commit was rejected. Only workers receive it. What to do: nothing, the other worker completes
+	// the step.
 	Reason_REASON_LEASE_LOST Reason = 16
-	// A dependency is away for the moment: a tool server, a model, the bus. Do: retry later.
+	// A dependency is temporarily unavailable, for example a service of the mesh or the bus. What to do: retry later.
 	Reason_REASON_UNAVAILABLE Reason = 17
-	// The caller's deadline or one of ours passed first. The detail says which.
+	// A deadline passed before the call finished; the detail says which. What to do: retry, or allow more time.
 	Reason_REASON_DEADLINE_EXCEEDED Reason = 18
-	// A quota or rate is used up. Do: wait for the time in RetryInfo or Retry-After.
+	// A quota or rate limit is exhausted. What to do: wait for the time in RetryInfo or Retry-After, then retry.
 	Reason_REASON_RATE_LIMITED Reason = 19
-	// The tool's arguments do not fit its JSON Schema; `fields` of the problem names each place.
+	// The arguments do not match the tool's JSON Schema; `fields` of the problem lists each mismatch. What to do: correct the arguments.
 	Reason_REASON_INVALID_TOOL_ARGUMENTS Reason = 20
-	// The tool exists, but its source cannot be reached now.
+	// The tool exists, but its source cannot be reached. What to do: retry later, and check the state of the source.
 	Reason_REASON_TOOL_UNAVAILABLE Reason = 21
-	// A ONCE call with this key was sent before and its outcome is unknown; it is never sent twice.
+	// A ONCE call was sent and its outcome is unknown; it is not sent again. What to do: find out whether it took effect, and resolve it.
 	Reason_REASON_OUTCOME_UNKNOWN Reason = 22
-	// The model's provider refused the request for good. Example: wrong key, unknown model, content filter.
+	// The model's provider rejected the request permanently, for example for an invalid key, an unknown model or its content filter. What
+	// to do: correct the cause that the detail names.
 	Reason_REASON_MODEL_REJECTED Reason = 23
-	// The model's provider failed or limited us in a way that may pass. Retried by the worker.
+	// The model's provider failed temporarily. The worker retries. What to do: nothing; if it continues, check the provider.
 	Reason_REASON_MODEL_UNAVAILABLE Reason = 24
-	// The model's stream broke the provider's own protocol (malformed chunk, invalid UTF-8, ended early).
+	// The model's stream violated the provider's protocol (malformed chunk, invalid UTF-8, premature end). The worker retries. What to do:
+	// nothing; if it continues, check the provider.
 	Reason_REASON_MODEL_STREAM_BROKEN Reason = 25
-	// No provider of this name is configured. The detail lists those that are.
+	// No provider of this name is configured. What to do: use one of the providers that the detail lists.
 	Reason_REASON_MODEL_UNKNOWN Reason = 26
-	// The state of the resource does not allow this call. The detail says what would.
+	// The state of the resource does not allow this call. What to do: see the detail, which says what is required.
 	Reason_REASON_FAILED_PRECONDITION Reason = 27
-	// The caller went away or cancelled.
+	// The caller cancelled the call or disconnected. What to do: nothing, or retry.
 	Reason_REASON_CANCELLED Reason = 28
-	// The address may not be dialled under the egress profile in force. Do: allow it in the configuration.
+	// The egress profile does not allow connections to this address. What to do: allow it in the configuration.
 	Reason_REASON_EGRESS_DENIED Reason = 29
-	// This HTTP method is not served at this path. The Allow header lists those that are.
+	// The path does not support this HTTP method. What to do: use a method that the Allow header lists.
 	Reason_REASON_METHOD_NOT_ALLOWED Reason = 30
-	// The body's media type is not one that this path takes. Do: send application/json.
+	// The path does not accept the media type of the body. What to do: send application/json.
 	Reason_REASON_UNSUPPORTED_MEDIA_TYPE Reason = 31
-	// The approval is decided, answered, expired or void already. Do: read it to see how it ended.
+	// The approval is already decided, answered, expired or void. What to do: read it to see how it ended.
 	Reason_REASON_APPROVAL_RESOLVED Reason = 32
-	// The call needs a person's leave, and a direct call cannot wait for it. Do: have an agent call the tool in a turn.
+	// The call requires approval, and a direct call cannot wait for it. What to do: have an agent call the tool in a turn.
 	Reason_REASON_APPROVAL_REQUIRED Reason = 33
-	// The tool's definition is not the one that the turn began with, so the call was not made. Do: begin a new turn, or approve the call anew.
+	// The tool's definition changed after the turn started, so the call was not sent. What to do: start a new turn, or approve the call
+	// again.
 	Reason_REASON_DEFINITION_CHANGED Reason = 34
-	// The tool asks something of the user, and a direct call cannot wait for the answer. Do: have an agent call the tool in a turn.
+	// The tool needs an answer from the user, and a direct call cannot wait for it. What to do: have an agent call the tool in a turn.
 	Reason_REASON_INPUT_REQUIRED Reason = 35
-	// The agent's blueprint cannot be resolved for this caller or session: a placeholder has no value. The detail names it. Example: ${scope.claims.team} for
-	// a user without that claim.
+	// The agent's blueprint cannot be resolved for this caller or session because a placeholder has no value, for example
+	// ${scope.claims.team} for a user without that claim; or it names a shield that does not exist. What to do: provide the value that the
+	// detail names, or change the blueprint.
 	Reason_REASON_INVALID_BLUEPRINT Reason = 40
-	// The agent's executor failed or went away in a way that may pass. Retried by the worker.
+	// The agent's executor failed temporarily. The worker retries. What to do: nothing; if it continues, check the executor.
 	Reason_REASON_EXECUTOR_UNAVAILABLE Reason = 50
-	// The agent's executor cannot do its round: it says so, it breaks the protocol, or it may not run here. The detail says which.
+	// The agent's executor cannot complete its round: it reported an error, violated the protocol, or may not run here. What to do: correct
+	// the cause that the detail names.
 	Reason_REASON_EXECUTOR_FAILED Reason = 51
-	// A limit is reached. As the code of a turn's `limit_reached`: steps, tokens, tool calls, identical calls in a row, time or money ended the turn, which
-	// is completed with what it said until then. As an error: the depth or number of a turn's sub-agents, or the number of webhooks. The text says
-	// which. Do: raise the limit, or go on with a further turn.
+	// A limit is reached; the text says which. As the code of a turn's `limit_reached`: steps, tokens, tool calls, identical calls in a
+	// row, time or cost ended the turn, which is completed with its output so far. As an error: the depth or number of a turn's sub-agents,
+	// or the number of webhooks. What to do: raise the limit, or continue with a new turn.
 	Reason_REASON_LIMIT_REACHED Reason = 36
-	// There is no such service or method, or it is not for this caller. Example: a misspelt method name. Do: see what reflection lists.
+	// The service or method does not exist, or is not available to this caller, for example because its name is misspelt. What to do: use a
+	// method that reflection lists.
 	Reason_REASON_UNIMPLEMENTED Reason = 46
-	// The answer is larger than a message of the mesh may be. Do: ask for less at once, with a smaller page_size.
+	// The response exceeds the maximum message size of the mesh. What to do: request less at once, with a smaller page_size.
 	Reason_REASON_RESPONSE_TOO_LARGE Reason = 47
-	// The conversation does not fit in the model's window. A turn compacts it and asks again; a second time in a row fails the turn. Do: start a new
-	// session, or use a model with a larger window.
+	// The conversation does not fit in the model's window. A turn compacts it and retries; if that does not help, the turn fails. What to
+	// do: start a new session, or use a model with a larger window.
 	Reason_REASON_CONTEXT_TOO_LONG Reason = 45
 )
 

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: windlass/inference/v1/inference.proto
 
-// Package windlass.inference.v1 is one model call, streamed, whatever the provider.
+// Package windlass.inference.v1 provides streamed model calls, independent of the provider.
 
 package inferencev1
 
@@ -27,22 +27,22 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Model is something that can be asked.
+// Model is a model that can be called.
 type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "provider/model", for example "openai/gpt-4.1" or "builtin/scripted".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Provider part.
+	// Name of the provider.
 	Provider string `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
-	// Used when nobody names a model.
+	// True for the model that is used when a request names none.
 	Default bool `protobuf:"varint,3,opt,name=default,proto3" json:"default,omitempty"`
-	// Tokens the model can read and write in one call, from the configuration (inference.models) or as known for its family; 0 when unknown.
+	// Tokens that the model can read and write in one call, from the configuration (inference.models) or known for its family; 0 = unknown.
 	ContextWindow int32 `protobuf:"varint,4,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
-	// The model can ask for tools natively.
+	// True when the model supports native tool calls.
 	SupportsTools bool `protobuf:"varint,5,opt,name=supports_tools,json=supportsTools,proto3" json:"supports_tools,omitempty"`
-	// What its tokens cost, from the configuration (inference.prices); unset when it has no price.
+	// Price of its tokens, from the configuration (inference.prices); unset when it has none.
 	Price *v1.Price `protobuf:"bytes,6,opt,name=price,proto3" json:"price,omitempty"`
-	// Tokens one answer can have, 0 when unknown.
+	// Maximum number of tokens of one answer; 0 = unknown.
 	MaxOutputTokens int32 `protobuf:"varint,7,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -127,14 +127,14 @@ func (x *Model) GetMaxOutputTokens() int32 {
 	return 0
 }
 
-// ToolDefinition is a tool as the model is shown it.
+// ToolDefinition is a tool that the model can call.
 type ToolDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Namespaced name, at most 64 characters of [A-Za-z0-9_-].
+	// Tool name, at most 64 characters of [A-Za-z0-9_-].
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What it does.
+	// Description for the model.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// JSON Schema of its arguments, byte for byte as the source gave it.
+	// JSON Schema of its arguments, byte for byte as the source provides it.
 	InputSchemaJson string `protobuf:"bytes,3,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -200,15 +200,15 @@ type GenerateRequest struct {
 	Instructions string `protobuf:"bytes,2,opt,name=instructions,proto3" json:"instructions,omitempty"`
 	// The conversation, oldest first.
 	Messages []*v1.Message `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
-	// Tools the model may ask for.
+	// Tools that the model can call.
 	Tools []*ToolDefinition `protobuf:"bytes,4,rep,name=tools,proto3" json:"tools,omitempty"`
-	// Tokens to write at most, 0 = the provider's default.
+	// Maximum number of tokens to write; 0 = the provider's default.
 	MaxOutputTokens int32 `protobuf:"varint,5,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
-	// Sampling temperature, unset = the provider's default.
+	// Sampling temperature, 0-2; unset = the provider's default.
 	Temperature *float64 `protobuf:"fixed64,6,opt,name=temperature,proto3,oneof" json:"temperature,omitempty"`
-	// The turn, for telemetry.
+	// ID of the turn, for telemetry.
 	TurnId string `protobuf:"bytes,7,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The step, for telemetry and as idempotency key where the provider takes one.
+	// Key of the step, for telemetry and as idempotency key with providers that accept one.
 	Step          string `protobuf:"bytes,8,opt,name=step,proto3" json:"step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -303,7 +303,7 @@ func (x *GenerateRequest) GetStep() string {
 // GenerateResponse is one message of the stream.
 type GenerateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What came.
+	// The message.
 	//
 	// Types that are valid to be assigned to Event:
 	//
@@ -409,7 +409,7 @@ type GenerateResponse_ToolCallDelta struct {
 }
 
 type GenerateResponse_Finished struct {
-	// The end: the whole answer.
+	// The complete answer; last message of the stream.
 	Finished *Finished `protobuf:"bytes,4,opt,name=finished,proto3,oneof"`
 }
 
@@ -424,11 +424,11 @@ func (*GenerateResponse_Finished) isGenerateResponse_Event() {}
 // ToolCallDelta is more of one tool call's arguments.
 type ToolCallDelta struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Position of the call in the answer, from 0.
+	// Index of the call in the answer, from 0.
 	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// The provider's id, in the first delta of a call at the latest.
+	// ID that the provider assigned. Set at the latest in the first delta of a call.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The tool's name, in the first delta of a call at the latest.
+	// Name of the tool. Set at the latest in the first delta of a call.
 	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
 	// JSON text to append.
 	ArgumentsDelta string `protobuf:"bytes,4,opt,name=arguments_delta,json=argumentsDelta,proto3" json:"arguments_delta,omitempty"`
@@ -494,20 +494,20 @@ func (x *ToolCallDelta) GetArgumentsDelta() string {
 	return ""
 }
 
-// Finished is the whole answer of a good stream.
+// Finished is the complete answer of a successful stream.
 type Finished struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "stop", "tool_calls", "length" or "content_filter".
 	FinishReason string `protobuf:"bytes,1,opt,name=finish_reason,json=finishReason,proto3" json:"finish_reason,omitempty"`
-	// All the text.
+	// The complete text.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// All the reasoning text.
+	// The complete reasoning text.
 	Reasoning string `protobuf:"bytes,3,opt,name=reasoning,proto3" json:"reasoning,omitempty"`
-	// All the calls, arguments complete.
+	// All tool calls, with complete arguments.
 	ToolCalls []*v1.ToolCall `protobuf:"bytes,4,rep,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
-	// What the call used. Estimated by us when the provider tells nothing (`usage_estimated`).
+	// Usage of the call; an estimate when the provider reports none (see usage_estimated).
 	Usage *v1.Usage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
-	// The usage is our estimate.
+	// True when the usage is an estimate.
 	UsageEstimated bool `protobuf:"varint,6,opt,name=usage_estimated,json=usageEstimated,proto3" json:"usage_estimated,omitempty"`
 	// The model that answered, "provider/model".
 	Model         string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
@@ -597,9 +597,9 @@ func (x *Finished) GetModel() string {
 // ListModelsRequest asks for all models.
 type ListModelsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many, 1-1000; 0 = 100.
+	// Maximum number of models to return, 1-1000; 0 = 100.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -652,9 +652,9 @@ func (x *ListModelsRequest) GetPageToken() string {
 // ListModelsResponse is one page of models.
 type ListModelsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The default first, then by name.
+	// The default first, then ordered by name.
 	Models []*Model `protobuf:"bytes,1,rep,name=models,proto3" json:"models,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: windlass/inference/v1/inference.proto
 
-// Package windlass.inference.v1 is one model call, streamed, whatever the provider.
+// Package windlass.inference.v1 provides streamed model calls, independent of the provider.
 
 package inferencev1
 
@@ -30,18 +30,19 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// InferenceService calls models. It keeps no conversation: each call brings all of it.
+// InferenceService calls models. It stores no conversation: each call contains all of it.
 type InferenceServiceClient interface {
-	// Generate asks a model once and streams its answer. Deltas come first, `finished` is the last message of a good stream.
-	// Errors: INVALID_ARGUMENT/MODEL_UNKNOWN, FAILED_PRECONDITION/MODEL_REJECTED (final),
-	// FAILED_PRECONDITION/CONTEXT_TOO_LONG (final: the conversation does not fit in the model's window), UNAVAILABLE/MODEL_UNAVAILABLE
-	// (retry, after RetryInfo where given), RESOURCE_EXHAUSTED/RATE_LIMITED (retry after RetryInfo), DEADLINE_EXCEEDED
-	// (no first token or silence for too long: retry), DATA_LOSS/MODEL_STREAM_BROKEN (retry).
+	// Generate makes one model call and streams the answer. Deltas come first; `finished` is the last message of a successful stream.
+	// Errors: INVALID_ARGUMENT/MODEL_UNKNOWN, FAILED_PRECONDITION/MODEL_REJECTED and FAILED_PRECONDITION/CONTEXT_TOO_LONG (the conversation
+	// does not fit in the model's window) are final. Retry UNAVAILABLE/MODEL_UNAVAILABLE (after RetryInfo, if present),
+	// RESOURCE_EXHAUSTED/RATE_LIMITED (after RetryInfo), DEADLINE_EXCEEDED (no first token, or no further token, for too long) and
+	// DATA_LOSS/MODEL_STREAM_BROKEN.
 	Generate(ctx context.Context, in *GenerateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GenerateResponse], error)
-	// ListModels lists what can be asked, the default first. Providers that cannot list their models give those in the configuration.
+	// ListModels lists the available models, the default first. For providers that cannot list their models, it returns those in the
+	// configuration.
 	ListModels(ctx context.Context, in *ListModelsRequest, opts ...grpc.CallOption) (*ListModelsResponse, error)
-	// ResolveModel answers which model a name stands for. An empty name is the mesh's default.
-	// NOT_FOUND/MODEL_UNKNOWN names the providers there are.
+	// ResolveModel returns the model that a name refers to. An empty name is the mesh's default.
+	// Errors: NOT_FOUND/MODEL_UNKNOWN; the detail lists the configured providers.
 	ResolveModel(ctx context.Context, in *ResolveModelRequest, opts ...grpc.CallOption) (*Model, error)
 }
 
@@ -96,18 +97,19 @@ func (c *inferenceServiceClient) ResolveModel(ctx context.Context, in *ResolveMo
 // All implementations must embed UnimplementedInferenceServiceServer
 // for forward compatibility.
 //
-// InferenceService calls models. It keeps no conversation: each call brings all of it.
+// InferenceService calls models. It stores no conversation: each call contains all of it.
 type InferenceServiceServer interface {
-	// Generate asks a model once and streams its answer. Deltas come first, `finished` is the last message of a good stream.
-	// Errors: INVALID_ARGUMENT/MODEL_UNKNOWN, FAILED_PRECONDITION/MODEL_REJECTED (final),
-	// FAILED_PRECONDITION/CONTEXT_TOO_LONG (final: the conversation does not fit in the model's window), UNAVAILABLE/MODEL_UNAVAILABLE
-	// (retry, after RetryInfo where given), RESOURCE_EXHAUSTED/RATE_LIMITED (retry after RetryInfo), DEADLINE_EXCEEDED
-	// (no first token or silence for too long: retry), DATA_LOSS/MODEL_STREAM_BROKEN (retry).
+	// Generate makes one model call and streams the answer. Deltas come first; `finished` is the last message of a successful stream.
+	// Errors: INVALID_ARGUMENT/MODEL_UNKNOWN, FAILED_PRECONDITION/MODEL_REJECTED and FAILED_PRECONDITION/CONTEXT_TOO_LONG (the conversation
+	// does not fit in the model's window) are final. Retry UNAVAILABLE/MODEL_UNAVAILABLE (after RetryInfo, if present),
+	// RESOURCE_EXHAUSTED/RATE_LIMITED (after RetryInfo), DEADLINE_EXCEEDED (no first token, or no further token, for too long) and
+	// DATA_LOSS/MODEL_STREAM_BROKEN.
 	Generate(*GenerateRequest, grpc.ServerStreamingServer[GenerateResponse]) error
-	// ListModels lists what can be asked, the default first. Providers that cannot list their models give those in the configuration.
+	// ListModels lists the available models, the default first. For providers that cannot list their models, it returns those in the
+	// configuration.
 	ListModels(context.Context, *ListModelsRequest) (*ListModelsResponse, error)
-	// ResolveModel answers which model a name stands for. An empty name is the mesh's default.
-	// NOT_FOUND/MODEL_UNKNOWN names the providers there are.
+	// ResolveModel returns the model that a name refers to. An empty name is the mesh's default.
+	// Errors: NOT_FOUND/MODEL_UNKNOWN; the detail lists the configured providers.
 	ResolveModel(context.Context, *ResolveModelRequest) (*Model, error)
 	mustEmbedUnimplementedInferenceServiceServer()
 }

@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: windlass/mcpbridge/v1/mcpbridge.proto
 
-// Package windlass.mcpbridge.v1 speaks MCP to tool servers for the rest of the mesh. The bridge keeps connections, never data:
-// each call brings the server's whole specification.
+// Package windlass.mcpbridge.v1 connects the mesh to tool servers with MCP. The bridge stores connections, not data: each call contains
+// the complete specification of the server.
 
 package mcpbridgev1
 
@@ -29,29 +29,29 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Server is how to reach one MCP server.
+// Server describes how to reach one MCP server.
 type Server struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Stable id, the source's id.
+	// Stable ID: the ID of the source.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name for messages to people.
+	// Name of the source, for messages to people.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Streamable HTTP or SSE endpoint; a path that ends in /sse is taken as SSE. Empty for a process.
+	// Streamable HTTP or SSE URL; a path that ends in /sse means SSE. Empty for a process.
 	Url string `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
 	// Program and arguments of a stdio server. Empty for HTTP.
 	Command []string `protobuf:"bytes,4,rep,name=command,proto3" json:"command,omitempty"`
-	// Environment of the process. Nothing else of the bridge's environment is passed but PATH, HOME, LANG and TMPDIR.
-	// Values may refer to "${env:NAME}" of the bridge.
+	// Environment of the process. Of the bridge's own environment only PATH, HOME, LANG and TMPDIR are passed on. Values may refer to
+	// "${env:NAME}" of the bridge.
 	Env map[string]string `protobuf:"bytes,5,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Working directory of the process.
 	Dir string `protobuf:"bytes,6,opt,name=dir,proto3" json:"dir,omitempty"`
 	// Headers of each HTTP request. Values may refer to "${env:NAME}" of the bridge.
 	Headers map[string]string `protobuf:"bytes,7,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Force a transport: "http", "sse", "stdio"; empty = by url and command.
+	// Transport: "http", "sse" or "stdio"; empty = derived from url and command.
 	Transport string `protobuf:"bytes,8,opt,name=transport,proto3" json:"transport,omitempty"`
-	// Time for connecting and listing, in milliseconds; 0 = 10 s.
+	// Timeout for connecting and listing, in milliseconds; 0 = 10 s.
 	ConnectTimeoutMs int32 `protobuf:"varint,9,opt,name=connect_timeout_ms,json=connectTimeoutMs,proto3" json:"connect_timeout_ms,omitempty"`
-	// Time for one call, in milliseconds; 0 = 2 min.
+	// Timeout of one call, in milliseconds; 0 = 2 min.
 	CallTimeoutMs int32 `protobuf:"varint,10,opt,name=call_timeout_ms,json=callTimeoutMs,proto3" json:"call_timeout_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -206,13 +206,13 @@ func (x *DiscoverRequest) GetServer() *Server {
 // Tool is a tool as its server describes it.
 type Tool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The server's own name.
+	// Name that the server uses.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Title for people.
+	// Display title.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	// Description.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// The whole tool object, byte for byte as the server sent it.
+	// Complete tool object, byte for byte as the server sent it.
 	RawJson []byte `protobuf:"bytes,4,opt,name=raw_json,json=rawJson,proto3" json:"raw_json,omitempty"`
 	// The input schema, byte for byte.
 	InputSchemaJson []byte `protobuf:"bytes,5,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
@@ -321,18 +321,18 @@ func (x *Tool) GetDestructiveHint() bool {
 	return false
 }
 
-// DiscoverResponse is what a server has.
+// DiscoverResponse is what a server offers.
 type DiscoverResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its tools in its own order.
+	// Tools, in the order of the server.
 	Tools []*Tool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
-	// Name the server gives itself.
+	// Name that the server reports.
 	ServerName string `protobuf:"bytes,2,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
-	// Version the server gives itself.
+	// Version that the server reports.
 	ServerVersion string `protobuf:"bytes,3,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
 	// Protocol revision in use, for example "2025-11-25".
 	ProtocolVersion string `protobuf:"bytes,4,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"`
-	// The server tells of changed lists by itself.
+	// True when the server notifies clients of changes of its tool list.
 	ListChanged bool `protobuf:"varint,5,opt,name=list_changed,json=listChanged,proto3" json:"list_changed,omitempty"`
 	// The server's instructions for models.
 	Instructions  string `protobuf:"bytes,6,opt,name=instructions,proto3" json:"instructions,omitempty"`
@@ -417,16 +417,16 @@ type CallToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The server.
 	Server *Server `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
-	// The server's own tool name.
+	// Name that the server uses for the tool.
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
-	// JSON object.
+	// Arguments, as a JSON object.
 	ArgumentsJson []byte `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
-	// Entries for `_meta`. "windlass/idempotency_key" also goes as the header Idempotency-Key of the request over HTTP, where bytes other than visible
-	// ASCII, and "%", are percent-encoded.
+	// Entries for `_meta`. Over HTTP, "windlass/idempotency_key" is also sent as the header Idempotency-Key, in which "%" and all bytes
+	// except visible ASCII are percent-encoded.
 	Meta map[string]string `protobuf:"bytes,4,rep,name=meta,proto3" json:"meta,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The tool may ask the user something. Without it such a question is declined.
+	// True when the tool may ask the user a question. Otherwise questions are declined.
 	CanAsk bool `protobuf:"varint,5,opt,name=can_ask,json=canAsk,proto3" json:"can_ask,omitempty"`
-	// The answer to what an earlier attempt asked.
+	// Answer to the question of an earlier attempt.
 	Answer        *InputAnswer `protobuf:"bytes,6,opt,name=answer,proto3" json:"answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -511,7 +511,7 @@ type InputAnswer struct {
 	Action string `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
 	// The answer; only with "accept".
 	Content *structpb.Struct `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
-	// What InputRequired gave, as it is.
+	// `state` of InputRequired, unchanged.
 	State         []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -568,10 +568,10 @@ func (x *InputAnswer) GetState() []byte {
 	return nil
 }
 
-// CallToolResponse is one message of a call.
+// CallToolResponse is one message about a call.
 type CallToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What came.
+	// The message.
 	//
 	// Types that are valid to be assigned to Event:
 	//
@@ -652,17 +652,17 @@ type isCallToolResponse_Event interface {
 }
 
 type CallToolResponse_Progress struct {
-	// How far the tool is.
+	// Progress of the tool.
 	Progress *Progress `protobuf:"bytes,1,opt,name=progress,proto3,oneof"`
 }
 
 type CallToolResponse_Result struct {
-	// The end.
+	// The call ended.
 	Result *CallToolResult `protobuf:"bytes,2,opt,name=result,proto3,oneof"`
 }
 
 type CallToolResponse_InputRequired struct {
-	// The end of this attempt: the tool needs an answer.
+	// The attempt ended: the tool needs an answer.
 	InputRequired *InputRequired `protobuf:"bytes,3,opt,name=input_required,json=inputRequired,proto3,oneof"`
 }
 
@@ -675,11 +675,11 @@ func (*CallToolResponse_InputRequired) isCallToolResponse_Event() {}
 // InputRequired is a tool's question to the user.
 type InputRequired struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The question, for people.
+	// The question, for display.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	// JSON Schema of the answer as JSON text.
 	SchemaJson string `protobuf:"bytes,2,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
-	// To be given back with the answer.
+	// Opaque state to return with the answer.
 	State         []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -736,14 +736,14 @@ func (x *InputRequired) GetState() []byte {
 	return nil
 }
 
-// Progress of a running tool.
+// Progress is the progress of a running tool.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Work done so far.
+	// Amount of work done so far, in the tool's own unit.
 	Progress float64 `protobuf:"fixed64,1,opt,name=progress,proto3" json:"progress,omitempty"`
-	// All the work, 0 when unknown.
+	// Total amount of work in the same unit; 0 = unknown.
 	Total float64 `protobuf:"fixed64,2,opt,name=total,proto3" json:"total,omitempty"`
-	// One line for people.
+	// One line for display.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -800,15 +800,15 @@ func (x *Progress) GetMessage() string {
 	return ""
 }
 
-// CallToolResult is a tool's answer. In its texts "***" stands for what the server was given through a reference "${env:NAME}" (8 bytes or more):
-// results are stored and shown.
+// CallToolResult is the result of a tool. In its texts, values of 8 bytes or more that the server received through a reference
+// "${env:NAME}" are replaced with "***", because results are stored and displayed.
 type CallToolResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Content in order. Kinds that MCP may add later come as JSON text.
+	// Content, in order. Content kinds that the bridge does not know are JSON text.
 	Content []*v1.ContentPart `protobuf:"bytes,1,rep,name=content,proto3" json:"content,omitempty"`
-	// Structured content.
+	// Structured result, if the tool has one.
 	StructuredContent *structpb.Value `protobuf:"bytes,2,opt,name=structured_content,json=structuredContent,proto3" json:"structured_content,omitempty"`
-	// The tool said no.
+	// True when the tool returned an error.
 	IsError       bool `protobuf:"varint,3,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -902,14 +902,14 @@ func (*WatchRequest) Descriptor() ([]byte, []int) {
 	return file_windlass_mcpbridge_v1_mcpbridge_proto_rawDescGZIP(), []int{10}
 }
 
-// WatchResponse is one thing that happened to a pooled server.
+// WatchResponse is one change of a pooled server.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The server's id.
+	// ID of the server.
 	ServerId string `protobuf:"bytes,1,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
 	// "connected", "lost" or "tools_changed".
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Why a connection was lost.
+	// Why a connection was lost; empty for other kinds.
 	Detail        string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -969,7 +969,7 @@ func (x *WatchResponse) GetDetail() string {
 // ReleaseRequest names a server.
 type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The server's id.
+	// ID of the server.
 	ServerId      string `protobuf:"bytes,1,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

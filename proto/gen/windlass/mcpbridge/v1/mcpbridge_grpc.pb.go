@@ -4,8 +4,8 @@
 // - protoc             (unknown)
 // source: windlass/mcpbridge/v1/mcpbridge.proto
 
-// Package windlass.mcpbridge.v1 speaks MCP to tool servers for the rest of the mesh. The bridge keeps connections, never data:
-// each call brings the server's whole specification.
+// Package windlass.mcpbridge.v1 connects the mesh to tool servers with MCP. The bridge stores connections, not data: each call contains
+// the complete specification of the server.
 
 package mcpbridgev1
 
@@ -34,18 +34,19 @@ const (
 //
 // BridgeService is the MCP client of the mesh.
 type BridgeServiceClient interface {
-	// Discover connects where needed and lists the server's tools, every page of them. The connection stays open in the pool.
-	// UNAVAILABLE/TOOL_UNAVAILABLE when the server cannot be reached in time; the detail says what was tried.
+	// Discover connects if necessary and lists all tools of the server, across all pages. The connection stays open in the pool.
+	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the server cannot be reached in time; the detail says what was tried.
 	Discover(ctx context.Context, in *DiscoverRequest, opts ...grpc.CallOption) (*DiscoverResponse, error)
-	// CallTool runs one tool. Progress comes first, the result last, or `input_required` where the tool asks the user something: then the
-	// server is done with this attempt, and the call is made again with the answer. A tool that says no is a result with is_error.
-	// An error before the request left the bridge is UNAVAILABLE/TOOL_UNAVAILABLE; after it, when nobody knows what became
-	// of the call, it is ABORTED/OUTCOME_UNKNOWN. Cancelling the call tells the server.
+	// CallTool runs one tool. Progress messages come first; the last message is the result, or `input_required` if the tool asks the user a
+	// question. In that case the attempt is over, and the call is made again with the answer. A tool error is a result with is_error.
+	// Cancelling the RPC notifies the server.
+	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the request was not sent; ABORTED/OUTCOME_UNKNOWN when it was sent and its outcome is
+	// unknown.
 	CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CallToolResponse], error)
-	// Watch streams what happens to pooled servers: changed tool lists, connections made and lost.
-	// It starts with the present state of each pooled server.
+	// Watch streams changes of pooled servers: changed tool lists, connections opened and lost. It starts with the current state of each
+	// pooled server.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
-	// Release closes the pooled connections of a server, and its process where it is one. An unknown server is no error.
+	// Release closes the pooled connections of a server and, for a stdio server, stops its process. It does nothing for an unknown server.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
 }
 
@@ -121,18 +122,19 @@ func (c *bridgeServiceClient) Release(ctx context.Context, in *ReleaseRequest, o
 //
 // BridgeService is the MCP client of the mesh.
 type BridgeServiceServer interface {
-	// Discover connects where needed and lists the server's tools, every page of them. The connection stays open in the pool.
-	// UNAVAILABLE/TOOL_UNAVAILABLE when the server cannot be reached in time; the detail says what was tried.
+	// Discover connects if necessary and lists all tools of the server, across all pages. The connection stays open in the pool.
+	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the server cannot be reached in time; the detail says what was tried.
 	Discover(context.Context, *DiscoverRequest) (*DiscoverResponse, error)
-	// CallTool runs one tool. Progress comes first, the result last, or `input_required` where the tool asks the user something: then the
-	// server is done with this attempt, and the call is made again with the answer. A tool that says no is a result with is_error.
-	// An error before the request left the bridge is UNAVAILABLE/TOOL_UNAVAILABLE; after it, when nobody knows what became
-	// of the call, it is ABORTED/OUTCOME_UNKNOWN. Cancelling the call tells the server.
+	// CallTool runs one tool. Progress messages come first; the last message is the result, or `input_required` if the tool asks the user a
+	// question. In that case the attempt is over, and the call is made again with the answer. A tool error is a result with is_error.
+	// Cancelling the RPC notifies the server.
+	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when the request was not sent; ABORTED/OUTCOME_UNKNOWN when it was sent and its outcome is
+	// unknown.
 	CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolResponse]) error
-	// Watch streams what happens to pooled servers: changed tool lists, connections made and lost.
-	// It starts with the present state of each pooled server.
+	// Watch streams changes of pooled servers: changed tool lists, connections opened and lost. It starts with the current state of each
+	// pooled server.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
-	// Release closes the pooled connections of a server, and its process where it is one. An unknown server is no error.
+	// Release closes the pooled connections of a server and, for a stdio server, stops its process. It does nothing for an unknown server.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
 	mustEmbedUnimplementedBridgeServiceServer()
 }

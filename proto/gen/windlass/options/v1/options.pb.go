@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: windlass/options/v1/options.proto
 
-// Package windlass.options.v1 holds the options that every Windlass RPC carries.
+// Package windlass.options.v1 defines the options of Windlass RPCs.
 
 package optionsv1
 
@@ -52,12 +52,12 @@ var file_windlass_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 
 // Extension fields to descriptorpb.MethodOptions.
 var (
-	// What a caller must be allowed to do to use this RPC, as "area.noun.verb", for example "sessions.turns.create".
-	// A server refuses to start when one of its RPCs has none. "public" marks the few that need no permission.
+	// Permission that a caller needs for this RPC, as "area.noun.verb", for example "sessions.turns.create". A server does not start if one
+	// of its RPCs has none. "public" marks the few RPCs that need no permission.
 	//
 	// optional string permission = 57301;
 	E_Permission = &file_windlass_options_v1_options_proto_extTypes[0]
-	// The RPC is for the roles of the mesh among themselves. To everybody else it does not exist: it answers UNIMPLEMENTED, and reflection does not
+	// The RPC is for roles of the mesh only. For all other callers it does not exist: it fails with UNIMPLEMENTED, and reflection does not
 	// list it.
 	//
 	// optional bool internal = 57302;

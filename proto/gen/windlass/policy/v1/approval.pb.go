@@ -23,28 +23,30 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ApprovalRule says which tool calls need a person's leave, and whose. All its conditions must hold; an empty one is none.
+// ApprovalRule says which tool calls require approval, and who may give it. All conditions that are set must match.
 type ApprovalRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name, as told to approvers and kept in the journal.
+	// Name, which approvers see and the journal records.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Globs over namespaced tool names; empty = all.
+	// Globs over tool names; empty = all tools.
 	Tools []string `protobuf:"bytes,2,rep,name=tools,proto3" json:"tools,omitempty"`
-	// Effect classes; empty = all.
+	// Effect classes; empty = all classes.
 	Effects []v1.EffectClass `protobuf:"varint,3,rep,packed,name=effects,proto3,enum=windlass.turn.v1.EffectClass" json:"effects,omitempty"`
-	// A condition in CEL, for example "arguments.amount > 100"; empty = none. It may speak of `arguments` (numbers are doubles), `tool`,
-	// `effect` ("read", "idempotent", "once") and `principal.subject`, `.roles`, `.claims`. One that cannot be evaluated holds: an argument
-	// that is missing or of another type has somebody asked. `has(arguments.x)` asks whether it is there.
+	// Condition in CEL, for example "arguments.amount > 100"; empty = no condition. It can use `arguments` (numbers are doubles), `tool`,
+	// `effect` ("read", "idempotent", "once"), `principal.subject`, `principal.roles` and `principal.claims`. A condition that cannot be
+	// evaluated matches: if an argument is missing or has another type, approval is required. Use `has(arguments.x)` to test whether an
+	// argument is present.
 	Condition string `protobuf:"bytes,4,opt,name=condition,proto3" json:"condition,omitempty"`
-	// Roles of which an approver needs one; empty = whoever may decide approvals.
+	// Roles of which an approver needs one; empty = any principal with permission to decide approvals.
 	ApproverRoles []string `protobuf:"bytes,5,rep,name=approver_roles,json=approverRoles,proto3" json:"approver_roles,omitempty"`
-	// Whoever began the turn may approve it himself. Without approver_roles in a mesh of one user that is the only way.
+	// The user who started the turn may approve the call. In a mesh with one user and without approver_roles, this is the only way to
+	// approve.
 	AllowRequester bool `protobuf:"varint,6,opt,name=allow_requester,json=allowRequester,proto3" json:"allow_requester,omitempty"`
-	// How many must approve; 0 = 1. One refusal is enough to refuse.
+	// Number of approvals that are required, at most 16; 0 = 1. One denial denies the call.
 	Quorum uint32 `protobuf:"varint,7,opt,name=quorum,proto3" json:"quorum,omitempty"`
-	// Seconds until the request expires; 0 = the mesh's default (7 days).
+	// Time until the request expires, in seconds, at most 31622400 (366 days); 0 = the mesh's default (7 days).
 	ExpiresSeconds uint32 `protobuf:"varint,8,opt,name=expires_seconds,json=expiresSeconds,proto3" json:"expires_seconds,omitempty"`
-	// Why, for approvers.
+	// Why approval is required, for approvers.
 	Reason        string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -143,7 +145,7 @@ func (x *ApprovalRule) GetReason() string {
 	return ""
 }
 
-// ApprovalRequirement is the rule that fits a call.
+// ApprovalRequirement is the approval rule that matches a call.
 type ApprovalRequirement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The rule.

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: windlass/policy/v1/policy.proto
 
-// Package windlass.policy.v1 answers who may do what, and keeps each answer.
+// Package windlass.policy.v1 decides who may do what, and records the decisions.
 
 package policyv1
 
@@ -29,7 +29,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// GetPermissionsRequest asks for a principal's permissions.
+// GetPermissionsRequest names a principal.
 type GetPermissionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The principal.
@@ -75,15 +75,15 @@ func (x *GetPermissionsRequest) GetPrincipal() *Principal {
 	return nil
 }
 
-// GetPermissionsResponse lists what a principal may do.
+// GetPermissionsResponse lists the permissions of a principal.
 type GetPermissionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Globs over permissions: "*", "sessions.*", "registry.tools.invoke". One that starts with "!" takes away what it matches,
-	// whatever else says.
+	// Globs over permissions: "*", "sessions.*", "registry.tools.invoke". A glob that starts with "!" removes the permissions that it
+	// matches, whatever the other globs grant.
 	Permissions []string `protobuf:"bytes,1,rep,name=permissions,proto3" json:"permissions,omitempty"`
-	// How long the answer may be kept, in milliseconds.
+	// How long the response may be cached, in milliseconds.
 	MaxAgeMs int32 `protobuf:"varint,2,opt,name=max_age_ms,json=maxAgeMs,proto3" json:"max_age_ms,omitempty"`
-	// The name of the rule that each permission with "!" comes from. Key: the permission as in `permissions`.
+	// Name of the rule behind each permission with "!". Key: the permission as in `permissions`.
 	DeniedBy      map[string]string `protobuf:"bytes,3,rep,name=denied_by,json=deniedBy,proto3" json:"denied_by,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -143,25 +143,25 @@ func (x *GetPermissionsResponse) GetDeniedBy() map[string]string {
 // DecideToolRequest describes one tool call.
 type DecideToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who wants to call: the real user, also inside a turn.
+	// Principal that calls the tool; within a turn, the turn's user.
 	Principal *Principal `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
-	// Namespaced tool name.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
-	// Source of the tool.
+	// Name of the tool's source.
 	Source string `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
-	// What the call may change.
+	// Effect class of the tool.
 	Effect v1.EffectClass `protobuf:"varint,4,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
 	// SHA-256 of the canonical arguments, hex.
 	ArgumentsHash string `protobuf:"bytes,5,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
-	// The turn the call belongs to, empty for a direct call.
+	// ID of the turn; empty for a direct call.
 	TurnId string `protobuf:"bytes,6,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The call inside the turn.
+	// ID of the call in the turn.
 	CallId string `protobuf:"bytes,7,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The arguments, for conditions of approval rules. They are not stored.
+	// Arguments, for conditions of approval rules. They are not stored.
 	Arguments *structpb.Struct `protobuf:"bytes,8,opt,name=arguments,proto3" json:"arguments,omitempty"`
-	// Approval rules of the agent, asked after those of the mesh.
+	// Approval rules of the agent, applied after those of the mesh.
 	ApprovalRules []*ApprovalRule `protobuf:"bytes,9,rep,name=approval_rules,json=approvalRules,proto3" json:"approval_rules,omitempty"`
-	// The approval that gives leave for this very call, as the registry has checked; empty = none. It is told in `reason`.
+	// ID of a valid approval for this call, as verified by the registry; empty = none. The decision's `reason` mentions it.
 	ApprovalId    string `protobuf:"bytes,10,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -267,10 +267,10 @@ func (x *DecideToolRequest) GetApprovalId() string {
 	return ""
 }
 
-// CheckApprovalRulesRequest holds rules.
+// CheckApprovalRulesRequest holds rules to validate.
 type CheckApprovalRulesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The rules, as they would be kept.
+	// The rules, as they would be stored.
 	Rules         []*ApprovalRule `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -313,10 +313,10 @@ func (x *CheckApprovalRulesRequest) GetRules() []*ApprovalRule {
 	return nil
 }
 
-// CheckApprovalRulesResponse tells what is wrong.
+// CheckApprovalRulesResponse lists the errors in the rules.
 type CheckApprovalRulesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One entry for each mistake, by rule; none = all rules can be used.
+	// One entry for each error, in the order of the rules; empty = all rules are valid.
 	Faults        []*ApprovalRuleFault `protobuf:"bytes,1,rep,name=faults,proto3" json:"faults,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -359,14 +359,14 @@ func (x *CheckApprovalRulesResponse) GetFaults() []*ApprovalRuleFault {
 	return nil
 }
 
-// ApprovalRuleFault is one mistake.
+// ApprovalRuleFault is one error in a rule.
 type ApprovalRuleFault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Place of the rule in the request, from 0.
+	// Index of the rule in the request, from 0.
 	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// Its field: "name" or "condition".
+	// Field of the rule: "name" or "condition".
 	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
-	// What is wrong, and what to do.
+	// What is wrong and what to do.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -423,12 +423,12 @@ func (x *ApprovalRuleFault) GetMessage() string {
 	return ""
 }
 
-// FilterToolsRequest asks which tools may be shown.
+// FilterToolsRequest names tools to filter.
 type FilterToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who looks.
+	// Principal that will use the tools.
 	Principal *Principal `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
-	// Namespaced names.
+	// Tool names, "source__tool".
 	Tools         []string `protobuf:"bytes,2,rep,name=tools,proto3" json:"tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -478,10 +478,10 @@ func (x *FilterToolsRequest) GetTools() []string {
 	return nil
 }
 
-// FilterToolsResponse names the tools that may be shown.
+// FilterToolsResponse names the tools that the principal may use.
 type FilterToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The allowed ones, in the order asked.
+	// Allowed tools, in the order of the request.
 	Tools         []string `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -524,14 +524,14 @@ func (x *FilterToolsResponse) GetTools() []string {
 	return nil
 }
 
-// RecordDenialRequest describes a refused RPC.
+// RecordDenialRequest describes a denied RPC.
 type RecordDenialRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who was refused.
+	// Principal that was denied.
 	Principal *Principal `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
 	// The permission that was missing.
 	Permission string `protobuf:"bytes,2,opt,name=permission,proto3" json:"permission,omitempty"`
-	// The RPC's full method name.
+	// Full method name of the RPC.
 	Method        string `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -588,32 +588,32 @@ func (x *RecordDenialRequest) GetMethod() string {
 	return ""
 }
 
-// Decision is one recorded answer.
+// Decision is one recorded decision.
 type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "dec_…".
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// When it was made.
+	// When the decision was made.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// Subject of the principal.
 	Subject string `protobuf:"bytes,3,opt,name=subject,proto3" json:"subject,omitempty"`
 	// "tool" or "permission".
 	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The tool or the permission asked about.
+	// The tool or the permission.
 	Resource string `protobuf:"bytes,5,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The answer.
+	// True = allowed, false = denied.
 	Allowed bool `protobuf:"varint,6,opt,name=allowed,proto3" json:"allowed,omitempty"`
-	// Why, for people: which rule matched, or that none did.
+	// Why, for display: which rule matched, or that none did.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Name of the rule that decided, empty when none matched (deny by default).
+	// Name of the rule that decided; empty when none matched (denied by default).
 	Rule string `protobuf:"bytes,8,opt,name=rule,proto3" json:"rule,omitempty"`
-	// The turn, empty for a direct call.
+	// ID of the turn; empty for a direct call.
 	TurnId string `protobuf:"bytes,9,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,10,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// Hash of the arguments.
+	// SHA-256 of the canonical arguments, in hex.
 	ArgumentsHash string `protobuf:"bytes,11,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
-	// Allowed, but only with a person's leave; unset = without. Not stored; `reason` tells the rule.
+	// Set when the call is allowed only with approval. Not stored; `reason` names the rule.
 	Approval      *ApprovalRequirement `protobuf:"bytes,12,opt,name=approval,proto3" json:"approval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -736,13 +736,13 @@ func (x *Decision) GetApproval() *ApprovalRequirement {
 // ListDecisionsRequest pages through decisions.
 type ListDecisionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of decisions to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only decisions of this turn.
 	TurnId string `protobuf:"bytes,3,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// Only refusals.
+	// Only denials.
 	DeniedOnly    bool `protobuf:"varint,4,opt,name=denied_only,json=deniedOnly,proto3" json:"denied_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -809,9 +809,9 @@ func (x *ListDecisionsRequest) GetDeniedOnly() bool {
 // ListDecisionsResponse is one page.
 type ListDecisionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Newest first.
+	// Decisions, newest first.
 	Decisions []*Decision `protobuf:"bytes,1,rep,name=decisions,proto3" json:"decisions,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -907,7 +907,7 @@ func (x *GetDecisionRequest) GetDecisionId() string {
 	return ""
 }
 
-// ForgetTurnsRequest names turns of a session that was deleted.
+// ForgetTurnsRequest names turns of a deleted session.
 type ForgetTurnsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant of the turns.

@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: windlass/policy/v1/policy.proto
 
-// Package windlass.policy.v1 answers who may do what, and keeps each answer.
+// Package windlass.policy.v1 decides who may do what, and records the decisions.
 
 package policyv1
 
@@ -36,30 +36,31 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// PolicyService decides. Servers ask it for permissions, the registry asks it before every tool call.
+// PolicyService makes access decisions. Servers ask it for permissions; the registry asks it before every tool call.
 type PolicyServiceClient interface {
-	// GetPermissions answers which permissions a principal holds, as globs over "area.noun.verb".
-	// Servers cache the answer for `max_age_ms`. An unknown principal holds none; that is no error.
+	// GetPermissions returns the permissions of a principal, as globs over "area.noun.verb". Servers cache the response for `max_age_ms`.
+	// An unknown principal has no permissions; that is not an error.
 	GetPermissions(ctx context.Context, in *GetPermissionsRequest, opts ...grpc.CallOption) (*GetPermissionsResponse, error)
-	// DecideTool answers whether a principal may call a tool now, and records the decision. Nothing is pinned or cached:
-	// a revocation holds at the next call.
+	// DecideTool decides whether a principal may call a tool now, and records the decision. Decisions are not pinned or cached: a
+	// revocation applies to the next call.
 	DecideTool(ctx context.Context, in *DecideToolRequest, opts ...grpc.CallOption) (*Decision, error)
-	// FilterTools answers which of the given tools a principal may see. It records nothing.
+	// FilterTools returns which of the given tools a principal may use. It records nothing.
 	FilterTools(ctx context.Context, in *FilterToolsRequest, opts ...grpc.CallOption) (*FilterToolsResponse, error)
-	// CheckApprovalRules answers what is wrong with approval rules before they are kept: conditions that are no CEL, or not yes or no. It
+	// CheckApprovalRules validates approval rules before they are stored: conditions must be valid CEL and evaluate to a boolean. It
 	// records nothing.
 	CheckApprovalRules(ctx context.Context, in *CheckApprovalRulesRequest, opts ...grpc.CallOption) (*CheckApprovalRulesResponse, error)
-	// CheckText answers what named shields say about texts: they are local and deterministic, the same text gives the same answer.
-	// It records nothing; the turn's journal tells of shields that found something.
+	// CheckText applies shields to texts. Shields are local and deterministic: the same text gives the same result. It records nothing; the
+	// turn's journal records shields that found something.
 	CheckText(ctx context.Context, in *CheckTextRequest, opts ...grpc.CallOption) (*CheckTextResponse, error)
-	// RecordDenial records that an RPC was refused for want of a permission.
+	// RecordDenial records that an RPC was denied because the caller lacks a permission.
 	RecordDenial(ctx context.Context, in *RecordDenialRequest, opts ...grpc.CallOption) (*Decision, error)
-	// ForgetTurns removes from recorded decisions which turn and call they were about, and the hash of the arguments. Who, what, when and why stay.
-	// It may be repeated.
+	// ForgetTurns deletes from recorded decisions the turn, the call and the hash of the arguments. Subject, resource, result, time and
+	// reason are kept. It can be repeated.
 	ForgetTurns(ctx context.Context, in *ForgetTurnsRequest, opts ...grpc.CallOption) (*ForgetTurnsResponse, error)
 	// ListDecisions lists recorded decisions, newest first.
 	ListDecisions(ctx context.Context, in *ListDecisionsRequest, opts ...grpc.CallOption) (*ListDecisionsResponse, error)
-	// GetDecision reads one recorded decision. NOT_FOUND when there is none with this id.
+	// GetDecision returns a recorded decision.
+	// Errors: NOT_FOUND when it does not exist.
 	GetDecision(ctx context.Context, in *GetDecisionRequest, opts ...grpc.CallOption) (*Decision, error)
 }
 
@@ -165,30 +166,31 @@ func (c *policyServiceClient) GetDecision(ctx context.Context, in *GetDecisionRe
 // All implementations must embed UnimplementedPolicyServiceServer
 // for forward compatibility.
 //
-// PolicyService decides. Servers ask it for permissions, the registry asks it before every tool call.
+// PolicyService makes access decisions. Servers ask it for permissions; the registry asks it before every tool call.
 type PolicyServiceServer interface {
-	// GetPermissions answers which permissions a principal holds, as globs over "area.noun.verb".
-	// Servers cache the answer for `max_age_ms`. An unknown principal holds none; that is no error.
+	// GetPermissions returns the permissions of a principal, as globs over "area.noun.verb". Servers cache the response for `max_age_ms`.
+	// An unknown principal has no permissions; that is not an error.
 	GetPermissions(context.Context, *GetPermissionsRequest) (*GetPermissionsResponse, error)
-	// DecideTool answers whether a principal may call a tool now, and records the decision. Nothing is pinned or cached:
-	// a revocation holds at the next call.
+	// DecideTool decides whether a principal may call a tool now, and records the decision. Decisions are not pinned or cached: a
+	// revocation applies to the next call.
 	DecideTool(context.Context, *DecideToolRequest) (*Decision, error)
-	// FilterTools answers which of the given tools a principal may see. It records nothing.
+	// FilterTools returns which of the given tools a principal may use. It records nothing.
 	FilterTools(context.Context, *FilterToolsRequest) (*FilterToolsResponse, error)
-	// CheckApprovalRules answers what is wrong with approval rules before they are kept: conditions that are no CEL, or not yes or no. It
+	// CheckApprovalRules validates approval rules before they are stored: conditions must be valid CEL and evaluate to a boolean. It
 	// records nothing.
 	CheckApprovalRules(context.Context, *CheckApprovalRulesRequest) (*CheckApprovalRulesResponse, error)
-	// CheckText answers what named shields say about texts: they are local and deterministic, the same text gives the same answer.
-	// It records nothing; the turn's journal tells of shields that found something.
+	// CheckText applies shields to texts. Shields are local and deterministic: the same text gives the same result. It records nothing; the
+	// turn's journal records shields that found something.
 	CheckText(context.Context, *CheckTextRequest) (*CheckTextResponse, error)
-	// RecordDenial records that an RPC was refused for want of a permission.
+	// RecordDenial records that an RPC was denied because the caller lacks a permission.
 	RecordDenial(context.Context, *RecordDenialRequest) (*Decision, error)
-	// ForgetTurns removes from recorded decisions which turn and call they were about, and the hash of the arguments. Who, what, when and why stay.
-	// It may be repeated.
+	// ForgetTurns deletes from recorded decisions the turn, the call and the hash of the arguments. Subject, resource, result, time and
+	// reason are kept. It can be repeated.
 	ForgetTurns(context.Context, *ForgetTurnsRequest) (*ForgetTurnsResponse, error)
 	// ListDecisions lists recorded decisions, newest first.
 	ListDecisions(context.Context, *ListDecisionsRequest) (*ListDecisionsResponse, error)
-	// GetDecision reads one recorded decision. NOT_FOUND when there is none with this id.
+	// GetDecision returns a recorded decision.
+	// Errors: NOT_FOUND when it does not exist.
 	GetDecision(context.Context, *GetDecisionRequest) (*Decision, error)
 	mustEmbedUnimplementedPolicyServiceServer()
 }

@@ -22,15 +22,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// PrincipalKind tells people from parts of the mesh.
+// PrincipalKind distinguishes users from roles of the mesh.
 type PrincipalKind int32
 
 const (
-	// Not set; refused.
+	// Not set; rejected.
 	PrincipalKind_PRINCIPAL_KIND_UNSPECIFIED PrincipalKind = 0
 	// A person or a program outside the mesh.
 	PrincipalKind_PRINCIPAL_KIND_USER PrincipalKind = 1
-	// A role of the mesh acting for itself.
+	// A role of the mesh that acts for itself.
 	PrincipalKind_PRINCIPAL_KIND_SERVICE PrincipalKind = 2
 )
 
@@ -75,18 +75,18 @@ func (PrincipalKind) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_policy_v1_principal_proto_rawDescGZIP(), []int{0}
 }
 
-// Principal is the authenticated caller. Every call on the mesh carries one.
+// Principal is the authenticated caller. Every call in the mesh carries one.
 type Principal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tenant whose data the caller works on; "default" for now.
+	// Tenant whose data the caller accesses. Currently always "default".
 	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	// Who: a user's subject ("local") or a role ("worker").
+	// Subject of a user (for example "local") or name of a role (for example "worker").
 	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
-	// Person or service.
+	// User or service.
 	Kind PrincipalKind `protobuf:"varint,3,opt,name=kind,proto3,enum=windlass.policy.v1.PrincipalKind" json:"kind,omitempty"`
-	// Roles that policy knows.
+	// Roles, as used in policy rules.
 	Roles []string `protobuf:"bytes,4,rep,name=roles,proto3" json:"roles,omitempty"`
-	// Claims as the issuer gave them; free JSON.
+	// Claims from the issuer, in any JSON form.
 	Claims        *structpb.Struct `protobuf:"bytes,5,opt,name=claims,proto3" json:"claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -23,15 +23,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// CheckTextRequest asks what shields say about texts.
+// CheckTextRequest names shields and the texts to check.
 type CheckTextRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names of shields, as policy's configuration has them. One that there is not is FAILED_PRECONDITION/INVALID_BLUEPRINT.
+	// Names of shields in the configuration of policy. FAILED_PRECONDITION/INVALID_BLUEPRINT when one does not exist.
 	Shields []string `protobuf:"bytes,1,rep,name=shields,proto3" json:"shields,omitempty"`
-	// Where the texts stand: "input" (what a user says), "tool" (arguments of a tool call), "result" (what a tool answers) or "output" (what the model
-	// says). Only the shields that look there are asked.
+	// Stage of the texts: "input" (user input), "tool" (arguments of a tool call), "result" (result of a tool) or "output" (output of the
+	// model). Only shields for this stage are applied.
 	Stage string `protobuf:"bytes,2,opt,name=stage,proto3" json:"stage,omitempty"`
-	// The texts; none = only tell the stages.
+	// The texts; none = only return the stages.
 	Texts         []string `protobuf:"bytes,3,rep,name=texts,proto3" json:"texts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -88,12 +88,12 @@ func (x *CheckTextRequest) GetTexts() []string {
 	return nil
 }
 
-// CheckTextResponse is what the shields say. It never holds what they found.
+// CheckTextResponse is the result of the shields. It never contains what they found.
 type CheckTextResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One for each text, in their order.
+	// One result for each text, in the order of the request.
 	Texts []*CheckedText `protobuf:"bytes,1,rep,name=texts,proto3" json:"texts,omitempty"`
-	// The stages at which at least one of the shields looks.
+	// Stages for which at least one of the shields is configured.
 	Stages        []string `protobuf:"bytes,2,rep,name=stages,proto3" json:"stages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -143,16 +143,16 @@ func (x *CheckTextResponse) GetStages() []string {
 	return nil
 }
 
-// CheckedText is what the shields say about one text.
+// CheckedText is the result for one text.
 type CheckedText struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A shield blocks the text: it must not be used.
+	// True when a shield blocks the text. It must not be used.
 	Blocked bool `protobuf:"varint,1,opt,name=blocked,proto3" json:"blocked,omitempty"`
-	// A shield changed the text: use `text` in its place.
+	// True when a shield changed the text. Use `text` in its place.
 	Redacted bool `protobuf:"varint,2,opt,name=redacted,proto3" json:"redacted,omitempty"`
-	// The text with what was found replaced by "[redacted:CATEGORY]"; empty unless redacted.
+	// The text with each finding replaced by "[redacted:CATEGORY]"; empty unless redacted.
 	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
-	// The shields that found something, in the order asked.
+	// The shields that found something, in the order of the request.
 	Hits          []*ShieldHit `protobuf:"bytes,4,rep,name=hits,proto3" json:"hits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -216,12 +216,12 @@ func (x *CheckedText) GetHits() []*ShieldHit {
 	return nil
 }
 
-// ShieldHit tells of one shield that found something.
+// ShieldHit describes the findings of one shield.
 type ShieldHit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The shield.
+	// Name of the shield.
 	Shield string `protobuf:"bytes,1,opt,name=shield,proto3" json:"shield,omitempty"`
-	// What it does: "block" or "redact".
+	// Action of the shield: "block" or "redact".
 	Action string `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
 	// Kinds of things found, for example "email" or "private_key".
 	Categories    []string `protobuf:"bytes,3,rep,name=categories,proto3" json:"categories,omitempty"`

@@ -27,20 +27,20 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ToolGroup is a named set of tools: those that fit a selector, and those that are listed, without those that are excluded.
+// ToolGroup is a named set of tools: those that match a selector and those that are listed, except those that are excluded.
 type ToolGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Lower-case letters, digits, "-" and single "_", at most 64, starting with a letter. Never changes.
+	// Lower-case letters, digits, "-" and single "_", at most 64, starting with a letter. It cannot be changed.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What it is for.
+	// Purpose of the group.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// A tool that fits one of them is in the group.
+	// Selectors. A tool that matches one of them is in the group.
 	Selectors []*ToolSelector `protobuf:"bytes,3,rep,name=selectors,proto3" json:"selectors,omitempty"`
-	// Names of tools ("source__tool") that are in the group too, whether or not they exist now.
+	// Names of further tools ("source__tool") in the group, whether or not they exist now.
 	Tools []string `protobuf:"bytes,4,rep,name=tools,proto3" json:"tools,omitempty"`
-	// Names or globs ("*__delete*") of tools that are not in the group whatever else says so.
+	// Names or globs ("*__delete*") of tools that are not in the group, even if they match a selector or are listed.
 	Exclude []string `protobuf:"bytes,5,rep,name=exclude,proto3" json:"exclude,omitempty"`
-	// The tools it stands for now and the caller may use, by name. Only GetToolGroup, CreateToolGroup and UpdateToolGroup tell.
+	// Names of the current members that the caller may use, sorted. Set by GetToolGroup, CreateToolGroup and UpdateToolGroup only.
 	Members []string `protobuf:"bytes,20,rep,name=members,proto3" json:"members,omitempty"`
 	// When it was created.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
@@ -136,17 +136,17 @@ func (x *ToolGroup) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// ToolSelector fits tools by where they come from, what they are called there and what they may change. All that is given has to fit.
+// ToolSelector matches tools by source, name and effect class. All conditions that are set must match.
 type ToolSelector struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Glob over the source's name; empty = every source.
+	// Glob over the name of the source; empty = every source.
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	// Glob over the tool's name without its source; empty = every tool.
+	// Glob over the name of the tool without its source; empty = every tool.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Effect classes, one of which the tool has: what its source's owner says, else its server's annotations; empty = every class. A tool of which nobody
-	// says anything is EFFECT_CLASS_ONCE.
+	// Effect classes, one of which the tool must have; empty = every class. A tool's class is the one configured in its source, otherwise
+	// the one that the annotations of its server imply, otherwise EFFECT_CLASS_ONCE.
 	Effects []v1.EffectClass `protobuf:"varint,3,rep,packed,name=effects,proto3,enum=windlass.turn.v1.EffectClass" json:"effects,omitempty"`
-	// Labels that the source has, all of them; empty = every source.
+	// Labels that the source must have, all of them; empty = every source.
 	Labels        map[string]string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -213,7 +213,7 @@ func (x *ToolSelector) GetLabels() map[string]string {
 // CreateToolGroupRequest holds the new group.
 type CreateToolGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The group; its name is required.
+	// The group. Its name is required.
 	ToolGroup     *ToolGroup `protobuf:"bytes,1,opt,name=tool_group,json=toolGroup,proto3" json:"tool_group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -259,7 +259,7 @@ func (x *CreateToolGroupRequest) GetToolGroup() *ToolGroup {
 // GetToolGroupRequest names a group.
 type GetToolGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the group.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -305,9 +305,9 @@ func (x *GetToolGroupRequest) GetName() string {
 // ListToolGroupsRequest pages through groups.
 type ListToolGroupsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of groups to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -360,9 +360,9 @@ func (x *ListToolGroupsRequest) GetPageToken() string {
 // ListToolGroupsResponse is one page.
 type ListToolGroupsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name.
+	// Groups, ordered by name.
 	ToolGroups []*ToolGroup `protobuf:"bytes,1,rep,name=tool_groups,json=toolGroups,proto3" json:"tool_groups,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -417,7 +417,7 @@ type UpdateToolGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group with its new values.
 	ToolGroup *ToolGroup `protobuf:"bytes,1,opt,name=tool_group,json=toolGroup,proto3" json:"tool_group,omitempty"`
-	// Fields to change; without it, those present in the body.
+	// Fields to change; empty = all fields that are present in the body.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -470,7 +470,7 @@ func (x *UpdateToolGroupRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 // DeleteToolGroupRequest names a group.
 type DeleteToolGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the group.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -30,18 +30,19 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ToolGroupService keeps named sets of tools. Agents name them as "group:NAME" among their tools. Which tools a group stands for is found anew
-// whenever a turn begins.
+// ToolGroupService manages named sets of tools. Agents refer to them as "group:NAME" in their tools. The members of a group are
+// determined each time a turn starts.
 type ToolGroupServiceClient interface {
-	// CreateToolGroup stores a group. ALREADY_EXISTS when there is one of that name.
+	// CreateToolGroup creates a group.
+	// Errors: ALREADY_EXISTS when a group with this name exists.
 	CreateToolGroup(ctx context.Context, in *CreateToolGroupRequest, opts ...grpc.CallOption) (*ToolGroup, error)
-	// GetToolGroup reads one, with the tools it stands for now that the caller may use.
+	// GetToolGroup returns a group, with its current members that the caller may use.
 	GetToolGroup(ctx context.Context, in *GetToolGroupRequest, opts ...grpc.CallOption) (*ToolGroup, error)
-	// ListToolGroups lists groups by name, without the tools they stand for.
+	// ListToolGroups lists groups, ordered by name, without their members.
 	ListToolGroups(ctx context.Context, in *ListToolGroupsRequest, opts ...grpc.CallOption) (*ListToolGroupsResponse, error)
-	// UpdateToolGroup changes the fields that the mask names (those present in the body without one). Lists change as a whole.
+	// UpdateToolGroup changes the fields in the mask (without a mask, all fields that are present). Lists are replaced as a whole.
 	UpdateToolGroup(ctx context.Context, in *UpdateToolGroupRequest, opts ...grpc.CallOption) (*ToolGroup, error)
-	// DeleteToolGroup removes a group. Turns of agents that name it fail from then on, and say so; turns under way keep their tools.
+	// DeleteToolGroup deletes a group. New turns of agents that refer to it fail with an error that says so; active turns keep their tools.
 	DeleteToolGroup(ctx context.Context, in *DeleteToolGroupRequest, opts ...grpc.CallOption) (*DeleteToolGroupResponse, error)
 }
 
@@ -107,18 +108,19 @@ func (c *toolGroupServiceClient) DeleteToolGroup(ctx context.Context, in *Delete
 // All implementations must embed UnimplementedToolGroupServiceServer
 // for forward compatibility.
 //
-// ToolGroupService keeps named sets of tools. Agents name them as "group:NAME" among their tools. Which tools a group stands for is found anew
-// whenever a turn begins.
+// ToolGroupService manages named sets of tools. Agents refer to them as "group:NAME" in their tools. The members of a group are
+// determined each time a turn starts.
 type ToolGroupServiceServer interface {
-	// CreateToolGroup stores a group. ALREADY_EXISTS when there is one of that name.
+	// CreateToolGroup creates a group.
+	// Errors: ALREADY_EXISTS when a group with this name exists.
 	CreateToolGroup(context.Context, *CreateToolGroupRequest) (*ToolGroup, error)
-	// GetToolGroup reads one, with the tools it stands for now that the caller may use.
+	// GetToolGroup returns a group, with its current members that the caller may use.
 	GetToolGroup(context.Context, *GetToolGroupRequest) (*ToolGroup, error)
-	// ListToolGroups lists groups by name, without the tools they stand for.
+	// ListToolGroups lists groups, ordered by name, without their members.
 	ListToolGroups(context.Context, *ListToolGroupsRequest) (*ListToolGroupsResponse, error)
-	// UpdateToolGroup changes the fields that the mask names (those present in the body without one). Lists change as a whole.
+	// UpdateToolGroup changes the fields in the mask (without a mask, all fields that are present). Lists are replaced as a whole.
 	UpdateToolGroup(context.Context, *UpdateToolGroupRequest) (*ToolGroup, error)
-	// DeleteToolGroup removes a group. Turns of agents that name it fail from then on, and say so; turns under way keep their tools.
+	// DeleteToolGroup deletes a group. New turns of agents that refer to it fail with an error that says so; active turns keep their tools.
 	DeleteToolGroup(context.Context, *DeleteToolGroupRequest) (*DeleteToolGroupResponse, error)
 	mustEmbedUnimplementedToolGroupServiceServer()
 }

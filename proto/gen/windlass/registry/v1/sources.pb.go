@@ -29,60 +29,60 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Source is a place tools come from.
+// Source is a place that tools come from.
 type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "src_…"; requests may also use the name.
+	// "src_…". Requests can use the name instead.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Prefix of its tools' names: lower-case letters, digits, "-" and single "_", at most 32, starting with a letter. Never changes.
+	// Prefix of its tools' names: lower-case letters, digits, "-" and single "_", at most 32, starting with a letter. It cannot be changed.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// "mcp" (an MCP server) or "builtin" (tools of the mesh itself).
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Endpoint of an MCP server over streamable HTTP or SSE.
+	// URL of an MCP server over streamable HTTP or SSE.
 	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
 	// Program and arguments of an MCP server over stdio.
 	Command []string `protobuf:"bytes,5,rep,name=command,proto3" json:"command,omitempty"`
-	// Environment of the program. A secret belongs into the bridge's environment and is referred to as "${env:NAME}".
+	// Environment of the program. Keep secrets in the bridge's environment and refer to them as "${env:NAME}".
 	Env map[string]string `protobuf:"bytes,6,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Working directory of the program.
 	Dir string `protobuf:"bytes,7,opt,name=dir,proto3" json:"dir,omitempty"`
-	// Headers of each HTTP request. Those that carry secrets must refer to "${env:NAME}".
+	// Headers of each HTTP request. Headers that carry secrets must refer to "${env:NAME}".
 	Headers map[string]string `protobuf:"bytes,8,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Force a transport: "http", "sse" or "stdio"; empty = by url and command.
+	// Transport: "http", "sse" or "stdio"; empty = derived from url and command.
 	Transport string `protobuf:"bytes,9,opt,name=transport,proto3" json:"transport,omitempty"`
-	// Switched off: its tools are not offered and not called.
+	// True = its tools are neither offered nor called.
 	Disabled bool `protobuf:"varint,10,opt,name=disabled,proto3" json:"disabled,omitempty"`
-	// Time for one tool call in seconds, 0 = 120.
+	// Timeout of one tool call in seconds, at most 86400; 0 = 120.
 	CallTimeoutSeconds uint32 `protobuf:"varint,11,opt,name=call_timeout_seconds,json=callTimeoutSeconds,proto3" json:"call_timeout_seconds,omitempty"`
-	// Effect class by the server's own tool name, over what the server's annotations say.
+	// Effect class by the server's own tool name. It overrides the annotations of the server.
 	Effects map[string]v1.EffectClass `protobuf:"bytes,12,rep,name=effects,proto3" json:"effects,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=windlass.turn.v1.EffectClass"`
 	// Free labels.
 	Labels map[string]string `protobuf:"bytes,13,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// What becomes of questions that its tools ask the user (MCP elicitation): "reissue" (default) asks him, and makes the call again with the
-	// answer; "off" declines them. Servers of protocols before 2026-07-28 do not know of calls made again: switch it off for one whose tools
-	// act before they ask.
+	// What to do when a tool asks the user a question (MCP elicitation). "reissue" (default): ask the user, then repeat the call with the
+	// answer. "off": decline the question. Servers with a protocol before 2026-07-28 do not know that a call is repeated: use "off" if
+	// their tools have side effects before they ask.
 	Elicitation string `protobuf:"bytes,14,opt,name=elicitation,proto3" json:"elicitation,omitempty"`
-	// "pending" (never reached yet), "ready" or "unreachable".
+	// "pending" (never reached), "ready" or "unreachable".
 	State string `protobuf:"bytes,20,opt,name=state,proto3" json:"state,omitempty"`
-	// Why it is unreachable.
+	// Why it is unreachable; empty otherwise.
 	LastError string `protobuf:"bytes,21,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
-	// When it was last synced with success.
+	// When it was last synced successfully.
 	SyncTime *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=sync_time,json=syncTime,proto3" json:"sync_time,omitempty"`
-	// Tools it has now.
+	// Current number of tools.
 	ToolCount uint32 `protobuf:"varint,23,opt,name=tool_count,json=toolCount,proto3" json:"tool_count,omitempty"`
-	// Name and version the server gives itself.
+	// Name and version that the server reports.
 	ServerVersion string `protobuf:"bytes,24,opt,name=server_version,json=serverVersion,proto3" json:"server_version,omitempty"`
-	// Protocol revision in use.
+	// MCP protocol revision in use.
 	ProtocolVersion string `protobuf:"bytes,25,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"`
 	// When it was created.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When its definition was last changed.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// Rises with each change of the definition.
+	// Number that increases with each change of the definition.
 	Revision uint32 `protobuf:"varint,28,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Whether calls go to it, as the replica that answers sees it: "closed" (they do), "open" (it could not be reached several times in a row, so they
-	// fail at once with tool_unavailable) or "half_open" (the next one is let through to try). A look at it that succeeds closes it. Empty for the
-	// mesh's own source.
+	// State of the circuit breaker, as seen by the replica that responds: "closed" (calls are sent), "open" (the source could not be
+	// reached several times in a row; calls fail at once with tool_unavailable) or "half_open" (the next call is sent as a trial). A
+	// successful sync closes it. Empty for the mesh's own source.
 	Breaker       string `protobuf:"bytes,29,opt,name=breaker,proto3" json:"breaker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -289,9 +289,9 @@ func (x *Source) GetBreaker() string {
 // CreateSourceRequest holds the new source.
 type CreateSourceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The source; name and kind are required.
+	// The source. name and kind are required.
 	Source *Source `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	// Only check it: nothing is stored or looked at, and the answer has no id.
+	// Only validate: nothing is stored or synced, and the returned source has no ID.
 	ValidateOnly  bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -344,7 +344,7 @@ func (x *CreateSourceRequest) GetValidateOnly() bool {
 // GetSourceRequest names a source.
 type GetSourceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id or name.
+	// ID or name of the source.
 	SourceId      string `protobuf:"bytes,1,opt,name=source_id,json=sourceId,proto3" json:"source_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -390,9 +390,9 @@ func (x *GetSourceRequest) GetSourceId() string {
 // ListSourcesRequest pages through sources.
 type ListSourcesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of sources to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -445,9 +445,9 @@ func (x *ListSourcesRequest) GetPageToken() string {
 // ListSourcesResponse is one page.
 type ListSourcesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name.
+	// Sources, ordered by name.
 	Sources []*Source `protobuf:"bytes,1,rep,name=sources,proto3" json:"sources,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -500,11 +500,11 @@ func (x *ListSourcesResponse) GetNextPageToken() string {
 // UpdateSourceRequest holds the change.
 type UpdateSourceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The source with its new values; `id` may be its name. Name and kind cannot change.
+	// The source with its new values; `id` can be its name. Name and kind cannot be changed.
 	Source *Source `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	// Fields to change; without it, those present in the body.
+	// Fields to change; empty = all fields that are present in the body.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
-	// Only check the change: nothing is stored or looked at, and the answer is the source as it would be.
+	// Only validate: nothing is stored or synced, and the response is the source as it would be after the update.
 	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -564,7 +564,7 @@ func (x *UpdateSourceRequest) GetValidateOnly() bool {
 // DeleteSourceRequest names a source.
 type DeleteSourceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id or name.
+	// ID or name of the source.
 	SourceId      string `protobuf:"bytes,1,opt,name=source_id,json=sourceId,proto3" json:"source_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -647,7 +647,7 @@ func (*DeleteSourceResponse) Descriptor() ([]byte, []int) {
 // SyncSourceRequest names a source.
 type SyncSourceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id or name.
+	// ID or name of the source.
 	SourceId      string `protobuf:"bytes,1,opt,name=source_id,json=sourceId,proto3" json:"source_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -690,18 +690,18 @@ func (x *SyncSourceRequest) GetSourceId() string {
 	return ""
 }
 
-// SyncResult tells what a look at a source (or at all) found.
+// SyncResult is what the sync of one source, or of all sources, changed.
 type SyncResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Namespaced names of new tools.
+	// Names of new tools.
 	Added []string `protobuf:"bytes,1,rep,name=added,proto3" json:"added,omitempty"`
-	// Namespaced names of tools that are gone.
+	// Names of tools that no longer exist.
 	Removed []string `protobuf:"bytes,2,rep,name=removed,proto3" json:"removed,omitempty"`
-	// Namespaced names of tools whose definition changed.
+	// Names of tools whose definition changed.
 	Changed []string `protobuf:"bytes,3,rep,name=changed,proto3" json:"changed,omitempty"`
-	// Tools there are now.
+	// Current number of tools.
 	Total uint32 `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
-	// Sources that could not be reached, "name: why".
+	// Sources that could not be reached, as "name: reason".
 	Failed        []string `protobuf:"bytes,5,rep,name=failed,proto3" json:"failed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

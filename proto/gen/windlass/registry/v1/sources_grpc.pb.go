@@ -33,20 +33,22 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// SourceService keeps the places tools come from. A source is synced when it is created, at start, in the background, when the
-// server says that its list changed, and on demand. One that cannot be reached keeps its last tools and is tried again.
+// SourceService manages sources, from which tools come. A source is synced when it is created, at startup, periodically, when its server
+// reports that its tool list changed, and on request. A source that cannot be reached keeps its last tools and is retried.
 type SourceServiceClient interface {
-	// CreateSource stores a source and syncs it at once. A server that cannot be reached is no error: state tells.
+	// CreateSource creates a source and syncs it at once. It succeeds even if the server cannot be reached; see Source.state.
+	// Errors: ALREADY_EXISTS when the name is taken.
 	CreateSource(ctx context.Context, in *CreateSourceRequest, opts ...grpc.CallOption) (*Source, error)
-	// GetSource reads one by id or name.
+	// GetSource returns a source by ID or name.
 	GetSource(ctx context.Context, in *GetSourceRequest, opts ...grpc.CallOption) (*Source, error)
-	// ListSources lists sources by name.
+	// ListSources lists sources, ordered by name.
 	ListSources(ctx context.Context, in *ListSourcesRequest, opts ...grpc.CallOption) (*ListSourcesResponse, error)
-	// UpdateSource changes the fields that the mask names (those present in the body without one) and syncs.
+	// UpdateSource changes the fields in the mask (without a mask, all fields that are present) and syncs the source.
 	UpdateSource(ctx context.Context, in *UpdateSourceRequest, opts ...grpc.CallOption) (*Source, error)
-	// DeleteSource removes a source and its tools. Executions stay in the ledger.
+	// DeleteSource deletes a source and its tools. Its executions stay in the ledger.
 	DeleteSource(ctx context.Context, in *DeleteSourceRequest, opts ...grpc.CallOption) (*DeleteSourceResponse, error)
-	// SyncSource looks at the source now and tells what changed. UNAVAILABLE/TOOL_UNAVAILABLE when it cannot be reached.
+	// SyncSource syncs a source now and returns what changed.
+	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when it cannot be reached.
 	SyncSource(ctx context.Context, in *SyncSourceRequest, opts ...grpc.CallOption) (*SyncResult, error)
 }
 
@@ -122,20 +124,22 @@ func (c *sourceServiceClient) SyncSource(ctx context.Context, in *SyncSourceRequ
 // All implementations must embed UnimplementedSourceServiceServer
 // for forward compatibility.
 //
-// SourceService keeps the places tools come from. A source is synced when it is created, at start, in the background, when the
-// server says that its list changed, and on demand. One that cannot be reached keeps its last tools and is tried again.
+// SourceService manages sources, from which tools come. A source is synced when it is created, at startup, periodically, when its server
+// reports that its tool list changed, and on request. A source that cannot be reached keeps its last tools and is retried.
 type SourceServiceServer interface {
-	// CreateSource stores a source and syncs it at once. A server that cannot be reached is no error: state tells.
+	// CreateSource creates a source and syncs it at once. It succeeds even if the server cannot be reached; see Source.state.
+	// Errors: ALREADY_EXISTS when the name is taken.
 	CreateSource(context.Context, *CreateSourceRequest) (*Source, error)
-	// GetSource reads one by id or name.
+	// GetSource returns a source by ID or name.
 	GetSource(context.Context, *GetSourceRequest) (*Source, error)
-	// ListSources lists sources by name.
+	// ListSources lists sources, ordered by name.
 	ListSources(context.Context, *ListSourcesRequest) (*ListSourcesResponse, error)
-	// UpdateSource changes the fields that the mask names (those present in the body without one) and syncs.
+	// UpdateSource changes the fields in the mask (without a mask, all fields that are present) and syncs the source.
 	UpdateSource(context.Context, *UpdateSourceRequest) (*Source, error)
-	// DeleteSource removes a source and its tools. Executions stay in the ledger.
+	// DeleteSource deletes a source and its tools. Its executions stay in the ledger.
 	DeleteSource(context.Context, *DeleteSourceRequest) (*DeleteSourceResponse, error)
-	// SyncSource looks at the source now and tells what changed. UNAVAILABLE/TOOL_UNAVAILABLE when it cannot be reached.
+	// SyncSource syncs a source now and returns what changed.
+	// Errors: UNAVAILABLE/TOOL_UNAVAILABLE when it cannot be reached.
 	SyncSource(context.Context, *SyncSourceRequest) (*SyncResult, error)
 	mustEmbedUnimplementedSourceServiceServer()
 }

@@ -28,30 +28,31 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Tool is one callable.
+// Tool is one callable tool.
 type Tool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "source__tool", at most 64 characters of [A-Za-z0-9_-].
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Name of its source.
 	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
-	// The source's own name for it.
+	// Name that the source uses for it.
 	OriginalName string `protobuf:"bytes,3,opt,name=original_name,json=originalName,proto3" json:"original_name,omitempty"`
-	// Title for people.
+	// Display title.
 	Title string `protobuf:"bytes,4,opt,name=title,proto3" json:"title,omitempty"`
-	// What it does.
+	// Description for the model.
 	Description string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
-	// JSON Schema of the arguments, byte for byte as the source gave it.
+	// JSON Schema of the arguments, byte for byte as the source provides it.
 	InputSchemaJson string `protobuf:"bytes,6,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
 	// JSON Schema of the structured result, byte for byte; empty when there is none.
 	OutputSchemaJson string `protobuf:"bytes,7,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
-	// What may be repeated.
+	// Effect class: whether a call may be repeated.
 	Effect v1.EffectClass `protobuf:"varint,8,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
-	// SHA-256 over the namespaced name, a NUL and the raw definition, hex: two sources may describe their tools alike.
+	// SHA-256 over the tool name, a NUL byte and the raw definition, in hex. The name is included because two sources can describe their
+	// tools identically.
 	DefinitionHash string `protobuf:"bytes,9,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
-	// The source can be reached now.
+	// True when the source can be reached.
 	Available bool `protobuf:"varint,10,opt,name=available,proto3" json:"available,omitempty"`
-	// When the definition was first seen.
+	// When this tool was first found.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When the definition last changed.
 	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -176,11 +177,11 @@ func (x *Tool) GetUpdateTime() *timestamppb.Timestamp {
 // ListToolsRequest pages through tools.
 type ListToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many, 1-1000; 0 = 100.
+	// Maximum number of tools to return, 1-1000; 0 = 100.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Only tools of this source (name).
+	// Only tools of the source with this name.
 	Source        string `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -240,9 +241,9 @@ func (x *ListToolsRequest) GetSource() string {
 // ListToolsResponse is one page.
 type ListToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name.
+	// Tools, ordered by name.
 	Tools []*Tool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -295,7 +296,7 @@ func (x *ListToolsResponse) GetNextPageToken() string {
 // GetToolRequest names a tool.
 type GetToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Namespaced name.
+	// Tool name, "source__tool".
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -341,11 +342,11 @@ func (x *GetToolRequest) GetName() string {
 // InvokeToolRequest runs a tool.
 type InvokeToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Namespaced name.
+	// Tool name, "source__tool".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Arguments; none = {}.
+	// Arguments; unset = {}.
 	Arguments *structpb.Struct `protobuf:"bytes,2,opt,name=arguments,proto3" json:"arguments,omitempty"`
-	// Makes retries safe; over HTTP the header Idempotency-Key.
+	// Makes retries safe. Over HTTP use the header Idempotency-Key.
 	IdempotencyKey string `protobuf:"bytes,3,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -402,20 +403,20 @@ func (x *InvokeToolRequest) GetIdempotencyKey() string {
 	return ""
 }
 
-// InvokeToolResponse is a tool's answer.
+// InvokeToolResponse is the result of a tool.
 type InvokeToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it says.
+	// Content of the result.
 	Content []*v1.ContentPart `protobuf:"bytes,1,rep,name=content,proto3" json:"content,omitempty"`
-	// Its structured result.
+	// Structured result, if the tool has one.
 	StructuredContent *structpb.Value `protobuf:"bytes,2,opt,name=structured_content,json=structuredContent,proto3" json:"structured_content,omitempty"`
-	// The tool said no.
+	// True when the tool returned an error.
 	IsError bool `protobuf:"varint,3,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
-	// From the cache.
+	// True when the result came from the cache.
 	Cached bool `protobuf:"varint,4,opt,name=cached,proto3" json:"cached,omitempty"`
-	// Wall time in milliseconds.
+	// Duration of the call in milliseconds.
 	LatencyMs int32 `protobuf:"varint,5,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
-	// The ledger row.
+	// ID of the ledger row.
 	ExecutionId   string `protobuf:"bytes,6,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -530,49 +531,49 @@ func (*RefreshToolsRequest) Descriptor() ([]byte, []int) {
 	return file_windlass_registry_v1_tools_proto_rawDescGZIP(), []int{6}
 }
 
-// Execution is one row of the ledger.
+// Execution is one tool execution, a row of the ledger.
 type Execution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "exe_…".
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Key that makes it the same execution when asked again.
+	// Idempotency key. Another request with the same key refers to this execution.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// Namespaced tool name.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
-	// The turn, empty for a direct call.
+	// ID of the turn; empty for a direct call.
 	TurnId string `protobuf:"bytes,4,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The call in the turn.
+	// ID of the call in the turn.
 	CallId string `protobuf:"bytes,5,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// On whose behalf.
+	// Subject on whose behalf the tool was called.
 	Subject string `protobuf:"bytes,6,opt,name=subject,proto3" json:"subject,omitempty"`
-	// What may be repeated.
+	// Effect class of the tool.
 	Effect v1.EffectClass `protobuf:"varint,7,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
-	// "open" (sent or about to be), "done", "failed" (surely not run), "unresolved" (nobody knows whether it ran) or "waiting" (the tool
-	// asked the user something; it is called again with the answer).
+	// "open" (sent or about to be sent), "done", "failed" (the tool did not run), "unresolved" (it is unknown whether the tool ran) or
+	// "waiting" (the tool asked the user a question and is called again with the answer).
 	State string `protobuf:"bytes,8,opt,name=state,proto3" json:"state,omitempty"`
-	// Times it was sent.
+	// Number of times the call was sent.
 	Attempts uint32 `protobuf:"varint,9,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	// SHA-256 of the canonical arguments, hex.
+	// SHA-256 of the canonical arguments, in hex.
 	ArgumentsHash string `protobuf:"bytes,10,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
-	// The tool said no.
+	// True when the tool returned an error.
 	IsError bool `protobuf:"varint,11,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
-	// Stable code of a failure.
+	// Stable error code, if it failed.
 	Code string `protobuf:"bytes,12,opt,name=code,proto3" json:"code,omitempty"`
-	// Wall time in milliseconds.
+	// Duration in milliseconds.
 	LatencyMs int32 `protobuf:"varint,13,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
-	// When the row was opened.
+	// When the row was written.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When it was closed.
+	// When the execution ended.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// What somebody said became of it when its outcome was unknown: "done", "not_done" or "given_up"; empty = nobody was asked.
+	// Reported outcome, if the outcome was unknown: "done", "not_done" or "given_up". Empty = no outcome was requested.
 	Resolution string `protobuf:"bytes,16,opt,name=resolution,proto3" json:"resolution,omitempty"`
-	// Who said so; empty when nobody did in time.
+	// Subject that reported the outcome; empty when the request expired.
 	ResolvedBy string `protobuf:"bytes,17,opt,name=resolved_by,json=resolvedBy,proto3" json:"resolved_by,omitempty"`
-	// What he added.
+	// Comment of that subject.
 	ResolutionComment string `protobuf:"bytes,18,opt,name=resolution_comment,json=resolutionComment,proto3" json:"resolution_comment,omitempty"`
-	// When he said so.
+	// When the outcome was reported.
 	ResolveTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=resolve_time,json=resolveTime,proto3" json:"resolve_time,omitempty"`
-	// The approval under which it ran, "apr_…"; empty when none was needed.
+	// ID of the approval for the call, "apr_…"; empty when none was required.
 	ApprovalId    string `protobuf:"bytes,20,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -751,13 +752,13 @@ func (x *Execution) GetApprovalId() string {
 // ListExecutionsRequest pages through the ledger.
 type ListExecutionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of executions to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Only those of this turn.
+	// Only executions of this turn.
 	TurnId string `protobuf:"bytes,3,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// Only those of this tool.
+	// Only executions of this tool.
 	Tool          string `protobuf:"bytes,4,opt,name=tool,proto3" json:"tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -824,9 +825,9 @@ func (x *ListExecutionsRequest) GetTool() string {
 // ListExecutionsResponse is one page.
 type ListExecutionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Newest first.
+	// Executions, newest first.
 	Executions []*Execution `protobuf:"bytes,1,rep,name=executions,proto3" json:"executions,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -876,14 +877,14 @@ func (x *ListExecutionsResponse) GetNextPageToken() string {
 	return ""
 }
 
-// ResolveToolsRequest asks what globs stand for.
+// ResolveToolsRequest names the tools to resolve.
 type ResolveToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Globs over namespaced names, and "group:NAME" for the tools of a group. FAILED_PRECONDITION when there is no such group.
+	// Globs over tool names, and "group:NAME" for the tools of a group. FAILED_PRECONDITION when a group does not exist.
 	Globs []string `protobuf:"bytes,1,rep,name=globs,proto3" json:"globs,omitempty"`
-	// Who will use them.
+	// Principal that will use the tools.
 	Principal *v11.Principal `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
-	// Names of tools that the registry does not have (sub-agents): it answers which of them the principal may use.
+	// Names of tools that the registry does not have (sub-agents). The response says which of them the principal may use.
 	Others        []string `protobuf:"bytes,3,rep,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -943,7 +944,7 @@ func (x *ResolveToolsRequest) GetOthers() []string {
 // ResolveToolsResponse lists the tools.
 type ResolveToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name.
+	// Tools, ordered by name.
 	Tools []*Tool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Those of the request's `others` that the principal may use.
 	Others        []string `protobuf:"bytes,2,rep,name=others,proto3" json:"others,omitempty"`
@@ -1044,7 +1045,7 @@ func (x *GetDefinitionsRequest) GetHashes() []string {
 // GetDefinitionsResponse lists definitions.
 type GetDefinitionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tools as they were under these hashes, in the order asked; unknown hashes are left out.
+	// The tools as they were with these hashes, in the order of the request. Unknown hashes are omitted.
 	Tools         []*Tool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1087,36 +1088,36 @@ func (x *GetDefinitionsResponse) GetTools() []*Tool {
 	return nil
 }
 
-// CallToolRequest is one call of a turn.
+// CallToolRequest is one tool call of a turn.
 type CallToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// On whose behalf.
+	// Principal on whose behalf the tool is called.
 	Principal *v11.Principal `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
-	// Namespaced tool name.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
-	// The definition the turn pinned; empty for a tool outside the turn's surface, which is answered as an unknown tool.
+	// Definition that the turn pinned. Empty for a tool outside the turn's surface, which is reported as an unknown tool.
 	DefinitionHash string `protobuf:"bytes,3,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
-	// The arguments as the model wrote them: JSON text, possibly invalid.
+	// Arguments as the model wrote them: JSON text, possibly invalid.
 	ArgumentsJson string `protobuf:"bytes,4,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,5,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The session.
+	// ID of the session.
 	SessionId string `protobuf:"bytes,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,7,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// Key that makes it the same execution when asked again.
+	// Idempotency key. Another request with the same key refers to the same execution.
 	Key string `protobuf:"bytes,8,opt,name=key,proto3" json:"key,omitempty"`
-	// Approval rules of the agent, beside those of the mesh.
+	// Approval rules of the agent, applied after those of the mesh.
 	ApprovalRules []*v11.ApprovalRule `protobuf:"bytes,9,rep,name=approval_rules,json=approvalRules,proto3" json:"approval_rules,omitempty"`
-	// Leave that was given for the call. It holds only while the arguments and the tool's definition have the hashes that were approved; else
-	// the call ends with `approval_required` anew.
+	// Approval for the call. It is valid only while the arguments and the tool's definition have the approved hashes; otherwise the call
+	// ends with `approval_required` again.
 	Approved *Approved `protobuf:"bytes,10,opt,name=approved,proto3" json:"approved,omitempty"`
-	// Answer to what an earlier attempt of the same call asked for.
+	// Answer to the question of an earlier attempt of this call.
 	Input *InputAnswer `protobuf:"bytes,11,opt,name=input,proto3" json:"input,omitempty"`
-	// What became of the call, where its outcome was unknown and somebody said so.
+	// Reported outcome of the call, if its outcome was unknown.
 	Resolution *Resolution `protobuf:"bytes,12,opt,name=resolution,proto3" json:"resolution,omitempty"`
-	// Whether the caller can have people asked: approvals and input end a call that needs them with `approval_required` and `input_required`.
-	// Without it such a call is refused with a result that says so.
+	// True when the caller can wait for people: a call that needs approval or input ends with `approval_required` or `input_required`.
+	// Otherwise such a call is refused with a result that says so.
 	CanWait       bool `protobuf:"varint,13,opt,name=can_wait,json=canWait,proto3" json:"can_wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1246,7 +1247,7 @@ func (x *CallToolRequest) GetCanWait() bool {
 // StopCallRequest names a call.
 type StopCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The key that the call was made with.
+	// Key of the call.
 	Key           string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1289,10 +1290,10 @@ func (x *StopCallRequest) GetKey() string {
 	return ""
 }
 
-// StopCallResponse tells what was found.
+// StopCallResponse says whether a call was stopped.
 type StopCallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call ran, and is being given up, at the latest about a second later. False when nothing runs with this key.
+	// True when the call was running; it ends within about one second. False when no call with this key is running.
 	Stopped       bool `protobuf:"varint,1,opt,name=stopped,proto3" json:"stopped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1335,7 +1336,7 @@ func (x *StopCallResponse) GetStopped() bool {
 	return false
 }
 
-// Approved is evidence of an approval.
+// Approved identifies the approval of a call.
 type Approved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "apr_…".
@@ -1404,9 +1405,9 @@ type InputAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "accept", "decline" or "cancel".
 	Action string `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
-	// The answer.
+	// The answer; only with "accept".
 	Content *structpb.Struct `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
-	// What InputRequired gave, as it is.
+	// `state` of InputRequired, unchanged.
 	State         []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1463,19 +1464,19 @@ func (x *InputAnswer) GetState() []byte {
 	return nil
 }
 
-// Resolution says what became of a call whose outcome was unknown.
+// Resolution is the reported outcome of a call whose outcome was unknown.
 type Resolution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// VERDICT_ANSWERED (it was done; `result` stands), VERDICT_NOT_DONE (it was not; run it) or VERDICT_GIVEN_UP (nobody knows; also when the
-	// time to say so is up).
+	// VERDICT_ANSWERED (the call took effect; `result` is its result), VERDICT_NOT_DONE (it did not; run it) or VERDICT_GIVEN_UP (the
+	// outcome stays unknown, or the time to report it expired).
 	Verdict v1.Verdict `protobuf:"varint,1,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
-	// Who said so; kept in the ledger.
+	// Subject that reported the outcome; stored in the ledger.
 	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
-	// What he added.
+	// Comment of that subject.
 	Comment string `protobuf:"bytes,3,opt,name=comment,proto3" json:"comment,omitempty"`
-	// The result of a call that was done.
+	// Result of a call that took effect.
 	Result *v1.ToolResult `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
-	// The wait that was answered, "apr_…". A resolution is used once: the same one again does not run the call a further time.
+	// ID of the wait that was answered, "apr_…". A resolution is used once: repeating it does not run the call again.
 	Id            string `protobuf:"bytes,5,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1546,12 +1547,12 @@ func (x *Resolution) GetId() string {
 	return ""
 }
 
-// CheckCallRequest describes a call.
+// CheckCallRequest describes a call to check.
 type CheckCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call. Its definition_hash is that of `definition`; key, input and resolution are not read.
+	// The call. Its definition_hash is that of `definition`; key, input and resolution are ignored.
 	Call *CallToolRequest `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	// The tool's definition: input_schema_json, effect and definition_hash are read.
+	// Definition of the tool. Only input_schema_json, effect and definition_hash are read.
 	Definition    *Tool `protobuf:"bytes,2,opt,name=definition,proto3" json:"definition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1601,14 +1602,14 @@ func (x *CheckCallRequest) GetDefinition() *Tool {
 	return nil
 }
 
-// CheckCallResponse is the answer: the call may run when neither `refused` nor `approval_required` is set.
+// CheckCallResponse is the result of the checks. The call may run when neither `refused` nor `approval_required` is set.
 type CheckCallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What policy said; unset when it was not asked.
+	// Decision of policy; unset when policy was not asked.
 	Decided *Decided `protobuf:"bytes,1,opt,name=decided,proto3" json:"decided,omitempty"`
-	// Why it may not run, as a result for the model.
+	// Why the call may not run, as a result for the model.
 	Refused *Completed `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"`
-	// Somebody has to give leave first.
+	// Set when the call requires approval first.
 	ApprovalRequired *ApprovalRequired `protobuf:"bytes,3,opt,name=approval_required,json=approvalRequired,proto3" json:"approval_required,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1665,10 +1666,10 @@ func (x *CheckCallResponse) GetApprovalRequired() *ApprovalRequired {
 	return nil
 }
 
-// CallToolResponse is one message of a call.
+// CallToolResponse is one message about a call.
 type CallToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What happened.
+	// The message.
 	//
 	// Types that are valid to be assigned to Event:
 	//
@@ -1779,32 +1780,32 @@ type isCallToolResponse_Event interface {
 }
 
 type CallToolResponse_Decided struct {
-	// Policy was asked.
+	// Policy decided whether the call is allowed.
 	Decided *Decided `protobuf:"bytes,1,opt,name=decided,proto3,oneof"`
 }
 
 type CallToolResponse_Executing struct {
-	// The ledger row is open, the call leaves.
+	// The ledger row is open and the call is about to be sent.
 	Executing *Executing `protobuf:"bytes,2,opt,name=executing,proto3,oneof"`
 }
 
 type CallToolResponse_Progress struct {
-	// How far the tool is.
+	// Progress of the tool.
 	Progress *Progress `protobuf:"bytes,3,opt,name=progress,proto3,oneof"`
 }
 
 type CallToolResponse_Completed struct {
-	// The end.
+	// The call ended.
 	Completed *Completed `protobuf:"bytes,4,opt,name=completed,proto3,oneof"`
 }
 
 type CallToolResponse_ApprovalRequired struct {
-	// The end for now: nothing has left, somebody has to give leave first.
+	// The stream ends: the call was not sent because it requires approval.
 	ApprovalRequired *ApprovalRequired `protobuf:"bytes,5,opt,name=approval_required,json=approvalRequired,proto3,oneof"`
 }
 
 type CallToolResponse_InputRequired struct {
-	// The end for now: the tool needs an answer before it can go on.
+	// The stream ends: the tool needs an answer before it can continue.
 	InputRequired *InputRequired `protobuf:"bytes,6,opt,name=input_required,json=inputRequired,proto3,oneof"`
 }
 
@@ -1820,18 +1821,18 @@ func (*CallToolResponse_ApprovalRequired) isCallToolResponse_Event() {}
 
 func (*CallToolResponse_InputRequired) isCallToolResponse_Event() {}
 
-// ApprovalRequired tells what is to be approved.
+// ApprovalRequired describes what has to be approved.
 type ApprovalRequired struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The rule that asks.
+	// Rule that requires the approval.
 	Rule *v11.ApprovalRule `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
-	// SHA-256 of the canonical arguments, hex.
+	// SHA-256 of the canonical arguments, in hex.
 	ArgumentsHash string `protobuf:"bytes,2,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
 	// Hash of the tool's definition.
 	DefinitionHash string `protobuf:"bytes,3,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
-	// What may be repeated.
+	// Effect class of the tool.
 	Effect v1.EffectClass `protobuf:"varint,4,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
-	// The earlier leave does not hold any more: what it was given for has changed.
+	// True when an earlier approval is no longer valid because what it was given for changed.
 	Void          bool `protobuf:"varint,5,opt,name=void,proto3" json:"void,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1902,16 +1903,16 @@ func (x *ApprovalRequired) GetVoid() bool {
 	return false
 }
 
-// InputRequired tells what the tool asks.
+// InputRequired is a tool's question to the user.
 type InputRequired struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The question, for people.
+	// The question, for display.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	// JSON Schema of the answer as JSON text; empty = any object.
 	SchemaJson string `protobuf:"bytes,2,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
-	// To be given back with the answer.
+	// Opaque state to return with the answer.
 	State []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// Milliseconds until the question expires; 0 = the default.
+	// Time until the question expires, in milliseconds; 0 = the default.
 	ExpiresInMs   int64 `protobuf:"varint,4,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1975,14 +1976,14 @@ func (x *InputRequired) GetExpiresInMs() int64 {
 	return 0
 }
 
-// Decided tells what policy said.
+// Decided is a decision of policy.
 type Decided struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The recorded decision.
+	// ID of the recorded decision.
 	DecisionId string `protobuf:"bytes,1,opt,name=decision_id,json=decisionId,proto3" json:"decision_id,omitempty"`
-	// The answer.
+	// True when the call is allowed.
 	Allowed bool `protobuf:"varint,2,opt,name=allowed,proto3" json:"allowed,omitempty"`
-	// Why.
+	// Why the call is allowed or denied.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2039,10 +2040,10 @@ func (x *Decided) GetReason() string {
 	return ""
 }
 
-// Executing tells that the call leaves.
+// Executing says that the call is about to be sent.
 type Executing struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The ledger row.
+	// ID of the ledger row.
 	ExecutionId   string `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2085,14 +2086,14 @@ func (x *Executing) GetExecutionId() string {
 	return ""
 }
 
-// Progress of a running tool.
+// Progress is the progress of a running tool.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Work done so far.
+	// Amount of work done so far, in the tool's own unit.
 	Progress float64 `protobuf:"fixed64,1,opt,name=progress,proto3" json:"progress,omitempty"`
-	// All the work, 0 when unknown.
+	// Total amount of work in the same unit; 0 = unknown.
 	Total float64 `protobuf:"fixed64,2,opt,name=total,proto3" json:"total,omitempty"`
-	// One line for people.
+	// One line for display.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2152,19 +2153,19 @@ func (x *Progress) GetMessage() string {
 // Completed is the end of a call.
 type Completed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the model is given: at most 64 KiB of text; of more it is shown both ends.
+	// Result that the model reads: at most 64 KiB of text; a longer one is shortened to its beginning and end.
 	Result *v1.ToolResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
-	// Wall time in milliseconds.
+	// Duration in milliseconds.
 	LatencyMs int32 `protobuf:"varint,2,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
-	// From the cache or the ledger: nothing was called now.
+	// True when the result came from the cache or the ledger, and no call was sent.
 	Cached bool `protobuf:"varint,3,opt,name=cached,proto3" json:"cached,omitempty"`
-	// Stable code when the call did not run or failed on the way.
+	// Stable error code when the call did not run or failed.
 	Code string `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`
-	// The ledger row, empty when the call never got that far.
+	// ID of the ledger row; empty when the call was refused before one was written.
 	ExecutionId string `protobuf:"bytes,5,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	// A ONCE call whose outcome is unknown.
+	// True for a ONCE call whose outcome is unknown.
 	Unresolved bool `protobuf:"varint,6,opt,name=unresolved,proto3" json:"unresolved,omitempty"`
-	// What was cut off the result, whole: the result names each by its id and shows its ends.
+	// Complete versions of content that was shortened. The result names each by its ID and contains its beginning and end.
 	Wholes        []*Whole `protobuf:"bytes,7,rep,name=wholes,proto3" json:"wholes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2249,21 +2250,21 @@ func (x *Completed) GetWholes() []*Whole {
 	return nil
 }
 
-// Whole is a part of a tool's result that is too large for a conversation.
+// Whole is a complete part of a tool's result that is too large for a conversation.
 type Whole struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "art_…"; the same for the same execution, whenever it is asked for.
+	// "art_…". It is the same for every request of the same execution.
 	ArtifactId string `protobuf:"bytes,1,opt,name=artifact_id,json=artifactId,proto3" json:"artifact_id,omitempty"`
-	// File name for people.
+	// File name, for display.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// IANA media type.
 	MediaType string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
-	// All the bytes.
+	// The complete bytes.
 	Data []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
-	// For a text of which the result shows the two ends: bytes of text in a result at most, from which their lengths follow; 0 = the result only
-	// names it.
+	// For text of which the result contains the beginning and end: maximum number of bytes of text in a result, from which their lengths
+	// follow. 0 = the result only names the artifact.
 	PreviewLimit int32 `protobuf:"varint,5,opt,name=preview_limit,json=previewLimit,proto3" json:"preview_limit,omitempty"`
-	// With preview_limit: which part of the result's content shows the ends.
+	// With preview_limit: index of the content part that contains the beginning and end.
 	PreviewPart   int32 `protobuf:"varint,6,opt,name=preview_part,json=previewPart,proto3" json:"preview_part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2341,7 +2342,7 @@ func (x *Whole) GetPreviewPart() int32 {
 	return 0
 }
 
-// ForgetTurnsRequest names turns of a session that was deleted.
+// ForgetTurnsRequest names turns of a deleted session.
 type ForgetTurnsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant of the turns.
@@ -2396,10 +2397,10 @@ func (x *ForgetTurnsRequest) GetTurnIds() []string {
 	return nil
 }
 
-// ForgetTurnsResponse tells what is left.
+// ForgetTurnsResponse returns what remains.
 type ForgetTurnsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of calls that are still under way. Ask again when they are over.
+	// Number of calls still in progress. Repeat the request when they have ended.
 	Open          uint32 `protobuf:"varint,1,opt,name=open,proto3" json:"open,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

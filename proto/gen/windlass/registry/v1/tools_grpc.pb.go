@@ -30,17 +30,18 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ToolService offers tools and runs them.
+// ToolService lists tools and runs them.
 type ToolServiceClient interface {
-	// ListTools lists the tools the caller may use, by name.
+	// ListTools lists the tools that the caller may use, ordered by name.
 	ListTools(ctx context.Context, in *ListToolsRequest, opts ...grpc.CallOption) (*ListToolsResponse, error)
-	// GetTool reads one tool with its schemas. NOT_FOUND also when the caller may not use it.
+	// GetTool returns a tool with its schemas.
+	// Errors: NOT_FOUND when it does not exist or the caller may not use it.
 	GetTool(ctx context.Context, in *GetToolRequest, opts ...grpc.CallOption) (*Tool, error)
-	// InvokeTool runs one tool without an agent, on the same path as a turn's calls: policy, validation, ledger, call.
+	// InvokeTool runs one tool without an agent. It follows the same path as the calls of a turn: policy, validation, ledger, call.
 	InvokeTool(ctx context.Context, in *InvokeToolRequest, opts ...grpc.CallOption) (*InvokeToolResponse, error)
-	// RefreshTools syncs all sources now and tells what changed.
+	// RefreshTools syncs all sources now and returns what changed.
 	RefreshTools(ctx context.Context, in *RefreshToolsRequest, opts ...grpc.CallOption) (*SyncResult, error)
-	// ListExecutions lists the ledger, newest first.
+	// ListExecutions lists the executions in the ledger, newest first.
 	ListExecutions(ctx context.Context, in *ListExecutionsRequest, opts ...grpc.CallOption) (*ListExecutionsResponse, error)
 }
 
@@ -106,17 +107,18 @@ func (c *toolServiceClient) ListExecutions(ctx context.Context, in *ListExecutio
 // All implementations must embed UnimplementedToolServiceServer
 // for forward compatibility.
 //
-// ToolService offers tools and runs them.
+// ToolService lists tools and runs them.
 type ToolServiceServer interface {
-	// ListTools lists the tools the caller may use, by name.
+	// ListTools lists the tools that the caller may use, ordered by name.
 	ListTools(context.Context, *ListToolsRequest) (*ListToolsResponse, error)
-	// GetTool reads one tool with its schemas. NOT_FOUND also when the caller may not use it.
+	// GetTool returns a tool with its schemas.
+	// Errors: NOT_FOUND when it does not exist or the caller may not use it.
 	GetTool(context.Context, *GetToolRequest) (*Tool, error)
-	// InvokeTool runs one tool without an agent, on the same path as a turn's calls: policy, validation, ledger, call.
+	// InvokeTool runs one tool without an agent. It follows the same path as the calls of a turn: policy, validation, ledger, call.
 	InvokeTool(context.Context, *InvokeToolRequest) (*InvokeToolResponse, error)
-	// RefreshTools syncs all sources now and tells what changed.
+	// RefreshTools syncs all sources now and returns what changed.
 	RefreshTools(context.Context, *RefreshToolsRequest) (*SyncResult, error)
-	// ListExecutions lists the ledger, newest first.
+	// ListExecutions lists the executions in the ledger, newest first.
 	ListExecutions(context.Context, *ListExecutionsRequest) (*ListExecutionsResponse, error)
 	mustEmbedUnimplementedToolServiceServer()
 }
@@ -299,27 +301,30 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ToolExecutionService serves the workers.
+// ToolExecutionService runs tools for workers.
 type ToolExecutionServiceClient interface {
-	// ResolveTools answers the tools that globs stand for and a principal may use, with definitions, by name.
+	// ResolveTools returns the tools that match globs and that a principal may use, with their definitions, ordered by name.
 	ResolveTools(ctx context.Context, in *ResolveToolsRequest, opts ...grpc.CallOption) (*ResolveToolsResponse, error)
-	// GetDefinitions answers the definitions with these hashes, also ones no longer offered: a turn keeps the surface it began with.
+	// GetDefinitions returns the definitions with the given hashes, including definitions that are no longer offered: a turn keeps the
+	// surface that it started with.
 	GetDefinitions(ctx context.Context, in *GetDefinitionsRequest, opts ...grpc.CallOption) (*GetDefinitionsResponse, error)
-	// CheckCall asks what CallTool would ask before a call leaves (permission, leave of a person, arguments), for a tool that the mesh itself
-	// runs: a sub-agent. There is no ledger row: what is run keeps its own record.
+	// CheckCall makes the checks that CallTool makes before a call is sent (permission, approval, arguments) for a tool that the mesh
+	// itself runs: a sub-agent. It writes no ledger row, because the child turn is recorded itself.
 	CheckCall(ctx context.Context, in *CheckCallRequest, opts ...grpc.CallOption) (*CheckCallResponse, error)
-	// CallTool runs one call of a turn: permission, validation against the pinned schema, ledger row, call, result. Events come in order;
-	// `completed` is the last. What the model can be told (denied, wrong arguments, unreachable, timed out) is a completed result with
-	// is_error and a code, not an RPC error. The same key again: a finished execution's result is answered from the ledger, a READ or
-	// IDEMPOTENT one in doubt is called again with the same key, a ONCE one in doubt is `unresolved`. An execution that another caller
-	// is running right now is joined.
+	// CallTool runs one call of a turn: permission, validation against the pinned schema, ledger row, call, result. Events are sent in
+	// order; `completed` is the last. Outcomes that the model can act on (denied, invalid arguments, unreachable, timed out) are completed
+	// results with is_error and a code, not RPC errors.
+	// For a key that was used before: a finished execution returns its result from the ledger; a READ or IDEMPOTENT execution whose outcome
+	// is unknown is sent again with the same key; a ONCE execution whose outcome is unknown is `unresolved`; an execution that another
+	// caller is running is joined.
 	CallTool(ctx context.Context, in *CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CallToolResponse], error)
-	// StopCall ends a call that runs, because its turn was cancelled: the tool server is told, and a call whose outcome is not known then is
-	// `unresolved` in the ledger. Going away without this lets a call that may change something run on. A call that another replica runs is
-	// stopped there within about a second. A key of which nothing runs is no error.
+	// StopCall ends a running call because its turn was cancelled: the tool server is notified, and a call whose outcome is then unknown is
+	// `unresolved` in the ledger. Closing the CallTool stream without StopCall lets a call with side effects continue. A call that another
+	// replica runs is stopped within about one second. It does nothing when no call with the key is running.
 	StopCall(ctx context.Context, in *StopCallRequest, opts ...grpc.CallOption) (*StopCallResponse, error)
-	// ForgetTurns removes what the ledger says of the conversations of turns: results, arguments, comments, and which turn a call was of. Tool, state,
-	// time and subject of each call stay. Calls that are under way are left alone, and counted. It may be repeated.
+	// ForgetTurns deletes what the ledger stores about the conversations of turns: results, arguments, comments, and the turn of each call.
+	// Tool, state, times and subject of each call are kept. Calls in progress are not changed; the response counts them. It can be
+	// repeated.
 	ForgetTurns(ctx context.Context, in *ForgetTurnsRequest, opts ...grpc.CallOption) (*ForgetTurnsResponse, error)
 }
 
@@ -404,27 +409,30 @@ func (c *toolExecutionServiceClient) ForgetTurns(ctx context.Context, in *Forget
 // All implementations must embed UnimplementedToolExecutionServiceServer
 // for forward compatibility.
 //
-// ToolExecutionService serves the workers.
+// ToolExecutionService runs tools for workers.
 type ToolExecutionServiceServer interface {
-	// ResolveTools answers the tools that globs stand for and a principal may use, with definitions, by name.
+	// ResolveTools returns the tools that match globs and that a principal may use, with their definitions, ordered by name.
 	ResolveTools(context.Context, *ResolveToolsRequest) (*ResolveToolsResponse, error)
-	// GetDefinitions answers the definitions with these hashes, also ones no longer offered: a turn keeps the surface it began with.
+	// GetDefinitions returns the definitions with the given hashes, including definitions that are no longer offered: a turn keeps the
+	// surface that it started with.
 	GetDefinitions(context.Context, *GetDefinitionsRequest) (*GetDefinitionsResponse, error)
-	// CheckCall asks what CallTool would ask before a call leaves (permission, leave of a person, arguments), for a tool that the mesh itself
-	// runs: a sub-agent. There is no ledger row: what is run keeps its own record.
+	// CheckCall makes the checks that CallTool makes before a call is sent (permission, approval, arguments) for a tool that the mesh
+	// itself runs: a sub-agent. It writes no ledger row, because the child turn is recorded itself.
 	CheckCall(context.Context, *CheckCallRequest) (*CheckCallResponse, error)
-	// CallTool runs one call of a turn: permission, validation against the pinned schema, ledger row, call, result. Events come in order;
-	// `completed` is the last. What the model can be told (denied, wrong arguments, unreachable, timed out) is a completed result with
-	// is_error and a code, not an RPC error. The same key again: a finished execution's result is answered from the ledger, a READ or
-	// IDEMPOTENT one in doubt is called again with the same key, a ONCE one in doubt is `unresolved`. An execution that another caller
-	// is running right now is joined.
+	// CallTool runs one call of a turn: permission, validation against the pinned schema, ledger row, call, result. Events are sent in
+	// order; `completed` is the last. Outcomes that the model can act on (denied, invalid arguments, unreachable, timed out) are completed
+	// results with is_error and a code, not RPC errors.
+	// For a key that was used before: a finished execution returns its result from the ledger; a READ or IDEMPOTENT execution whose outcome
+	// is unknown is sent again with the same key; a ONCE execution whose outcome is unknown is `unresolved`; an execution that another
+	// caller is running is joined.
 	CallTool(*CallToolRequest, grpc.ServerStreamingServer[CallToolResponse]) error
-	// StopCall ends a call that runs, because its turn was cancelled: the tool server is told, and a call whose outcome is not known then is
-	// `unresolved` in the ledger. Going away without this lets a call that may change something run on. A call that another replica runs is
-	// stopped there within about a second. A key of which nothing runs is no error.
+	// StopCall ends a running call because its turn was cancelled: the tool server is notified, and a call whose outcome is then unknown is
+	// `unresolved` in the ledger. Closing the CallTool stream without StopCall lets a call with side effects continue. A call that another
+	// replica runs is stopped within about one second. It does nothing when no call with the key is running.
 	StopCall(context.Context, *StopCallRequest) (*StopCallResponse, error)
-	// ForgetTurns removes what the ledger says of the conversations of turns: results, arguments, comments, and which turn a call was of. Tool, state,
-	// time and subject of each call stay. Calls that are under way are left alone, and counted. It may be repeated.
+	// ForgetTurns deletes what the ledger stores about the conversations of turns: results, arguments, comments, and the turn of each call.
+	// Tool, state, times and subject of each call are kept. Calls in progress are not changed; the response counts them. It can be
+	// repeated.
 	ForgetTurns(context.Context, *ForgetTurnsRequest) (*ForgetTurnsResponse, error)
 	mustEmbedUnimplementedToolExecutionServiceServer()
 }

@@ -31,33 +31,35 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Agent is a named thing to talk to, with its blueprint.
+// Agent is a named agent with its blueprint.
 type Agent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Chosen by the caller: lower-case letters, digits, "-" and "_", at most 63, starting with a letter.
+	// ID chosen by the caller: lower-case letters, digits, "-" and "_", at most 63, starting with a letter.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name for people; the id when empty.
+	// Display name; defaults to the ID.
 	DisplayName string `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
-	// What the agent is for.
+	// Purpose of the agent.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// System instructions. They may have placeholders: ${params.*} (the session's params), ${runtime.*}, ${scope.*} (who the turn runs for), ${env.*} (what
-	// the configuration allows) and ${runner.*} (where a step runs). An unknown one is refused; "$${" writes "${".
+	// System instructions. They may contain placeholders: ${params.*} (params of the session), ${runtime.*}, ${scope.*} (the user that the
+	// turn runs for), ${env.*} (values that the configuration allows) and ${runner.*} (the worker that runs a step). Unknown placeholders
+	// are rejected; "$${" writes "${".
 	Instructions string `protobuf:"bytes,4,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	// "provider/model"; empty = the mesh's default when a turn begins. It may have the placeholders ${params.*}, ${runtime.*} and ${scope.*}.
+	// "provider/model"; empty = the mesh's default at the time a turn starts. It may contain the placeholders ${params.*}, ${runtime.*} and
+	// ${scope.*}.
 	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
-	// How it thinks.
+	// Strategy of the agent's turns.
 	Strategy v1.Strategy `protobuf:"varint,6,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
-	// Globs over namespaced tool names: "calculator__*", and tool groups: "group:reading". Empty = no tools. They may have the placeholders ${params.*}, ${runtime.*} and ${scope.*}, whose
-	// values must be parts of names: letters, digits, "_" and "-".
+	// Tools of the agent: globs over tool names ("calculator__*") and tool groups ("group:reading"). Empty = no tools. They may contain the
+	// placeholders ${params.*}, ${runtime.*} and ${scope.*}, whose values must be parts of names: letters, digits, "_" and "-".
 	Tools []string `protobuf:"bytes,7,rep,name=tools,proto3" json:"tools,omitempty"`
-	// Limits of a turn; 0 in a field = the mesh's default. Higher than the mesh's maximum is refused.
+	// Limits of a turn; 0 in a field = the mesh's default. A value higher than the mesh's maximum is rejected.
 	Limits *Limits `protobuf:"bytes,8,opt,name=limits,proto3" json:"limits,omitempty"`
-	// Sampling temperature, unset = the provider's default.
+	// Sampling temperature, 0-2; unset = the provider's default.
 	Temperature *float64 `protobuf:"fixed64,9,opt,name=temperature,proto3,oneof" json:"temperature,omitempty"`
-	// Tokens one model call may write, 0 = the provider's default.
+	// Maximum number of tokens that one model call may write; 0 = the provider's default.
 	MaxOutputTokens int32 `protobuf:"varint,10,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
-	// What to do when a ONCE call's outcome is unknown: "report" (default) tells the model so and goes on; "park" waits until
-	// somebody says what became of it (POST /v1/turns/{id}:resolve).
+	// What to do when the outcome of a ONCE call is unknown. "report" (default): report it to the model and continue. "park": wait until a
+	// person reports the outcome (POST /v1/turns/{id}:resolve).
 	OnUnknownOutcome string `protobuf:"bytes,11,opt,name=on_unknown_outcome,json=onUnknownOutcome,proto3" json:"on_unknown_outcome,omitempty"`
 	// Free labels.
 	Labels map[string]string `protobuf:"bytes,12,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -65,25 +67,25 @@ type Agent struct {
 	Revision uint32 `protobuf:"varint,13,opt,name=revision,proto3" json:"revision,omitempty"`
 	// When the agent was created.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When this revision was made.
+	// When this revision was created.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// Which calls wait for a person's leave, beside what the mesh's own rules ask for. The first rule that fits a call asks.
+	// Rules that say which calls need approval, in addition to the mesh's own rules. The first rule that matches a call applies.
 	Approvals []*v11.ApprovalRule `protobuf:"bytes,16,rep,name=approvals,proto3" json:"approvals,omitempty"`
-	// JSON Schema (draft 2020-12) of the params that a session with this agent is given; its type must be "object". Without it sessions take no params.
-	// References to other documents are refused.
+	// JSON Schema (draft 2020-12) of the params of a session with this agent; its type must be "object". Without it, sessions accept no
+	// params. References to other documents are rejected.
 	ParamsSchema *structpb.Struct `protobuf:"bytes,17,opt,name=params_schema,json=paramsSchema,proto3" json:"params_schema,omitempty"`
-	// Further instructions for some of the users, in order.
+	// Additional or different instructions for some users, in order.
 	InstructionRules []*InstructionRule `protobuf:"bytes,18,rep,name=instruction_rules,json=instructionRules,proto3" json:"instruction_rules,omitempty"`
-	// Names of shields that check what users say, what tools are called with and answer, and what the model says. They are defined in policy's
-	// configuration (policy.shields); a turn with one that there is not fails when it begins, naming it.
+	// Names of shields that check user input, the arguments and results of tools, and the model's output. Shields are defined in the
+	// configuration of policy (policy.shields); a turn that names a shield that does not exist fails when it starts.
 	Shields []string `protobuf:"bytes,19,rep,name=shields,proto3" json:"shields,omitempty"`
-	// Who thinks in the place of a model; unset = a model does.
+	// Executor that runs the agent's turns in place of a model; unset = a model.
 	Executor *Executor `protobuf:"bytes,21,opt,name=executor,proto3" json:"executor,omitempty"`
-	// Agents that this one may call as tools ("agent__ID"), and that strategy route chooses from: ids, or globs over ids. It never stands for
-	// the agent itself. An id without a glob must exist.
+	// Agents that this agent may call as tools ("agent__ID"), and between which strategy route chooses: IDs, or globs over IDs. The agent
+	// itself is never included. An ID without a glob must exist.
 	Agents []string `protobuf:"bytes,22,rep,name=agents,proto3" json:"agents,omitempty"`
-	// Tokens of the model's window that the agent's turns use at most, at least 2000; 0 = all of it. A longer conversation is compacted: models read a
-	// summary in the place of its older messages.
+	// Maximum number of tokens of the model's window that the agent's turns use, at least 2000; 0 = the whole window. A longer conversation
+	// is compacted: models read a summary in place of its older messages.
 	MaxContextTokens int32 `protobuf:"varint,23,opt,name=max_context_tokens,json=maxContextTokens,proto3" json:"max_context_tokens,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -273,20 +275,21 @@ func (x *Agent) GetMaxContextTokens() int32 {
 	return 0
 }
 
-// InstructionRule gives an agent other instructions for users of some roles, or with some claim. With both conditions both must hold; a rule needs
-// at least one. It is asked again for each turn, about the user whose turn it is.
+// InstructionRule gives an agent other instructions for users with certain roles or with a certain claim. If both conditions are set,
+// both must match; at least one is required. Rules are evaluated for each turn, for the user of that turn.
 type InstructionRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Globs over roles; one of the user's roles must fit. Empty = no condition.
+	// Globs over roles; one of the user's roles must match. Empty = no condition.
 	Roles []string `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`
 	// Path of a claim, with dots between the names: "org.plan". Empty = no condition.
 	Claim string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Globs over the claim's value; one must fit. For a claim that is a list one of its elements must fit. Empty = it is enough that the claim is there.
+	// Globs over the value of the claim; one must match. If the claim is a list, one of its elements must match. Empty = the claim must
+	// exist.
 	Values []string `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`
-	// The instructions, with placeholders as in the agent's own.
+	// The instructions. They may contain the same placeholders as the agent's own.
 	Instructions string `protobuf:"bytes,4,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	// "append" (default) adds them behind the agent's instructions, "replace" puts them in the place of the agent's own; of several that replace the
-	// last counts.
+	// "append" (default): add them after the agent's instructions. "replace": use them in place of the agent's own; if several rules
+	// replace, the last one applies.
 	Mode          string `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -357,28 +360,29 @@ func (x *InstructionRule) GetMode() string {
 	return ""
 }
 
-// Limits stop a turn that goes on for too long.
+// Limits limits what one turn may use.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Model steps, default 25.
+	// Maximum number of model steps; default 25.
 	MaxSteps uint32 `protobuf:"varint,1,opt,name=max_steps,json=maxSteps,proto3" json:"max_steps,omitempty"`
-	// Input and output tokens of the whole turn, 0 = no limit. A model call that may not fit in what is left is not begun, and an answer ends there.
+	// Maximum number of input and output tokens of the whole turn; 0 = no limit. A model call that may not fit in what remains is not
+	// started, and an answer is truncated at the limit.
 	MaxTokens int32 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// Tool calls at the same time, default 16.
+	// Maximum number of tool calls that run at the same time; default 16.
 	MaxParallelTools uint32 `protobuf:"varint,3,opt,name=max_parallel_tools,json=maxParallelTools,proto3" json:"max_parallel_tools,omitempty"`
-	// Identical tool calls in a row, default 3.
+	// Maximum number of identical tool calls in a row; default 3.
 	MaxIdenticalCalls uint32 `protobuf:"varint,4,opt,name=max_identical_calls,json=maxIdenticalCalls,proto3" json:"max_identical_calls,omitempty"`
-	// Time of a turn in seconds, default 1800.
+	// Time limit of a turn in seconds; default 1800.
 	TurnSeconds uint32 `protobuf:"varint,5,opt,name=turn_seconds,json=turnSeconds,proto3" json:"turn_seconds,omitempty"`
-	// Turns of sub-agents that one turn may begin, those of its sub-agents included, and those of the turns with which sub-agents in the background
-	// call back; 0 = 32.
+	// Maximum number of sub-agent turns that one turn may start, directly or indirectly, including those of turns that deliver the results
+	// of background sub-agents; 0 = 32.
 	MaxChildren uint32 `protobuf:"varint,8,opt,name=max_children,json=maxChildren,proto3" json:"max_children,omitempty"`
-	// How deep below the turn of a user this agent may begin turns of sub-agents; 0 = 4.
+	// Maximum depth, counted from a user's turn, at which this agent may start turns of sub-agents; 0 = 4.
 	MaxDepth uint32 `protobuf:"varint,9,opt,name=max_depth,json=maxDepth,proto3" json:"max_depth,omitempty"`
-	// Tool calls of the whole turn, 0 = no limit.
+	// Maximum number of tool calls of the whole turn; 0 = no limit.
 	MaxToolCalls uint32 `protobuf:"varint,6,opt,name=max_tool_calls,json=maxToolCalls,proto3" json:"max_tool_calls,omitempty"`
-	// What the turn's model calls may cost, as a decimal number in the mesh's currency with six decimals at most: "0.25". Empty = no limit. It
-	// counts models that have a price in the configuration (inference.prices); others cost nothing.
+	// Maximum cost of the turn's model calls, as a decimal number in the mesh's currency with at most six decimals: "0.25". Empty = no
+	// limit. Only models with a price in the configuration (inference.prices) count; others cost nothing.
 	MaxCost       string `protobuf:"bytes,7,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -480,7 +484,7 @@ func (x *Limits) GetMaxCost() string {
 // CreateAgentRequest holds the new agent.
 type CreateAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The agent; its id is required, all else optional.
+	// The agent. Its id is required; all other fields are optional.
 	Agent         *Agent `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -528,7 +532,7 @@ type GetAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agent's id.
 	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// A revision, 0 = the newest.
+	// Revision to return; 0 = the newest.
 	Revision      uint32 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -581,9 +585,9 @@ func (x *GetAgentRequest) GetRevision() uint32 {
 // ListAgentsRequest pages through agents.
 type ListAgentsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of agents to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -636,9 +640,9 @@ func (x *ListAgentsRequest) GetPageToken() string {
 // ListAgentsResponse is one page.
 type ListAgentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Agents by id.
+	// Agents, ordered by ID.
 	Agents []*Agent `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -691,9 +695,9 @@ func (x *ListAgentsResponse) GetNextPageToken() string {
 // UpdateAgentRequest holds the change.
 type UpdateAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The agent with its new values. A revision other than 0 must be the newest one, else the call is refused as a conflict.
+	// The agent with its new values. If revision is not 0 it must be the newest revision, otherwise the update fails with ABORTED/CONFLICT.
 	Agent *Agent `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
-	// Fields to change; without it, those present in the body.
+	// Fields to change; empty = all fields that are present in the body.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -748,7 +752,8 @@ type DeleteAgentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agent's id.
 	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Delete it although other agents name it in their list "agents"; it is a tool of theirs no more. Without it the request is refused while one does.
+	// Delete the agent even if other agents name it in `agents`; they can no longer call it. Without it, the request is rejected while such
+	// an agent exists.
 	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -840,9 +845,9 @@ type ListAgentRevisionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agent's id.
 	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of revisions to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -904,7 +909,7 @@ type ListAgentRevisionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The agent at each revision, newest first.
 	Revisions []*Agent `protobuf:"bytes,1,rep,name=revisions,proto3" json:"revisions,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -957,9 +962,10 @@ func (x *ListAgentRevisionsResponse) GetNextPageToken() string {
 // ApplyBundleRequest holds a bundle.
 type ApplyBundleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// YAML text, one or more documents. Each has `kind` (agent, source, schedule or webhook) beside the fields of that resource.
+	// YAML text of one or more documents, at most 1 MiB. Each has `kind` (agent, source, schedule or webhook) and the fields of that
+	// resource.
 	Yaml string `protobuf:"bytes,1,opt,name=yaml,proto3" json:"yaml,omitempty"`
-	// Only check and tell what would happen.
+	// Only validate, and return what would change.
 	DryRun        bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1009,10 +1015,10 @@ func (x *ApplyBundleRequest) GetDryRun() bool {
 	return false
 }
 
-// ApplyBundleResponse tells what was done.
+// ApplyBundleResponse returns what was applied.
 type ApplyBundleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One entry a document, in their order.
+	// One entry for each document, in order.
 	Applied       []*Applied `protobuf:"bytes,1,rep,name=applied,proto3" json:"applied,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1055,20 +1061,20 @@ func (x *ApplyBundleResponse) GetApplied() []*Applied {
 	return nil
 }
 
-// Applied tells what became of one document.
+// Applied is the result for one document.
 type Applied struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "agent", "source", "schedule" or "webhook".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The source's name; the id of what else it is.
+	// Name of a source; ID of any other resource.
 	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	// "created", "updated" or "unchanged".
 	Action string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
-	// Its revision now; 0 for a webhook, which has none.
+	// Current revision; 0 for a webhook, which has none.
 	Revision uint32 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Something worth knowing, for example that a source could not be reached yet.
+	// A warning, for example that a source could not be reached.
 	Warning string `protobuf:"bytes,5,opt,name=warning,proto3" json:"warning,omitempty"`
-	// The signing secret of a webhook that was created, see Webhook.secret. This answer is the only one that holds it.
+	// Signing secret of a webhook that was created; see Webhook.secret. Only this response contains it.
 	Secret        string `protobuf:"bytes,6,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

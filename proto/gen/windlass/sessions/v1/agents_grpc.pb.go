@@ -34,25 +34,25 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AgentService keeps agents. An agent is a named thing to talk to; each change of it makes a new blueprint revision,
-// and a turn keeps the revision it began with.
+// AgentService manages agents. Each change of an agent creates a new blueprint revision; a turn keeps the revision that it started with.
 type AgentServiceClient interface {
-	// CreateAgent stores a new agent as revision 1. ALREADY_EXISTS when the id is taken.
+	// CreateAgent creates an agent with revision 1.
+	// Errors: ALREADY_EXISTS when the id is taken.
 	CreateAgent(ctx context.Context, in *CreateAgentRequest, opts ...grpc.CallOption) (*Agent, error)
-	// GetAgent reads an agent, at its newest revision or at the one named.
+	// GetAgent returns an agent at its newest or the given revision.
 	GetAgent(ctx context.Context, in *GetAgentRequest, opts ...grpc.CallOption) (*Agent, error)
-	// ListAgents lists agents by id.
+	// ListAgents lists agents, ordered by ID.
 	ListAgents(ctx context.Context, in *ListAgentsRequest, opts ...grpc.CallOption) (*ListAgentsResponse, error)
-	// UpdateAgent changes the fields that the mask names (all that are set without one) and makes a new revision.
-	// A change that changes nothing makes none. Running turns keep their revision.
+	// UpdateAgent changes the fields in the mask (without a mask, all fields that are set) and creates a new revision. An update that
+	// changes nothing creates none. Active turns keep their revision.
 	UpdateAgent(ctx context.Context, in *UpdateAgentRequest, opts ...grpc.CallOption) (*Agent, error)
-	// DeleteAgent removes an agent from sight. Its sessions stay readable; new turns on them are refused.
+	// DeleteAgent deletes an agent. Its sessions stay readable; new turns in them are rejected.
 	DeleteAgent(ctx context.Context, in *DeleteAgentRequest, opts ...grpc.CallOption) (*DeleteAgentResponse, error)
 	// ListAgentRevisions lists the blueprint revisions of an agent, newest first.
 	ListAgentRevisions(ctx context.Context, in *ListAgentRevisionsRequest, opts ...grpc.CallOption) (*ListAgentRevisionsResponse, error)
-	// ApplyBundle creates or updates everything a YAML bundle holds: documents of kind "agent", "source", "schedule" and "webhook".
-	// The bundle is checked as a whole first: a mistake anywhere (named with its line) applies nothing. Applying it again changes nothing.
-	// For schedules and webhooks the caller needs the permissions of making or changing them too.
+	// ApplyBundle creates or updates all resources in a YAML bundle: documents of kind "agent", "source", "schedule" and "webhook". The
+	// bundle is validated first; if any document is invalid (the error names its line), nothing is applied. Applying the same bundle again
+	// changes nothing. For schedules and webhooks the caller also needs the permissions to create or update them.
 	ApplyBundle(ctx context.Context, in *ApplyBundleRequest, opts ...grpc.CallOption) (*ApplyBundleResponse, error)
 }
 
@@ -138,25 +138,25 @@ func (c *agentServiceClient) ApplyBundle(ctx context.Context, in *ApplyBundleReq
 // All implementations must embed UnimplementedAgentServiceServer
 // for forward compatibility.
 //
-// AgentService keeps agents. An agent is a named thing to talk to; each change of it makes a new blueprint revision,
-// and a turn keeps the revision it began with.
+// AgentService manages agents. Each change of an agent creates a new blueprint revision; a turn keeps the revision that it started with.
 type AgentServiceServer interface {
-	// CreateAgent stores a new agent as revision 1. ALREADY_EXISTS when the id is taken.
+	// CreateAgent creates an agent with revision 1.
+	// Errors: ALREADY_EXISTS when the id is taken.
 	CreateAgent(context.Context, *CreateAgentRequest) (*Agent, error)
-	// GetAgent reads an agent, at its newest revision or at the one named.
+	// GetAgent returns an agent at its newest or the given revision.
 	GetAgent(context.Context, *GetAgentRequest) (*Agent, error)
-	// ListAgents lists agents by id.
+	// ListAgents lists agents, ordered by ID.
 	ListAgents(context.Context, *ListAgentsRequest) (*ListAgentsResponse, error)
-	// UpdateAgent changes the fields that the mask names (all that are set without one) and makes a new revision.
-	// A change that changes nothing makes none. Running turns keep their revision.
+	// UpdateAgent changes the fields in the mask (without a mask, all fields that are set) and creates a new revision. An update that
+	// changes nothing creates none. Active turns keep their revision.
 	UpdateAgent(context.Context, *UpdateAgentRequest) (*Agent, error)
-	// DeleteAgent removes an agent from sight. Its sessions stay readable; new turns on them are refused.
+	// DeleteAgent deletes an agent. Its sessions stay readable; new turns in them are rejected.
 	DeleteAgent(context.Context, *DeleteAgentRequest) (*DeleteAgentResponse, error)
 	// ListAgentRevisions lists the blueprint revisions of an agent, newest first.
 	ListAgentRevisions(context.Context, *ListAgentRevisionsRequest) (*ListAgentRevisionsResponse, error)
-	// ApplyBundle creates or updates everything a YAML bundle holds: documents of kind "agent", "source", "schedule" and "webhook".
-	// The bundle is checked as a whole first: a mistake anywhere (named with its line) applies nothing. Applying it again changes nothing.
-	// For schedules and webhooks the caller needs the permissions of making or changing them too.
+	// ApplyBundle creates or updates all resources in a YAML bundle: documents of kind "agent", "source", "schedule" and "webhook". The
+	// bundle is validated first; if any document is invalid (the error names its line), nothing is applied. Applying the same bundle again
+	// changes nothing. For schedules and webhooks the caller also needs the permissions to create or update them.
 	ApplyBundle(context.Context, *ApplyBundleRequest) (*ApplyBundleResponse, error)
 	mustEmbedUnimplementedAgentServiceServer()
 }

@@ -32,56 +32,56 @@ type Approval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "apr_…".
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// "approval" (decide it), "input" (answer it), "client_tool" (run it, then answer), "resolution" (see ResolveToolCall) or "child" (the turn
-	// of another agent, ends by itself).
+	// "approval" (decide it), "input" (answer it), "client_tool" (run the call, then answer), "resolution" (see ResolveToolCall) or "child"
+	// (the turn of another agent; ends by itself).
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// "pending", "approved", "denied", "answered", "declined", "expired", "void", "not_done", "given_up" or "cancelled".
 	Status string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
-	// The session.
+	// ID of the session.
 	SessionId string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,5,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The agent.
+	// ID of the agent.
 	AgentId string `protobuf:"bytes,6,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,7,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// Namespaced tool name.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,8,opt,name=tool,proto3" json:"tool,omitempty"`
-	// The exact arguments of the call.
+	// Exact arguments of the call.
 	Arguments *structpb.Struct `protobuf:"bytes,9,opt,name=arguments,proto3" json:"arguments,omitempty"`
-	// SHA-256 of the canonical arguments, hex.
+	// SHA-256 of the canonical arguments, in hex.
 	ArgumentsHash string `protobuf:"bytes,10,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
-	// Hash of the tool's definition that is approved.
+	// Hash of the tool's definition for which the approval is valid.
 	DefinitionHash string `protobuf:"bytes,11,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
-	// What may be repeated.
+	// Effect class of the tool.
 	Effect v1.EffectClass `protobuf:"varint,12,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
-	// The rule that asks.
+	// Name of the rule that requires the approval.
 	Rule string `protobuf:"bytes,13,opt,name=rule,proto3" json:"rule,omitempty"`
-	// The question, or why it is asked.
+	// The question, or why approval is required.
 	Message string `protobuf:"bytes,14,opt,name=message,proto3" json:"message,omitempty"`
-	// JSON Schema of the answer, where there is one.
+	// JSON Schema of the answer, if there is one.
 	Schema *structpb.Struct `protobuf:"bytes,15,opt,name=schema,proto3" json:"schema,omitempty"`
 	// Roles of which an approver needs one.
 	ApproverRoles []string `protobuf:"bytes,16,rep,name=approver_roles,json=approverRoles,proto3" json:"approver_roles,omitempty"`
-	// The requesters may decide it themselves.
+	// True when requesters may decide it.
 	AllowRequester bool `protobuf:"varint,17,opt,name=allow_requester,json=allowRequester,proto3" json:"allow_requester,omitempty"`
-	// How many must approve.
+	// Number of approvals that are required.
 	Quorum uint32 `protobuf:"varint,18,opt,name=quorum,proto3" json:"quorum,omitempty"`
-	// What was decided so far, in order.
+	// Decisions so far, in order.
 	Decisions []*v1.ApprovalDecision `protobuf:"bytes,19,rep,name=decisions,proto3" json:"decisions,omitempty"`
-	// Who began the turn.
+	// Subject that started the turn.
 	Requester string `protobuf:"bytes,20,opt,name=requester,proto3" json:"requester,omitempty"`
-	// The ledger row of a call whose outcome is unknown.
+	// ID of the ledger row of a call whose outcome is unknown.
 	ExecutionId string `protobuf:"bytes,21,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	// When it was asked for.
+	// When the wait started.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it expires; unset = never.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// When it ended.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// By whose input the call came about, by name: who began the turn, who gave it input before the call was asked for (steered it, answered a question,
-	// said what became of a call, refused an earlier call with a comment), and the same of the turns that it follows from: its parent, its sub-agents, the
-	// turn that it runs again. Without allow_requester none of them may decide.
+	// Subjects whose input led to the call: the subject that started the turn; subjects that gave it input before the call was requested
+	// (steered it, answered a question, reported the outcome of a call, or denied an earlier call with a comment); and the same for the
+	// turns it depends on: its parent, its sub-agents, and the turn that it runs again. Without allow_requester, none of them may decide.
 	Requesters    []string `protobuf:"bytes,25,rep,name=requesters,proto3" json:"requesters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -295,17 +295,17 @@ func (x *Approval) GetRequesters() []string {
 // ListApprovalsRequest pages through approvals.
 type ListApprovalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of approvals to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Only those with this status.
+	// Only approvals with this status.
 	Status string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
-	// Only those of this kind.
+	// Only approvals of this kind.
 	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Only those of this session.
+	// Only approvals of this session.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Only those of this turn.
+	// Only approvals of this turn.
 	TurnId        string `protobuf:"bytes,6,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -386,9 +386,9 @@ func (x *ListApprovalsRequest) GetTurnId() string {
 // ListApprovalsResponse is one page.
 type ListApprovalsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Newest first.
+	// Approvals, newest first.
 	Approvals []*Approval `protobuf:"bytes,1,rep,name=approvals,proto3" json:"approvals,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -484,16 +484,16 @@ func (x *GetApprovalRequest) GetApprovalId() string {
 	return ""
 }
 
-// DecideApprovalRequest is one person's decision.
+// DecideApprovalRequest is the decision of one person.
 type DecideApprovalRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "apr_…".
 	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	// "approve" or "deny".
 	Decision string `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
-	// Why; the model is told when it is denied.
+	// Reason for the decision. If the call is denied, the model reads it.
 	Comment string `protobuf:"bytes,3,opt,name=comment,proto3" json:"comment,omitempty"`
-	// Decide only if the arguments still have this hash; empty = do not check.
+	// Decide only if the arguments have this hash; empty = do not check.
 	ArgumentsHash string `protobuf:"bytes,4,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -560,7 +560,7 @@ func (x *DecideApprovalRequest) GetArgumentsHash() string {
 // DecideApprovalsRequest holds several decisions.
 type DecideApprovalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The decisions.
+	// The decisions, 1-100.
 	Decisions     []*DecideApprovalRequest `protobuf:"bytes,1,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -603,10 +603,10 @@ func (x *DecideApprovalsRequest) GetDecisions() []*DecideApprovalRequest {
 	return nil
 }
 
-// DecideApprovalsResponse tells what became of each.
+// DecideApprovalsResponse returns the result of each decision.
 type DecideApprovalsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order of the request.
+	// Results, in the order of the request.
 	Results       []*DecidedApproval `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -649,12 +649,12 @@ func (x *DecideApprovalsResponse) GetResults() []*DecidedApproval {
 	return nil
 }
 
-// DecidedApproval is what became of one decision.
+// DecidedApproval is the result of one decision.
 type DecidedApproval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The approval as it stands; unset after an error.
+	// The approval after the decision; unset on error.
 	Approval *Approval `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
-	// Why the decision was not taken.
+	// Why the decision was rejected.
 	Error         *v1.TurnError `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -704,20 +704,21 @@ func (x *DecidedApproval) GetError() *v1.TurnError {
 	return nil
 }
 
-// AnswerApprovalRequest is an answer.
+// AnswerApprovalRequest answers a wait.
 type AnswerApprovalRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "apr_…".
 	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
-	// "accept" (default): here is the answer. "decline": the user does not want to answer; "cancel": he let it be. The tool is told either.
+	// "accept" (default): the request contains the answer. "decline": the user declines to answer. "cancel": the user dismissed the
+	// question. The tool receives the action.
 	Action string `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
-	// For kind "input": the answer, fitting the schema.
+	// For kind "input": the answer, which must match the schema.
 	Content *structpb.Struct `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
-	// For kind "client_tool": the result as text.
+	// For kind "client_tool": the result as text, at most 1 MiB.
 	Result string `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
 	// For kind "client_tool": the structured result.
 	StructuredContent *structpb.Value `protobuf:"bytes,5,opt,name=structured_content,json=structuredContent,proto3" json:"structured_content,omitempty"`
-	// For kind "client_tool": the tool failed.
+	// For kind "client_tool": true when the tool failed.
 	IsError       bool `protobuf:"varint,6,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -30,24 +30,26 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ApprovalService holds everything that turns wait for people for: leave to run a call, answers to questions, calls that the client runs,
-// and calls whose outcome nobody knows. What is written here stands over restarts and for as long as it takes.
+// ApprovalService manages everything that turns wait for: approvals of calls, answers to questions, calls that the client runs, and calls
+// whose outcome is unknown. Approvals are durable and wait as long as it takes.
 //
-// A user sees the approvals of his own sessions and those that one of his roles may decide, also of sessions he cannot see; an administrator
-// all of the tenant.
+// A user sees the approvals of its own sessions and those that one of its roles may decide, including those of sessions it cannot see. An
+// administrator sees all approvals of the tenant.
 type ApprovalServiceClient interface {
 	// ListApprovals lists approvals, newest first.
 	ListApprovals(ctx context.Context, in *ListApprovalsRequest, opts ...grpc.CallOption) (*ListApprovalsResponse, error)
-	// GetApproval reads one.
+	// GetApproval returns an approval.
 	GetApproval(ctx context.Context, in *GetApprovalRequest, opts ...grpc.CallOption) (*Approval, error)
-	// DecideApproval gives or refuses leave. The first refusal refuses; leave is given when as many have given it as the rule asks for.
-	// Who lacks the approver's role, or began the turn where the rule forbids that, is PERMISSION_DENIED. An approval that is decided, expired
-	// or void is FAILED_PRECONDITION/APPROVAL_RESOLVED; the same decision of the same person again changes nothing.
+	// DecideApproval approves or denies a call. One denial denies it; it is approved when as many approvers as the rule requires have
+	// approved it. Repeating the same decision by the same person changes nothing.
+	// Errors: PERMISSION_DENIED when the caller does not have the approver's role, or is a requester and the rule does not allow that;
+	// FAILED_PRECONDITION/APPROVAL_RESOLVED when the approval is decided, expired or void.
 	DecideApproval(ctx context.Context, in *DecideApprovalRequest, opts ...grpc.CallOption) (*Approval, error)
-	// DecideApprovals decides several at once. Each stands or fails by itself.
+	// DecideApprovals decides several approvals. Each succeeds or fails independently.
 	DecideApprovals(ctx context.Context, in *DecideApprovalsRequest, opts ...grpc.CallOption) (*DecideApprovalsResponse, error)
-	// AnswerApproval answers a question, or sends the result of a call that the client has run. Only whoever may use the session may answer.
-	// An answer that does not fit the schema is INVALID_ARGUMENT and the question stays open.
+	// AnswerApproval answers a question, or sends the result of a call that the client ran. Only principals that may use the session may
+	// answer.
+	// Errors: INVALID_ARGUMENT when the answer does not match the schema; the question stays open.
 	AnswerApproval(ctx context.Context, in *AnswerApprovalRequest, opts ...grpc.CallOption) (*Approval, error)
 }
 
@@ -113,24 +115,26 @@ func (c *approvalServiceClient) AnswerApproval(ctx context.Context, in *AnswerAp
 // All implementations must embed UnimplementedApprovalServiceServer
 // for forward compatibility.
 //
-// ApprovalService holds everything that turns wait for people for: leave to run a call, answers to questions, calls that the client runs,
-// and calls whose outcome nobody knows. What is written here stands over restarts and for as long as it takes.
+// ApprovalService manages everything that turns wait for: approvals of calls, answers to questions, calls that the client runs, and calls
+// whose outcome is unknown. Approvals are durable and wait as long as it takes.
 //
-// A user sees the approvals of his own sessions and those that one of his roles may decide, also of sessions he cannot see; an administrator
-// all of the tenant.
+// A user sees the approvals of its own sessions and those that one of its roles may decide, including those of sessions it cannot see. An
+// administrator sees all approvals of the tenant.
 type ApprovalServiceServer interface {
 	// ListApprovals lists approvals, newest first.
 	ListApprovals(context.Context, *ListApprovalsRequest) (*ListApprovalsResponse, error)
-	// GetApproval reads one.
+	// GetApproval returns an approval.
 	GetApproval(context.Context, *GetApprovalRequest) (*Approval, error)
-	// DecideApproval gives or refuses leave. The first refusal refuses; leave is given when as many have given it as the rule asks for.
-	// Who lacks the approver's role, or began the turn where the rule forbids that, is PERMISSION_DENIED. An approval that is decided, expired
-	// or void is FAILED_PRECONDITION/APPROVAL_RESOLVED; the same decision of the same person again changes nothing.
+	// DecideApproval approves or denies a call. One denial denies it; it is approved when as many approvers as the rule requires have
+	// approved it. Repeating the same decision by the same person changes nothing.
+	// Errors: PERMISSION_DENIED when the caller does not have the approver's role, or is a requester and the rule does not allow that;
+	// FAILED_PRECONDITION/APPROVAL_RESOLVED when the approval is decided, expired or void.
 	DecideApproval(context.Context, *DecideApprovalRequest) (*Approval, error)
-	// DecideApprovals decides several at once. Each stands or fails by itself.
+	// DecideApprovals decides several approvals. Each succeeds or fails independently.
 	DecideApprovals(context.Context, *DecideApprovalsRequest) (*DecideApprovalsResponse, error)
-	// AnswerApproval answers a question, or sends the result of a call that the client has run. Only whoever may use the session may answer.
-	// An answer that does not fit the schema is INVALID_ARGUMENT and the question stays open.
+	// AnswerApproval answers a question, or sends the result of a call that the client ran. Only principals that may use the session may
+	// answer.
+	// Errors: INVALID_ARGUMENT when the answer does not match the schema; the question stays open.
 	AnswerApproval(context.Context, *AnswerApprovalRequest) (*Approval, error)
 	mustEmbedUnimplementedApprovalServiceServer()
 }

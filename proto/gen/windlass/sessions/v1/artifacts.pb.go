@@ -25,26 +25,26 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Artifact is one thing kept beside a conversation.
+// Artifact is content stored with a session, outside its conversation.
 type Artifact struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "art_…".
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The session.
+	// ID of the session.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The turn that made it; in a forked session one of the session it was forked from.
+	// ID of the turn that created it; in a forked session, a turn of the session it was forked from.
 	TurnId string `protobuf:"bytes,3,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The tool call it came from.
+	// ID of the tool call that produced it.
 	CallId string `protobuf:"bytes,4,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// File name for people.
+	// File name, for display.
 	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	// IANA media type.
 	MediaType string `protobuf:"bytes,6,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
 	// Size in bytes.
 	Size int64 `protobuf:"varint,7,opt,name=size,proto3" json:"size,omitempty"`
-	// SHA-256 of the bytes, hex.
+	// SHA-256 of the bytes, in hex.
 	Sha256 string `protobuf:"bytes,8,opt,name=sha256,proto3" json:"sha256,omitempty"`
-	// When it was made.
+	// When it was created.
 	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -148,9 +148,9 @@ type ListArtifactsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "ses_…".
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// At most this many, 1-1000; 0 = 100.
+	// Maximum number of artifacts to return, 1-1000; 0 = 100.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -210,9 +210,9 @@ func (x *ListArtifactsRequest) GetPageToken() string {
 // ListArtifactsResponse is one page.
 type ListArtifactsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Oldest first.
+	// Artifacts, oldest first.
 	Artifacts []*Artifact `protobuf:"bytes,1,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -262,16 +262,16 @@ func (x *ListArtifactsResponse) GetNextPageToken() string {
 	return ""
 }
 
-// ReadArtifactRequest names an artifact, and a part of it.
+// ReadArtifactRequest names an artifact and a range of its bytes.
 type ReadArtifactRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "art_…".
 	ArtifactId string `protobuf:"bytes,1,opt,name=artifact_id,json=artifactId,proto3" json:"artifact_id,omitempty"`
-	// Only as one of this session's; empty = of any session that the caller may see.
+	// Read the artifact only if it belongs to this session; empty = any session that the caller may see.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// First byte to give, from 0.
+	// First byte to return, from 0.
 	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
-	// Bytes to give at most; 0 = all that follow.
+	// Maximum number of bytes to return; 0 = all remaining.
 	Length        int64 `protobuf:"varint,4,opt,name=length,proto3" json:"length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -335,12 +335,12 @@ func (x *ReadArtifactRequest) GetLength() int64 {
 	return 0
 }
 
-// ReadArtifactResponse is an artifact with bytes of it.
+// ReadArtifactResponse is an artifact with a range of its bytes.
 type ReadArtifactResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is. `size` is that of the whole.
+	// The artifact. `size` is the size of the whole.
 	Artifact *Artifact `protobuf:"bytes,1,opt,name=artifact,proto3" json:"artifact,omitempty"`
-	// The bytes asked for; fewer, or none, at its end.
+	// Requested bytes; fewer, or none, at the end.
 	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -27,12 +27,13 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ArtifactService gives what is too large for a conversation: whole results of tools, of which the model was shown the ends.
-// An artifact lives and dies with its session, and who may see the session may see it.
+// ArtifactService returns content that is too large for a conversation: complete tool results of which the model reads only the beginning
+// and the end. An artifact is deleted with its session, and has the same access rules.
 type ArtifactServiceClient interface {
 	// ListArtifacts lists the artifacts of a session, oldest first.
 	ListArtifacts(ctx context.Context, in *ListArtifactsRequest, opts ...grpc.CallOption) (*ListArtifactsResponse, error)
-	// ReadArtifact gives an artifact, or a part of its bytes. Over HTTP the answer is the bytes themselves, with their media type and file name.
+	// ReadArtifact returns an artifact, or a range of its bytes. Over HTTP the response body is the bytes themselves, with their media type
+	// and file name.
 	ReadArtifact(ctx context.Context, in *ReadArtifactRequest, opts ...grpc.CallOption) (*ReadArtifactResponse, error)
 }
 
@@ -68,12 +69,13 @@ func (c *artifactServiceClient) ReadArtifact(ctx context.Context, in *ReadArtifa
 // All implementations must embed UnimplementedArtifactServiceServer
 // for forward compatibility.
 //
-// ArtifactService gives what is too large for a conversation: whole results of tools, of which the model was shown the ends.
-// An artifact lives and dies with its session, and who may see the session may see it.
+// ArtifactService returns content that is too large for a conversation: complete tool results of which the model reads only the beginning
+// and the end. An artifact is deleted with its session, and has the same access rules.
 type ArtifactServiceServer interface {
 	// ListArtifacts lists the artifacts of a session, oldest first.
 	ListArtifacts(context.Context, *ListArtifactsRequest) (*ListArtifactsResponse, error)
-	// ReadArtifact gives an artifact, or a part of its bytes. Over HTTP the answer is the bytes themselves, with their media type and file name.
+	// ReadArtifact returns an artifact, or a range of its bytes. Over HTTP the response body is the bytes themselves, with their media type
+	// and file name.
 	ReadArtifact(context.Context, *ReadArtifactRequest) (*ReadArtifactResponse, error)
 	mustEmbedUnimplementedArtifactServiceServer()
 }

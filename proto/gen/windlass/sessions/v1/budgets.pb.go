@@ -31,37 +31,37 @@ type Budget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "bgt_…".
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What it is for: "tenant" (all turns), "subject" (turns whose input one caller sent), "session" or "agent".
+	// What it limits: "tenant" (all turns), "subject" (turns whose input one subject sent), "session" or "agent".
 	Scope string `protobuf:"bytes,2,opt,name=scope,proto3" json:"scope,omitempty"`
-	// The subject, the session's id or the agent's id; empty for "tenant". Subjects and agents need not exist yet.
+	// The subject, the session ID or the agent ID; empty for "tenant". Subjects and agents do not have to exist.
 	Target string `protobuf:"bytes,3,opt,name=target,proto3" json:"target,omitempty"`
-	// When it begins anew: "none" (default) never, "day" at midnight UTC, "month" on the first day of a month, midnight UTC. A call that ends in
-	// the next period counts for that one.
+	// When usage is reset: "none" (default): never. "day": at midnight UTC. "month": at midnight UTC on the first day of each month. A call
+	// that ends in the next period counts in that period.
 	Period string `protobuf:"bytes,4,opt,name=period,proto3" json:"period,omitempty"`
-	// Input and output tokens, 0 = no limit.
+	// Maximum number of input and output tokens; 0 = no limit.
 	MaxTokens int64 `protobuf:"varint,5,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// What model calls may cost, as a decimal number in the mesh's currency with six decimals at most: "25" or "0.50". Empty = no limit. Models
-	// without a price in the configuration (inference.prices) cost nothing.
+	// Maximum cost of model calls, as a decimal number in the mesh's currency with at most six decimals: "25" or "0.50". Empty = no limit.
+	// Models without a price in the configuration (inference.prices) cost nothing.
 	MaxCost string `protobuf:"bytes,6,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
-	// Tool calls, 0 = no limit.
+	// Maximum number of tool calls; 0 = no limit.
 	MaxToolCalls int64 `protobuf:"varint,7,opt,name=max_tool_calls,json=maxToolCalls,proto3" json:"max_tool_calls,omitempty"`
-	// Part of a limit at which turns are told (budget.warning), in percent; 0 = 80.
+	// Part of a limit, in percent, at which turns publish budget.warning; 0 = 80.
 	WarnAt int32 `protobuf:"varint,8,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
 	// Tokens used in this period.
 	UsedTokens int64 `protobuf:"varint,9,opt,name=used_tokens,json=usedTokens,proto3" json:"used_tokens,omitempty"`
-	// What was spent in this period, as max_cost is written; empty when nothing was.
+	// Cost in this period, in the format of max_cost; empty when nothing was spent.
 	UsedCost string `protobuf:"bytes,10,opt,name=used_cost,json=usedCost,proto3" json:"used_cost,omitempty"`
 	// Tool calls made in this period.
 	UsedToolCalls int64 `protobuf:"varint,11,opt,name=used_tool_calls,json=usedToolCalls,proto3" json:"used_tool_calls,omitempty"`
-	// Tokens that steps under way may still use.
+	// Tokens that steps in progress may still use.
 	ReservedTokens int64 `protobuf:"varint,12,opt,name=reserved_tokens,json=reservedTokens,proto3" json:"reserved_tokens,omitempty"`
-	// What steps under way may still spend; empty when nothing.
+	// Cost that steps in progress may still cause; empty when there is none.
 	ReservedCost string `protobuf:"bytes,13,opt,name=reserved_cost,json=reservedCost,proto3" json:"reserved_cost,omitempty"`
-	// Tool calls under way.
+	// Number of tool calls in progress.
 	ReservedToolCalls int64 `protobuf:"varint,14,opt,name=reserved_tool_calls,json=reservedToolCalls,proto3" json:"reserved_tool_calls,omitempty"`
-	// When this period began; unset without a period.
+	// When this period started; unset without a period.
 	PeriodStart *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=period_start,json=periodStart,proto3" json:"period_start,omitempty"`
-	// When it was made.
+	// When it was created.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When its limits were last changed.
 	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -221,7 +221,7 @@ func (x *Budget) GetUpdateTime() *timestamppb.Timestamp {
 // CreateBudgetRequest holds the new budget.
 type CreateBudgetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The budget: scope and at least one limit are required.
+	// The budget. scope and at least one limit are required.
 	Budget        *Budget `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -313,9 +313,9 @@ func (x *GetBudgetRequest) GetBudgetId() string {
 // ListBudgetsRequest pages through budgets.
 type ListBudgetsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of budgets to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -368,9 +368,9 @@ func (x *ListBudgetsRequest) GetPageToken() string {
 // ListBudgetsResponse is one page.
 type ListBudgetsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Oldest first.
+	// Budgets, oldest first.
 	Budgets []*Budget `protobuf:"bytes,1,rep,name=budgets,proto3" json:"budgets,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -425,7 +425,7 @@ type UpdateBudgetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The budget with its new values; its id is required.
 	Budget *Budget `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
-	// Fields to change, of max_tokens, max_cost, max_tool_calls and warn_at; without it, those present in the body.
+	// Fields to change: max_tokens, max_cost, max_tool_calls, warn_at. Empty = all fields that are present in the body.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

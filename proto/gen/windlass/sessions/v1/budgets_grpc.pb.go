@@ -30,19 +30,21 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// BudgetService keeps budgets: limits over many turns. What a step may use is reserved in each budget of its turn before the step begins, and
-// settled when it has ended; a turn whose next step does not fit ends with stop reason "budget". A budget counts from when it is made.
+// BudgetService manages budgets, which limit many turns together. What a step may use is reserved in every budget of its turn before the
+// step starts, and replaced with what it used when it ends. A turn whose next step does not fit ends with stop reason "budget". A budget
+// counts from the time it is created.
 type BudgetServiceClient interface {
-	// CreateBudget makes a budget, which holds at once, also for turns under way. NOT_FOUND when the session it is for does not exist.
+	// CreateBudget creates a budget. It applies at once, also to active turns.
+	// Errors: NOT_FOUND when the session that it is for does not exist.
 	CreateBudget(ctx context.Context, in *CreateBudgetRequest, opts ...grpc.CallOption) (*Budget, error)
-	// GetBudget reads a budget and what is used of it.
+	// GetBudget returns a budget with its usage.
 	GetBudget(ctx context.Context, in *GetBudgetRequest, opts ...grpc.CallOption) (*Budget, error)
-	// ListBudgets lists budgets, the oldest first.
+	// ListBudgets lists budgets, oldest first.
 	ListBudgets(ctx context.Context, in *ListBudgetsRequest, opts ...grpc.CallOption) (*ListBudgetsResponse, error)
-	// UpdateBudget changes the limits that the mask names (all that are set without one). What is used stays. Scope, target and period cannot be
-	// changed.
+	// UpdateBudget changes the limits in the mask (without a mask, all limits that are set). Usage is kept. Scope, target and period cannot
+	// be changed.
 	UpdateBudget(ctx context.Context, in *UpdateBudgetRequest, opts ...grpc.CallOption) (*Budget, error)
-	// DeleteBudget removes a budget; it limits nothing from then on.
+	// DeleteBudget deletes a budget. It limits nothing from then on.
 	DeleteBudget(ctx context.Context, in *DeleteBudgetRequest, opts ...grpc.CallOption) (*DeleteBudgetResponse, error)
 }
 
@@ -108,19 +110,21 @@ func (c *budgetServiceClient) DeleteBudget(ctx context.Context, in *DeleteBudget
 // All implementations must embed UnimplementedBudgetServiceServer
 // for forward compatibility.
 //
-// BudgetService keeps budgets: limits over many turns. What a step may use is reserved in each budget of its turn before the step begins, and
-// settled when it has ended; a turn whose next step does not fit ends with stop reason "budget". A budget counts from when it is made.
+// BudgetService manages budgets, which limit many turns together. What a step may use is reserved in every budget of its turn before the
+// step starts, and replaced with what it used when it ends. A turn whose next step does not fit ends with stop reason "budget". A budget
+// counts from the time it is created.
 type BudgetServiceServer interface {
-	// CreateBudget makes a budget, which holds at once, also for turns under way. NOT_FOUND when the session it is for does not exist.
+	// CreateBudget creates a budget. It applies at once, also to active turns.
+	// Errors: NOT_FOUND when the session that it is for does not exist.
 	CreateBudget(context.Context, *CreateBudgetRequest) (*Budget, error)
-	// GetBudget reads a budget and what is used of it.
+	// GetBudget returns a budget with its usage.
 	GetBudget(context.Context, *GetBudgetRequest) (*Budget, error)
-	// ListBudgets lists budgets, the oldest first.
+	// ListBudgets lists budgets, oldest first.
 	ListBudgets(context.Context, *ListBudgetsRequest) (*ListBudgetsResponse, error)
-	// UpdateBudget changes the limits that the mask names (all that are set without one). What is used stays. Scope, target and period cannot be
-	// changed.
+	// UpdateBudget changes the limits in the mask (without a mask, all limits that are set). Usage is kept. Scope, target and period cannot
+	// be changed.
 	UpdateBudget(context.Context, *UpdateBudgetRequest) (*Budget, error)
-	// DeleteBudget removes a budget; it limits nothing from then on.
+	// DeleteBudget deletes a budget. It limits nothing from then on.
 	DeleteBudget(context.Context, *DeleteBudgetRequest) (*DeleteBudgetResponse, error)
 	mustEmbedUnimplementedBudgetServiceServer()
 }

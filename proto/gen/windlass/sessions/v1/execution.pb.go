@@ -32,8 +32,8 @@ type LoadTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "trn_…".
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The caller is about to run the turn: the answer has the context if no step is done, no other turn is before it and the turn's first step after its beginning
-	// asks a model.
+	// The caller is about to run the turn. The response includes the context if no step is done, no other turn runs first, and the first
+	// step after begin is a model call.
 	WithContext   bool `protobuf:"varint,2,opt,name=with_context,json=withContext,proto3" json:"with_context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -83,48 +83,49 @@ func (x *LoadTurnRequest) GetWithContext() bool {
 	return false
 }
 
-// LoadTurnResponse is what a turn starts from.
+// LoadTurnResponse holds what a turn starts from.
 type LoadTurnResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn.
 	Turn *Turn `protobuf:"bytes,1,opt,name=turn,proto3" json:"turn,omitempty"`
-	// The blueprint: pinned when the turn has begun, else the newest. Its instructions are those for the turn's user, and its placeholders are resolved
-	// except for ${runner.*}. Texts that may hold those (instructions) are sealed: only placeholder.Finish reads them.
+	// The blueprint: the pinned revision when the turn has started, otherwise the newest. Its instructions are those for the turn's user.
+	// Its placeholders are resolved except for ${runner.*}. Texts that may contain those (instructions) are sealed: only placeholder.Finish
+	// reads them.
 	Agent *Agent `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
-	// On whose behalf the turn runs.
+	// Principal on whose behalf the turn runs.
 	Principal *v1.Principal `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
-	// The pinned surface, once the turn has begun.
+	// Pinned surface; set when the turn has started.
 	Surface *v11.Surface `protobuf:"bytes,4,opt,name=surface,proto3" json:"surface,omitempty"`
-	// Pinned tools with their definition hashes, once the turn has begun.
+	// Pinned tools with their definition hashes; set when the turn has started.
 	Tools []*PinnedTool `protobuf:"bytes,5,rep,name=tools,proto3" json:"tools,omitempty"`
-	// When the turn was accepted, Unix microseconds: its deadline counts from when it starts, see Surface.
+	// When the turn was accepted, in Unix microseconds. The deadline counts from the start of the turn; see Surface.
 	CreateMicros int64 `protobuf:"varint,6,opt,name=create_micros,json=createMicros,proto3" json:"create_micros,omitempty"`
-	// Somebody asked for the turn to be cancelled.
+	// True when cancellation of the turn was requested.
 	CancelRequested bool `protobuf:"varint,7,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	// Outcomes of the steps that are done, in the order in which they were first claimed.
+	// Outcomes of the steps that are done, in the order in which the steps were first claimed.
 	Outcomes []*v11.StepOutcome `protobuf:"bytes,8,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
-	// Tools that the client runs, as the turn was given them.
+	// Tools that the client runs, as given in the request of the turn.
 	ClientTools []*ClientTool `protobuf:"bytes,9,rep,name=client_tools,json=clientTools,proto3" json:"client_tools,omitempty"`
-	// The session's params.
+	// Params of the session.
 	Params *structpb.Struct `protobuf:"bytes,10,opt,name=params,proto3" json:"params,omitempty"`
-	// Set when the blueprint cannot be resolved, with the placeholders named: the turn must not go on.
+	// Set when the blueprint cannot be resolved; names the placeholders. The turn must not continue.
 	Unresolved *v11.TurnError `protobuf:"bytes,20,opt,name=unresolved,proto3" json:"unresolved,omitempty"`
-	// For an agent with an executor: the executor's own id of the session, empty when it has told none yet.
+	// For an agent with an executor: the executor's own ID of the session; empty when it has not reported one.
 	ExecutorSessionId string `protobuf:"bytes,11,opt,name=executor_session_id,json=executorSessionId,proto3" json:"executor_session_id,omitempty"`
-	// Bytes that the conversation takes as it is kept, about; messages of turns that wait are counted in.
+	// Approximate size of the stored conversation in bytes, including messages of queued turns.
 	ContextBytes int64 `protobuf:"varint,12,opt,name=context_bytes,json=contextBytes,proto3" json:"context_bytes,omitempty"`
-	// Sub-agents that the turn may call: pinned when the turn has begun, else the newest.
+	// Sub-agents that the turn may call: the pinned ones when the turn has started, otherwise the newest.
 	AgentTools []*AgentTool `protobuf:"bytes,13,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
-	// For a turn that runs another one again: which, and how. Its model stands in `agent` already.
+	// For a turn that runs another turn again: which turn, and how. `agent` already has its model.
 	Rerun *v11.TurnRerun `protobuf:"bytes,14,opt,name=rerun,proto3" json:"rerun,omitempty"`
-	// The executor's texts (command, env, dir, url, headers) are sealed: only placeholder.Finish reads them, where ${env:NAME} is
-	// ${worker_env.NAME}. False when they hold no placeholders: then they stand as they are.
+	// True when the executor's texts (command, env, dir, url, headers) are sealed: only placeholder.Finish reads them, and ${env:NAME} is
+	// written ${worker_env.NAME} in them. False when they contain no placeholders and can be used as they are.
 	ExecutorSealed bool `protobuf:"varint,15,opt,name=executor_sealed,json=executorSealed,proto3" json:"executor_sealed,omitempty"`
-	// What GetContext gives, if it was asked for.
+	// The result of GetContext, if it was requested.
 	Context *GetContextResponse `protobuf:"bytes,16,opt,name=context,proto3" json:"context,omitempty"`
-	// For the turn of a sub-agent: the agents from the outermost on, its own the last. Empty for the turn of a user.
+	// For the turn of a sub-agent: IDs of the agents from the outermost agent to its own. Empty for the turn of a user.
 	AgentPath []string `protobuf:"bytes,17,rep,name=agent_path,json=agentPath,proto3" json:"agent_path,omitempty"`
-	// The database's time, Unix microseconds: what deadlines are judged by.
+	// Database time in Unix microseconds. Deadlines are compared with it.
 	NowMicros     int64 `protobuf:"varint,30,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -293,14 +294,14 @@ func (x *LoadTurnResponse) GetNowMicros() int64 {
 	return 0
 }
 
-// GetRecordingRequest names a call of a re-run.
+// GetRecordingRequest names a tool call of a re-run.
 type GetRecordingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The re-run.
+	// ID of the re-run.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The message that asks for the call.
+	// ID of the message that requests the call.
 	MessageId string `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId        string `protobuf:"bytes,3,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -357,10 +358,10 @@ func (x *GetRecordingRequest) GetCallId() string {
 	return ""
 }
 
-// GetRecordingResponse is what the call came to before.
+// GetRecordingResponse holds the recorded result of a call.
 type GetRecordingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The result, with the call id of then; unset when there is none.
+	// Result, with the call ID of the recorded call; unset when there is no recording.
 	Result        *v11.ToolResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -403,16 +404,16 @@ func (x *GetRecordingResponse) GetResult() *v11.ToolResult {
 	return nil
 }
 
-// AgentTool is a sub-agent as a tool.
+// AgentTool is a sub-agent that can be called as a tool.
 type AgentTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tool name, "agent__ID".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The agent.
+	// ID of the agent.
 	AgentId string `protobuf:"bytes,2,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// What it is for, for the model.
+	// Description for the model.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// JSON Schema of the call's arguments, as JSON text: message, background, and the agent's parameters where it has some.
+	// JSON Schema of the call's arguments, as JSON text: message, background, and the agent's params if it has any.
 	InputSchemaJson string `protobuf:"bytes,4,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
 	// Hash of name, description and schema.
 	DefinitionHash string `protobuf:"bytes,5,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
@@ -488,11 +489,11 @@ func (x *AgentTool) GetDefinitionHash() string {
 // PinnedTool is one tool of a turn's surface.
 type PinnedTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Namespaced name.
+	// Tool name, "source__tool".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Hash of the raw definition.
 	DefinitionHash string `protobuf:"bytes,2,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
-	// The model is shown it only when the conversation has an artifact.
+	// True when the model can call the tool only if the conversation has an artifact.
 	WithArtifacts bool `protobuf:"varint,3,opt,name=with_artifacts,json=withArtifacts,proto3" json:"with_artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -549,18 +550,18 @@ func (x *PinnedTool) GetWithArtifacts() bool {
 	return false
 }
 
-// Lease is leave to do one step.
+// Lease is the exclusive right to run one step until it expires.
 type Lease struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Rises with each claim of the step; a commit must carry the newest.
+	// Fencing token. It increases with each claim of the step; a commit must carry the newest value.
 	Fence uint32 `protobuf:"varint,1,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Attempt of the step, from 1.
 	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Sequence number of the newest event written by the claim: deltas hang on it.
+	// Sequence number of the newest event that the claim wrote. Deltas refer to it.
 	BaseSeq uint32 `protobuf:"varint,3,opt,name=base_seq,json=baseSeq,proto3" json:"base_seq,omitempty"`
-	// Id reserved for the message that an infer step will write; the same for each attempt.
+	// ID reserved for the message that an infer step writes; the same for each attempt.
 	MessageId string `protobuf:"bytes,4,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// Tokens that a model step under a limit may write, as reserved; 0 = as the agent says.
+	// Maximum number of tokens that a model step under a limit may write, as reserved; 0 = the agent's setting.
 	MaxOutputTokens int32 `protobuf:"varint,5,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -631,20 +632,20 @@ func (x *Lease) GetMaxOutputTokens() int32 {
 	return 0
 }
 
-// ClaimStepRequest asks for a step.
+// ClaimStepRequest requests the lease of a step.
 type ClaimStepRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The step.
+	// The step to claim.
 	Step *v11.StepRef `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
-	// Who asks: unique for each worker process.
+	// ID of the claiming worker; unique for each worker process.
 	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
-	// How long the lease holds without renewal, in milliseconds, 100-60000.
+	// Time until the lease expires unless it is renewed, in milliseconds, 100-60000.
 	TtlMs int32 `protobuf:"varint,4,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
-	// Model that an infer step will ask, for message.started.
+	// For an infer step: the model that it calls, for message.started.
 	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
-	// Tool-call facts for tool_call.started, for a tool step.
+	// For a tool step: the payload of tool_call.started.
 	ToolCall      *v11.ToolCallStarted `protobuf:"bytes,6,opt,name=tool_call,json=toolCall,proto3" json:"tool_call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -722,10 +723,10 @@ func (x *ClaimStepRequest) GetToolCall() *v11.ToolCallStarted {
 	return nil
 }
 
-// ClaimStepResponse is one of three answers.
+// ClaimStepResponse is the result of a claim.
 type ClaimStepResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What became of the claim.
+	// One of three results.
 	//
 	// Types that are valid to be assigned to Result:
 	//
@@ -733,9 +734,9 @@ type ClaimStepResponse struct {
 	//	*ClaimStepResponse_Lease
 	//	*ClaimStepResponse_Busy
 	Result isClaimStepResponse_Result `protobuf_oneof:"result"`
-	// Somebody asked for the turn to be cancelled.
+	// True when cancellation of the turn was requested.
 	CancelRequested bool `protobuf:"varint,4,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	// The database's time, Unix microseconds.
+	// Database time in Unix microseconds.
 	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -829,12 +830,12 @@ type ClaimStepResponse_Done struct {
 }
 
 type ClaimStepResponse_Lease struct {
-	// The step is yours.
+	// The caller holds the step.
 	Lease *Lease `protobuf:"bytes,2,opt,name=lease,proto3,oneof"`
 }
 
 type ClaimStepResponse_Busy struct {
-	// Another worker holds it.
+	// The step cannot be claimed now.
 	Busy *Busy `protobuf:"bytes,3,opt,name=busy,proto3,oneof"`
 }
 
@@ -844,14 +845,15 @@ func (*ClaimStepResponse_Lease) isClaimStepResponse_Result() {}
 
 func (*ClaimStepResponse_Busy) isClaimStepResponse_Result() {}
 
-// Busy tells who holds a step.
+// Busy says why a step cannot be claimed now.
 type Busy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The holder; empty while the step rests before its next attempt, and while it waits for a budget.
+	// Worker that holds the step. Empty while the step backs off before its next attempt or waits for a budget.
 	Owner string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Until when, in milliseconds from now; ask again then, or when the bus tells of the step's end.
+	// Time until the next claim can succeed, in milliseconds. Claim again then, or when the bus reports the end of the step.
 	ExpiresInMs int32 `protobuf:"varint,2,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
-	// The id of the budget that the step waits for: it fits, but not beside what other steps have reserved. Nobody holds the step.
+	// ID of the budget that the step waits for: the step fits in the budget, but not together with what other steps have reserved. No
+	// worker holds the step.
 	BudgetId      string `protobuf:"bytes,3,opt,name=budget_id,json=budgetId,proto3" json:"budget_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -908,16 +910,16 @@ func (x *Busy) GetBudgetId() string {
 	return ""
 }
 
-// RenewStepRequest prolongs a lease.
+// RenewStepRequest extends a lease.
 type RenewStepRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The step's key.
+	// Key of the step.
 	Step string `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
-	// The lease's fence.
+	// Fence of the lease.
 	Fence uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
-	// New time to live, in milliseconds.
+	// New time until the lease expires, in milliseconds, 100-60000.
 	TtlMs         int32 `protobuf:"varint,4,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -981,12 +983,12 @@ func (x *RenewStepRequest) GetTtlMs() int32 {
 	return 0
 }
 
-// RenewStepResponse tells what to heed.
+// RenewStepResponse tells the worker whether to continue.
 type RenewStepResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Stop: somebody asked for the turn to be cancelled.
+	// True when cancellation of the turn was requested. Stop the step.
 	CancelRequested bool `protobuf:"varint,1,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	// The database's time, Unix microseconds.
+	// Database time in Unix microseconds.
 	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1036,44 +1038,45 @@ func (x *RenewStepResponse) GetNowMicros() int64 {
 	return 0
 }
 
-// CommitStepRequest is a step's outcome.
+// CommitStepRequest commits the outcome of a step.
 type CommitStepRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The lease's fence.
+	// Fence of the lease.
 	Fence uint32 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	// The outcome; its key names the step.
 	Outcome *v11.StepOutcome `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// Events to append, in order, before step.finished: only `data` is read, the rest of the envelope is the service's.
+	// Events to append, in order, before step.finished. Only `data` is read; the service sets the rest of the envelope.
 	Events []*v11.Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
-	// Messages to append to the conversation. An assistant message goes into message.completed, a tool message into tool_call.completed.
+	// Messages to append to the conversation. The service adds the event for each: message.completed for an assistant message,
+	// tool_call.completed for a tool message.
 	Messages []*v11.Message `protobuf:"bytes,5,rep,name=messages,proto3" json:"messages,omitempty"`
 	// For begin: the pinned tools.
 	Tools []*PinnedTool `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
 	// For begin: the pinned sub-agents.
 	AgentTools []*AgentTool `protobuf:"bytes,16,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
-	// Wall time of the attempt in milliseconds.
+	// Duration of the attempt in milliseconds.
 	DurationMs int32 `protobuf:"varint,7,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
-	// For finish: the end of the turn. The service adds output, usage and tools used, and writes the terminal event.
+	// For finish: how the turn ends. The service adds output, usage and tools used, and writes the terminal event.
 	Ending *v11.Ending `protobuf:"bytes,8,opt,name=ending,proto3" json:"ending,omitempty"`
-	// Claims the step first, in the same transaction; `fence` is not read then. It is for steps without effects (begin, finish): a step that is
-	// done or held by somebody is not committed, see CommitStepResponse.
+	// Claims the step first, in the same transaction; `fence` is then ignored. Only for steps without side effects (begin, finish). If the
+	// step is done or held by a worker, nothing is committed; see CommitStepResponse.
 	Claim *ClaimStepRequest `protobuf:"bytes,9,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Steps of the same turn to claim afterwards, in order. None is claimed when a limit has cut the step short (its outcome is exhausted), nor when
-	// somebody asked for the turn to be cancelled.
+	// Steps of the same turn to claim after the commit, in order. None is claimed when a limit stopped the step (its outcome is exhausted)
+	// or when cancellation of the turn was requested.
 	Next []*ClaimStepRequest `protobuf:"bytes,10,rep,name=next,proto3" json:"next,omitempty"`
-	// The turn's finish step with its own `claim`, when this step is the last. It is left out when a limit has cut the step short,
-	// and when somebody asked for the turn to be cancelled,
-	// and when it would be refused as stale.
+	// The turn's finish step with its own `claim`, when this step is the last. It is not committed when a limit stopped the step, when
+	// cancellation of the turn was requested, or when it would be rejected as stale.
 	Then *CommitStepRequest `protobuf:"bytes,11,opt,name=then,proto3" json:"then,omitempty"`
-	// For tool: the round ends with this wait. The service gives it an id, writes the event that asks for it, and puts it into the outcome.
-	// The step has no message then.
+	// For tool: the round ends with this wait. The service assigns its ID, writes the event that requests it, and adds it to the outcome.
+	// The step then has no message.
 	Wait *WaitRequest `protobuf:"bytes,12,opt,name=wait,proto3" json:"wait,omitempty"`
-	// For a finish step that ends the turn with an answer: how many inputs of the running turn the decision knew of. When more were accepted
-	// meanwhile the commit is refused as stale.
+	// For a finish step that ends the turn with an answer: number of inputs of the running turn that the decision took into account. When
+	// more were accepted in the meantime, the commit is rejected as stale.
 	Inputs uint32 `protobuf:"varint,15,opt,name=inputs,proto3" json:"inputs,omitempty"`
-	// Artifacts to keep with the session, 8 MiB each at most; each is told by an artifact.created event, written before `events`.
+	// Artifacts to store with the session, at most 64 of at most 8 MiB each. An artifact.created event is written for each, before
+	// `events`.
 	Artifacts     []*NewArtifact `protobuf:"bytes,13,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1214,18 +1217,18 @@ func (x *CommitStepRequest) GetArtifacts() []*NewArtifact {
 	return nil
 }
 
-// NewArtifact is something too large for the conversation.
+// NewArtifact is content that is too large for the conversation.
 type NewArtifact struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "art_…", unique in the session. The same id again with the same commit is the same artifact.
+	// "art_…", unique in the session. Repeating a commit with the same ID stores the artifact once.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// File name for people, without a path.
+	// File name for display, without a path.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// IANA media type.
 	MediaType string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
 	// The bytes.
 	Data []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
-	// The tool call it came from.
+	// ID of the tool call that produced it.
 	CallId        string `protobuf:"bytes,5,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1296,42 +1299,42 @@ func (x *NewArtifact) GetCallId() string {
 	return ""
 }
 
-// WaitRequest describes a wait to begin.
+// WaitRequest describes a wait to start.
 type WaitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is waited for.
+	// Kind of the wait.
 	Kind v11.WaitKind `protobuf:"varint,1,opt,name=kind,proto3,enum=windlass.turn.v1.WaitKind" json:"kind,omitempty"`
-	// The call that waits.
+	// ID of the call that waits.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// Namespaced tool name.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
-	// For an approval, a client's tool and a resolution: the call's arguments.
+	// For an approval, a client tool and a resolution: arguments of the call.
 	Arguments *structpb.Struct `protobuf:"bytes,4,opt,name=arguments,proto3" json:"arguments,omitempty"`
-	// For an approval and a resolution: SHA-256 of the canonical arguments, hex.
+	// For an approval and a resolution: SHA-256 of the canonical arguments, in hex.
 	ArgumentsHash string `protobuf:"bytes,5,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
-	// For an approval: hash of the tool's definition as it is now.
+	// For an approval: hash of the tool's current definition.
 	DefinitionHash string `protobuf:"bytes,6,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
-	// What may be repeated.
+	// Effect class of the tool.
 	Effect v11.EffectClass `protobuf:"varint,7,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
-	// For an approval: the rule that asks.
+	// For an approval: name of the rule that requires it.
 	Rule string `protobuf:"bytes,8,opt,name=rule,proto3" json:"rule,omitempty"`
-	// Why, for people; for input: the question.
+	// Why the turn waits, for display; for input: the question.
 	Message string `protobuf:"bytes,9,opt,name=message,proto3" json:"message,omitempty"`
-	// For an approval: roles of which an approver needs one; empty = whoever may decide.
+	// For an approval: roles of which an approver needs one; empty = any principal with permission to decide approvals.
 	ApproverRoles []string `protobuf:"bytes,10,rep,name=approver_roles,json=approverRoles,proto3" json:"approver_roles,omitempty"`
-	// For an approval: whoever began the turn may approve it himself.
+	// For an approval: the user who started the turn may approve it.
 	AllowRequester bool `protobuf:"varint,11,opt,name=allow_requester,json=allowRequester,proto3" json:"allow_requester,omitempty"`
-	// For an approval: how many must approve; 0 = 1.
+	// For an approval: number of approvals that are required; 0 = 1.
 	Quorum uint32 `protobuf:"varint,12,opt,name=quorum,proto3" json:"quorum,omitempty"`
-	// Milliseconds until it expires; 0 = the service's default for the kind.
+	// Time until the wait expires, in milliseconds; 0 = the service's default for the kind.
 	ExpiresInMs int64 `protobuf:"varint,13,opt,name=expires_in_ms,json=expiresInMs,proto3" json:"expires_in_ms,omitempty"`
-	// For input: JSON Schema of the answer as JSON text, empty = any object.
+	// For input: JSON Schema of the answer as JSON text; empty = any object.
 	SchemaJson string `protobuf:"bytes,14,opt,name=schema_json,json=schemaJson,proto3" json:"schema_json,omitempty"`
-	// For a resolution: the ledger row.
+	// For a resolution: ID of the ledger row.
 	ExecutionId string `protobuf:"bytes,15,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	// What the worker needs to go on with the call after the wait, given back as it is.
+	// Opaque state that the worker needs to continue the call after the wait. It is returned unchanged.
 	State []byte `protobuf:"bytes,16,opt,name=state,proto3" json:"state,omitempty"`
-	// For a child: its turn.
+	// For a child: ID of its turn.
 	ChildTurnId   string `protobuf:"bytes,17,opt,name=child_turn_id,json=childTurnId,proto3" json:"child_turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1486,22 +1489,22 @@ func (x *WaitRequest) GetChildTurnId() string {
 	return ""
 }
 
-// Wait is a wait with its answer.
+// Wait is a wait and its answer.
 type Wait struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The wait.
 	Ref *v11.WaitRef `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
-	// What was asked for.
+	// The request that started the wait.
 	Request *WaitRequest `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
-	// How it ended; VERDICT_UNSPECIFIED while it has not.
+	// How the wait ended; VERDICT_UNSPECIFIED while it is open.
 	Verdict v11.Verdict `protobuf:"varint,3,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
 	// For input: the answer.
 	Content *structpb.Struct `protobuf:"bytes,4,opt,name=content,proto3" json:"content,omitempty"`
-	// For a client's tool, and for a resolution that says the call was done: its result.
+	// For a client tool, and for a resolution that reports that the call took effect: result of the call.
 	Result *v11.ToolResult `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
-	// Who decided or answered, in order.
+	// Decisions and answers, in order.
 	Decisions []*v11.ApprovalDecision `protobuf:"bytes,6,rep,name=decisions,proto3" json:"decisions,omitempty"`
-	// For input that somebody answered or declined: "accept", "decline" or "cancel".
+	// For input that was answered or declined: "accept", "decline" or "cancel".
 	Action        string `protobuf:"bytes,7,opt,name=action,proto3" json:"action,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1589,21 +1592,21 @@ func (x *Wait) GetAction() string {
 // CreateChildRequest describes a sub-agent's turn.
 type CreateChildRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn that begins it.
+	// ID of the parent turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The tool step that begins it, held by the caller.
+	// Key of the tool step that starts the child. The caller holds its lease.
 	Step string `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
-	// The lease's fence.
+	// Fence of the lease.
 	Fence uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,4,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The sub-agent.
+	// ID of the sub-agent.
 	AgentId string `protobuf:"bytes,5,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// What it is asked.
+	// Input of the child turn.
 	Input string `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
-	// Values of its parameters.
+	// Params of the child session.
 	Params *structpb.Struct `protobuf:"bytes,7,opt,name=params,proto3" json:"params,omitempty"`
-	// The turn does not wait for it: when it ends, the parent's session gets a turn with its result.
+	// The parent turn does not wait. When the child ends, the parent's session gets a turn with its result.
 	Background    bool `protobuf:"varint,8,opt,name=background,proto3" json:"background,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1695,12 +1698,12 @@ func (x *CreateChildRequest) GetBackground() bool {
 	return false
 }
 
-// CreateChildResponse names the child.
+// CreateChildResponse identifies the child.
 type CreateChildResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its session.
+	// ID of its session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Its turn.
+	// ID of its turn.
 	TurnId        string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1753,9 +1756,9 @@ func (x *CreateChildResponse) GetTurnId() string {
 // GetWaitRequest names a wait.
 type GetWaitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The wait.
+	// ID of the wait.
 	WaitId        string `protobuf:"bytes,2,opt,name=wait_id,json=waitId,proto3" json:"wait_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1808,7 +1811,7 @@ func (x *GetWaitRequest) GetWaitId() string {
 // ExpireWaitsRequest names a turn.
 type ExpireWaitsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn.
+	// ID of the turn.
 	TurnId        string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1888,24 +1891,25 @@ func (*ExpireWaitsResponse) Descriptor() ([]byte, []int) {
 	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{20}
 }
 
-// CommitStepResponse is what stands.
+// CommitStepResponse is the result of a commit.
 type CommitStepResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The outcome in the journal; unset when `busy` is set.
+	// Stored outcome of the step; unset when `busy` is set.
 	Outcome *v11.StepOutcome `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// For finish: the session's next queued turn, which the service dispatches by itself.
+	// For finish: ID of the session's next queued turn. The service dispatches it.
 	NextTurnId string `protobuf:"bytes,2,opt,name=next_turn_id,json=nextTurnId,proto3" json:"next_turn_id,omitempty"`
-	// The outcome is not that of the request: the step to claim was done already. Nothing was written.
+	// True when the step to claim was already done. `outcome` is its stored outcome; nothing was written.
 	Adopted bool `protobuf:"varint,3,opt,name=adopted,proto3" json:"adopted,omitempty"`
-	// The step to claim is held by somebody. Nothing was written.
+	// Set when the step to claim is held by a worker. Nothing was written.
 	Busy *Busy `protobuf:"bytes,4,opt,name=busy,proto3" json:"busy,omitempty"`
-	// What became of each of the claims in `next`; empty when they were left out.
+	// Result of each claim in `next`; empty when none was attempted.
 	Next []*ClaimStepResponse `protobuf:"bytes,5,rep,name=next,proto3" json:"next,omitempty"`
-	// What became of `then`; unset when it was left out.
+	// Result of `then`; unset when it was not attempted.
 	Then *CommitStepResponse `protobuf:"bytes,6,opt,name=then,proto3" json:"then,omitempty"`
-	// Outcomes of all inputs that were accepted for the running turn; empty when there are none.
+	// Outcomes of all inputs that were accepted for the running turn.
 	Inputs []*v11.StepOutcome `protobuf:"bytes,7,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	// The finish step was not written, because inputs were accepted that the decision did not know of: read the outcomes and decide again.
+	// True when the finish step was not written because inputs were accepted that the decision did not take into account. Read the outcomes
+	// and decide again.
 	Stale         bool `protobuf:"varint,8,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1997,16 +2001,16 @@ func (x *CommitStepResponse) GetStale() bool {
 	return false
 }
 
-// AppendEventsRequest adds events to a step under way.
+// AppendEventsRequest appends events to a running step.
 type AppendEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The step's key.
+	// Key of the step.
 	Step string `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
-	// The lease's fence.
+	// Fence of the lease.
 	Fence uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
-	// Events; only `data` is read.
+	// Events to append. Only `data` is read.
 	Events        []*v11.Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2070,10 +2074,10 @@ func (x *AppendEventsRequest) GetEvents() []*v11.Event {
 	return nil
 }
 
-// AppendEventsResponse tells where they stand.
+// AppendEventsResponse returns the position of the events.
 type AppendEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Sequence number of the last one.
+	// Sequence number of the last event.
 	LastSeq       uint32 `protobuf:"varint,1,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2116,16 +2120,16 @@ func (x *AppendEventsResponse) GetLastSeq() uint32 {
 	return 0
 }
 
-// ReleaseStepRequest gives a lease back.
+// ReleaseStepRequest returns a lease.
 type ReleaseStepRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The step's key.
+	// Key of the step.
 	Step string `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
-	// The lease's fence.
+	// Fence of the lease.
 	Fence uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
-	// How long nobody shall try the step again, in milliseconds, 3600000 at most. A claim is answered with `busy` meanwhile.
+	// Backoff in milliseconds before the step can be claimed again, at most 3600000. Until then a claim returns `busy`.
 	RestMs        int32 `protobuf:"varint,4,opt,name=rest_ms,json=restMs,proto3" json:"rest_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2272,16 +2276,16 @@ func (x *GetOutcomesRequest) GetTurnId() string {
 	return ""
 }
 
-// GetOutcomesResponse is what a turn has come to.
+// GetOutcomesResponse holds the results of a turn's steps.
 type GetOutcomesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Outcomes of the steps that are done, in the order in which they were first claimed.
+	// Outcomes of the steps that are done, in the order in which the steps were first claimed.
 	Outcomes []*v11.StepOutcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
-	// Steps that are under way, by key: who holds them.
+	// Steps in progress, by key, with their holders.
 	Held map[string]*Busy `protobuf:"bytes,2,rep,name=held,proto3" json:"held,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The turn is over.
+	// True when the turn has ended.
 	Ended bool `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"`
-	// The database's time, Unix microseconds: what deadlines are judged by.
+	// Database time in Unix microseconds. Deadlines are compared with it.
 	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2350,7 +2354,7 @@ type RequestCancelRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "trn_…".
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// Why, for people.
+	// Reason, for display.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2437,12 +2441,12 @@ func (*RequestCancelResponse) Descriptor() ([]byte, []int) {
 	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{29}
 }
 
-// GetContextRequest asks for a turn's conversation.
+// GetContextRequest requests the conversation of a turn.
 type GetContextRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// Bytes of messages at most; 0 = 3 MiB.
+	// Maximum size of the messages in bytes, at most 16 MiB; 0 = 3 MiB.
 	MaxBytes      int32 `protobuf:"varint,2,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2497,11 +2501,12 @@ type GetContextResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Oldest first.
 	Messages []*v11.Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
-	// Older messages were left out, or messages of this very turn are behind a summary.
+	// True when older messages were omitted, or when messages of this turn are covered by a summary.
 	Truncated bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
-	// How many inputs that came while the turn runs are among the messages.
+	// Number of inputs, accepted while the turn runs, among the messages.
 	Inputs uint32 `protobuf:"varint,3,opt,name=inputs,proto3" json:"inputs,omitempty"`
-	// How many messages at the beginning stand for what was compacted: the summary, then those kept beside it. 0 = nothing was compacted.
+	// Number of messages at the beginning that replace compacted messages: the summary and the messages kept with it. 0 = the conversation
+	// was not compacted.
 	Compacted     uint32 `protobuf:"varint,4,opt,name=compacted,proto3" json:"compacted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2568,11 +2573,11 @@ func (x *GetContextResponse) GetCompacted() uint32 {
 // GetToolCallRequest names a tool call.
 type GetToolCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The message that holds the call.
+	// ID of the message that holds the call.
 	MessageId string `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId        string `protobuf:"bytes,3,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2629,14 +2634,14 @@ func (x *GetToolCallRequest) GetCallId() string {
 	return ""
 }
 
-// FireScheduleRequest names a fire.
+// FireScheduleRequest names a fire of a schedule.
 type FireScheduleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tenant of the schedule.
 	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	// The schedule.
+	// ID of the schedule.
 	ScheduleId string `protobuf:"bytes,2,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
-	// When it was due, Unix microseconds.
+	// When the fire was due, in Unix microseconds.
 	DueMicros     int64 `protobuf:"varint,3,opt,name=due_micros,json=dueMicros,proto3" json:"due_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2693,12 +2698,12 @@ func (x *FireScheduleRequest) GetDueMicros() int64 {
 	return 0
 }
 
-// FireScheduleResponse tells what came of it.
+// FireScheduleResponse is the result of a fire.
 type FireScheduleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As ScheduleFire.outcome, or "gone": there is no such schedule, or it is paused.
+	// See ScheduleFire.outcome; or "gone": the schedule does not exist, or is paused.
 	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// The turn that was begun.
+	// ID of the turn that was started.
 	TurnId        string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -41,50 +41,59 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ExecutionService is how workers do the steps of a turn. Each step is claimed under a lease, done, and committed with the lease's
-// fence; a step that is in the journal is adopted. So any worker may ask for any step at any time, and it is done once.
+// ExecutionService is how workers run the steps of a turn. A worker claims a step under a lease, runs it, and commits it with the lease's
+// fence; a step that is already in the journal is adopted. Any worker can therefore request any step at any time, and it is committed
+// once.
 type ExecutionServiceClient interface {
-	// LoadTurn gives what the begin step needs: turn, blueprint, principal.
+	// LoadTurn returns what the begin step needs: turn, blueprint and principal.
 	LoadTurn(ctx context.Context, in *LoadTurnRequest, opts ...grpc.CallOption) (*LoadTurnResponse, error)
-	// ClaimStep adopts a step that is done, or takes its lease and appends the given events (step.started, message.started; for a later attempt
-	// the service writes turn.recovered and message.reset by itself). A step that another worker holds is answered with `busy`.
-	// A model or tool step under a limit (of the turn, or a budget) reserves what it may use; one that does not fit is done at once, with an
-	// outcome whose `exhausted` is set. A reservation belongs to the step: a later attempt has it already.
-	// A terminal turn is FAILED_PRECONDITION/TURN_ENDED unless the step is done.
+	// ClaimStep returns the outcome of a step that is done. Otherwise it takes the lease of the step and appends events: for the first
+	// attempt step.started and, depending on the kind of step, message.started or tool_call.started; for later attempts turn.recovered (if
+	// the worker was lost) and message.reset. For a step that another worker holds it returns `busy`.
+	// A model or tool step under a limit (of the turn, or of a budget) reserves what it may use. A step that does not fit is recorded as
+	// done, with an outcome whose `exhausted` is set. A reservation belongs to the step: later attempts reuse it.
+	// Errors: FAILED_PRECONDITION/TURN_ENDED when the turn has ended and the step is not done.
 	ClaimStep(ctx context.Context, in *ClaimStepRequest, opts ...grpc.CallOption) (*ClaimStepResponse, error)
-	// RenewStep prolongs a lease and tells whether the turn shall be cancelled. ABORTED/LEASE_LOST when the fence is stale.
+	// RenewStep extends a lease and returns whether cancellation of the turn was requested.
+	// Errors: ABORTED/LEASE_LOST when the fence is stale.
 	RenewStep(ctx context.Context, in *RenewStepRequest, opts ...grpc.CallOption) (*RenewStepResponse, error)
-	// CommitStep writes a step's outcome, events, messages and changes of the turn in one transaction. The same transaction may claim the step
-	// before (`claim`), and afterwards claim the next steps (`next`) or commit the finish step (`then`); for what it answers then, see there.
-	// ABORTED/LEASE_LOST when the fence is stale. The same commit again answers the outcome that stands, and does nothing else.
+	// CommitStep writes a step's outcome, events, messages and changes of the turn in one transaction. The same transaction can claim the
+	// step first (`claim`), and afterwards claim the next steps (`next`) or commit the finish step (`then`); these fields describe the
+	// response in each case. Repeating a commit returns the stored outcome and changes nothing.
+	// Errors: ABORTED/LEASE_LOST when the fence is stale.
 	CommitStep(ctx context.Context, in *CommitStepRequest, opts ...grpc.CallOption) (*CommitStepResponse, error)
-	// AppendEvents writes durable events in mid-step (tool_call.executing, policy.decided) under the step's fence.
+	// AppendEvents writes durable events while a step runs (tool_call.executing, policy.decided), under the step's fence.
+	// Errors: ABORTED/LEASE_LOST when the fence is stale.
 	AppendEvents(ctx context.Context, in *AppendEventsRequest, opts ...grpc.CallOption) (*AppendEventsResponse, error)
-	// ReleaseStep gives a lease back undone, so that the next worker need not wait for its expiry, or only for the given rest.
+	// ReleaseStep returns the lease of a step that is not done, so that the next worker does not have to wait for it to expire. With
+	// rest_ms the step becomes available after that backoff.
 	ReleaseStep(ctx context.Context, in *ReleaseStepRequest, opts ...grpc.CallOption) (*ReleaseStepResponse, error)
-	// GetOutcomes gives the outcomes of all steps that are done, and who works on the others.
+	// GetOutcomes returns the outcomes of all steps that are done, and which workers hold the others.
 	GetOutcomes(ctx context.Context, in *GetOutcomesRequest, opts ...grpc.CallOption) (*GetOutcomesResponse, error)
-	// RequestCancel writes down that the turn shall be cancelled, for who stopped its workflow in Temporal. Whoever works on the turn hears of it.
-	// It does nothing when that is written already; a turn that is over is FAILED_PRECONDITION/TURN_ENDED.
+	// RequestCancel records that the turn shall be cancelled. It is used when the turn's workflow was cancelled or terminated in Temporal.
+	// Workers of the turn are notified. It does nothing when cancellation was already requested.
+	// Errors: FAILED_PRECONDITION/TURN_ENDED when the turn has ended.
 	RequestCancel(ctx context.Context, in *RequestCancelRequest, opts ...grpc.CallOption) (*RequestCancelResponse, error)
-	// GetContext gives the conversation that a model step reads: the session's messages up to and with this turn, bounded by
-	// the newest that fit `max_bytes`, never cutting between a tool call and its result. Where the conversation was compacted it begins
-	// with the summary, a user's message, then the messages kept beside it.
+	// GetContext returns the conversation that a model step reads: the session's messages up to and including this turn, limited to the
+	// newest that fit in `max_bytes`. A tool call and its result are never separated. A compacted conversation starts with the summary (a
+	// user message), followed by the messages that were kept with it.
 	GetContext(ctx context.Context, in *GetContextRequest, opts ...grpc.CallOption) (*GetContextResponse, error)
-	// CreateChild begins the turn of a sub-agent in a session of its own, on behalf of the same principal. The same step again gives the same
-	// child. FAILED_PRECONDITION/LIMIT_REACHED beyond the limits of depth and number, NOT_FOUND without such an agent: the model is told.
+	// CreateChild starts the turn of a sub-agent in a session of its own, on behalf of the same principal. Repeating it for the same step
+	// returns the same child.
+	// Errors, which the worker reports to the model: FAILED_PRECONDITION/LIMIT_REACHED beyond the limits of depth and number; NOT_FOUND
+	// when the agent does not exist.
 	CreateChild(ctx context.Context, in *CreateChildRequest, opts ...grpc.CallOption) (*CreateChildResponse, error)
-	// GetWait reads a wait of a turn with its answer: what the next round of a tool step goes on with.
+	// GetWait returns a wait of a turn with its answer, from which the next round of a tool step continues.
 	GetWait(ctx context.Context, in *GetWaitRequest, opts ...grpc.CallOption) (*Wait, error)
-	// ExpireWaits ends the waits of a turn whose time is up. It does nothing to the others.
+	// ExpireWaits ends the waits of a turn that have expired. Other waits are not changed.
 	ExpireWaits(ctx context.Context, in *ExpireWaitsRequest, opts ...grpc.CallOption) (*ExpireWaitsResponse, error)
-	// GetRecording gives the result that a call of a re-run had in the turn that is run again: that of the n-th call with the same tool and
-	// arguments, where this is the n-th of the re-run, messages taken over counted.
+	// GetRecording returns the recorded result for a tool call of a re-run. The n-th call with the same tool and arguments gets the result
+	// of the n-th such call of the turn that is run again; calls in copied messages are counted.
 	GetRecording(ctx context.Context, in *GetRecordingRequest, opts ...grpc.CallOption) (*GetRecordingResponse, error)
-	// GetToolCall reads one tool call of a committed message of a turn.
+	// GetToolCall returns one tool call of a committed message of a turn.
 	GetToolCall(ctx context.Context, in *GetToolCallRequest, opts ...grpc.CallOption) (*v1.ToolCall, error)
-	// FireSchedule does what is due when the clock fires a schedule: it begins a turn, or leaves the fire out, as the schedule's policy says. The
-	// same schedule and time again do nothing more. A schedule that is not there any more is answered, not an error.
+	// FireSchedule runs a schedule at a due time: it starts a turn or skips the fire, according to the schedule's overlap policy. Repeating
+	// it for the same schedule and time does nothing. A schedule that no longer exists is reported in the response, not as an error.
 	FireSchedule(ctx context.Context, in *FireScheduleRequest, opts ...grpc.CallOption) (*FireScheduleResponse, error)
 }
 
@@ -250,50 +259,59 @@ func (c *executionServiceClient) FireSchedule(ctx context.Context, in *FireSched
 // All implementations must embed UnimplementedExecutionServiceServer
 // for forward compatibility.
 //
-// ExecutionService is how workers do the steps of a turn. Each step is claimed under a lease, done, and committed with the lease's
-// fence; a step that is in the journal is adopted. So any worker may ask for any step at any time, and it is done once.
+// ExecutionService is how workers run the steps of a turn. A worker claims a step under a lease, runs it, and commits it with the lease's
+// fence; a step that is already in the journal is adopted. Any worker can therefore request any step at any time, and it is committed
+// once.
 type ExecutionServiceServer interface {
-	// LoadTurn gives what the begin step needs: turn, blueprint, principal.
+	// LoadTurn returns what the begin step needs: turn, blueprint and principal.
 	LoadTurn(context.Context, *LoadTurnRequest) (*LoadTurnResponse, error)
-	// ClaimStep adopts a step that is done, or takes its lease and appends the given events (step.started, message.started; for a later attempt
-	// the service writes turn.recovered and message.reset by itself). A step that another worker holds is answered with `busy`.
-	// A model or tool step under a limit (of the turn, or a budget) reserves what it may use; one that does not fit is done at once, with an
-	// outcome whose `exhausted` is set. A reservation belongs to the step: a later attempt has it already.
-	// A terminal turn is FAILED_PRECONDITION/TURN_ENDED unless the step is done.
+	// ClaimStep returns the outcome of a step that is done. Otherwise it takes the lease of the step and appends events: for the first
+	// attempt step.started and, depending on the kind of step, message.started or tool_call.started; for later attempts turn.recovered (if
+	// the worker was lost) and message.reset. For a step that another worker holds it returns `busy`.
+	// A model or tool step under a limit (of the turn, or of a budget) reserves what it may use. A step that does not fit is recorded as
+	// done, with an outcome whose `exhausted` is set. A reservation belongs to the step: later attempts reuse it.
+	// Errors: FAILED_PRECONDITION/TURN_ENDED when the turn has ended and the step is not done.
 	ClaimStep(context.Context, *ClaimStepRequest) (*ClaimStepResponse, error)
-	// RenewStep prolongs a lease and tells whether the turn shall be cancelled. ABORTED/LEASE_LOST when the fence is stale.
+	// RenewStep extends a lease and returns whether cancellation of the turn was requested.
+	// Errors: ABORTED/LEASE_LOST when the fence is stale.
 	RenewStep(context.Context, *RenewStepRequest) (*RenewStepResponse, error)
-	// CommitStep writes a step's outcome, events, messages and changes of the turn in one transaction. The same transaction may claim the step
-	// before (`claim`), and afterwards claim the next steps (`next`) or commit the finish step (`then`); for what it answers then, see there.
-	// ABORTED/LEASE_LOST when the fence is stale. The same commit again answers the outcome that stands, and does nothing else.
+	// CommitStep writes a step's outcome, events, messages and changes of the turn in one transaction. The same transaction can claim the
+	// step first (`claim`), and afterwards claim the next steps (`next`) or commit the finish step (`then`); these fields describe the
+	// response in each case. Repeating a commit returns the stored outcome and changes nothing.
+	// Errors: ABORTED/LEASE_LOST when the fence is stale.
 	CommitStep(context.Context, *CommitStepRequest) (*CommitStepResponse, error)
-	// AppendEvents writes durable events in mid-step (tool_call.executing, policy.decided) under the step's fence.
+	// AppendEvents writes durable events while a step runs (tool_call.executing, policy.decided), under the step's fence.
+	// Errors: ABORTED/LEASE_LOST when the fence is stale.
 	AppendEvents(context.Context, *AppendEventsRequest) (*AppendEventsResponse, error)
-	// ReleaseStep gives a lease back undone, so that the next worker need not wait for its expiry, or only for the given rest.
+	// ReleaseStep returns the lease of a step that is not done, so that the next worker does not have to wait for it to expire. With
+	// rest_ms the step becomes available after that backoff.
 	ReleaseStep(context.Context, *ReleaseStepRequest) (*ReleaseStepResponse, error)
-	// GetOutcomes gives the outcomes of all steps that are done, and who works on the others.
+	// GetOutcomes returns the outcomes of all steps that are done, and which workers hold the others.
 	GetOutcomes(context.Context, *GetOutcomesRequest) (*GetOutcomesResponse, error)
-	// RequestCancel writes down that the turn shall be cancelled, for who stopped its workflow in Temporal. Whoever works on the turn hears of it.
-	// It does nothing when that is written already; a turn that is over is FAILED_PRECONDITION/TURN_ENDED.
+	// RequestCancel records that the turn shall be cancelled. It is used when the turn's workflow was cancelled or terminated in Temporal.
+	// Workers of the turn are notified. It does nothing when cancellation was already requested.
+	// Errors: FAILED_PRECONDITION/TURN_ENDED when the turn has ended.
 	RequestCancel(context.Context, *RequestCancelRequest) (*RequestCancelResponse, error)
-	// GetContext gives the conversation that a model step reads: the session's messages up to and with this turn, bounded by
-	// the newest that fit `max_bytes`, never cutting between a tool call and its result. Where the conversation was compacted it begins
-	// with the summary, a user's message, then the messages kept beside it.
+	// GetContext returns the conversation that a model step reads: the session's messages up to and including this turn, limited to the
+	// newest that fit in `max_bytes`. A tool call and its result are never separated. A compacted conversation starts with the summary (a
+	// user message), followed by the messages that were kept with it.
 	GetContext(context.Context, *GetContextRequest) (*GetContextResponse, error)
-	// CreateChild begins the turn of a sub-agent in a session of its own, on behalf of the same principal. The same step again gives the same
-	// child. FAILED_PRECONDITION/LIMIT_REACHED beyond the limits of depth and number, NOT_FOUND without such an agent: the model is told.
+	// CreateChild starts the turn of a sub-agent in a session of its own, on behalf of the same principal. Repeating it for the same step
+	// returns the same child.
+	// Errors, which the worker reports to the model: FAILED_PRECONDITION/LIMIT_REACHED beyond the limits of depth and number; NOT_FOUND
+	// when the agent does not exist.
 	CreateChild(context.Context, *CreateChildRequest) (*CreateChildResponse, error)
-	// GetWait reads a wait of a turn with its answer: what the next round of a tool step goes on with.
+	// GetWait returns a wait of a turn with its answer, from which the next round of a tool step continues.
 	GetWait(context.Context, *GetWaitRequest) (*Wait, error)
-	// ExpireWaits ends the waits of a turn whose time is up. It does nothing to the others.
+	// ExpireWaits ends the waits of a turn that have expired. Other waits are not changed.
 	ExpireWaits(context.Context, *ExpireWaitsRequest) (*ExpireWaitsResponse, error)
-	// GetRecording gives the result that a call of a re-run had in the turn that is run again: that of the n-th call with the same tool and
-	// arguments, where this is the n-th of the re-run, messages taken over counted.
+	// GetRecording returns the recorded result for a tool call of a re-run. The n-th call with the same tool and arguments gets the result
+	// of the n-th such call of the turn that is run again; calls in copied messages are counted.
 	GetRecording(context.Context, *GetRecordingRequest) (*GetRecordingResponse, error)
-	// GetToolCall reads one tool call of a committed message of a turn.
+	// GetToolCall returns one tool call of a committed message of a turn.
 	GetToolCall(context.Context, *GetToolCallRequest) (*v1.ToolCall, error)
-	// FireSchedule does what is due when the clock fires a schedule: it begins a turn, or leaves the fire out, as the schedule's policy says. The
-	// same schedule and time again do nothing more. A schedule that is not there any more is answered, not an error.
+	// FireSchedule runs a schedule at a due time: it starts a turn or skips the fire, according to the schedule's overlap policy. Repeating
+	// it for the same schedule and time does nothing. A schedule that no longer exists is reported in the response, not as an error.
 	FireSchedule(context.Context, *FireScheduleRequest) (*FireScheduleResponse, error)
 	mustEmbedUnimplementedExecutionServiceServer()
 }

@@ -22,26 +22,30 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Executor says who thinks in the place of a model: an agent written with another framework, reached as a program or over the network.
-// Windlass keeps session, tools, policy, events and durability. docs/reference/executor-protocol.md says what is spoken.
+// Executor runs an agent's turns in place of a model: an agent written with another framework, started as a program or reached over the
+// network. Windlass provides session, tools, policy, events and durability. docs/reference/executor-protocol.md describes the protocol.
 type Executor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "builtin" (the default: the agent's model and the built-in engine), "process", "http" or "grpc".
+	// "builtin" (default: the agent's model and the built-in engine), "process", "http" or "grpc".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// For a process: the program and its arguments; no shell is involved. A name without a slash is looked for as for tool servers. Arguments may
-	// have placeholders; each stays one argument. The program may have ${env.*} and ${runner.*} only: it is not the caller's to choose.
+	// For a process: the program and its arguments, run without a shell. A name without a slash is looked up in the same way as programs of
+	// tool servers. Arguments may contain placeholders; each remains one argument. The program may contain only ${env.*} and ${runner.*},
+	// so that a caller cannot choose it.
 	Command []string `protobuf:"bytes,2,rep,name=command,proto3" json:"command,omitempty"`
-	// For a process: variables of its environment, beside PATH, HOME, LANG and TMPDIR. Values may hold references to the worker's environment,
-	// ${env:WINDLASS_EXECUTOR_…}; secrets must. They may have placeholders too.
+	// For a process: environment variables, in addition to PATH, HOME, LANG and TMPDIR. Values may refer to the worker's environment,
+	// ${env:WINDLASS_EXECUTOR_…}; secrets must do so. Values may contain placeholders.
 	Env map[string]string `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// For a process: its working directory; empty = the worker's. It may have placeholders; what callers give must be part of a name, without slashes.
+	// For a process: its working directory; empty = the worker's. It may contain placeholders; values that callers provide must be part of
+	// a name, without slashes.
 	Dir string `protobuf:"bytes,4,opt,name=dir,proto3" json:"dir,omitempty"`
-	// For http: an absolute http or https address. For grpc: grpc://host:port, or grpcs://host:port with TLS. Placeholders may stand in host, path
-	// and query. What they stand for is escaped in path and query; in the host what callers give must be one label of a name, and not its last.
+	// For http: an absolute http or https URL. For grpc: grpc://host:port, or grpcs://host:port with TLS. Host, path and query may contain
+	// placeholders. Values are escaped in path and query; in the host, a value that callers provide must be one label of a name, and not
+	// its last.
 	Url string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
 	// For http and grpc: headers (metadata) of each call, with references and placeholders as in `env`.
 	Headers map[string]string `protobuf:"bytes,6,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Seconds that one round (until the answer, or the next tool calls) may take; 0 = 600. The turn's own time bounds it too.
+	// Time limit of one round (until the answer or the next tool calls) in seconds, at most 86400; 0 = 600. The time limit of the turn also
+	// applies.
 	TimeoutSeconds uint32 `protobuf:"varint,7,opt,name=timeout_seconds,json=timeoutSeconds,proto3" json:"timeout_seconds,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

@@ -25,32 +25,34 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// RerunTurnRequest says which turn to run again, from where and how.
+// RerunTurnRequest names the turn to run again, and says from where and how.
 type RerunTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn, "trn_…". It must be over.
+	// ID of the turn, "trn_…". It must have ended.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The first model step to do anew: "infer-2", or "2"; "failed" is the one at which a failed turn failed, or which was to read the results of the
-	// tool calls at which it failed. Empty = from the start, as is "1". What the turn did before it is taken over: answers, tool
-	// results, input that came meanwhile, and the plan in whose middle the step is. From the middle of a plan only an agent that plans goes on
-	// (strategy plan or auto), and from that of another turn none that plans. A turn of an agent with an executor is run again from the start only.
+	// First model step to repeat: "infer-2" or "2". "failed": the step at which a failed turn failed, or the step that would have read the
+	// results of the tool calls at which it failed. Empty or "1" = from the start. Work before this step is copied: answers, tool results,
+	// accepted input, and the plan that contains the step. A re-run that starts inside a plan requires an agent that plans (strategy plan
+	// or auto); a re-run that starts inside a turn without a plan requires one that does not. A turn of an agent with an executor can only
+	// be run again from the start.
 	FromStep string `protobuf:"bytes,2,opt,name=from_step,json=fromStep,proto3" json:"from_step,omitempty"`
-	// Agent of the new turn; empty = that of the other one. Its newest revision counts in any case.
+	// ID of the agent of the new turn; empty = the same agent. Its newest revision is used in any case.
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Model of the new turn, "provider/model"; empty = the agent's. One that no provider has is refused.
+	// Model of the new turn, "provider/model"; empty = the agent's model. A model that no provider has is rejected.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
-	// "recorded" (default, unless from_step is "failed"): a tool call that the other turn made too (same tool, same arguments; of several the first gets the first result, and so
-	// on) gets the result that it had then, and never reaches its tool. No approval is asked for, and no sub-agent begins.
-	// "live" (default when from_step is "failed"): tool calls are run, with all that they do to the world, as in a new turn: also those of tools that must not be repeated.
+	// "recorded" (default, unless from_step is "failed"): a tool call that the other turn also made (same tool and arguments; repeated
+	// calls are matched in order) gets the recorded result, and the tool is not called. No approval is requested, and no sub-agent starts.
+	// "live" (default when from_step is "failed"): tool calls run with all their effects, as in a new turn, including those of tools that
+	// must not be repeated.
 	Tools string `protobuf:"bytes,5,opt,name=tools,proto3" json:"tools,omitempty"`
-	// With recorded tools, what becomes of a call that has no recording. "fail" (default): it is not run, and the model is told so.
-	// "live_read": it is run if its tool only reads (effect READ), else as with "fail".
+	// With recorded tools: how to handle a call without a recording. "fail" (default): it is not run, and the model reads an error.
+	// "live_read": it is run if its tool only reads (effect READ), otherwise as with "fail".
 	Missing string `protobuf:"bytes,6,opt,name=missing,proto3" json:"missing,omitempty"`
-	// Limits of the new turn, as in CreateTurn; those of the other turn do not count.
+	// Limits of the new turn, as in CreateTurn. The limits of the other turn do not apply.
 	Limits *Limits `protobuf:"bytes,7,opt,name=limits,proto3" json:"limits,omitempty"`
-	// Params of the new session; unset = those of the other one. They must fit the params_schema of the agent.
+	// Params of the new session; unset = those of the other session. They must match the agent's params_schema.
 	Params *structpb.Struct `protobuf:"bytes,8,opt,name=params,proto3" json:"params,omitempty"`
-	// Makes retries safe; over HTTP the header Idempotency-Key. Kept for 24 h.
+	// Makes retries safe. Over HTTP use the header Idempotency-Key. Kept for 24 h.
 	IdempotencyKey string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -152,9 +154,9 @@ func (x *RerunTurnRequest) GetIdempotencyKey() string {
 // CompareTurnsRequest names two turns.
 type CompareTurnsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The one, "trn_…".
+	// ID of the first turn, "trn_…".
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The other one.
+	// ID of the second turn, "trn_…".
 	With          string `protobuf:"bytes,2,opt,name=with,proto3" json:"with,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -204,17 +206,17 @@ func (x *CompareTurnsRequest) GetWith() string {
 	return ""
 }
 
-// TurnComparison is two turns side by side, as they stand.
+// TurnComparison compares the current state of two turns.
 type TurnComparison struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The one.
+	// The first turn.
 	A *ComparedTurn `protobuf:"bytes,1,opt,name=a,proto3" json:"a,omitempty"`
-	// The other one.
+	// The second turn.
 	B *ComparedTurn `protobuf:"bytes,2,opt,name=b,proto3" json:"b,omitempty"`
-	// Their answers.
+	// Comparison of their answers.
 	Answer *ComparedAnswer `protobuf:"bytes,3,opt,name=answer,proto3" json:"answer,omitempty"`
-	// Their tool calls, in order; calls with the same tool and arguments stand in one row, as far as the order allows. Calls that a re-run has taken
-	// over are among its own.
+	// Tool calls of both turns, in order. Calls with the same tool and arguments share a row, as far as the order allows. Calls that a
+	// re-run copied are listed as its own.
 	Tools         []*ComparedCall `protobuf:"bytes,4,rep,name=tools,proto3" json:"tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -283,11 +285,11 @@ type ComparedTurn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "trn_…".
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// Its session.
+	// ID of its session.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Its agent.
+	// ID of its agent.
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Revision of the agent's blueprint; 0 before it began.
+	// Blueprint revision; 0 before the turn starts.
 	BlueprintRevision uint32 `protobuf:"varint,4,opt,name=blueprint_revision,json=blueprintRevision,proto3" json:"blueprint_revision,omitempty"`
 	// The model, "provider/model".
 	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
@@ -295,13 +297,13 @@ type ComparedTurn struct {
 	Status string `protobuf:"bytes,6,opt,name=status,proto3" json:"status,omitempty"`
 	// See Turn.stop_reason.
 	StopReason string `protobuf:"bytes,7,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
-	// What it used; cost_micros is the cost.
+	// Usage of the turn; cost_micros is the cost.
 	Usage *v1.Usage `protobuf:"bytes,8,opt,name=usage,proto3" json:"usage,omitempty"`
-	// From its beginning to its end, in milliseconds; 0 while it is not over.
+	// Time from start to end in milliseconds; 0 while the turn has not ended.
 	DurationMs int64 `protobuf:"varint,9,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
-	// Steps that were done: preparation, model calls, tool calls.
+	// Number of completed steps: preparation, model calls and tool calls.
 	Steps uint32 `protobuf:"varint,10,opt,name=steps,proto3" json:"steps,omitempty"`
-	// The turn that it runs again, empty for others.
+	// ID of the turn that it runs again; empty for other turns.
 	RerunOf       string `protobuf:"bytes,11,opt,name=rerun_of,json=rerunOf,proto3" json:"rerun_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -417,10 +419,10 @@ func (x *ComparedTurn) GetRerunOf() string {
 // ComparedAnswer compares two answers.
 type ComparedAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// They are equal, to the letter.
+	// True when the answers are identical.
 	Same bool `protobuf:"varint,1,opt,name=same,proto3" json:"same,omitempty"`
-	// What is different, line by line, in the unified format ("-" the one, "+" the other one); empty when they are equal. Of long texts it is cut
-	// after 64 KiB.
+	// Line difference in the unified format ("-" = first turn, "+" = second turn), truncated to 64 KiB; empty when the answers are
+	// identical.
 	Diff          string `protobuf:"bytes,2,opt,name=diff,proto3" json:"diff,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -470,18 +472,18 @@ func (x *ComparedAnswer) GetDiff() string {
 	return ""
 }
 
-// ComparedCall is one row of the tool calls of two turns.
+// ComparedCall is one row in the comparison of tool calls.
 type ComparedCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tool.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
-	// The call of the one; unset when it has none in this row.
+	// Call of the first turn; unset when it has none in this row.
 	A *ComparedSide `protobuf:"bytes,2,opt,name=a,proto3" json:"a,omitempty"`
-	// The call of the other one; unset when it has none in this row.
+	// Call of the second turn; unset when it has none in this row.
 	B *ComparedSide `protobuf:"bytes,3,opt,name=b,proto3" json:"b,omitempty"`
-	// Both have the call, with the same arguments.
+	// True when both turns made the call with the same arguments.
 	SameArguments bool `protobuf:"varint,4,opt,name=same_arguments,json=sameArguments,proto3" json:"same_arguments,omitempty"`
-	// Both have the call, with the same result.
+	// True when both turns made the call and got the same result.
 	SameResult    bool `protobuf:"varint,5,opt,name=same_result,json=sameResult,proto3" json:"same_result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -555,19 +557,19 @@ func (x *ComparedCall) GetSameResult() bool {
 // ComparedSide is a tool call of one turn.
 type ComparedSide struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The arguments, as the model wrote them.
+	// Arguments as the model wrote them.
 	ArgumentsJson string `protobuf:"bytes,2,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
-	// The result's text, at most 2,000 characters; empty when there is none.
+	// Text of the result, truncated to 2,000 characters; empty when there is none.
 	Result string `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
-	// The call has a result, and it is an error.
+	// True when the result is an error.
 	IsError bool `protobuf:"varint,4,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
-	// The call has no result.
+	// True when the call has no result.
 	Open bool `protobuf:"varint,5,opt,name=open,proto3" json:"open,omitempty"`
-	// It was made in a turn before and taken over.
+	// True when the call was made by an earlier turn and copied into this one.
 	TakenOver bool `protobuf:"varint,6,opt,name=taken_over,json=takenOver,proto3" json:"taken_over,omitempty"`
-	// Its result came from the turn that is run again; the tool was not called.
+	// True when its result was recorded in the turn that is run again. The tool was not called.
 	Recorded      bool `protobuf:"varint,7,opt,name=recorded,proto3" json:"recorded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

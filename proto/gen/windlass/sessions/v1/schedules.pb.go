@@ -27,56 +27,57 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Schedule begins turns by the clock. Exactly one of agent_id and session_id, and exactly one of cron and interval is set.
+// Schedule starts turns at fixed times. Exactly one of agent_id and session_id, and exactly one of cron and interval is set.
 type Schedule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Chosen by the caller: lower-case letters, digits, "-" and "_", at most 63, starting with a letter. Empty = "sch_…" is made.
+	// ID chosen by the caller: lower-case letters, digits, "-" and "_", at most 63, starting with a letter. Empty = "sch_…" is generated.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name for people; the id when empty.
+	// Display name; defaults to the ID.
 	DisplayName string `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
-	// What it is for.
+	// Purpose of the schedule.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// The agent. Each fire opens a session of its own with it, labelled "schedule" with the schedule's id. When neither it nor session_id is set,
-	// the only agent, or the one with the id "assistant".
+	// ID of the agent. Each fire opens a new session with it, with the label "schedule" set to the schedule's ID. When neither it nor
+	// session_id is set, the only agent, or the agent with the ID "assistant", is used.
 	AgentId string `protobuf:"bytes,4,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// The session that each fire adds a turn to, behind what waits there.
+	// ID of the session that each fire adds a turn to, after the turns that are queued there.
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The input of each turn as text, at most 1 MiB. Required.
+	// Input of each turn as text, at most 1 MiB. Required.
 	Input string `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
-	// Params of the sessions that are opened; they must fit the agent's params_schema. Refused together with session_id.
+	// Params of the new sessions; they must match the agent's params_schema. Rejected together with session_id.
 	Params *structpb.Struct `protobuf:"bytes,7,opt,name=params,proto3" json:"params,omitempty"`
-	// When: five fields "MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK", as in "0 9 * * 1-5". Lists (1,15), ranges (9-17), steps (*/10, 9-17/2) and
-	// English names of months and days (jan, mon) are understood; 0 and 7 are Sunday. Where both days are restricted, either counts. Also
-	// @hourly, @daily, @weekly, @monthly, @yearly.
+	// Cron expression with five fields "MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK", for example "0 9 * * 1-5". Lists (1,15), ranges
+	// (9-17), steps (*/10, 9-17/2) and English names of months and days (jan, mon) are supported; 0 and 7 are Sunday. When both day fields
+	// are restricted, a day that matches either fires. @hourly, @daily, @weekly, @monthly and @yearly are also supported.
 	Cron string `protobuf:"bytes,8,opt,name=cron,proto3" json:"cron,omitempty"`
-	// IANA time zone of cron, as in "Europe/Berlin"; empty = "UTC". A time that the clock skips in spring does not fire; one that it shows twice
-	// in autumn fires twice.
+	// IANA time zone of cron, for example "Europe/Berlin"; empty = "UTC". A local time that is skipped in spring does not fire; a local
+	// time that occurs twice in autumn fires twice.
 	TimeZone string `protobuf:"bytes,9,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
-	// How often: "15m", "1h30m", from "1s" to "8784h". It counts from midnight UTC of January 1st 1970, so "1h" fires on the hour.
+	// Interval, for example "15m" or "1h30m", from "1s" to "8784h". It is counted from 1970-01-01T00:00Z, so "1h" fires on the hour.
 	Interval string `protobuf:"bytes,10,opt,name=interval,proto3" json:"interval,omitempty"`
-	// What to do when a turn of this schedule has not ended yet. "skip" (default): leave this fire out. "queue": begin when that turn has ended, in
-	// order; ten may wait, more are left out. "allow": begin beside it. In a session of its own (session_id) turns always run one after the
-	// other, and "queue" and "allow" are the same.
+	// What to do when a fire is due while a turn of this schedule has not ended. "skip" (default): skip the fire. "queue": start after that
+	// turn ends, in order; at most ten fires are queued, further ones are skipped. "allow": start at once. With session_id, turns always
+	// run one after the other, and "queue" and "allow" are the same.
 	Overlap string `protobuf:"bytes,11,opt,name=overlap,proto3" json:"overlap,omitempty"`
-	// It does not fire by the clock.
+	// True = the schedule does not fire at its times.
 	Paused bool `protobuf:"varint,12,opt,name=paused,proto3" json:"paused,omitempty"`
-	// Who made it; its turns run for him.
+	// Subject that created it and on whose behalf its turns run.
 	CreatedBy string `protobuf:"bytes,13,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
-	// The newest turn that it began.
+	// ID of the newest turn that it started.
 	LastTurnId string `protobuf:"bytes,14,opt,name=last_turn_id,json=lastTurnId,proto3" json:"last_turn_id,omitempty"`
-	// When it last fired, whatever came of it.
+	// When it last fired, whatever the outcome.
 	LastFireTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=last_fire_time,json=lastFireTime,proto3" json:"last_fire_time,omitempty"`
-	// The next times that it fires, three at most; empty while it is paused.
+	// Next fire times, at most three; empty while it is paused.
 	Next []*timestamppb.Timestamp `protobuf:"bytes,16,rep,name=next,proto3" json:"next,omitempty"`
-	// Why the last fire began no turn; empty when it did, or was only skipped.
+	// Why the last fire started no turn; empty when it did, or was skipped.
 	LastError string `protobuf:"bytes,17,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
-	// The last fires, newest first, 20 at most; set by GetSchedule.
+	// Most recent fires, newest first, at most 20; set by GetSchedule.
 	Recent []*ScheduleFire `protobuf:"bytes,18,rep,name=recent,proto3" json:"recent,omitempty"`
-	// Temporal knows it as it is here. False for a moment after each change, and while Temporal is away.
+	// True when Temporal has the current schedule. False briefly after each change, and while Temporal is unavailable.
 	Synced bool `protobuf:"varint,19,opt,name=synced,proto3" json:"synced,omitempty"`
-	// Counts changes, from 1. An update that names another than the current one is ABORTED/CONFLICT.
+	// Number of the revision, from 1; it increases with each change. An update with another number than the current one fails with
+	// ABORTED/CONFLICT.
 	Revision uint32 `protobuf:"varint,20,opt,name=revision,proto3" json:"revision,omitempty"`
-	// When it was made.
+	// When it was created.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it was last changed.
 	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
@@ -268,21 +269,22 @@ func (x *Schedule) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// ScheduleFire is one time that a schedule fired, or should have.
+// ScheduleFire is one fire of a schedule.
 type ScheduleFire struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The schedule.
+	// ID of the schedule.
 	ScheduleId string `protobuf:"bytes,1,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
 	// When it was due.
 	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
-	// "started": a turn was begun. "queued": it waits for the turn before. "skipped": the overlap policy left it out. "missed": it came too late and
-	// another made up for it (see the window sessions.schedules.catch_up). "failed": no turn could begin, see error. "starting": it is being begun.
+	// "started": a turn was started. "queued": it waits for the previous turn. "skipped": the overlap policy skipped it. "missed": it came
+	// too late, and another fire replaces it (see sessions.schedules.catch_up). "failed": no turn could be started, see error. "starting":
+	// a turn is being started.
 	Outcome string `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// Somebody asked for it; it was not the clock.
+	// True when it was fired by RunSchedule.
 	Manual bool `protobuf:"varint,4,opt,name=manual,proto3" json:"manual,omitempty"`
-	// The turn that it began.
+	// ID of the turn that it started.
 	TurnId string `protobuf:"bytes,5,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The session of that turn.
+	// ID of the session of that turn.
 	SessionId string `protobuf:"bytes,6,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Why it was skipped, missed or failed.
 	Error         string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
@@ -372,7 +374,7 @@ func (x *ScheduleFire) GetError() string {
 // CreateScheduleRequest holds the new schedule.
 type CreateScheduleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The schedule: input, and one of cron and interval are required.
+	// The schedule. input and one of cron and interval are required.
 	Schedule      *Schedule `protobuf:"bytes,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -464,9 +466,9 @@ func (x *GetScheduleRequest) GetScheduleId() string {
 // ListSchedulesRequest pages through schedules.
 type ListSchedulesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of schedules to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -519,9 +521,9 @@ func (x *ListSchedulesRequest) GetPageToken() string {
 // ListSchedulesResponse is one page.
 type ListSchedulesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By id.
+	// Schedules, ordered by ID.
 	Schedules []*Schedule `protobuf:"bytes,1,rep,name=schedules,proto3" json:"schedules,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -576,7 +578,7 @@ type UpdateScheduleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The schedule with its new values; its id is required.
 	Schedule *Schedule `protobuf:"bytes,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
-	// Fields to change; without it, those present in the body.
+	// Fields to change; empty = all fields that are present in the body.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -806,7 +808,8 @@ type RunScheduleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The schedule's id.
 	ScheduleId string `protobuf:"bytes,1,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
-	// Makes retries safe; over HTTP the header Idempotency-Key. The same key gives the same fire, as long as it is among the last 20.
+	// Makes retries safe. Over HTTP use the header Idempotency-Key. The same key returns the same fire while that fire is among the 20 most
+	// recent.
 	IdempotencyKey string `protobuf:"bytes,2,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

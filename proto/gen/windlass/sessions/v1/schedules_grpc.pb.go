@@ -33,27 +33,30 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ScheduleService keeps schedules: turns that begin by the clock. A turn of a schedule runs for whoever made the schedule, with what he may do
-// at that time. Users see their own schedules, administrators all of the tenant.
+// ScheduleService manages schedules, which start turns at fixed times. Turns of a schedule run on behalf of the subject that created the
+// schedule, with its permissions at that time. Users see their own schedules; administrators see all schedules of the tenant.
 type ScheduleServiceClient interface {
-	// CreateSchedule makes a schedule of the caller's. It is stored at once, also while Temporal is away: it fires from when Temporal knows it
-	// (see Schedule.synced). ALREADY_EXISTS when the id is taken; NOT_FOUND when its agent or session does not exist.
+	// CreateSchedule creates a schedule for the caller. It is stored at once, even while Temporal is unavailable; it fires once it is
+	// synced to Temporal (see Schedule.synced).
+	// Errors: ALREADY_EXISTS when the id is taken; NOT_FOUND when its agent or session does not exist.
 	CreateSchedule(ctx context.Context, in *CreateScheduleRequest, opts ...grpc.CallOption) (*Schedule, error)
-	// GetSchedule reads a schedule with its next times and its last fires.
+	// GetSchedule returns a schedule with its next and its most recent fires.
 	GetSchedule(ctx context.Context, in *GetScheduleRequest, opts ...grpc.CallOption) (*Schedule, error)
-	// ListSchedules lists schedules by id, without their last fires.
+	// ListSchedules lists schedules, ordered by ID, without their recent fires.
 	ListSchedules(ctx context.Context, in *ListSchedulesRequest, opts ...grpc.CallOption) (*ListSchedulesResponse, error)
-	// UpdateSchedule changes the fields that the mask names (all that are set without one). Setting cron takes interval away and the other way
-	// round; so do agent_id and session_id. Only who made a schedule may change what it does (agent, session, input, params): its turns run for him.
+	// UpdateSchedule changes the fields in the mask (without a mask, all fields that are set). Setting cron clears interval, and the
+	// reverse; the same applies to agent_id and session_id. Only the subject that created a schedule may change what it does (agent,
+	// session, input, params), because its turns run on behalf of that subject.
 	UpdateSchedule(ctx context.Context, in *UpdateScheduleRequest, opts ...grpc.CallOption) (*Schedule, error)
-	// DeleteSchedule removes a schedule. Its turns stay, also one that runs.
+	// DeleteSchedule deletes a schedule. Its turns are kept; a running turn continues.
 	DeleteSchedule(ctx context.Context, in *DeleteScheduleRequest, opts ...grpc.CallOption) (*DeleteScheduleResponse, error)
-	// PauseSchedule keeps a schedule from firing until it is resumed. What was due meanwhile is not made up for. Fires that are queued wait too.
+	// PauseSchedule stops a schedule from firing until it is resumed. Fires that are due during the pause are not made up for. Queued fires
+	// also wait.
 	PauseSchedule(ctx context.Context, in *PauseScheduleRequest, opts ...grpc.CallOption) (*Schedule, error)
-	// ResumeSchedule ends a pause. A schedule that is not paused stays as it is.
+	// ResumeSchedule resumes a paused schedule. It does nothing when the schedule is not paused.
 	ResumeSchedule(ctx context.Context, in *ResumeScheduleRequest, opts ...grpc.CallOption) (*Schedule, error)
-	// RunSchedule fires a schedule now, beside its times, also while it is paused. Its overlap policy holds. It answers what came of it; a turn
-	// that cannot begin is the error that is its reason.
+	// RunSchedule fires a schedule now, in addition to its regular times, even while it is paused. The overlap policy applies. It returns
+	// the fire; when no turn can start, it returns the error that prevents it.
 	RunSchedule(ctx context.Context, in *RunScheduleRequest, opts ...grpc.CallOption) (*ScheduleFire, error)
 }
 
@@ -149,27 +152,30 @@ func (c *scheduleServiceClient) RunSchedule(ctx context.Context, in *RunSchedule
 // All implementations must embed UnimplementedScheduleServiceServer
 // for forward compatibility.
 //
-// ScheduleService keeps schedules: turns that begin by the clock. A turn of a schedule runs for whoever made the schedule, with what he may do
-// at that time. Users see their own schedules, administrators all of the tenant.
+// ScheduleService manages schedules, which start turns at fixed times. Turns of a schedule run on behalf of the subject that created the
+// schedule, with its permissions at that time. Users see their own schedules; administrators see all schedules of the tenant.
 type ScheduleServiceServer interface {
-	// CreateSchedule makes a schedule of the caller's. It is stored at once, also while Temporal is away: it fires from when Temporal knows it
-	// (see Schedule.synced). ALREADY_EXISTS when the id is taken; NOT_FOUND when its agent or session does not exist.
+	// CreateSchedule creates a schedule for the caller. It is stored at once, even while Temporal is unavailable; it fires once it is
+	// synced to Temporal (see Schedule.synced).
+	// Errors: ALREADY_EXISTS when the id is taken; NOT_FOUND when its agent or session does not exist.
 	CreateSchedule(context.Context, *CreateScheduleRequest) (*Schedule, error)
-	// GetSchedule reads a schedule with its next times and its last fires.
+	// GetSchedule returns a schedule with its next and its most recent fires.
 	GetSchedule(context.Context, *GetScheduleRequest) (*Schedule, error)
-	// ListSchedules lists schedules by id, without their last fires.
+	// ListSchedules lists schedules, ordered by ID, without their recent fires.
 	ListSchedules(context.Context, *ListSchedulesRequest) (*ListSchedulesResponse, error)
-	// UpdateSchedule changes the fields that the mask names (all that are set without one). Setting cron takes interval away and the other way
-	// round; so do agent_id and session_id. Only who made a schedule may change what it does (agent, session, input, params): its turns run for him.
+	// UpdateSchedule changes the fields in the mask (without a mask, all fields that are set). Setting cron clears interval, and the
+	// reverse; the same applies to agent_id and session_id. Only the subject that created a schedule may change what it does (agent,
+	// session, input, params), because its turns run on behalf of that subject.
 	UpdateSchedule(context.Context, *UpdateScheduleRequest) (*Schedule, error)
-	// DeleteSchedule removes a schedule. Its turns stay, also one that runs.
+	// DeleteSchedule deletes a schedule. Its turns are kept; a running turn continues.
 	DeleteSchedule(context.Context, *DeleteScheduleRequest) (*DeleteScheduleResponse, error)
-	// PauseSchedule keeps a schedule from firing until it is resumed. What was due meanwhile is not made up for. Fires that are queued wait too.
+	// PauseSchedule stops a schedule from firing until it is resumed. Fires that are due during the pause are not made up for. Queued fires
+	// also wait.
 	PauseSchedule(context.Context, *PauseScheduleRequest) (*Schedule, error)
-	// ResumeSchedule ends a pause. A schedule that is not paused stays as it is.
+	// ResumeSchedule resumes a paused schedule. It does nothing when the schedule is not paused.
 	ResumeSchedule(context.Context, *ResumeScheduleRequest) (*Schedule, error)
-	// RunSchedule fires a schedule now, beside its times, also while it is paused. Its overlap policy holds. It answers what came of it; a turn
-	// that cannot begin is the error that is its reason.
+	// RunSchedule fires a schedule now, in addition to its regular times, even while it is paused. The overlap policy applies. It returns
+	// the fire; when no turn can start, it returns the error that prevents it.
 	RunSchedule(context.Context, *RunScheduleRequest) (*ScheduleFire, error)
 	mustEmbedUnimplementedScheduleServiceServer()
 }

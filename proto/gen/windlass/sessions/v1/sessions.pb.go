@@ -32,32 +32,32 @@ type Session struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "ses_…".
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The agent.
+	// ID of the agent.
 	AgentId string `protobuf:"bytes,2,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Title for people; the first words of the first input when none was given.
+	// Title, for display; defaults to the first words of the first input.
 	Title string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
-	// Who opened it.
+	// Subject that opened it.
 	Subject string `protobuf:"bytes,4,opt,name=subject,proto3" json:"subject,omitempty"`
 	// Free labels.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Sequence number of the newest event in the journal.
 	LastSeq uint32 `protobuf:"varint,6,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
-	// The turn that is active now, empty when none is.
+	// ID of the active turn; empty when none is active.
 	ActiveTurnId string `protobuf:"bytes,7,opt,name=active_turn_id,json=activeTurnId,proto3" json:"active_turn_id,omitempty"`
 	// When it was opened.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When something last happened.
+	// When it last changed.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// The session that this one was forked from, empty when it was not. It may be deleted by now.
+	// ID of the session that it was forked from, which may have been deleted since; empty when it was not forked.
 	ForkedFromSession string `protobuf:"bytes,10,opt,name=forked_from_session,json=forkedFromSession,proto3" json:"forked_from_session,omitempty"`
-	// Sequence number in that session up to which its conversation was taken: lower than the one asked for where that was in the middle of a
-	// turn and something had to be left out.
+	// Sequence number in that session up to which its conversation was copied. It is lower than the requested number when that was in the
+	// middle of a turn and incomplete messages had to be omitted.
 	ForkedFromSeq uint32 `protobuf:"varint,11,opt,name=forked_from_seq,json=forkedFromSeq,proto3" json:"forked_from_seq,omitempty"`
-	// What the agent's placeholders ${params.*} stand for, with the defaults of its params_schema.
+	// Values of the agent's placeholders ${params.*}, with the defaults of its params_schema.
 	Params *structpb.Struct `protobuf:"bytes,14,opt,name=params,proto3" json:"params,omitempty"`
-	// For the session of a sub-agent: the session whose turn began it. It may be deleted by now.
+	// For the session of a sub-agent: ID of the session whose turn started it. That session may have been deleted since.
 	ParentSessionId string `protobuf:"bytes,12,opt,name=parent_session_id,json=parentSessionId,proto3" json:"parent_session_id,omitempty"`
-	// For the session of a sub-agent: the turn that began it.
+	// For the session of a sub-agent: ID of the turn that started it.
 	ParentTurnId  string `protobuf:"bytes,13,opt,name=parent_turn_id,json=parentTurnId,proto3" json:"parent_turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -191,16 +191,17 @@ func (x *Session) GetParentTurnId() string {
 	return ""
 }
 
-// CreateSessionRequest describes the session.
+// CreateSessionRequest describes the new session.
 type CreateSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The agent. Required unless there is exactly one agent or one with the id "assistant".
+	// ID of the agent. Required unless there is exactly one agent, or one with the ID "assistant".
 	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Title for people.
+	// Title, for display.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	// Free labels.
 	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Params for the agent, which must fit its params_schema; at most 64 KiB as JSON. They are stored in clear: not the place for secrets.
+	// Params for the agent, which must match its params_schema; at most 64 KiB as JSON. They are stored in clear text; do not put secrets
+	// in them.
 	Params        *structpb.Struct `protobuf:"bytes,4,opt,name=params,proto3" json:"params,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -313,9 +314,9 @@ func (x *GetSessionRequest) GetSessionId() string {
 // ListSessionsRequest pages through sessions.
 type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of sessions to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only sessions with this agent.
 	AgentId       string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
@@ -377,9 +378,9 @@ func (x *ListSessionsRequest) GetAgentId() string {
 // ListSessionsResponse is one page.
 type ListSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Newest first.
+	// Sessions, newest first.
 	Sessions []*Session `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -517,9 +518,9 @@ type ListMessagesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "ses_…".
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// At most this many, 1-1000; 0 = 100.
+	// Maximum number of messages to return, 1-1000; 0 = 100.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -579,9 +580,9 @@ func (x *ListMessagesRequest) GetPageToken() string {
 // ListMessagesResponse is one page.
 type ListMessagesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Oldest first.
+	// Messages, oldest first.
 	Messages []*v1.Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -631,21 +632,22 @@ func (x *ListMessagesResponse) GetNextPageToken() string {
 	return ""
 }
 
-// ForkSessionRequest says what to fork, and where.
+// ForkSessionRequest says what to fork, and at which position.
 type ForkSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session to go on from, "ses_…".
+	// ID of the session to fork, "ses_…".
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Take the messages up to this sequence number; 0 = those of all finished turns. In the middle of a turn the cut is made at the last point before it
-	// where each tool call has its result and something was answered: see Session.forked_from_seq. Higher than the session's last_seq is refused.
+	// Copy the messages up to this sequence number; 0 = those of all ended turns. In the middle of a turn, the copy ends at the last
+	// earlier point where every tool call has its result and there is an answer; see Session.forked_from_seq. A value higher than the
+	// session's last_seq is rejected.
 	Seq uint32 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
-	// Agent of the new session; empty = that of the other one.
+	// ID of the agent of the new session; empty = the same agent.
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Title for people; empty = that of the other one.
+	// Title, for display; empty = the same title.
 	Title string `protobuf:"bytes,4,opt,name=title,proto3" json:"title,omitempty"`
-	// Makes retries safe; over HTTP the header Idempotency-Key. Kept for 24 h.
+	// Makes retries safe. Over HTTP use the header Idempotency-Key. Kept for 24 h.
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	// Params of the new session; unset = those of the other one. They must fit the params_schema of the new session's agent.
+	// Params of the new session; unset = those of the forked session. They must match the params_schema of the new session's agent.
 	Params        *structpb.Struct `protobuf:"bytes,12,opt,name=params,proto3" json:"params,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -723,14 +725,14 @@ func (x *ForkSessionRequest) GetParams() *structpb.Struct {
 	return nil
 }
 
-// ExportSessionRequest says what to export, and how.
+// ExportSessionRequest says which session to export, and in which format.
 type ExportSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "ses_…".
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// "json" (default) fills session, turns and messages; "markdown" the transcript.
+	// "json" (default): the response has session, turns and messages. "markdown": the response has the transcript.
 	Format string `protobuf:"bytes,2,opt,name=format,proto3" json:"format,omitempty"`
-	// With format "json": the journal's events too.
+	// With format "json": also return the events of the journal.
 	IncludeEvents bool `protobuf:"varint,3,opt,name=include_events,json=includeEvents,proto3" json:"include_events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -787,18 +789,18 @@ func (x *ExportSessionRequest) GetIncludeEvents() bool {
 	return false
 }
 
-// ExportSessionResponse is a session as a whole.
+// ExportSessionResponse is a complete session.
 type ExportSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
 	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	// Its turns, oldest first.
+	// Turns of the session, oldest first.
 	Turns []*Turn `protobuf:"bytes,2,rep,name=turns,proto3" json:"turns,omitempty"`
-	// Its conversation, oldest first.
+	// Messages of the session, oldest first.
 	Messages []*v1.Message `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
-	// Its journal, oldest first, where it was asked for. Over HTTP events look as in the event streams.
+	// Events of the journal, oldest first, if requested. Over HTTP they have the same form as in event streams.
 	Events []*v1.Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
-	// The transcript; the other fields are empty then.
+	// The transcript. The other fields are then empty.
 	Markdown      string `protobuf:"bytes,5,opt,name=markdown,proto3" json:"markdown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

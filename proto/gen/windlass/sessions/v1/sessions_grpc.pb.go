@@ -32,24 +32,27 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// SessionService keeps conversations.
+// SessionService manages sessions, which are conversations with agents.
 type SessionServiceClient interface {
-	// CreateSession opens a conversation with an agent.
+	// CreateSession opens a session with an agent.
 	CreateSession(ctx context.Context, in *CreateSessionRequest, opts ...grpc.CallOption) (*Session, error)
-	// GetSession reads one.
+	// GetSession returns a session.
 	GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*Session, error)
 	// ListSessions lists the caller's sessions, newest first.
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
-	// DeleteSession removes a session with its messages, turns and journal. Refused while a turn is active.
+	// DeleteSession deletes a session with its messages, turns and journal. It is rejected while a turn is active.
 	DeleteSession(ctx context.Context, in *DeleteSessionRequest, opts ...grpc.CallOption) (*DeleteSessionResponse, error)
-	// ListMessages lists a session's conversation, oldest first.
+	// ListMessages lists the messages of a session, oldest first.
 	ListMessages(ctx context.Context, in *ListMessagesRequest, opts ...grpc.CallOption) (*ListMessagesResponse, error)
-	// ForkSession opens a session of the caller's that goes on from a place in another one: the conversation up to there is copied, and from then on
-	// neither sees the other. Both can go on; deleting one leaves the other whole. Its journal begins with session.forked.
-	// With an idempotency key the same request gives the same session; another body with the same key is ALREADY_EXISTS/IDEMPOTENCY_CONFLICT.
+	// ForkSession opens a session for the caller that continues from a position in another session. The conversation up to that position is
+	// copied; after that the two sessions are independent, and deleting one does not affect the other. The journal of the new session
+	// starts with session.forked. With an idempotency key, repeating the same request returns the same session.
+	// Errors: ALREADY_EXISTS/IDEMPOTENCY_CONFLICT when the key was used with a different body.
 	ForkSession(ctx context.Context, in *ForkSessionRequest, opts ...grpc.CallOption) (*Session, error)
-	// ExportSession gives a whole session in one answer: as data, or as a transcript in Markdown. Over HTTP the transcript is the body itself,
-	// text/markdown. A session that is larger than an export may be (12 MiB unless configured otherwise) is INVALID_ARGUMENT/TOO_LARGE: read its lists page by page instead.
+	// ExportSession returns a complete session in one response: as data, or as a Markdown transcript. Over HTTP the transcript is the body
+	// itself, text/markdown.
+	// Errors: INVALID_ARGUMENT/TOO_LARGE when the session exceeds the export limit (12 MiB unless configured otherwise); read its lists
+	// page by page instead.
 	ExportSession(ctx context.Context, in *ExportSessionRequest, opts ...grpc.CallOption) (*ExportSessionResponse, error)
 }
 
@@ -135,24 +138,27 @@ func (c *sessionServiceClient) ExportSession(ctx context.Context, in *ExportSess
 // All implementations must embed UnimplementedSessionServiceServer
 // for forward compatibility.
 //
-// SessionService keeps conversations.
+// SessionService manages sessions, which are conversations with agents.
 type SessionServiceServer interface {
-	// CreateSession opens a conversation with an agent.
+	// CreateSession opens a session with an agent.
 	CreateSession(context.Context, *CreateSessionRequest) (*Session, error)
-	// GetSession reads one.
+	// GetSession returns a session.
 	GetSession(context.Context, *GetSessionRequest) (*Session, error)
 	// ListSessions lists the caller's sessions, newest first.
 	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)
-	// DeleteSession removes a session with its messages, turns and journal. Refused while a turn is active.
+	// DeleteSession deletes a session with its messages, turns and journal. It is rejected while a turn is active.
 	DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error)
-	// ListMessages lists a session's conversation, oldest first.
+	// ListMessages lists the messages of a session, oldest first.
 	ListMessages(context.Context, *ListMessagesRequest) (*ListMessagesResponse, error)
-	// ForkSession opens a session of the caller's that goes on from a place in another one: the conversation up to there is copied, and from then on
-	// neither sees the other. Both can go on; deleting one leaves the other whole. Its journal begins with session.forked.
-	// With an idempotency key the same request gives the same session; another body with the same key is ALREADY_EXISTS/IDEMPOTENCY_CONFLICT.
+	// ForkSession opens a session for the caller that continues from a position in another session. The conversation up to that position is
+	// copied; after that the two sessions are independent, and deleting one does not affect the other. The journal of the new session
+	// starts with session.forked. With an idempotency key, repeating the same request returns the same session.
+	// Errors: ALREADY_EXISTS/IDEMPOTENCY_CONFLICT when the key was used with a different body.
 	ForkSession(context.Context, *ForkSessionRequest) (*Session, error)
-	// ExportSession gives a whole session in one answer: as data, or as a transcript in Markdown. Over HTTP the transcript is the body itself,
-	// text/markdown. A session that is larger than an export may be (12 MiB unless configured otherwise) is INVALID_ARGUMENT/TOO_LARGE: read its lists page by page instead.
+	// ExportSession returns a complete session in one response: as data, or as a Markdown transcript. Over HTTP the transcript is the body
+	// itself, text/markdown.
+	// Errors: INVALID_ARGUMENT/TOO_LARGE when the session exceeds the export limit (12 MiB unless configured otherwise); read its lists
+	// page by page instead.
 	ExportSession(context.Context, *ExportSessionRequest) (*ExportSessionResponse, error)
 	mustEmbedUnimplementedSessionServiceServer()
 }

@@ -28,62 +28,62 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Turn is one user input until its final answer.
+// Turn is the processing of one user input, until its final answer.
 type Turn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "trn_…"; also the id of its Temporal workflow.
+	// "trn_…". It is also the ID of the turn's Temporal workflow.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The session.
+	// ID of the session.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The agent.
+	// ID of the agent.
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// "queued", "running", "waiting" (for somebody, see waiting_for), "completed", "failed" or "cancelled".
+	// "queued", "running", "waiting" (for a person or client, see waiting_for), "completed", "failed" or "cancelled".
 	Status string `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
-	// The input's text.
+	// Text of the input.
 	Input string `protobuf:"bytes,5,opt,name=input,proto3" json:"input,omitempty"`
-	// The answer's text; set at the end.
+	// Text of the answer; set when the turn ends.
 	Output string `protobuf:"bytes,6,opt,name=output,proto3" json:"output,omitempty"`
-	// Why it stopped; see windlass.turn.v1.TurnEnded.
+	// Why the turn stopped; see windlass.turn.v1.TurnEnded.
 	StopReason string `protobuf:"bytes,7,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// Distinct names of the tools that were called.
 	ToolsUsed []string `protobuf:"bytes,8,rep,name=tools_used,json=toolsUsed,proto3" json:"tools_used,omitempty"`
-	// What it used.
+	// Usage of the turn.
 	Usage *v1.Usage `protobuf:"bytes,9,opt,name=usage,proto3" json:"usage,omitempty"`
-	// Why it failed.
+	// Why the turn failed; unset otherwise.
 	Error *v1.TurnError `protobuf:"bytes,10,opt,name=error,proto3" json:"error,omitempty"`
-	// The model used, "provider/model"; set at the start.
+	// Model of the turn, "provider/model"; set when the turn starts.
 	Model string `protobuf:"bytes,11,opt,name=model,proto3" json:"model,omitempty"`
-	// Blueprint revision; set at the start.
+	// Blueprint revision; set when the turn starts.
 	BlueprintRevision uint32 `protobuf:"varint,12,opt,name=blueprint_revision,json=blueprintRevision,proto3" json:"blueprint_revision,omitempty"`
-	// Who sent the input.
+	// Subject that sent the input.
 	Subject string `protobuf:"bytes,13,opt,name=subject,proto3" json:"subject,omitempty"`
-	// Sequence number of turn.queued: watch from here (minus one) to see the whole turn.
+	// Sequence number of turn.queued. To read all events of the turn, watch the session after first_seq - 1.
 	FirstSeq uint32 `protobuf:"varint,14,opt,name=first_seq,json=firstSeq,proto3" json:"first_seq,omitempty"`
-	// Sequence number of the terminal event, 0 while the turn is active.
+	// Sequence number of the terminal event; 0 while the turn is active.
 	LastSeq uint32 `protobuf:"varint,15,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
 	// When it was accepted.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When a worker began.
+	// When a worker started it.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// When it ended.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// Ids of the approvals that it waits for; set by GetTurn while the status is "waiting". While it waits for sub-agents its status is "running", and
-	// these are the approvals that they wait for.
+	// IDs of the approvals that the turn waits for. Set by GetTurn while the status is "waiting". While the turn waits for sub-agents, its
+	// status is "running" and these are the approvals that the sub-agents wait for.
 	WaitingFor []string `protobuf:"bytes,19,rep,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
-	// For the turn of a sub-agent: the turn that began it.
+	// For the turn of a sub-agent: ID of the turn that started it.
 	ParentTurnId string `protobuf:"bytes,20,opt,name=parent_turn_id,json=parentTurnId,proto3" json:"parent_turn_id,omitempty"`
-	// For the turn of a sub-agent: the session of that turn.
+	// For the turn of a sub-agent: ID of the session of the parent turn.
 	ParentSessionId string `protobuf:"bytes,21,opt,name=parent_session_id,json=parentSessionId,proto3" json:"parent_session_id,omitempty"`
-	// For the turn of a sub-agent: the outermost turn above it.
+	// For the turn of a sub-agent: ID of the outermost ancestor turn.
 	RootTurnId string `protobuf:"bytes,22,opt,name=root_turn_id,json=rootTurnId,proto3" json:"root_turn_id,omitempty"`
-	// The limits that its caller set, unset when he set none.
+	// Limits in the request of the turn; unset when it set none.
 	Limits *Limits `protobuf:"bytes,23,opt,name=limits,proto3" json:"limits,omitempty"`
-	// The turn that this one runs again, empty for others.
+	// ID of the turn that this one runs again; empty for other turns.
 	RerunOf string `protobuf:"bytes,24,opt,name=rerun_of,json=rerunOf,proto3" json:"rerun_of,omitempty"`
-	// The schedule that began it; empty for others. It may be deleted by now.
+	// ID of the schedule that started it, which may have been deleted since; empty for other turns.
 	ScheduleId string `protobuf:"bytes,25,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
-	// Set when a limit ended it: which one, and what to do. The status is "completed" then, error is unset, and the output is what was said until
-	// then: look here before you take the output for the whole answer.
+	// Set when a limit ended the turn: which limit, and what to do. The status is then "completed", error is unset, and the output is
+	// partial. Check this field before you treat the output as the complete answer.
 	LimitReached  *v1.LimitReached `protobuf:"bytes,26,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -301,29 +301,34 @@ func (x *Turn) GetLimitReached() *v1.LimitReached {
 	return nil
 }
 
-// CreateTurnRequest holds the input.
+// CreateTurnRequest holds the input of a turn.
 type CreateTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "ses_…".
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The input as text, at most 1 MiB. Either this or `content`.
+	// Input as text, at most 1 MiB. Set either this or `content`.
 	Input string `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
-	// The input as parts.
+	// Input as content parts.
 	Content []*v1.ContentPart `protobuf:"bytes,3,rep,name=content,proto3" json:"content,omitempty"`
-	// What to do when the session has an active turn. "enqueue" (default): wait behind it and all that wait already. "reject": refuse the input.
-	// "interrupt": cancel the active turn and run next, before those that wait; a later interrupt goes before an earlier one that still waits.
-	// "fork": run in a new session that goes on from the finished turns of this one, also when no turn is active; the turn's session_id is the new one's.
-	// "steer": give the input to the active turn, which is answered (see SteerTurn); without one a new turn begins.
+	// What to do when the session has an active turn.
+	// "enqueue" (default): run after it and after all queued turns.
+	// "reject": reject the input.
+	// "interrupt": cancel the active turn and run next, before queued turns; a later interrupt runs before an earlier one that is still
+	// queued.
+	// "fork": run in a new session that continues from the ended turns of this one, even when no turn is active; the returned turn has the
+	// ID of the new session.
+	// "steer": add the input to the active turn, which is returned (see SteerTurn); if no turn is active, create one.
 	Mode string `protobuf:"bytes,4,opt,name=mode,proto3" json:"mode,omitempty"`
-	// Makes retries safe; over HTTP the header Idempotency-Key. Kept for 24 h.
+	// Makes retries safe. Over HTTP use the header Idempotency-Key. Kept for 24 h.
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	// Tools that the client itself runs in this turn. A call of one waits (input.requested) until its result is sent to :answer.
-	// With mode "steer" they count only when a new turn begins: the tools of a running turn stay as they are.
+	// Tools that the client runs in this turn. A call of such a tool waits (input.requested) until its result is sent to :answer. With mode
+	// "steer", they apply only if a new turn starts; the tools of a running turn do not change.
 	Tools []*ClientTool `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
-	// Limits of this turn; 0 in a field = the agent's. They can only be lower than the agent's: a higher one is refused.
+	// Limits of this turn; 0 in a field = the agent's limit. A value higher than the agent's limit is rejected.
 	Limits *Limits `protobuf:"bytes,7,opt,name=limits,proto3" json:"limits,omitempty"`
-	// Tell this address too when the turn ends, or waits for somebody; see WebhookService. It is signed with the secret of the tenant's webhook with per_turn, which
-	// must exist and be enabled: FAILED_PRECONDITION. With mode "steer" it counts only when a new turn begins.
+	// Additional URL that is notified when the turn ends or waits for a person; see WebhookService. Requests are signed with the secret of
+	// the tenant's webhook with per_turn; FAILED_PRECONDITION when that webhook does not exist or is disabled. With mode "steer", it
+	// applies only if a new turn starts.
 	WebhookUrl    string `protobuf:"bytes,8,opt,name=webhook_url,json=webhookUrl,proto3" json:"webhook_url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -415,14 +420,14 @@ func (x *CreateTurnRequest) GetWebhookUrl() string {
 	return ""
 }
 
-// ClientTool is a tool that the client runs. The model knows it as "client__NAME".
+// ClientTool is a tool that the client runs. The model calls it as "client__NAME".
 type ClientTool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name without "client__".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What it does, for the model.
+	// Description for the model.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// JSON Schema of its arguments, an object; unset = any.
+	// JSON Schema of its arguments, of type object; unset = any arguments.
 	InputSchema   *structpb.Struct `protobuf:"bytes,3,opt,name=input_schema,json=inputSchema,proto3" json:"input_schema,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -525,18 +530,18 @@ func (x *GetTurnTreeRequest) GetTurnId() string {
 	return ""
 }
 
-// TurnTree is a turn with what it began.
+// TurnTree is a turn with the turns that it started.
 type TurnTree struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn.
 	Turn *Turn `protobuf:"bytes,1,opt,name=turn,proto3" json:"turn,omitempty"`
-	// The call of the parent's that began it; empty at the top.
+	// ID of the parent's call that started it; empty for the root.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The parent did not wait for it.
+	// True when the parent does not wait for it.
 	Background bool `protobuf:"varint,3,opt,name=background,proto3" json:"background,omitempty"`
-	// Turns of its sub-agents, in the order in which they began.
+	// Turns of its sub-agents, in the order in which they started.
 	Children []*TurnTree `protobuf:"bytes,4,rep,name=children,proto3" json:"children,omitempty"`
-	// What it and all turns below it used.
+	// Usage of the turn and all its descendants.
 	TotalUsage    *v1.Usage `protobuf:"bytes,5,opt,name=total_usage,json=totalUsage,proto3" json:"total_usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -612,11 +617,11 @@ type SteerTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "trn_…".
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The input as text. Either this or `content`.
+	// Input as text. Set either this or `content`.
 	Input string `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
-	// The input as parts.
+	// Input as content parts.
 	Content []*v1.ContentPart `protobuf:"bytes,3,rep,name=content,proto3" json:"content,omitempty"`
-	// Makes retries safe; over HTTP the header Idempotency-Key. Kept for 24 h.
+	// Makes retries safe. Over HTTP use the header Idempotency-Key. Kept for 24 h.
 	IdempotencyKey string `protobuf:"bytes,4,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -680,14 +685,14 @@ func (x *SteerTurnRequest) GetIdempotencyKey() string {
 	return ""
 }
 
-// SteerTurnResponse tells where the input stands.
+// SteerTurnResponse returns where the input is stored.
 type SteerTurnResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The message that holds the input.
+	// ID of the message that holds the input.
 	MessageId string `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// Sequence number of input.accepted.
+	// Sequence number of the input.accepted event.
 	Seq           uint32 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -744,18 +749,19 @@ func (x *SteerTurnResponse) GetSeq() uint32 {
 	return 0
 }
 
-// ResolveToolCallRequest says what became of a call.
+// ResolveToolCallRequest reports the outcome of a call.
 type ResolveToolCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "trn_…".
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// "done": it took effect, `result` is what the model is told. "not_done": it did not, run it. "give_up": nobody knows, tell the model so.
+	// "done": the call took effect; the model reads `result`. "not_done": it did not take effect; it runs now. "give_up": the outcome stays
+	// unknown, which is reported to the model.
 	Outcome string `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// For "done": the call's result as text.
+	// For "done": result of the call, as text.
 	Result string `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
-	// Why, for the journal.
+	// Reason, for the journal.
 	Comment       string `protobuf:"bytes,5,opt,name=comment,proto3" json:"comment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -831,7 +837,7 @@ type GetTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "trn_…".
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// Wait for the end for so long, at most 60 s: "30s". Unset = answer at once.
+	// How long to wait for the turn to end, for example "30s"; at most 60 s. Unset = return at once.
 	Wait          *durationpb.Duration `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -886,9 +892,9 @@ type ListTurnsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only turns of this session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of turns to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only turns with this status.
 	Status        string `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
@@ -957,9 +963,9 @@ func (x *ListTurnsRequest) GetStatus() string {
 // ListTurnsResponse is one page.
 type ListTurnsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Newest first.
+	// Turns, newest first.
 	Turns []*Turn `protobuf:"bytes,1,rep,name=turns,proto3" json:"turns,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1014,7 +1020,7 @@ type CancelTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "trn_…".
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// Why, for the journal.
+	// Reason, for the journal.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1064,20 +1070,21 @@ func (x *CancelTurnRequest) GetReason() string {
 	return ""
 }
 
-// ChatRequest is one message.
+// ChatRequest is one message to an agent.
 type ChatRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The message.
+	// Text of the message.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// Go on with this session; a new one is opened when empty.
+	// ID of the session to continue; empty = open a new one.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The agent of a new session. Must fit the session when both are given.
+	// ID of the agent of a new session. If session_id is also set, it must be the agent of that session.
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Makes retries safe; over HTTP the header Idempotency-Key.
+	// Makes retries safe. Over HTTP use the header Idempotency-Key.
 	IdempotencyKey string `protobuf:"bytes,4,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	// Params of a new session, see CreateSessionRequest. Refused together with session_id.
+	// Params of a new session; see CreateSessionRequest. Rejected together with session_id.
 	Params *structpb.Struct `protobuf:"bytes,12,opt,name=params,proto3" json:"params,omitempty"`
-	// How long to wait for the answer, at most 60 s, which is also what happens without it; 0s answers as soon as the turn is accepted.
+	// How long to wait for the answer; unset, or more than sessions.chat_wait = sessions.chat_wait (60 s by default). "0s" returns as soon
+	// as the turn is accepted.
 	Wait          *durationpb.Duration `protobuf:"bytes,13,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1155,31 +1162,31 @@ func (x *ChatRequest) GetWait() *durationpb.Duration {
 	return nil
 }
 
-// ChatResponse is the answer.
+// ChatResponse is the answer to a message.
 type ChatResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The answer's text.
+	// Text of the answer.
 	Answer string `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
 	// Distinct names of the tools that were called.
 	ToolsUsed []string `protobuf:"bytes,2,rep,name=tools_used,json=toolsUsed,proto3" json:"tools_used,omitempty"`
-	// From accepting the message to the answer.
+	// Time from accepting the message to the answer, in milliseconds.
 	LatencyMs int32 `protobuf:"varint,3,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
-	// The session.
+	// ID of the session.
 	SessionId string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,5,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// "completed", "failed" or "cancelled"; "waiting" when the turn waits for people, see waiting_for; "running" when the answer took longer than
-	// the call may (60 s). Go on with GetTurn in these two cases.
+	// "completed", "failed" or "cancelled"; "waiting" when the turn waits for a person (see waiting_for); "running" when the turn did not
+	// end in the time to wait. In the last two cases continue with GetTurn.
 	Status string `protobuf:"bytes,6,opt,name=status,proto3" json:"status,omitempty"`
-	// Why it stopped.
+	// Why the turn stopped; see windlass.turn.v1.TurnEnded.
 	StopReason string `protobuf:"bytes,7,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
-	// Why it failed.
+	// Why the turn failed; unset otherwise.
 	Error *v1.TurnError `protobuf:"bytes,8,opt,name=error,proto3" json:"error,omitempty"`
-	// What it used.
+	// Usage of the turn.
 	Usage *v1.Usage `protobuf:"bytes,9,opt,name=usage,proto3" json:"usage,omitempty"`
 	// Set when a limit ended the turn: the answer is partial. See Turn.limit_reached.
 	LimitReached *v1.LimitReached `protobuf:"bytes,10,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
-	// Ids of the approvals that the turn or its sub-agents wait for; set while the status is "waiting" or "running".
+	// IDs of the approvals that the turn or its sub-agents wait for; set while the status is "waiting" or "running".
 	WaitingFor    []string `protobuf:"bytes,11,rep,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1292,19 +1299,19 @@ func (x *ChatResponse) GetWaitingFor() []string {
 	return nil
 }
 
-// WatchRequest says what to watch and from where.
+// WatchRequest names what to watch and where to start. Set exactly one of session_id and turn_id.
 type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A session, or
+	// ID of the session to watch.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// a turn. Exactly one of the two.
+	// ID of the turn to watch.
 	TurnId string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The last cursor seen: "SEQ" or "SEQ.N". Empty = from the beginning (of the turn, or of the session).
+	// Last cursor received: "SEQ" or "SEQ.N". Empty = from the beginning of the session or turn.
 	After string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
-	// Tell also what the turns of sub-agents do, all the way down; over HTTP ?include=children. Their events have the session and the turn of
-	// their own, and agent_path names the agents from the outermost on. Events of one session are in order; those of different sessions come as
-	// they happen. The cursors then hold the place in each session and are longer: "SEQ" of the watched session, then "~ID:SEQ" for each
-	// sub-agent's turn under way, ID being the turn's id without "trn_". Sub-agents in the background are not told of.
+	// Include the events of all descendant turns of sub-agents; over HTTP ?include=children. These events have their own session and turn,
+	// and agent_path names the agents from the outermost agent on. Events of one session are in order; events of different sessions are
+	// interleaved as they arrive. Cursors then hold the position in each session: "SEQ" of the watched session, followed by "~ID:SEQ" for
+	// each active turn of a sub-agent, where ID is the turn ID without "trn_". Sub-agents in the background are not included.
 	IncludeChildren bool `protobuf:"varint,4,opt,name=include_children,json=includeChildren,proto3" json:"include_children,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -1373,9 +1380,9 @@ type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The event.
 	Event *v1.Event `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
-	// Cursor that a reader who has this event resumes from: "SEQ", or "SEQ.N" while a message is open and N of its deltas were seen.
-	// With include_children more follows, see WatchRequest.
-	// Empty for an event that is not numbered (tool_call.progress): the cursor before stays good.
+	// Cursor from which to resume after this event: "SEQ", or "SEQ.N" while a message is in progress and N of its deltas were received.
+	// With include_children it is longer; see WatchRequest. Empty for an event that is not numbered (tool_call.progress): the previous
+	// cursor stays valid.
 	Cursor        string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

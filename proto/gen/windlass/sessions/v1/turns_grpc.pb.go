@@ -36,45 +36,52 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// TurnService takes input, tells how turns stand and streams their events.
+// TurnService accepts input, reports the state of turns and streams their events.
 type TurnServiceClient interface {
-	// CreateTurn accepts input and returns at once (HTTP 202) with the queued turn; the work goes on without the caller.
-	// Over REST a caller who accepts text/event-stream gets the turn's events instead, as Watch streams them.
-	// With an idempotency key the same request gives the same turn; another body with the same key is ALREADY_EXISTS/IDEMPOTENCY_CONFLICT.
+	// CreateTurn accepts input and returns the queued turn at once (HTTP 202); the turn runs independently of the caller.
+	// Over REST, a caller that accepts text/event-stream gets the turn's events instead, as Watch streams them.
+	// With an idempotency key, repeating the same request returns the same turn.
+	// Errors: ALREADY_EXISTS/IDEMPOTENCY_CONFLICT when the key was used with a different body.
 	CreateTurn(ctx context.Context, in *CreateTurnRequest, opts ...grpc.CallOption) (*Turn, error)
-	// GetTurn reads a turn; with `wait` it returns when the turn ends or the time is over, whichever is first.
+	// GetTurn returns a turn. With `wait`, it returns when the turn ends or the time has passed, whichever is first.
 	GetTurn(ctx context.Context, in *GetTurnRequest, opts ...grpc.CallOption) (*Turn, error)
-	// ListTurns lists turns, newest first, of one session or of all the caller may see.
+	// ListTurns lists turns, newest first: those of one session, or all that the caller may see.
 	ListTurns(ctx context.Context, in *ListTurnsRequest, opts ...grpc.CallOption) (*ListTurnsResponse, error)
-	// CancelTurn asks for the end of a turn. The model call and tools in flight are cancelled; what was said stays.
-	// A turn that is over is FAILED_PRECONDITION/TURN_ENDED; a second cancel of an active one changes nothing.
+	// CancelTurn requests the cancellation of a turn. Model and tool calls in progress are cancelled; output so far is kept. Cancelling an
+	// active turn again changes nothing.
+	// Errors: FAILED_PRECONDITION/TURN_ENDED when the turn has ended.
 	CancelTurn(ctx context.Context, in *CancelTurnRequest, opts ...grpc.CallOption) (*Turn, error)
-	// GetTurnTree reads a turn with the turns of the sub-agents that it began, and theirs. Cancelling a turn cancels all of them that do not
-	// run in the background.
+	// GetTurnTree returns a turn and the turns of all sub-agents that it started, directly or indirectly. Cancelling a turn cancels all of
+	// them except those that run in the background.
 	GetTurnTree(ctx context.Context, in *GetTurnTreeRequest, opts ...grpc.CallOption) (*TurnTree, error)
-	// RerunTurn runs a turn that is over again, from one of its model steps on, as a new turn in a new session of the caller's: the conversation up
-	// to that step is copied, and from then on neither turn sees the other. Tool calls get recorded results, or are run. The new turn is for the
-	// caller, with the agent as it is now.
-	// A turn that is not over is FAILED_PRECONDITION/TURN_ACTIVE. With an idempotency key the same request gives the same turn; another body with
-	// the same key is ALREADY_EXISTS/IDEMPOTENCY_CONFLICT.
+	// RerunTurn runs an ended turn again, starting at one of its model steps, as a new turn in a new session of the caller. The
+	// conversation up to that step is copied; after that the two turns are independent. Tool calls get recorded results, or are run. The
+	// new turn runs for the caller, with the current revision of the agent. With an idempotency key, repeating the same request returns the
+	// same turn.
+	// Errors: FAILED_PRECONDITION/TURN_ACTIVE when the turn has not ended; ALREADY_EXISTS/IDEMPOTENCY_CONFLICT when the key was used with a
+	// different body.
 	RerunTurn(ctx context.Context, in *RerunTurnRequest, opts ...grpc.CallOption) (*Turn, error)
-	// CompareTurns puts two turns of the caller's side by side: answer, tool calls, and what they used.
+	// CompareTurns compares the answers, tool calls and usage of two turns of the caller.
 	CompareTurns(ctx context.Context, in *CompareTurnsRequest, opts ...grpc.CallOption) (*TurnComparison, error)
-	// SteerTurn gives a running turn more input: the model reads it at its next step, behind the results of the tools that run now. It is
-	// accepted or refused at once; what was accepted is in the journal (input.accepted), and the turn does not end before the model has read it,
-	// unless it is cancelled, fails or reaches a limit: then the session's next turn shows it to the model.
-	// A turn that is over or was asked to cancel is FAILED_PRECONDITION/TURN_ENDED: send the input as a new turn.
+	// SteerTurn adds input to a running turn. The model reads it in its next step, after the results of the tools that are running. The
+	// input is accepted or rejected at once. Accepted input is in the journal (input.accepted), and the turn does not end before the model
+	// has read it, unless the turn is cancelled, fails or reaches a limit: then the model reads it in the session's next turn.
+	// Errors: FAILED_PRECONDITION/TURN_ENDED when the turn has ended or its cancellation was requested; send the input as a new turn.
 	SteerTurn(ctx context.Context, in *SteerTurnRequest, opts ...grpc.CallOption) (*SteerTurnResponse, error)
-	// ResolveToolCall says what became of a call whose outcome is unknown, so that the turn goes on. The ledger keeps who said so.
-	// NOT_FOUND when the turn never had to wait for what became of the call; FAILED_PRECONDITION/APPROVAL_RESOLVED when that is settled, unless
-	// it was settled in the same way, which changes nothing.
+	// ResolveToolCall reports the outcome of a call whose outcome is unknown, so that the turn continues. The ledger records who reported
+	// it. Repeating the same report changes nothing.
+	// Errors: NOT_FOUND when the turn never waited for the outcome of this call; FAILED_PRECONDITION/APPROVAL_RESOLVED when a different
+	// outcome was already reported.
 	ResolveToolCall(ctx context.Context, in *ResolveToolCallRequest, opts ...grpc.CallOption) (*Approval, error)
-	// Chat is one call for a whole exchange: it opens a session where none is named, runs a turn and waits for its answer. When the turn waits for
-	// people it returns at once, with the status "waiting". Over REST a caller who accepts text/event-stream gets the turn's events instead.
+	// Chat handles one exchange in a single call: it opens a session if none is named, runs a turn and waits for its answer. When the turn
+	// waits for a person, Chat returns at once with status "waiting". Over REST, a caller that accepts text/event-stream gets the turn's
+	// events instead.
 	Chat(ctx context.Context, in *ChatRequest, opts ...grpc.CallOption) (*ChatResponse, error)
-	// Watch streams a session's or a turn's events from a cursor on: each durable event once and in order, deltas as they come.
-	// Headers are sent as soon as the call is authorised. Watching a turn, the stream ends with OK after its terminal event; watching a
-	// session it goes on until the caller leaves. A reader who is too slow gets RESOURCE_EXHAUSTED and resumes by cursor.
+	// Watch streams the events of a session or a turn, starting after a cursor: each durable event once and in order, deltas as they are
+	// published.
+	// Headers are sent when the call is authorized. When watching a turn, the stream ends with OK after the terminal event; when watching a
+	// session, it continues until the client disconnects.
+	// Errors: RESOURCE_EXHAUSTED when the client reads too slowly; reconnect with the last cursor.
 	// Over HTTP: GET /v1/turns/{turn_id}/events and /v1/sessions/{session_id}/events (Server-Sent Events).
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 }
@@ -210,45 +217,52 @@ type TurnService_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 // All implementations must embed UnimplementedTurnServiceServer
 // for forward compatibility.
 //
-// TurnService takes input, tells how turns stand and streams their events.
+// TurnService accepts input, reports the state of turns and streams their events.
 type TurnServiceServer interface {
-	// CreateTurn accepts input and returns at once (HTTP 202) with the queued turn; the work goes on without the caller.
-	// Over REST a caller who accepts text/event-stream gets the turn's events instead, as Watch streams them.
-	// With an idempotency key the same request gives the same turn; another body with the same key is ALREADY_EXISTS/IDEMPOTENCY_CONFLICT.
+	// CreateTurn accepts input and returns the queued turn at once (HTTP 202); the turn runs independently of the caller.
+	// Over REST, a caller that accepts text/event-stream gets the turn's events instead, as Watch streams them.
+	// With an idempotency key, repeating the same request returns the same turn.
+	// Errors: ALREADY_EXISTS/IDEMPOTENCY_CONFLICT when the key was used with a different body.
 	CreateTurn(context.Context, *CreateTurnRequest) (*Turn, error)
-	// GetTurn reads a turn; with `wait` it returns when the turn ends or the time is over, whichever is first.
+	// GetTurn returns a turn. With `wait`, it returns when the turn ends or the time has passed, whichever is first.
 	GetTurn(context.Context, *GetTurnRequest) (*Turn, error)
-	// ListTurns lists turns, newest first, of one session or of all the caller may see.
+	// ListTurns lists turns, newest first: those of one session, or all that the caller may see.
 	ListTurns(context.Context, *ListTurnsRequest) (*ListTurnsResponse, error)
-	// CancelTurn asks for the end of a turn. The model call and tools in flight are cancelled; what was said stays.
-	// A turn that is over is FAILED_PRECONDITION/TURN_ENDED; a second cancel of an active one changes nothing.
+	// CancelTurn requests the cancellation of a turn. Model and tool calls in progress are cancelled; output so far is kept. Cancelling an
+	// active turn again changes nothing.
+	// Errors: FAILED_PRECONDITION/TURN_ENDED when the turn has ended.
 	CancelTurn(context.Context, *CancelTurnRequest) (*Turn, error)
-	// GetTurnTree reads a turn with the turns of the sub-agents that it began, and theirs. Cancelling a turn cancels all of them that do not
-	// run in the background.
+	// GetTurnTree returns a turn and the turns of all sub-agents that it started, directly or indirectly. Cancelling a turn cancels all of
+	// them except those that run in the background.
 	GetTurnTree(context.Context, *GetTurnTreeRequest) (*TurnTree, error)
-	// RerunTurn runs a turn that is over again, from one of its model steps on, as a new turn in a new session of the caller's: the conversation up
-	// to that step is copied, and from then on neither turn sees the other. Tool calls get recorded results, or are run. The new turn is for the
-	// caller, with the agent as it is now.
-	// A turn that is not over is FAILED_PRECONDITION/TURN_ACTIVE. With an idempotency key the same request gives the same turn; another body with
-	// the same key is ALREADY_EXISTS/IDEMPOTENCY_CONFLICT.
+	// RerunTurn runs an ended turn again, starting at one of its model steps, as a new turn in a new session of the caller. The
+	// conversation up to that step is copied; after that the two turns are independent. Tool calls get recorded results, or are run. The
+	// new turn runs for the caller, with the current revision of the agent. With an idempotency key, repeating the same request returns the
+	// same turn.
+	// Errors: FAILED_PRECONDITION/TURN_ACTIVE when the turn has not ended; ALREADY_EXISTS/IDEMPOTENCY_CONFLICT when the key was used with a
+	// different body.
 	RerunTurn(context.Context, *RerunTurnRequest) (*Turn, error)
-	// CompareTurns puts two turns of the caller's side by side: answer, tool calls, and what they used.
+	// CompareTurns compares the answers, tool calls and usage of two turns of the caller.
 	CompareTurns(context.Context, *CompareTurnsRequest) (*TurnComparison, error)
-	// SteerTurn gives a running turn more input: the model reads it at its next step, behind the results of the tools that run now. It is
-	// accepted or refused at once; what was accepted is in the journal (input.accepted), and the turn does not end before the model has read it,
-	// unless it is cancelled, fails or reaches a limit: then the session's next turn shows it to the model.
-	// A turn that is over or was asked to cancel is FAILED_PRECONDITION/TURN_ENDED: send the input as a new turn.
+	// SteerTurn adds input to a running turn. The model reads it in its next step, after the results of the tools that are running. The
+	// input is accepted or rejected at once. Accepted input is in the journal (input.accepted), and the turn does not end before the model
+	// has read it, unless the turn is cancelled, fails or reaches a limit: then the model reads it in the session's next turn.
+	// Errors: FAILED_PRECONDITION/TURN_ENDED when the turn has ended or its cancellation was requested; send the input as a new turn.
 	SteerTurn(context.Context, *SteerTurnRequest) (*SteerTurnResponse, error)
-	// ResolveToolCall says what became of a call whose outcome is unknown, so that the turn goes on. The ledger keeps who said so.
-	// NOT_FOUND when the turn never had to wait for what became of the call; FAILED_PRECONDITION/APPROVAL_RESOLVED when that is settled, unless
-	// it was settled in the same way, which changes nothing.
+	// ResolveToolCall reports the outcome of a call whose outcome is unknown, so that the turn continues. The ledger records who reported
+	// it. Repeating the same report changes nothing.
+	// Errors: NOT_FOUND when the turn never waited for the outcome of this call; FAILED_PRECONDITION/APPROVAL_RESOLVED when a different
+	// outcome was already reported.
 	ResolveToolCall(context.Context, *ResolveToolCallRequest) (*Approval, error)
-	// Chat is one call for a whole exchange: it opens a session where none is named, runs a turn and waits for its answer. When the turn waits for
-	// people it returns at once, with the status "waiting". Over REST a caller who accepts text/event-stream gets the turn's events instead.
+	// Chat handles one exchange in a single call: it opens a session if none is named, runs a turn and waits for its answer. When the turn
+	// waits for a person, Chat returns at once with status "waiting". Over REST, a caller that accepts text/event-stream gets the turn's
+	// events instead.
 	Chat(context.Context, *ChatRequest) (*ChatResponse, error)
-	// Watch streams a session's or a turn's events from a cursor on: each durable event once and in order, deltas as they come.
-	// Headers are sent as soon as the call is authorised. Watching a turn, the stream ends with OK after its terminal event; watching a
-	// session it goes on until the caller leaves. A reader who is too slow gets RESOURCE_EXHAUSTED and resumes by cursor.
+	// Watch streams the events of a session or a turn, starting after a cursor: each durable event once and in order, deltas as they are
+	// published.
+	// Headers are sent when the call is authorized. When watching a turn, the stream ends with OK after the terminal event; when watching a
+	// session, it continues until the client disconnects.
+	// Errors: RESOURCE_EXHAUSTED when the client reads too slowly; reconnect with the last cursor.
 	// Over HTTP: GET /v1/turns/{turn_id}/events and /v1/sessions/{session_id}/events (Server-Sent Events).
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	mustEmbedUnimplementedTurnServiceServer()

@@ -27,34 +27,37 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Webhook is an address that is told of turns.
+// Webhook is a URL that is notified about turns.
 type Webhook struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Chosen by the caller: lower-case letters, digits, "-" and "_", at most 63, starting with a letter. Empty = "whk_…" is made.
+	// ID chosen by the caller: lower-case letters, digits, "-" and "_", at most 63, starting with a letter. Empty = "whk_…" is generated.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Where to POST: http:// or https://, without user and fragment. It is stored and shown, so it must hold no secret. Empty with per_turn.
+	// URL of the POST requests: http:// or https://, without user information and fragment. It is stored and returned in clear text, so it
+	// must not contain a secret. Must be empty with per_turn.
 	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
-	// Of "turn.completed", "turn.failed", "turn.cancelled", "approval.requested" (a call waits for a person's leave), "input.requested" (a tool
-	// asks the user, or the client is to run a tool) and "resolution.requested" (somebody is to say what became of a call); empty = all.
+	// Event types to send: "turn.completed", "turn.failed", "turn.cancelled", "approval.requested" (a call waits for approval),
+	// "input.requested" (a tool asks the user a question, or the client is to run a tool) and "resolution.requested" (the outcome of a call
+	// is unknown and has to be reported). Empty = all.
 	Events []string `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
-	// Only turns of this agent, and what sub-agents that work for them wait for; empty = of all. The agent need not exist yet.
+	// Only turns of this agent, and waits of sub-agents that these turns started; empty = all agents. The agent does not have to exist.
 	AgentId string `protobuf:"bytes,4,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// For people.
+	// Description, for display.
 	Description string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
-	// Nothing is sent to it.
+	// True = nothing is sent.
 	Disabled bool `protobuf:"varint,6,opt,name=disabled,proto3" json:"disabled,omitempty"`
-	// It has no address of its own: its secret signs what is sent to the webhook_url of turns (CreateTurnRequest), and its deliveries show it.
-	// A tenant has one such webhook at most. It cannot be changed later, and has no agent_id.
+	// The webhook has no URL of its own: its secret signs requests to the webhook_url of turns (CreateTurnRequest), and its deliveries list
+	// them. A tenant has at most one such webhook. The field cannot be changed later, and excludes agent_id.
 	PerTurn bool `protobuf:"varint,7,opt,name=per_turn,json=perTurn,proto3" json:"per_turn,omitempty"`
-	// Why the last delivery failed; empty when it did not.
+	// Why the last delivery failed; empty when it succeeded.
 	LastError string `protobuf:"bytes,8,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
-	// The subject who made it.
+	// Subject that created it.
 	CreatedBy string `protobuf:"bytes,9,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
-	// When it was made.
+	// When it was created.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When a caller last changed it, or it was disabled by an answer.
+	// When it was last changed by a caller, or disabled by a response.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	// The signing secret: "whsec_" and base64 of the 32 bytes of the HMAC-SHA256 key. Only in the answers of CreateWebhook and RotateWebhook.
+	// Signing secret: "whsec_" and the base64 encoding of the 32-byte HMAC-SHA256 key. Only in the responses of CreateWebhook and
+	// RotateWebhook.
 	Secret        string `protobuf:"bytes,12,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -174,12 +177,12 @@ func (x *Webhook) GetSecret() string {
 	return ""
 }
 
-// WebhookEvent is the body of what is sent.
+// WebhookEvent is the body of a webhook request.
 type WebhookEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "turn.completed", "turn.failed", "turn.cancelled", "approval.requested" or "input.requested".
+	// "turn.completed", "turn.failed", "turn.cancelled", "approval.requested", "input.requested" or "resolution.requested".
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// When it happened.
+	// Time of the event.
 	Timestamp *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
 	// The turn.
 	Data          *WebhookTurn `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
@@ -238,44 +241,44 @@ func (x *WebhookEvent) GetData() *WebhookTurn {
 	return nil
 }
 
-// WebhookTurn is how a turn ended, or that it waits.
+// WebhookTurn is the state of the turn at the time of the event.
 type WebhookTurn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "trn_…".
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The session.
+	// ID of the session.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The agent.
+	// ID of the agent.
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Who sent the input.
+	// Subject that sent the input.
 	Subject string `protobuf:"bytes,4,opt,name=subject,proto3" json:"subject,omitempty"`
 	// "completed", "failed", "cancelled" or "waiting".
 	Status string `protobuf:"bytes,5,opt,name=status,proto3" json:"status,omitempty"`
-	// Why it stopped; see windlass.turn.v1.TurnEnded.
+	// Why the turn stopped; see windlass.turn.v1.TurnEnded.
 	StopReason string `protobuf:"bytes,6,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
-	// The answer's text, at most 64 KiB of it.
+	// Text of the answer, truncated to 64 KiB.
 	Output string `protobuf:"bytes,7,opt,name=output,proto3" json:"output,omitempty"`
-	// The answer is longer than `output`: GetTurn gives all of it.
+	// True when `output` is truncated. GetTurn returns the complete answer.
 	OutputTruncated bool `protobuf:"varint,8,opt,name=output_truncated,json=outputTruncated,proto3" json:"output_truncated,omitempty"`
-	// Why it failed.
+	// Why the turn failed; unset otherwise.
 	Error *v1.TurnError `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
-	// What it used.
+	// Usage of the turn.
 	Usage *v1.Usage `protobuf:"bytes,10,opt,name=usage,proto3" json:"usage,omitempty"`
 	// Distinct names of the tools that were called.
 	ToolsUsed []string `protobuf:"bytes,11,rep,name=tools_used,json=toolsUsed,proto3" json:"tools_used,omitempty"`
 	// When it was accepted.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When a worker began; unset when none did.
+	// When a worker started it; unset when it was not started.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// When it ended.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// Sequence number of the terminal event; 0 while it waits.
+	// Sequence number of the terminal event; 0 while the turn is active.
 	LastSeq uint32 `protobuf:"varint,15,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
-	// What it waits for; unset when it has ended.
+	// What the turn waits for; unset when it has ended.
 	Wait *WebhookWait `protobuf:"bytes,16,opt,name=wait,proto3" json:"wait,omitempty"`
 	// Set when a limit ended it: the output is partial. See Turn.limit_reached.
 	LimitReached *v1.LimitReached `protobuf:"bytes,17,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
-	// For the turn of a sub-agent, whose waits are told: the outermost turn above it. Empty for others.
+	// For a wait of a sub-agent's turn: ID of the outermost ancestor turn. Empty for other turns.
 	RootTurnId    string `protobuf:"bytes,18,opt,name=root_turn_id,json=rootTurnId,proto3" json:"root_turn_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -437,18 +440,19 @@ func (x *WebhookTurn) GetRootTurnId() string {
 	return ""
 }
 
-// WebhookWait is what a turn waits for. GetApproval tells more of it, the call's arguments for example, and whether it still waits.
+// WebhookWait is what a turn waits for. GetApproval returns more, for example the arguments of the call and whether the wait is still
+// open.
 type WebhookWait struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "apr_…".
 	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	// "approval", "input", "client_tool" or "resolution".
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The call that waits.
+	// ID of the call that waits.
 	CallId string `protobuf:"bytes,3,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// Its tool.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,4,opt,name=tool,proto3" json:"tool,omitempty"`
-	// What the rule or the tool says, at most 4 KiB of it.
+	// Message of the rule or the tool, truncated to 4 KiB.
 	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	// When it expires; unset = never.
 	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
@@ -528,32 +532,32 @@ func (x *WebhookWait) GetExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// WebhookDelivery is one event on its way to a webhook.
+// WebhookDelivery is the delivery of one event to a webhook.
 type WebhookDelivery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "whd_…": the webhook-id under which it is sent, however often.
+	// "whd_…". It is the webhook-id of every attempt.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The webhook.
+	// ID of the webhook.
 	WebhookId string `protobuf:"bytes,2,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
-	// The turn.
+	// ID of the turn.
 	TurnId string `protobuf:"bytes,3,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// As in WebhookEvent.
+	// Event type; see WebhookEvent.type.
 	Type string `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
-	// Where it goes.
+	// URL that it is sent to.
 	Url string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
-	// "pending" (to be sent, at next_attempt_time), "delivered" or "failed" (it was given up).
+	// "pending" (next attempt at next_attempt_time), "delivered" or "failed" (no further attempts).
 	Status string `protobuf:"bytes,6,opt,name=status,proto3" json:"status,omitempty"`
-	// How often it was sent, or tried to.
+	// Number of attempts so far.
 	Attempts int32 `protobuf:"varint,7,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	// HTTP status of the last answer; 0 when there was none.
+	// HTTP status of the last response; 0 when there was none.
 	ResponseCode int32 `protobuf:"varint,8,opt,name=response_code,json=responseCode,proto3" json:"response_code,omitempty"`
-	// Why the last attempt failed. What the receiver answered is not kept.
+	// Why the last attempt failed. The body of the response is not stored.
 	Error string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
-	// When it is tried next; unset when it came to an end.
+	// When the next attempt is made; unset when the delivery has ended.
 	NextAttemptTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=next_attempt_time,json=nextAttemptTime,proto3" json:"next_attempt_time,omitempty"`
-	// When it happened.
+	// When the event happened.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When it came to an end.
+	// When it was delivered or failed.
 	EndTime       *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -676,7 +680,7 @@ func (x *WebhookDelivery) GetEndTime() *timestamppb.Timestamp {
 // CreateWebhookRequest holds the new webhook.
 type CreateWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The webhook: url, or per_turn, is required.
+	// The webhook. Either url or per_turn is required.
 	Webhook       *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -768,9 +772,9 @@ func (x *GetWebhookRequest) GetWebhookId() string {
 // ListWebhooksRequest pages through webhooks.
 type ListWebhooksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of webhooks to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -823,9 +827,9 @@ func (x *ListWebhooksRequest) GetPageToken() string {
 // ListWebhooksResponse is one page.
 type ListWebhooksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By id.
+	// Webhooks, ordered by ID.
 	Webhooks []*Webhook `protobuf:"bytes,1,rep,name=webhooks,proto3" json:"webhooks,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -880,7 +884,7 @@ type UpdateWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The webhook with its new values; its id is required.
 	Webhook *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
-	// Fields to change, of url, events, agent_id, description and disabled; without it, those present in the body.
+	// Fields to change: url, events, agent_id, description, disabled. Empty = all fields that are present in the body.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1018,7 +1022,7 @@ type RotateWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The webhook's id.
 	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
-	// The old secret signs nothing any more: for one that got into wrong hands.
+	// Stop signing with the old secret at once. Use it when the old secret was disclosed.
 	RevokeOld     bool `protobuf:"varint,2,opt,name=revoke_old,json=revokeOld,proto3" json:"revoke_old,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1073,9 +1077,9 @@ type ListWebhookDeliveriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The webhook's id.
 	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
-	// At most this many, 1-1000; 0 = 50.
+	// Maximum number of deliveries to return, 1-1000; 0 = 50.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Token of the page before.
+	// next_page_token of the previous page; empty = first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1135,9 +1139,9 @@ func (x *ListWebhookDeliveriesRequest) GetPageToken() string {
 // ListWebhookDeliveriesResponse is one page.
 type ListWebhookDeliveriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Newest first.
+	// Deliveries, newest first.
 	Deliveries []*WebhookDelivery `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
-	// Token of the next page; empty at the end.
+	// Token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -33,32 +33,34 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// WebhookService keeps the addresses that are told when turns end, or wait for somebody. Each event is sent as a POST with a WebhookEvent as its JSON body, signed as
-// Standard Webhooks: the headers webhook-id, webhook-timestamp and webhook-signature. It is sent at least once, always under the same
-// webhook-id, and tried again for 24 h until it is answered with 2xx within 15 s. A receiver may ask for a longer pause with Retry-After. Redirects are not
-// followed. 410 disables the webhook.
-// The ends of sub-agents' turns are not told, as that of the turn that began them is; what they wait for is.
+// WebhookService manages webhooks: URLs that are notified when turns end, or wait for a person or client. Each event is sent as a POST
+// request with a WebhookEvent as its JSON body, signed according to Standard Webhooks with the headers webhook-id, webhook-timestamp and
+// webhook-signature. Delivery is at least once, always with the same webhook-id. A delivery is retried for 24 h until the receiver
+// responds with 2xx within 15 s. A receiver can request a longer pause with Retry-After. Redirects are not followed. A 410 response
+// disables the webhook.
+// The end of a sub-agent's turn is not sent, because the end of the turn that started it is. The waits of sub-agents are sent.
 type WebhookServiceClient interface {
-	// CreateWebhook makes a webhook. Its answer is the only one that holds the signing secret. It is told of what happens from then on.
-	// ALREADY_EXISTS when the id is taken. FAILED_PRECONDITION when this mesh has no key to seal secrets with (sessions.seal_key), or too many
-	// webhooks.
+	// CreateWebhook creates a webhook. Only this response contains the signing secret. The webhook receives events from then on.
+	// Errors: ALREADY_EXISTS when the id is taken; FAILED_PRECONDITION when no key to seal secrets is configured (sessions.seal_key), or
+	// when the tenant has too many webhooks.
 	CreateWebhook(ctx context.Context, in *CreateWebhookRequest, opts ...grpc.CallOption) (*Webhook, error)
-	// GetWebhook reads a webhook, without its secret.
+	// GetWebhook returns a webhook, without its secret.
 	GetWebhook(ctx context.Context, in *GetWebhookRequest, opts ...grpc.CallOption) (*Webhook, error)
-	// ListWebhooks lists webhooks by id; those whose id was made are in the order of their making.
+	// ListWebhooks lists webhooks, ordered by ID. Generated IDs sort by creation time.
 	ListWebhooks(ctx context.Context, in *ListWebhooksRequest, opts ...grpc.CallOption) (*ListWebhooksResponse, error)
-	// UpdateWebhook changes the fields that the mask names (all that are present without one). Deliveries that wait go to the new address.
-	// Enabling a webhook forgets its last error; what failed meanwhile is sent again only by RedeliverWebhook.
+	// UpdateWebhook changes the fields in the mask (without a mask, all fields that are present). Pending deliveries use the new URL.
+	// Enabling a webhook clears its last error; deliveries that failed in the meantime are sent again only by RedeliverWebhook.
 	UpdateWebhook(ctx context.Context, in *UpdateWebhookRequest, opts ...grpc.CallOption) (*Webhook, error)
-	// DeleteWebhook removes a webhook with its deliveries: what has not been sent is not sent any more.
+	// DeleteWebhook deletes a webhook and its deliveries. Pending deliveries are not sent.
 	DeleteWebhook(ctx context.Context, in *DeleteWebhookRequest, opts ...grpc.CallOption) (*DeleteWebhookResponse, error)
-	// RotateWebhook gives a webhook a new signing secret; its answer is the only one that holds it. For 24 h the one before signs too, so that
-	// the header holds two signatures, unless revoke_old is set.
+	// RotateWebhook replaces the signing secret of a webhook. Only this response contains the new secret. For 24 h requests are signed with
+	// the old and the new secret, so that the header holds two signatures, unless revoke_old is set.
 	RotateWebhook(ctx context.Context, in *RotateWebhookRequest, opts ...grpc.CallOption) (*Webhook, error)
-	// ListWebhookDeliveries lists what was or is to be sent, newest first. Deliveries are forgotten 7 days after they came to an end.
+	// ListWebhookDeliveries lists the deliveries of a webhook, newest first. A delivery is deleted 7 days after it was delivered or failed.
 	ListWebhookDeliveries(ctx context.Context, in *ListWebhookDeliveriesRequest, opts ...grpc.CallOption) (*ListWebhookDeliveriesResponse, error)
-	// RedeliverWebhook sends a delivery that came to an end once more, or one that waits at once: the same body under the same webhook-id, and
-	// again for 24 h. FAILED_PRECONDITION while the webhook is disabled.
+	// RedeliverWebhook sends an ended delivery again, or a pending one at once, with the same body and webhook-id, and retries it for
+	// another 24 h.
+	// Errors: FAILED_PRECONDITION while the webhook is disabled.
 	RedeliverWebhook(ctx context.Context, in *RedeliverWebhookRequest, opts ...grpc.CallOption) (*WebhookDelivery, error)
 }
 
@@ -154,32 +156,34 @@ func (c *webhookServiceClient) RedeliverWebhook(ctx context.Context, in *Redeliv
 // All implementations must embed UnimplementedWebhookServiceServer
 // for forward compatibility.
 //
-// WebhookService keeps the addresses that are told when turns end, or wait for somebody. Each event is sent as a POST with a WebhookEvent as its JSON body, signed as
-// Standard Webhooks: the headers webhook-id, webhook-timestamp and webhook-signature. It is sent at least once, always under the same
-// webhook-id, and tried again for 24 h until it is answered with 2xx within 15 s. A receiver may ask for a longer pause with Retry-After. Redirects are not
-// followed. 410 disables the webhook.
-// The ends of sub-agents' turns are not told, as that of the turn that began them is; what they wait for is.
+// WebhookService manages webhooks: URLs that are notified when turns end, or wait for a person or client. Each event is sent as a POST
+// request with a WebhookEvent as its JSON body, signed according to Standard Webhooks with the headers webhook-id, webhook-timestamp and
+// webhook-signature. Delivery is at least once, always with the same webhook-id. A delivery is retried for 24 h until the receiver
+// responds with 2xx within 15 s. A receiver can request a longer pause with Retry-After. Redirects are not followed. A 410 response
+// disables the webhook.
+// The end of a sub-agent's turn is not sent, because the end of the turn that started it is. The waits of sub-agents are sent.
 type WebhookServiceServer interface {
-	// CreateWebhook makes a webhook. Its answer is the only one that holds the signing secret. It is told of what happens from then on.
-	// ALREADY_EXISTS when the id is taken. FAILED_PRECONDITION when this mesh has no key to seal secrets with (sessions.seal_key), or too many
-	// webhooks.
+	// CreateWebhook creates a webhook. Only this response contains the signing secret. The webhook receives events from then on.
+	// Errors: ALREADY_EXISTS when the id is taken; FAILED_PRECONDITION when no key to seal secrets is configured (sessions.seal_key), or
+	// when the tenant has too many webhooks.
 	CreateWebhook(context.Context, *CreateWebhookRequest) (*Webhook, error)
-	// GetWebhook reads a webhook, without its secret.
+	// GetWebhook returns a webhook, without its secret.
 	GetWebhook(context.Context, *GetWebhookRequest) (*Webhook, error)
-	// ListWebhooks lists webhooks by id; those whose id was made are in the order of their making.
+	// ListWebhooks lists webhooks, ordered by ID. Generated IDs sort by creation time.
 	ListWebhooks(context.Context, *ListWebhooksRequest) (*ListWebhooksResponse, error)
-	// UpdateWebhook changes the fields that the mask names (all that are present without one). Deliveries that wait go to the new address.
-	// Enabling a webhook forgets its last error; what failed meanwhile is sent again only by RedeliverWebhook.
+	// UpdateWebhook changes the fields in the mask (without a mask, all fields that are present). Pending deliveries use the new URL.
+	// Enabling a webhook clears its last error; deliveries that failed in the meantime are sent again only by RedeliverWebhook.
 	UpdateWebhook(context.Context, *UpdateWebhookRequest) (*Webhook, error)
-	// DeleteWebhook removes a webhook with its deliveries: what has not been sent is not sent any more.
+	// DeleteWebhook deletes a webhook and its deliveries. Pending deliveries are not sent.
 	DeleteWebhook(context.Context, *DeleteWebhookRequest) (*DeleteWebhookResponse, error)
-	// RotateWebhook gives a webhook a new signing secret; its answer is the only one that holds it. For 24 h the one before signs too, so that
-	// the header holds two signatures, unless revoke_old is set.
+	// RotateWebhook replaces the signing secret of a webhook. Only this response contains the new secret. For 24 h requests are signed with
+	// the old and the new secret, so that the header holds two signatures, unless revoke_old is set.
 	RotateWebhook(context.Context, *RotateWebhookRequest) (*Webhook, error)
-	// ListWebhookDeliveries lists what was or is to be sent, newest first. Deliveries are forgotten 7 days after they came to an end.
+	// ListWebhookDeliveries lists the deliveries of a webhook, newest first. A delivery is deleted 7 days after it was delivered or failed.
 	ListWebhookDeliveries(context.Context, *ListWebhookDeliveriesRequest) (*ListWebhookDeliveriesResponse, error)
-	// RedeliverWebhook sends a delivery that came to an end once more, or one that waits at once: the same body under the same webhook-id, and
-	// again for 24 h. FAILED_PRECONDITION while the webhook is disabled.
+	// RedeliverWebhook sends an ended delivery again, or a pending one at once, with the same body and webhook-id, and retries it for
+	// another 24 h.
+	// Errors: FAILED_PRECONDITION while the webhook is disabled.
 	RedeliverWebhook(context.Context, *RedeliverWebhookRequest) (*WebhookDelivery, error)
 	mustEmbedUnimplementedWebhookServiceServer()
 }

@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: windlass/turn/v1/content.proto
 
-// Package windlass.turn.v1 holds what a turn is made of: content, messages, events and step outcomes. Every service and
-// every stream (gRPC, bus, SSE) uses these same messages.
+// Package windlass.turn.v1 defines the parts of a turn: content, messages, events and step outcomes. All services and all streams (gRPC,
+// bus, SSE) use these messages.
 
 package turnv1
 
@@ -27,13 +27,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Role says who speaks in a message.
+// Role identifies the author of a message.
 type Role int32
 
 const (
-	// Not set; refused.
+	// Not set; rejected.
 	Role_ROLE_UNSPECIFIED Role = 0
-	// The person or program that sends input.
+	// The person or program that sent input.
 	Role_ROLE_USER Role = 1
 	// The model.
 	Role_ROLE_ASSISTANT Role = 2
@@ -88,19 +88,20 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 type Strategy int32
 
 const (
-	// The mesh's default: react when the agent has tools, else direct.
+	// Default: react when the agent has tools, otherwise direct.
 	Strategy_STRATEGY_UNSPECIFIED Strategy = 0
-	// Think, call tools, read results, until the model asks for no tool.
+	// The model calls tools and reads their results until it requests no more tools.
 	Strategy_STRATEGY_REACT Strategy = 1
 	// One model call without tools.
 	Strategy_STRATEGY_DIRECT Strategy = 2
 	// React for models without native tool calls: thought, action, action input and observation are lines of text.
 	Strategy_STRATEGY_REACT_TEXT Strategy = 3
-	// Write a plan, react step by step, plan again once when a step fails, then answer over all results.
+	// The model writes a plan. Each step runs with react; the plan is rewritten once if a step fails; a final model call answers from all
+	// results.
 	Strategy_STRATEGY_PLAN Strategy = 4
-	// The model is asked once which of direct, react, plan and, for an agent with sub-agents, route fits the request.
+	// One model call chooses between direct, react, plan and, for an agent with sub-agents, route.
 	Strategy_STRATEGY_AUTO Strategy = 5
-	// The model is asked once which of the agent's sub-agents fits the request; that one's answer is the answer.
+	// One model call chooses one of the agent's sub-agents; the answer of that sub-agent is the answer of the turn.
 	Strategy_STRATEGY_ROUTE Strategy = 6
 )
 
@@ -153,19 +154,19 @@ func (Strategy) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{1}
 }
 
-// PlanStepStatus is where a step of a plan stands.
+// PlanStepStatus is the status of a step of a plan.
 type PlanStepStatus int32
 
 const (
 	// Not set.
 	PlanStepStatus_PLAN_STEP_STATUS_UNSPECIFIED PlanStepStatus = 0
-	// Not begun.
+	// Not started.
 	PlanStepStatus_PLAN_STEP_STATUS_PENDING PlanStepStatus = 1
-	// Under way, or the next to be done.
+	// In progress, or next.
 	PlanStepStatus_PLAN_STEP_STATUS_RUNNING PlanStepStatus = 2
-	// Done; it has a result.
+	// Completed; it has a result.
 	PlanStepStatus_PLAN_STEP_STATUS_COMPLETED PlanStepStatus = 3
-	// The model gave it up; its result says why.
+	// The model gave up the step; its result says why.
 	PlanStepStatus_PLAN_STEP_STATUS_FAILED PlanStepStatus = 4
 )
 
@@ -214,17 +215,17 @@ func (PlanStepStatus) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{2}
 }
 
-// EffectClass says what may be repeated when an outcome is in doubt.
+// EffectClass says whether a tool call may be repeated when its outcome is unknown.
 type EffectClass int32
 
 const (
-	// Not known; treated as ONCE.
+	// Unknown; treated as ONCE.
 	EffectClass_EFFECT_CLASS_UNSPECIFIED EffectClass = 0
-	// Changes nothing; may be retried freely.
+	// The tool changes nothing; a call may be repeated.
 	EffectClass_EFFECT_CLASS_READ EffectClass = 1
-	// May be retried with the same key.
+	// A call may be repeated with the same idempotency key.
 	EffectClass_EFFECT_CLASS_IDEMPOTENT EffectClass = 2
-	// One attempt. When its outcome is unknown it is never repeated.
+	// A call is sent once. It is not repeated when its outcome is unknown.
 	EffectClass_EFFECT_CLASS_ONCE EffectClass = 3
 )
 
@@ -271,23 +272,23 @@ func (EffectClass) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{3}
 }
 
-// TurnStatus is where a turn stands.
+// TurnStatus is the status of a turn.
 type TurnStatus int32
 
 const (
 	// Not set.
 	TurnStatus_TURN_STATUS_UNSPECIFIED TurnStatus = 0
-	// Accepted and stored, not yet begun.
+	// Accepted and stored, not started.
 	TurnStatus_TURN_STATUS_QUEUED TurnStatus = 1
-	// Begun.
+	// Started.
 	TurnStatus_TURN_STATUS_RUNNING TurnStatus = 2
-	// Ended with an answer (also a partial one: see the stop reason).
+	// Ended with an answer, which can be partial: see the stop reason.
 	TurnStatus_TURN_STATUS_COMPLETED TurnStatus = 3
-	// Ended by an error.
+	// Ended with an error.
 	TurnStatus_TURN_STATUS_FAILED TurnStatus = 4
-	// Ended because somebody cancelled it.
+	// Ended because it was cancelled.
 	TurnStatus_TURN_STATUS_CANCELLED TurnStatus = 5
-	// Begun, and waiting for somebody: an approval, input, a client's tool or a resolution.
+	// Started, and waiting for an approval, input, a client tool or a resolution.
 	TurnStatus_TURN_STATUS_WAITING TurnStatus = 6
 )
 
@@ -343,7 +344,7 @@ func (TurnStatus) EnumDescriptor() ([]byte, []int) {
 // ContentPart is one piece of a message or of a tool's result.
 type ContentPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Exactly one kind of content.
+	// The content; exactly one kind is set.
 	//
 	// Types that are valid to be assigned to Part:
 	//
@@ -434,7 +435,7 @@ type ContentPart_Blob struct {
 }
 
 type ContentPart_Link struct {
-	// A pointer to something that the reader may fetch.
+	// A reference to a resource that the reader may fetch.
 	Link *ResourceLink `protobuf:"bytes,3,opt,name=link,proto3,oneof"`
 }
 
@@ -444,7 +445,7 @@ func (*ContentPart_Blob) isContentPart_Part() {}
 
 func (*ContentPart_Link) isContentPart_Part() {}
 
-// Blob is content that is not text.
+// Blob is binary content.
 type Blob struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// IANA media type, for example "image/png".
@@ -504,9 +505,9 @@ type ResourceLink struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absolute URI.
 	Uri string `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
-	// Name to show.
+	// Display name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// IANA media type where known.
+	// IANA media type; empty when unknown.
 	MediaType     string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -563,12 +564,12 @@ func (x *ResourceLink) GetMediaType() string {
 	return ""
 }
 
-// ToolCall is a model's wish to run one tool.
+// ToolCall is a request of a model to run one tool.
 type ToolCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique in its turn. The model's own id when it is usable, else one of ours.
+	// Unique in its turn. The model's own ID if it is usable, otherwise an ID that Windlass generates.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// Namespaced tool name, "source__tool".
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	// The arguments exactly as the model wrote them: JSON text, possibly invalid. "{}" when the model wrote none.
 	ArgumentsJson string `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
@@ -627,22 +628,24 @@ func (x *ToolCall) GetArgumentsJson() string {
 	return ""
 }
 
-// ToolResult is what a tool call gave back to the model.
+// ToolResult is the result of a tool call, as the model reads it.
 type ToolResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call this answers.
+	// ID of the call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// Namespaced tool name.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
-	// What the model reads, at most 64 KiB of text in all; of a longer result it is both ends, with a note, and `truncated` is set.
+	// Content that the model reads, at most 64 KiB of text in total. A longer result is shortened to its beginning and its end with a note
+	// in between, and `truncated` is set.
 	Content []*ContentPart `protobuf:"bytes,3,rep,name=content,proto3" json:"content,omitempty"`
-	// The tool's structured result where it has one.
+	// The tool's structured result, if it has one.
 	StructuredContent *structpb.Value `protobuf:"bytes,4,opt,name=structured_content,json=structuredContent,proto3" json:"structured_content,omitempty"`
-	// The tool said no, could not be reached, or its arguments were wrong. The model is told, the turn goes on.
+	// The tool returned an error, could not be reached, or rejected its arguments. The model reads the error and the turn continues.
 	IsError bool `protobuf:"varint,5,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
-	// The content was cut to the limit.
+	// True when the content was truncated to the limit.
 	Truncated bool `protobuf:"varint,6,opt,name=truncated,proto3" json:"truncated,omitempty"`
-	// Artifacts of the session that hold what was cut off, whole. Empty when nothing was cut, or when it was too large to be kept.
+	// IDs of artifacts of the session that hold the complete truncated content. Empty when nothing was truncated, or when it was too large
+	// to store.
 	ArtifactIds   []string `protobuf:"bytes,7,rep,name=artifact_ids,json=artifactIds,proto3" json:"artifact_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -727,33 +730,33 @@ func (x *ToolResult) GetArtifactIds() []string {
 	return nil
 }
 
-// Message is one entry of a session's conversation.
+// Message is one entry in the conversation of a session.
 type Message struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "msg_…".
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The session it belongs to.
+	// ID of the session.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The turn that wrote it; in a forked session possibly one of the session it was forked from.
+	// ID of the turn that wrote the message. In a forked session this can be a turn of the session it was forked from.
 	TurnId string `protobuf:"bytes,3,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// Who speaks.
+	// Author of the message.
 	Role Role `protobuf:"varint,4,opt,name=role,proto3,enum=windlass.turn.v1.Role" json:"role,omitempty"`
 	// Text and other content, in order. Empty for an assistant message that only calls tools.
 	Content []*ContentPart `protobuf:"bytes,5,rep,name=content,proto3" json:"content,omitempty"`
-	// The model's reasoning text where the provider shows it.
+	// The model's reasoning text, if the provider returns it.
 	Reasoning string `protobuf:"bytes,6,opt,name=reasoning,proto3" json:"reasoning,omitempty"`
-	// The calls that an assistant message asks for, in the model's order.
+	// Tool calls that an assistant message requests, in the model's order.
 	ToolCalls []*ToolCall `protobuf:"bytes,7,rep,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
-	// The result that a tool message carries.
+	// Result in a tool message.
 	ToolResult *ToolResult `protobuf:"bytes,8,opt,name=tool_result,json=toolResult,proto3" json:"tool_result,omitempty"`
-	// When it was committed.
+	// When the message was committed.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// Sequence number of the event that committed it; messages are listed in this order. Messages that a forked session began with have that of
-	// session.forked.
+	// Sequence number of the event that committed the message; messages are listed in this order. Messages copied by a fork have the number
+	// of the session.forked event.
 	Seq uint32 `protobuf:"varint,10,opt,name=seq,proto3" json:"seq,omitempty"`
-	// The model that wrote an assistant message, "provider/model".
+	// Model that wrote an assistant message, "provider/model".
 	Model string `protobuf:"bytes,11,opt,name=model,proto3" json:"model,omitempty"`
-	// For a user's message with which a sub-agent in the background called back: the agent, whose answer it is. Empty for what people say.
+	// For a user message that delivers the answer of a sub-agent running in the background: ID of that agent. Empty for input from callers.
 	FromAgent     string `protobuf:"bytes,12,opt,name=from_agent,json=fromAgent,proto3" json:"from_agent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -873,24 +876,25 @@ func (x *Message) GetFromAgent() string {
 	return ""
 }
 
-// Usage counts what model calls cost. All counts are totals, never per-call deltas, unless said otherwise.
+// Usage counts the use of models and tools. Counts are totals, not per-call differences, unless noted otherwise.
 type Usage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tokens the model read.
+	// Tokens that the model read.
 	InputTokens int32 `protobuf:"varint,1,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// Tokens the model wrote, reasoning included.
+	// Tokens that the model wrote, including reasoning.
 	OutputTokens int32 `protobuf:"varint,2,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
-	// The part of input_tokens that came from the provider's cache.
+	// Part of input_tokens that the provider served from its cache.
 	CachedInputTokens int32 `protobuf:"varint,3,opt,name=cached_input_tokens,json=cachedInputTokens,proto3" json:"cached_input_tokens,omitempty"`
-	// The part of output_tokens that was reasoning.
+	// Part of output_tokens that was reasoning.
 	ReasoningTokens int32 `protobuf:"varint,4,opt,name=reasoning_tokens,json=reasoningTokens,proto3" json:"reasoning_tokens,omitempty"`
 	// Number of model calls.
 	ModelCalls int32 `protobuf:"varint,5,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
 	// Number of tool calls.
 	ToolCalls int32 `protobuf:"varint,6,opt,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
-	// What the tokens cost, in millionths of the mesh's currency (inference.currency); 0 when the model has no price.
+	// Cost of the tokens, in millionths of the mesh's currency (inference.currency); 0 when the model has no price.
 	CostMicros int64 `protobuf:"varint,7,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"`
-	// Model calls whose worker was lost in the middle. Nobody knows what they used, so nothing else here counts them; each was made again.
+	// Number of model calls whose worker was lost before the call ended. Each was repeated. What the lost calls used is unknown and not
+	// part of the other counts.
 	LostCalls     int32 `protobuf:"varint,8,opt,name=lost_calls,json=lostCalls,proto3" json:"lost_calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -982,16 +986,16 @@ func (x *Usage) GetLostCalls() int32 {
 	return 0
 }
 
-// Price is what tokens of a model cost, in millionths of the mesh's currency for a million tokens: 2.50 is 2500000.
+// Price is the price of a model's tokens, in millionths of the mesh's currency per million tokens: 2.50 is 2500000.
 type Price struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tokens the model reads.
+	// Price of tokens that the model reads.
 	InputMicros int64 `protobuf:"varint,1,opt,name=input_micros,json=inputMicros,proto3" json:"input_micros,omitempty"`
-	// Tokens the model writes, reasoning included.
+	// Price of tokens that the model writes, including reasoning.
 	OutputMicros int64 `protobuf:"varint,2,opt,name=output_micros,json=outputMicros,proto3" json:"output_micros,omitempty"`
-	// Tokens the model reads from the provider's cache.
+	// Price of tokens that the model reads from the provider's cache.
 	CachedInputMicros int64 `protobuf:"varint,3,opt,name=cached_input_micros,json=cachedInputMicros,proto3" json:"cached_input_micros,omitempty"`
-	// The currency, for people: "USD".
+	// Currency for display, for example "USD".
 	Currency      string `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1055,18 +1059,18 @@ func (x *Price) GetCurrency() string {
 	return ""
 }
 
-// LimitUse tells how much of a limit is used: of a budget, or of a turn's own limits.
+// LimitUse reports how much of a limit is used: a limit of a budget, or of a turn.
 type LimitUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the limit is for: "turn", "tenant", "subject", "session" or "agent".
+	// Scope of the limit: "turn", "tenant", "subject", "session" or "agent".
 	Scope string `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
-	// The budget, "bgt_…"; the turn, "trn_…", for a turn's own limits.
+	// ID of the budget, "bgt_…"; for a limit of a turn, the ID of that turn, "trn_…".
 	BudgetId string `protobuf:"bytes,2,opt,name=budget_id,json=budgetId,proto3" json:"budget_id,omitempty"`
 	// What is limited: "tokens", "cost" or "tool_calls".
 	What string `protobuf:"bytes,3,opt,name=what,proto3" json:"what,omitempty"`
-	// The limit: tokens, calls, or for cost millionths of the mesh's currency.
+	// The limit: number of tokens or calls, or for cost millionths of the mesh's currency.
 	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	// What is used of it, in the same unit. Calls under way are not in it.
+	// Amount used, in the same unit. Calls in progress are not included.
 	Used          int64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1137,24 +1141,26 @@ func (x *LimitUse) GetUsed() int64 {
 	return 0
 }
 
-// LimitReached says which limit ended a turn. Such a turn is "completed" all the same: nothing went wrong, and what it has said stays.
+// LimitReached says which limit ended a turn. The status of such a turn is "completed", and its output so far is kept.
 type LimitReached struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Always "limit_reached", see the page of error codes.
+	// Always "limit_reached"; see the reference of error codes.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// The limit, by the name that it has in an agent's `limits`: "max_steps", "max_tokens", "max_tool_calls", "max_cost", "max_identical_calls" or
-	// "turn_seconds"; "max_output_tokens" is the agent's own field. Those of a budget have the names of the budget's fields.
+	// Name of the limit: for an agent's limit its name in `limits` ("max_steps", "max_tokens", "max_tool_calls", "max_cost",
+	// "max_identical_calls" or "turn_seconds") or "max_output_tokens", which is a field of the agent; for a budget the name of the budget's
+	// field.
 	Limit string `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	// How much it allows: steps, calls, tokens, seconds, or for max_cost millionths of the mesh's currency. 0 = the model's own bound, which is not known.
+	// Value of the limit: steps, calls, tokens, seconds, or for max_cost millionths of the mesh's currency. 0 = the model's own limit,
+	// whose value is unknown.
 	Value int64 `protobuf:"varint,3,opt,name=value,proto3" json:"value,omitempty"`
-	// Whose limit it is: "turn", or the scope of a budget: "tenant", "subject", "session" or "agent".
+	// Scope of the limit: "turn", or for a budget "tenant", "subject", "session" or "agent".
 	Scope string `protobuf:"bytes,4,opt,name=scope,proto3" json:"scope,omitempty"`
-	// The budget, "bgt_…"; with the scope "turn" the turn above whose limit it is, "trn_…", if this is the turn of a sub-agent; empty for a limit of the
-	// turn itself.
+	// ID of the budget, "bgt_…". For a sub-agent's turn that a limit of an ancestor turn ended: the ID of that turn, "trn_…". Empty for a
+	// limit of the turn itself.
 	BudgetId string `protobuf:"bytes,5,opt,name=budget_id,json=budgetId,proto3" json:"budget_id,omitempty"`
-	// What happened, for people.
+	// What happened, for display.
 	Message string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
-	// What to do next.
+	// What to do next, for display.
 	Hint          string `protobuf:"bytes,7,opt,name=hint,proto3" json:"hint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1239,16 +1245,16 @@ func (x *LimitReached) GetHint() string {
 	return ""
 }
 
-// PlanStep is one step of a plan, in short.
+// PlanStep is a summary of one step of a plan.
 type PlanStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the step, from 1; it keeps it when the rest of the plan is written anew.
+	// Number of the step, from 1. It does not change when the remaining plan is rewritten.
 	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What is to be done, at most 80 characters.
+	// What to do, at most 80 characters.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
-	// Where it stands.
+	// Status of the step.
 	Status PlanStepStatus `protobuf:"varint,3,opt,name=status,proto3,enum=windlass.turn.v1.PlanStepStatus" json:"status,omitempty"`
-	// The message that holds the step's result, once it is completed or failed.
+	// ID of the message that holds the step's result. Set when the step is completed or failed.
 	MessageId     string `protobuf:"bytes,4,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1317,7 +1323,7 @@ type TurnError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Stable lower-case code, a windlass.fault.v1.Reason without its prefix, for example "model_rejected".
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// What happened and what to do, for people.
+	// What happened and what to do, for display.
 	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

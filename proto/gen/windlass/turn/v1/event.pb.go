@@ -23,10 +23,11 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Events are events of one session in the order of its journal: what one transaction added, as the bus carries it.
+// Events holds consecutive events of one session, in journal order. It is the message that the bus carries, one for each transaction that
+// adds events.
 type Events struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At least one. An event that is too large for the bus comes without its payload.
+	// At least one event. An event that is too large for the bus comes without its payload.
 	Events        []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -69,36 +70,37 @@ func (x *Events) GetEvents() []*Event {
 	return nil
 }
 
-// Event is one fact about a turn. The same envelope travels over gRPC, the bus and SSE.
+// Event is one fact about a turn. gRPC, the bus and SSE use the same envelope.
 //
-// Durable events are in the session's journal: their `seq` rises by one without a gap. Transient events (message.delta,
-// reasoning.delta, tool_call.arguments.delta, tool_call.progress) are not; they carry the seq of the message.started they follow.
-// In JSON the payload is found under "data", whatever its kind; `type` tells which kind.
+// Durable events are stored in the session's journal; their `seq` increases by one without gaps. Transient events (message.delta,
+// reasoning.delta, tool_call.arguments.delta, tool_call.progress) are not stored; they carry the seq of the message.started or
+// message.reset event that they follow.
+// In JSON the payload is always under "data"; `type` says which kind of payload it is.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Place in the session's journal, from 1. For a transient event: the seq of the durable event it hangs on.
+	// Position in the session's journal, from 1. For a transient event: the seq of the durable event that it follows.
 	Seq uint32 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// For a numbered transient event its place after the message.started (or message.reset) with this seq, from 1; 0 otherwise.
+	// For a numbered transient event: its number after the message.started or message.reset event with this seq, from 1. Otherwise 0.
 	Delta uint32 `protobuf:"varint,2,opt,name=delta,proto3" json:"delta,omitempty"`
-	// Kind of event in the past tense, for example "tool_call.completed".
+	// Event type, in the past tense, for example "tool_call.completed".
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	// When it happened.
+	// Time of the event.
 	Time *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
-	// The session.
+	// ID of the session, "ses_…".
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The turn.
+	// ID of the turn, "trn_…". Empty for session.forked.
 	TurnId string `protobuf:"bytes,6,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The step inside the turn, for example "infer-2"; empty for events of the whole turn.
+	// Key of the step within the turn, for example "infer-2". Empty for events of the whole turn.
 	Step string `protobuf:"bytes,7,opt,name=step,proto3" json:"step,omitempty"`
-	// Which attempt of the step, from 1; 0 where there is no step.
+	// Attempt of the step, from 1; 0 for events without a step.
 	Attempt uint32 `protobuf:"varint,8,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Names of the agents from the outermost to the one that speaks.
+	// IDs of the agents from the outermost agent to the one that the event belongs to.
 	AgentPath []string `protobuf:"bytes,9,rep,name=agent_path,json=agentPath,proto3" json:"agent_path,omitempty"`
-	// Who caused it: a principal's subject, or "worker".
+	// What caused the event: a principal's subject, or "worker".
 	Actor string `protobuf:"bytes,10,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Trace that the event was made in, 32 hex digits, empty when tracing is off.
+	// ID of the trace that recorded the event, 32 hex digits. Empty when tracing is off.
 	TraceId string `protobuf:"bytes,11,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
-	// What happened; the kind fits `type`.
+	// Payload of the event. Its kind matches `type`.
 	//
 	// Types that are valid to be assigned to Data:
 	//
@@ -636,12 +638,12 @@ type Event_TurnStarted struct {
 }
 
 type Event_TurnEnded struct {
-	// turn.completed, turn.failed, turn.cancelled: the terminal event of a turn; exactly one of them is written.
+	// turn.completed, turn.failed, turn.cancelled: the terminal event of a turn. Each turn has exactly one.
 	TurnEnded *TurnEnded `protobuf:"bytes,22,opt,name=turn_ended,json=turnEnded,proto3,oneof"`
 }
 
 type Event_TurnRecovered struct {
-	// turn.recovered: another worker goes on with a step whose worker was lost.
+	// turn.recovered: another worker continues a step whose worker was lost.
 	TurnRecovered *TurnRecovered `protobuf:"bytes,23,opt,name=turn_recovered,json=turnRecovered,proto3,oneof"`
 }
 
@@ -666,12 +668,12 @@ type Event_MessageStarted struct {
 }
 
 type Event_MessageReset struct {
-	// message.reset: forget the deltas of this message, a new attempt begins.
+	// message.reset: discard the deltas of this message; a new attempt starts.
 	MessageReset *MessageReset `protobuf:"bytes,28,opt,name=message_reset,json=messageReset,proto3,oneof"`
 }
 
 type Event_MessageCompleted struct {
-	// message.completed: the whole message; it replaces the deltas seen so far.
+	// message.completed: the complete message. It replaces the deltas received so far.
 	MessageCompleted *MessageCompleted `protobuf:"bytes,29,opt,name=message_completed,json=messageCompleted,proto3,oneof"`
 }
 
@@ -681,7 +683,7 @@ type Event_ToolCallStarted struct {
 }
 
 type Event_ToolCallExecuting struct {
-	// tool_call.executing: the ledger row is open and the call leaves.
+	// tool_call.executing: the ledger row is open and the call is about to be sent.
 	ToolCallExecuting *ToolCallExecuting `protobuf:"bytes,31,opt,name=tool_call_executing,json=toolCallExecuting,proto3,oneof"`
 }
 
@@ -691,7 +693,7 @@ type Event_ToolCallCompleted struct {
 }
 
 type Event_ToolCallUnresolved struct {
-	// tool_call.unresolved: a ONCE call was sent and nobody knows what became of it.
+	// tool_call.unresolved: a ONCE call was sent and its outcome is unknown.
 	ToolCallUnresolved *ToolCallUnresolved `protobuf:"bytes,33,opt,name=tool_call_unresolved,json=toolCallUnresolved,proto3,oneof"`
 }
 
@@ -706,57 +708,57 @@ type Event_UsageUpdated struct {
 }
 
 type Event_TurnCancelRequested struct {
-	// turn.cancel_requested: somebody asked for the turn's end; turn.cancelled follows.
+	// turn.cancel_requested: cancellation was requested; turn.cancelled follows.
 	TurnCancelRequested *TurnCancelRequested `protobuf:"bytes,36,opt,name=turn_cancel_requested,json=turnCancelRequested,proto3,oneof"`
 }
 
 type Event_SessionForked struct {
-	// session.forked: the first event of a session that goes on from another one; it belongs to no turn.
+	// session.forked: the first event of a session that continues another session. It belongs to no turn.
 	SessionForked *SessionForked `protobuf:"bytes,37,opt,name=session_forked,json=sessionForked,proto3,oneof"`
 }
 
 type Event_PlanUpdated struct {
-	// plan.updated: the plan was written, or one of its steps has ended.
+	// plan.updated: a plan was written, or one of its steps ended.
 	PlanUpdated *PlanUpdated `protobuf:"bytes,38,opt,name=plan_updated,json=planUpdated,proto3,oneof"`
 }
 
 type Event_TurnPaused struct {
-	// turn.paused: the turn waits for somebody; its time does not run.
+	// turn.paused: the turn waits for a person or client. Its deadline is suspended.
 	TurnPaused *TurnPaused `protobuf:"bytes,39,opt,name=turn_paused,json=turnPaused,proto3,oneof"`
 }
 
 type Event_TurnResumed struct {
-	// turn.resumed: nothing is waited for any more.
+	// turn.resumed: the turn no longer waits.
 	TurnResumed *TurnResumed `protobuf:"bytes,40,opt,name=turn_resumed,json=turnResumed,proto3,oneof"`
 }
 
 type Event_InputAccepted struct {
-	// input.accepted: input for the running turn; the model reads it at its next step.
+	// input.accepted: input for the running turn was accepted. The model reads it in its next step.
 	InputAccepted *InputAccepted `protobuf:"bytes,41,opt,name=input_accepted,json=inputAccepted,proto3,oneof"`
 }
 
 type Event_ToolCallResolved struct {
-	// tool_call.resolved: somebody said what became of a call whose outcome was unknown.
+	// tool_call.resolved: a person reported the outcome of a call whose outcome was unknown, or the time to do so expired.
 	ToolCallResolved *ToolCallResolved `protobuf:"bytes,42,opt,name=tool_call_resolved,json=toolCallResolved,proto3,oneof"`
 }
 
 type Event_ApprovalRequested struct {
-	// approval.requested: a call waits for leave.
+	// approval.requested: a call waits for approval.
 	ApprovalRequested *ApprovalRequested `protobuf:"bytes,43,opt,name=approval_requested,json=approvalRequested,proto3,oneof"`
 }
 
 type Event_ApprovalResolved struct {
-	// approval.resolved: it was given, refused, or its time is up.
+	// approval.resolved: the approval was given, denied, expired, voided or cancelled.
 	ApprovalResolved *ApprovalResolved `protobuf:"bytes,44,opt,name=approval_resolved,json=approvalResolved,proto3,oneof"`
 }
 
 type Event_InputRequested struct {
-	// input.requested: a call waits for an answer, or for its client to run it.
+	// input.requested: a call waits for an answer, or for the client to run it.
 	InputRequested *InputRequested `protobuf:"bytes,45,opt,name=input_requested,json=inputRequested,proto3,oneof"`
 }
 
 type Event_InputProvided struct {
-	// input.provided: the answer is there, or its time is up.
+	// input.provided: the answer arrived, or the wait ended without one.
 	InputProvided *InputProvided `protobuf:"bytes,46,opt,name=input_provided,json=inputProvided,proto3,oneof"`
 }
 
@@ -766,32 +768,32 @@ type Event_ShieldTriggered struct {
 }
 
 type Event_ExecutorAttached struct {
-	// executor.attached: an executor told its own id of the session.
+	// executor.attached: an executor reported its own ID of the session.
 	ExecutorAttached *ExecutorAttached `protobuf:"bytes,58,opt,name=executor_attached,json=executorAttached,proto3,oneof"`
 }
 
 type Event_ChildStarted struct {
-	// child.started: a tool call has begun the turn of another agent.
+	// child.started: a tool call started the turn of another agent.
 	ChildStarted *ChildStarted `protobuf:"bytes,47,opt,name=child_started,json=childStarted,proto3,oneof"`
 }
 
 type Event_ChildCompleted struct {
-	// child.completed: that turn is over.
+	// child.completed: the turn of the other agent ended.
 	ChildCompleted *ChildCompleted `protobuf:"bytes,48,opt,name=child_completed,json=childCompleted,proto3,oneof"`
 }
 
 type Event_ContextCompacted struct {
-	// context.compacted: models are shown a summary in the place of older messages from now on.
+	// context.compacted: from now on models read a summary in place of older messages.
 	ContextCompacted *ContextCompacted `protobuf:"bytes,49,opt,name=context_compacted,json=contextCompacted,proto3,oneof"`
 }
 
 type Event_ArtifactCreated struct {
-	// artifact.created: something too large for the conversation was kept whole beside it.
+	// artifact.created: content that is too large for the conversation was stored as an artifact.
 	ArtifactCreated *ArtifactCreated `protobuf:"bytes,54,opt,name=artifact_created,json=artifactCreated,proto3,oneof"`
 }
 
 type Event_BudgetWarning struct {
-	// budget.warning
+	// budget.warning: usage passed the warning threshold of a limit.
 	BudgetWarning *BudgetWarning `protobuf:"bytes,55,opt,name=budget_warning,json=budgetWarning,proto3,oneof"`
 }
 
@@ -801,7 +803,7 @@ type Event_BudgetExhausted struct {
 }
 
 type Event_TurnRerun struct {
-	// turn.rerun: the turn runs another one again; it follows turn.queued.
+	// turn.rerun: the turn runs another turn again. It follows turn.queued.
 	TurnRerun *TurnRerun `protobuf:"bytes,59,opt,name=turn_rerun,json=turnRerun,proto3,oneof"`
 }
 
@@ -905,16 +907,16 @@ func (*Event_ToolCallArgumentsDelta) isEvent_Data() {}
 
 func (*Event_ToolCallProgress) isEvent_Data() {}
 
-// TurnQueued: the turn is accepted and stored.
+// TurnQueued: The turn is accepted and stored.
 type TurnQueued struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Agent that will answer.
+	// ID of the agent that runs the turn.
 	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// The user's message.
+	// ID of the user's message.
 	MessageId string `protobuf:"bytes,2,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// The user's input.
 	Input []*ContentPart `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
-	// Unfinished turns of the session that run before it.
+	// Number of unfinished turns of the session that run before this one.
 	Position      uint32 `protobuf:"varint,4,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -978,16 +980,16 @@ func (x *TurnQueued) GetPosition() uint32 {
 	return 0
 }
 
-// TurnStarted: a worker took the turn and pinned its surface.
+// TurnStarted: A worker started the turn and pinned its surface: blueprint revision, model and tools.
 type TurnStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Agent that answers.
+	// ID of the agent that runs the turn.
 	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Revision of the agent's blueprint that is pinned for this turn.
+	// Blueprint revision that is pinned for this turn.
 	BlueprintRevision uint32 `protobuf:"varint,2,opt,name=blueprint_revision,json=blueprintRevision,proto3" json:"blueprint_revision,omitempty"`
-	// Model that is used, "provider/model".
+	// Model of the turn, "provider/model".
 	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
-	// Names of the tools the model is shown.
+	// Names of the tools that the model can call.
 	Tools []string `protobuf:"bytes,4,rep,name=tools,proto3" json:"tools,omitempty"`
 	// Hash over the pinned tool definitions.
 	SurfaceHash   string `protobuf:"bytes,5,opt,name=surface_hash,json=surfaceHash,proto3" json:"surface_hash,omitempty"`
@@ -1060,24 +1062,24 @@ func (x *TurnStarted) GetSurfaceHash() string {
 	return ""
 }
 
-// TurnEnded: the end of a turn.
+// TurnEnded: The turn ended.
 type TurnEnded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// completed, failed or cancelled.
 	Status TurnStatus `protobuf:"varint,1,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
-	// Why it stopped: "end", "max_steps", "max_tokens", "deadline", "content_filter", "repetition" (the same
-	// call too often in a row), "budget", "cancelled", "error". "max_steps", "max_tokens", "deadline", "repetition" and "budget" are limits:
-	// the status is "completed" and limit_reached says which one.
+	// Why the turn stopped: "end", "max_steps", "max_tokens", "deadline", "content_filter", "repetition" (the same call too often in a
+	// row), "budget", "cancelled" or "error". For "max_steps", "max_tokens", "deadline", "repetition" and "budget" the status is
+	// "completed" and limit_reached names the limit.
 	StopReason string `protobuf:"bytes,2,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
-	// The final answer's text; partial when the stop reason is not "end".
+	// Text of the final answer. Partial when the stop reason is not "end".
 	Output string `protobuf:"bytes,3,opt,name=output,proto3" json:"output,omitempty"`
-	// What the whole turn used.
+	// Usage of the whole turn.
 	Usage *Usage `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
 	// Set when the turn failed.
 	Error *TurnError `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	// Distinct names of the tools that were called, in order of first use.
 	ToolsUsed []string `protobuf:"bytes,6,rep,name=tools_used,json=toolsUsed,proto3" json:"tools_used,omitempty"`
-	// Set when a limit ended the turn: the output is what was said until then.
+	// Set when a limit ended the turn. The output is then partial.
 	LimitReached  *LimitReached `protobuf:"bytes,7,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1162,12 +1164,12 @@ func (x *TurnEnded) GetLimitReached() *LimitReached {
 	return nil
 }
 
-// TurnRecovered: a step's worker was lost and another one goes on.
+// TurnRecovered: The worker of a step was lost and another worker continues the step.
 type TurnRecovered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Worker that held the step before.
 	PreviousOwner string `protobuf:"bytes,1,opt,name=previous_owner,json=previousOwner,proto3" json:"previous_owner,omitempty"`
-	// Worker that goes on.
+	// Worker that continues the step.
 	Owner         string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1217,10 +1219,10 @@ func (x *TurnRecovered) GetOwner() string {
 	return ""
 }
 
-// TurnCancelRequested: a cancel was accepted.
+// TurnCancelRequested: A cancel request was accepted.
 type TurnCancelRequested struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the caller gave as reason.
+	// Reason that the caller gave.
 	Reason        string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1263,14 +1265,14 @@ func (x *TurnCancelRequested) GetReason() string {
 	return ""
 }
 
-// SessionForked: the session begins with the conversation of another one.
+// SessionForked: The session starts with the conversation of another session.
 type SessionForked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The other session.
+	// ID of the other session.
 	FromSession string `protobuf:"bytes,1,opt,name=from_session,json=fromSession,proto3" json:"from_session,omitempty"`
-	// Sequence number in it up to which its conversation was taken.
+	// Sequence number in the other session up to which its conversation was copied.
 	FromSeq uint32 `protobuf:"varint,2,opt,name=from_seq,json=fromSeq,proto3" json:"from_seq,omitempty"`
-	// Number of messages taken. They are not told by events of their own; list the session's messages to see them.
+	// Number of copied messages. They have no events of their own; list the session's messages to read them.
 	Messages      uint32 `protobuf:"varint,3,opt,name=messages,proto3" json:"messages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1327,27 +1329,27 @@ func (x *SessionForked) GetMessages() uint32 {
 	return 0
 }
 
-// TurnRerun: the turn runs another one again, from one of its model steps on.
+// TurnRerun: The turn runs another turn again, starting at one of its model steps.
 type TurnRerun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The turn that is run again.
+	// ID of the turn that is run again.
 	OfTurn string `protobuf:"bytes,1,opt,name=of_turn,json=ofTurn,proto3" json:"of_turn,omitempty"`
-	// Its first model step that is done anew, from 1. What it did before stands in the conversation.
+	// First model step of that turn that is repeated, from 1. Earlier work is part of the conversation.
 	FromStep uint32 `protobuf:"varint,2,opt,name=from_step,json=fromStep,proto3" json:"from_step,omitempty"`
-	// "recorded": tool calls get the results that equal calls of the other turn had; "live": they are run.
+	// "recorded": a tool call gets the result that the equal call of the other turn had. "live": tool calls are run.
 	Tools string `protobuf:"bytes,3,opt,name=tools,proto3" json:"tools,omitempty"`
-	// With "recorded", what becomes of a call that the other turn did not make: "fail" tells the model that there is no recording, "live_read"
-	// runs it if its tool only reads.
+	// With "recorded": how to handle a call that the other turn did not make. "fail" returns an error result to the model; "live_read" runs
+	// the call if its tool only reads.
 	Missing string `protobuf:"bytes,4,opt,name=missing,proto3" json:"missing,omitempty"`
-	// The model that was asked for instead of the agent's; empty for the agent's.
+	// Model that the request named; empty = the agent's model.
 	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
-	// Number of messages of the other turn that stand in the conversation behind the input. They are not told by events of their own.
+	// Number of messages of the other turn that follow the input in the conversation. They have no events of their own.
 	Messages uint32 `protobuf:"varint,6,opt,name=messages,proto3" json:"messages,omitempty"`
-	// How the turn thinks, where it goes on in the middle of something that is not to be chosen or planned again; unset = as its agent says.
+	// Strategy of the turn when it continues after a selection or inside a plan; unset = the agent's strategy.
 	Strategy Strategy `protobuf:"varint,7,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
-	// The plan in whose middle it goes on, as it stood when the other turn came to the step.
+	// State of the plan at the step where the re-run starts; unset when it does not start inside a plan.
 	Plan *PlanUpdated `protobuf:"bytes,8,opt,name=plan,proto3" json:"plan,omitempty"`
-	// How many plans the other turn had written by then.
+	// Number of plans that the other turn had written before that step.
 	Plans         uint32 `protobuf:"varint,9,opt,name=plans,proto3" json:"plans,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1446,12 +1448,12 @@ func (x *TurnRerun) GetPlans() uint32 {
 	return 0
 }
 
-// StrategySelected: how the turn will think.
+// StrategySelected: The strategy of the turn was selected.
 type StrategySelected struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The strategy.
+	// Selected strategy.
 	Strategy Strategy `protobuf:"varint,1,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
-	// Why it was chosen.
+	// Why it was selected.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1501,29 +1503,29 @@ func (x *StrategySelected) GetReason() string {
 	return ""
 }
 
-// ContextCompacted: older messages were summed up for the model. They stay where they are: in the session's messages, its journal, exports
-// and forks. Only model calls see the summary instead.
+// ContextCompacted: A summary replaces older messages in model calls. The messages remain in the session, its journal, exports and forks.
 type ContextCompacted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Sequence number of the first message that the summary stands for.
+	// Sequence number of the first message that the summary covers.
 	FromSeq uint32 `protobuf:"varint,1,opt,name=from_seq,json=fromSeq,proto3" json:"from_seq,omitempty"`
-	// Sequence number of the last message that it stands for. Messages in between that the turn still needs word by word are kept; see kept_message_ids.
+	// Sequence number of the last message that the summary covers. Messages in this range that the turn still needs verbatim are kept; see
+	// kept_message_ids.
 	ToSeq uint32 `protobuf:"varint,2,opt,name=to_seq,json=toSeq,proto3" json:"to_seq,omitempty"`
-	// Id of the summary, as a message that models read.
+	// ID of the summary, which is a message that models read.
 	MessageId string `protobuf:"bytes,3,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// Estimated tokens of the conversation before.
+	// Estimated tokens of the conversation before compaction.
 	TokensBefore int32 `protobuf:"varint,4,opt,name=tokens_before,json=tokensBefore,proto3" json:"tokens_before,omitempty"`
-	// Estimated tokens afterwards.
+	// Estimated tokens of the conversation after compaction.
 	TokensAfter int32 `protobuf:"varint,5,opt,name=tokens_after,json=tokensAfter,proto3" json:"tokens_after,omitempty"`
-	// The summary.
+	// Text of the summary.
 	Summary string `protobuf:"bytes,6,opt,name=summary,proto3" json:"summary,omitempty"`
-	// How many messages it stands for.
+	// Number of messages that the summary covers.
 	Messages uint32 `protobuf:"varint,7,opt,name=messages,proto3" json:"messages,omitempty"`
-	// No model could write a summary, so that older messages were left out with a note only.
+	// True when no model could write a summary. Older messages are then omitted, and the summary only says so.
 	Dropped bool `protobuf:"varint,8,opt,name=dropped,proto3" json:"dropped,omitempty"`
-	// The last message that the summary stands for.
+	// ID of the last message that the summary covers.
 	ToMessageId string `protobuf:"bytes,9,opt,name=to_message_id,json=toMessageId,proto3" json:"to_message_id,omitempty"`
-	// Messages up to there that models still read as they are: the request of the turn, and its plan.
+	// IDs of messages in the covered range that models still read verbatim: the turn's request and its plan.
 	KeptMessageIds []string `protobuf:"bytes,10,rep,name=kept_message_ids,json=keptMessageIds,proto3" json:"kept_message_ids,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1629,20 +1631,20 @@ func (x *ContextCompacted) GetKeptMessageIds() []string {
 	return nil
 }
 
-// ArtifactCreated: an artifact belongs to the session now. Its bytes are at /v1/artifacts/{id}.
+// ArtifactCreated: An artifact was added to the session. Read its bytes at /v1/artifacts/{id}.
 type ArtifactCreated struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "art_…".
 	ArtifactId string `protobuf:"bytes,1,opt,name=artifact_id,json=artifactId,proto3" json:"artifact_id,omitempty"`
-	// File name for people.
+	// File name, for display.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// IANA media type.
 	MediaType string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
 	// Size in bytes.
 	Size int64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
-	// SHA-256 of the bytes, hex.
+	// SHA-256 of the bytes, in hex.
 	Sha256 string `protobuf:"bytes,5,opt,name=sha256,proto3" json:"sha256,omitempty"`
-	// The tool call that it came from.
+	// ID of the tool call that produced it.
 	CallId        string `protobuf:"bytes,6,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1720,12 +1722,12 @@ func (x *ArtifactCreated) GetCallId() string {
 	return ""
 }
 
-// PlanUpdated: the whole plan as it stands.
+// PlanUpdated: The complete current plan.
 type PlanUpdated struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The message that holds the newest plan with the goals of its steps.
+	// ID of the message that holds the newest plan with the goals of its steps.
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// All steps, in order. Steps of a plan that was replaced are here as far as they were begun.
+	// All steps, in order. Includes the steps of a replaced plan that were started.
 	Steps         []*PlanStep `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1775,12 +1777,12 @@ func (x *PlanUpdated) GetSteps() []*PlanStep {
 	return nil
 }
 
-// StepStarted: a step's work begins.
+// StepStarted: A step started.
 type StepStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "begin", "select", "plan", "infer", "tool", "compact" or "finish".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// One line for people, for example "tool calculator__evaluate".
+	// One line for display, for example "tool calculator__evaluate".
 	Title         string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1830,14 +1832,14 @@ func (x *StepStarted) GetTitle() string {
 	return ""
 }
 
-// StepFinished: a step's outcome is committed.
+// StepFinished: The outcome of a step is committed.
 type StepFinished struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "begin", "select", "plan", "infer", "tool", "compact" or "finish".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Wall time of the attempt that succeeded, in milliseconds.
+	// Duration of the successful attempt, in milliseconds.
 	DurationMs int32 `protobuf:"varint,2,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
-	// Set when the step ended in an error.
+	// Set when the step ended with an error.
 	Error         *TurnError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1894,12 +1896,12 @@ func (x *StepFinished) GetError() *TurnError {
 	return nil
 }
 
-// MessageStarted: the model was asked; deltas follow.
+// MessageStarted: A model call started; deltas follow.
 type MessageStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the message to come.
+	// ID of the message that the model writes.
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// The model asked.
+	// Model that was called, "provider/model".
 	Model         string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1949,10 +1951,10 @@ func (x *MessageStarted) GetModel() string {
 	return ""
 }
 
-// MessageReset: deltas so far are void.
+// MessageReset: Discard all deltas of the message received so far.
 type MessageReset struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The message.
+	// ID of the message.
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// Why, for example "worker lost".
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -2004,19 +2006,19 @@ func (x *MessageReset) GetReason() string {
 	return ""
 }
 
-// MessageCompleted: a message is whole and in the journal.
+// MessageCompleted: A message is complete and stored in the journal.
 type MessageCompleted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The message, with text and tool calls.
 	Message *Message `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// Why the model stopped: "stop", "tool_calls", "length", "content_filter"; or was stopped: "cancelled", "deadline",
-	// "budget" (an agent's executor that has used more than a limit of the turn leaves).
+	// Why the model stopped: "stop", "tool_calls", "length" or "content_filter". Or why it was stopped: "cancelled", "deadline" or "budget"
+	// (the agent's executor used more than a limit of the turn allows).
 	FinishReason string `protobuf:"bytes,2,opt,name=finish_reason,json=finishReason,proto3" json:"finish_reason,omitempty"`
-	// What this one model call used.
+	// Usage of this model call.
 	Usage *Usage `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
-	// How many numbered deltas were published for the attempt that succeeded.
+	// Number of numbered deltas that the successful attempt published.
 	Deltas uint32 `protobuf:"varint,4,opt,name=deltas,proto3" json:"deltas,omitempty"`
-	// Milliseconds from the request to the first delta.
+	// Time from the request to the first delta, in milliseconds.
 	FirstTokenMs  int32 `protobuf:"varint,5,opt,name=first_token_ms,json=firstTokenMs,proto3" json:"first_token_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2087,16 +2089,16 @@ func (x *MessageCompleted) GetFirstTokenMs() int32 {
 	return 0
 }
 
-// ToolCallStarted: the turn is about to run a tool.
+// ToolCallStarted: The turn is about to run a tool.
 type ToolCallStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call.
+	// ID of the call, unique in the turn.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// Namespaced tool name.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
-	// The arguments; unset when the model wrote invalid JSON.
+	// Arguments of the call; unset when the model wrote invalid JSON.
 	Arguments *structpb.Struct `protobuf:"bytes,3,opt,name=arguments,proto3" json:"arguments,omitempty"`
-	// What may be repeated.
+	// Effect class of the tool.
 	Effect        EffectClass `protobuf:"varint,4,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2160,12 +2162,12 @@ func (x *ToolCallStarted) GetEffect() EffectClass {
 	return EffectClass_EFFECT_CLASS_UNSPECIFIED
 }
 
-// ToolCallExecuting: the call leaves for the tool.
+// ToolCallExecuting: The call is about to be sent to the tool.
 type ToolCallExecuting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The ledger row, "exe_…".
+	// ID of the ledger row, "exe_…".
 	ExecutionId   string `protobuf:"bytes,2,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2215,20 +2217,20 @@ func (x *ToolCallExecuting) GetExecutionId() string {
 	return ""
 }
 
-// ToolCallCompleted: the call has an outcome.
+// ToolCallCompleted: The call has a result.
 type ToolCallCompleted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the model is given.
+	// Result that the model reads.
 	Result *ToolResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
-	// Wall time of the call at the registry, in milliseconds.
+	// Duration of the call as measured by the registry, in milliseconds.
 	LatencyMs int32 `protobuf:"varint,2,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
-	// The result came from the cache.
+	// True when the result came from the cache.
 	Cached bool `protobuf:"varint,3,opt,name=cached,proto3" json:"cached,omitempty"`
-	// Stable code when the call did not run or failed on the way, for example "invalid_tool_arguments".
+	// Stable error code when the call did not run or failed, for example "invalid_tool_arguments".
 	Code string `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`
-	// The ledger row, empty when the call never got that far.
+	// ID of the ledger row; empty when the call was refused before one was written.
 	ExecutionId string `protobuf:"bytes,5,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	// The result is that of the same call in the turn that this one runs again; the tool was not called.
+	// True when the result is that of the same call in the turn that this turn runs again. The tool was not called.
 	Recorded      bool `protobuf:"varint,6,opt,name=recorded,proto3" json:"recorded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2306,16 +2308,17 @@ func (x *ToolCallCompleted) GetRecorded() bool {
 	return false
 }
 
-// ToolCallUnresolved: a ONCE call's outcome is unknown; it will not be repeated.
+// ToolCallUnresolved: The outcome of a ONCE call is unknown. The call is not repeated.
 type ToolCallUnresolved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The tool.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
-	// The ledger row.
+	// ID of the ledger row.
 	ExecutionId string `protobuf:"bytes,3,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	// The approval by which somebody can say what became of it, where the agent's blueprint parks such calls; empty = the model is told.
+	// ID of the approval through which a person can report the outcome, if the agent's blueprint parks such calls. Empty when the unknown
+	// outcome is reported to the model instead.
 	ApprovalId    string `protobuf:"bytes,4,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2379,18 +2382,19 @@ func (x *ToolCallUnresolved) GetApprovalId() string {
 	return ""
 }
 
-// ToolCallResolved: what became of a call whose outcome was unknown.
+// ToolCallResolved: The outcome of a call was reported after it had been unknown.
 type ToolCallResolved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The approval.
+	// ID of the approval.
 	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The tool.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
-	// VERDICT_ANSWERED (it was done, with the given result), VERDICT_NOT_DONE (it runs now), VERDICT_GIVEN_UP, or VERDICT_EXPIRED.
+	// VERDICT_ANSWERED (the call took effect, with the given result), VERDICT_NOT_DONE (it did not; it runs now), VERDICT_GIVEN_UP or
+	// VERDICT_EXPIRED.
 	Verdict Verdict `protobuf:"varint,4,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
-	// Who said so; empty when the time was up.
+	// Subject that reported the outcome; empty when the time expired.
 	Subject       string `protobuf:"bytes,5,opt,name=subject,proto3" json:"subject,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2461,12 +2465,12 @@ func (x *ToolCallResolved) GetSubject() string {
 	return ""
 }
 
-// TurnPaused: the first of the turn's waits for somebody has begun.
+// TurnPaused: The turn's first open wait for a person or client began.
 type TurnPaused struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is waited for.
+	// Kind of the wait.
 	WaitingFor WaitKind `protobuf:"varint,1,opt,name=waiting_for,json=waitingFor,proto3,enum=windlass.turn.v1.WaitKind" json:"waiting_for,omitempty"`
-	// The approval.
+	// ID of the approval.
 	ApprovalId    string `protobuf:"bytes,2,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2516,10 +2520,10 @@ func (x *TurnPaused) GetApprovalId() string {
 	return ""
 }
 
-// TurnResumed: the last of the turn's waits for somebody has ended.
+// TurnResumed: The turn's last open wait for a person or client ended.
 type TurnResumed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long the turn was paused, in milliseconds; its deadline moved by as much.
+	// Duration of the pause in milliseconds. The turn's deadline moved by the same amount.
 	PausedMs      int64 `protobuf:"varint,1,opt,name=paused_ms,json=pausedMs,proto3" json:"paused_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2562,14 +2566,14 @@ func (x *TurnResumed) GetPausedMs() int64 {
 	return 0
 }
 
-// InputAccepted: input that steers the running turn.
+// InputAccepted: Input for the running turn was accepted.
 type InputAccepted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The message that holds it.
+	// ID of the message that holds the input.
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// The input.
 	Content []*ContentPart `protobuf:"bytes,2,rep,name=content,proto3" json:"content,omitempty"`
-	// Which input of the running turn it is, from 1.
+	// Number of the input within the running turn, from 1.
 	Number        uint32 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2626,32 +2630,32 @@ func (x *InputAccepted) GetNumber() uint32 {
 	return 0
 }
 
-// ApprovalRequested: what exactly is to be approved.
+// ApprovalRequested: A call waits for approval; the event states what is to be approved.
 type ApprovalRequested struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "apr_…".
 	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// Namespaced tool name.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
-	// The arguments that the call will have.
+	// Arguments that the call will have.
 	Arguments *structpb.Struct `protobuf:"bytes,4,opt,name=arguments,proto3" json:"arguments,omitempty"`
-	// SHA-256 of the canonical arguments, hex; the approval holds for these only.
+	// SHA-256 of the canonical arguments, in hex. The approval is valid for these arguments only.
 	ArgumentsHash string `protobuf:"bytes,5,opt,name=arguments_hash,json=argumentsHash,proto3" json:"arguments_hash,omitempty"`
-	// Hash of the tool's definition; the approval holds for this one only.
+	// Hash of the tool's definition. The approval is valid for this definition only.
 	DefinitionHash string `protobuf:"bytes,6,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
-	// What may be repeated.
+	// Effect class of the tool.
 	Effect EffectClass `protobuf:"varint,7,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
-	// Name of the rule that asks.
+	// Name of the rule that requires the approval.
 	Rule string `protobuf:"bytes,8,opt,name=rule,proto3" json:"rule,omitempty"`
-	// Why, for people.
+	// Why approval is required, for display.
 	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Roles of which an approver needs one; empty = whoever may decide approvals.
+	// Roles of which an approver needs one; empty = any principal with permission to decide approvals.
 	ApproverRoles []string `protobuf:"bytes,10,rep,name=approver_roles,json=approverRoles,proto3" json:"approver_roles,omitempty"`
-	// How many must approve.
+	// Number of approvals that are required.
 	Quorum uint32 `protobuf:"varint,11,opt,name=quorum,proto3" json:"quorum,omitempty"`
-	// Until when.
+	// When the approval expires.
 	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2771,16 +2775,16 @@ func (x *ApprovalRequested) GetExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// ApprovalDecision is what one person said.
+// ApprovalDecision is the decision of one person.
 type ApprovalDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who.
+	// Subject of the person.
 	Subject string `protobuf:"bytes,1,opt,name=subject,proto3" json:"subject,omitempty"`
-	// Leave, or none.
+	// True = approve, false = deny.
 	Approve bool `protobuf:"varint,2,opt,name=approve,proto3" json:"approve,omitempty"`
-	// What he added.
+	// Comment on the decision.
 	Comment string `protobuf:"bytes,3,opt,name=comment,proto3" json:"comment,omitempty"`
-	// When.
+	// Time of the decision.
 	Time          *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2844,16 +2848,16 @@ func (x *ApprovalDecision) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// ApprovalResolved: the call may run, or it may not.
+// ApprovalResolved: The approval has ended; the verdict says whether the call may run.
 type ApprovalResolved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The approval.
+	// ID of the approval.
 	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// VERDICT_APPROVED, VERDICT_DENIED, VERDICT_EXPIRED, VERDICT_VOID or VERDICT_CANCELLED.
 	Verdict Verdict `protobuf:"varint,3,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
-	// Who decided what, in order.
+	// Decisions of all approvers, in order.
 	Decisions     []*ApprovalDecision `protobuf:"bytes,4,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2917,24 +2921,24 @@ func (x *ApprovalResolved) GetDecisions() []*ApprovalDecision {
 	return nil
 }
 
-// InputRequested: somebody is to answer.
+// InputRequested: The turn waits for an answer from the user, or for the client to run a tool.
 type InputRequested struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "apr_…": answer it with POST /v1/approvals/{id}:answer.
+	// "apr_…". Answer it with POST /v1/approvals/{id}:answer.
 	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
-	// WAIT_KIND_INPUT (answer the question) or WAIT_KIND_CLIENT_TOOL (run the tool, send its result).
+	// WAIT_KIND_INPUT (answer the question) or WAIT_KIND_CLIENT_TOOL (run the tool and send its result).
 	Kind WaitKind `protobuf:"varint,2,opt,name=kind,proto3,enum=windlass.turn.v1.WaitKind" json:"kind,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,3,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// Namespaced tool name.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,4,opt,name=tool,proto3" json:"tool,omitempty"`
-	// The question, for people; empty for a client's tool.
+	// Question, for display; empty for a client tool.
 	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
-	// JSON Schema of the answer, where there is one.
+	// JSON Schema of the answer, if there is one.
 	Schema *structpb.Struct `protobuf:"bytes,6,opt,name=schema,proto3" json:"schema,omitempty"`
-	// The arguments of a client's tool.
+	// Arguments of the call of a client tool.
 	Arguments *structpb.Struct `protobuf:"bytes,7,opt,name=arguments,proto3" json:"arguments,omitempty"`
-	// Until when; unset = for ever.
+	// When the wait expires; unset = never.
 	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3026,16 +3030,16 @@ func (x *InputRequested) GetExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// InputProvided: the wait for input is over.
+// InputProvided: The wait for input ended.
 type InputProvided struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The approval.
+	// ID of the approval.
 	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// VERDICT_ANSWERED, VERDICT_DECLINED, VERDICT_EXPIRED or VERDICT_CANCELLED.
 	Verdict Verdict `protobuf:"varint,3,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
-	// Who answered; empty when nobody did.
+	// Subject that answered; empty when the wait ended without an answer.
 	Subject       string `protobuf:"bytes,4,opt,name=subject,proto3" json:"subject,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3099,18 +3103,18 @@ func (x *InputProvided) GetSubject() string {
 	return ""
 }
 
-// ChildStarted: another agent works in a session of its own.
+// ChildStarted: The turn of another agent started in a session of its own.
 type ChildStarted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call.
+	// ID of the call that started it.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The other agent.
+	// ID of the other agent.
 	AgentId string `protobuf:"bytes,2,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Its session.
+	// ID of its session.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Its turn.
+	// ID of its turn.
 	TurnId string `protobuf:"bytes,4,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The turn does not wait for it; its result comes as a turn of its own.
+	// True when this turn does not wait for it. The result arrives as a further turn of the session.
 	Background    bool `protobuf:"varint,5,opt,name=background,proto3" json:"background,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3181,32 +3185,32 @@ func (x *ChildStarted) GetBackground() bool {
 	return false
 }
 
-// ChildCompleted: the other agent's turn is over.
+// ChildCompleted: The turn of the other agent ended.
 type ChildCompleted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call.
+	// ID of the call that started it.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The other agent.
+	// ID of the other agent.
 	AgentId string `protobuf:"bytes,2,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Its session.
+	// ID of its session.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Its turn.
+	// ID of its turn.
 	TurnId string `protobuf:"bytes,4,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// completed, failed or cancelled.
 	Status TurnStatus `protobuf:"varint,5,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
-	// Why it stopped.
+	// Why it stopped; see TurnEnded.stop_reason.
 	StopReason string `protobuf:"bytes,6,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// What it used, its own children included.
 	Usage *Usage `protobuf:"bytes,7,opt,name=usage,proto3" json:"usage,omitempty"`
-	// Set when a limit ended it: its answer is partial.
+	// Set when a limit ended it. Its answer is then partial.
 	LimitReached *LimitReached `protobuf:"bytes,8,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
-	// The call did not wait: the answer is the input of a further turn of the session, unless undelivered says why not.
+	// True when the call did not wait. The answer is the input of a further turn of the session, unless `undelivered` is set.
 	Background bool `protobuf:"varint,9,opt,name=background,proto3" json:"background,omitempty"`
-	// Why the session took no turn with the answer; empty when it did.
+	// Why the session accepted no turn with the answer; empty when it did.
 	Undelivered string `protobuf:"bytes,10,opt,name=undelivered,proto3" json:"undelivered,omitempty"`
 	// The answer that could not be delivered.
 	Output string `protobuf:"bytes,11,opt,name=output,proto3" json:"output,omitempty"`
-	// Until when the answer is offered to the session again; unset when it is not.
+	// Until when delivery of the answer is retried; unset when it is not retried.
 	OfferedUntil  *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=offered_until,json=offeredUntil,proto3" json:"offered_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3326,18 +3330,18 @@ func (x *ChildCompleted) GetOfferedUntil() *timestamppb.Timestamp {
 	return nil
 }
 
-// PolicyDecided: policy was asked about a tool call.
+// PolicyDecided: Policy decided whether a tool call is allowed.
 type PolicyDecided struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The recorded decision, "dec_…".
+	// ID of the recorded decision, "dec_…".
 	DecisionId string `protobuf:"bytes,1,opt,name=decision_id,json=decisionId,proto3" json:"decision_id,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The tool.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
-	// The answer.
+	// True when the call is allowed.
 	Allowed bool `protobuf:"varint,4,opt,name=allowed,proto3" json:"allowed,omitempty"`
-	// Why.
+	// Why the call is allowed or denied.
 	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3408,7 +3412,7 @@ func (x *PolicyDecided) GetReason() string {
 	return ""
 }
 
-// ShieldTriggered: a shield found something. What it found is not told.
+// ShieldTriggered: A shield found something. The event does not contain what it found.
 type ShieldTriggered struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the shield.
@@ -3419,7 +3423,7 @@ type ShieldTriggered struct {
 	Action string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
 	// Kinds of things found, for example "email" or "private_key".
 	Categories []string `protobuf:"bytes,4,rep,name=categories,proto3" json:"categories,omitempty"`
-	// For the stages "tool" and "result": the call.
+	// ID of the call, for the stages "tool" and "result".
 	CallId        string `protobuf:"bytes,5,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3490,7 +3494,7 @@ func (x *ShieldTriggered) GetCallId() string {
 	return ""
 }
 
-// UsageUpdated: running totals of the turn.
+// UsageUpdated: Running usage totals of the turn.
 type UsageUpdated struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Totals so far.
@@ -3536,13 +3540,13 @@ func (x *UsageUpdated) GetUsage() *Usage {
 	return nil
 }
 
-// BudgetWarning: most of a limit is used. It is told once when the part that the budget names (80 % unless set otherwise) is passed, in the
-// turn that passes it; a budget with a period begins anew with each period.
+// BudgetWarning: Usage passed the warning threshold of a limit (80 % unless the budget sets another one). The warning is sent once, in
+// the turn that passes the threshold, and once in each period of a budget with a period.
 type BudgetWarning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The limit, and what is used of it now.
+	// The limit and its current usage.
 	Use *LimitUse `protobuf:"bytes,1,opt,name=use,proto3" json:"use,omitempty"`
-	// The part at which to warn, in percent.
+	// Warning threshold, in percent of the limit.
 	WarnAt        int32 `protobuf:"varint,2,opt,name=warn_at,json=warnAt,proto3" json:"warn_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3592,13 +3596,13 @@ func (x *BudgetWarning) GetWarnAt() int32 {
 	return 0
 }
 
-// BudgetExhausted: a call was not begun because it does not fit in what a limit leaves, or an answer was cut where the limit ends. The turn
-// ends with stop reason "budget" ("max_tokens" for the turn's own token limit), and what it has said stays.
+// BudgetExhausted: A call was not started because it does not fit in what remains of a limit, or an answer was truncated at the limit.
+// The turn ends with stop reason "budget" ("max_tokens" for the turn's own token limit) and keeps its output so far.
 type BudgetExhausted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The limit, and what was used of it then.
+	// The limit and its usage at that time.
 	Use *LimitUse `protobuf:"bytes,1,opt,name=use,proto3" json:"use,omitempty"`
-	// What calls under way, of this turn and of others, hold of the limit until they have ended, in the limit's unit.
+	// Amount that calls in progress, of this turn and of others, reserve until they end, in the unit of the limit.
 	Reserved      int64 `protobuf:"varint,2,opt,name=reserved,proto3" json:"reserved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3648,10 +3652,10 @@ func (x *BudgetExhausted) GetReserved() int64 {
 	return 0
 }
 
-// MessageDelta: more text of the open message.
+// MessageDelta: More text of the message in progress.
 type MessageDelta struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The message.
+	// ID of the message.
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// Text to append.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
@@ -3703,10 +3707,10 @@ func (x *MessageDelta) GetText() string {
 	return ""
 }
 
-// ReasoningDelta: more reasoning text of the open message.
+// ReasoningDelta: More reasoning text of the message in progress.
 type ReasoningDelta struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The message.
+	// ID of the message.
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// Text to append.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
@@ -3758,14 +3762,14 @@ func (x *ReasoningDelta) GetText() string {
 	return ""
 }
 
-// ToolCallArgumentsDelta: more of a tool call's arguments.
+// ToolCallArgumentsDelta: More of the arguments of a tool call.
 type ToolCallArgumentsDelta struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The message.
+	// ID of the message.
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The tool, in the first delta of a call at the latest.
+	// Tool name. Set at the latest in the first delta of a call.
 	Tool string `protobuf:"bytes,3,opt,name=tool,proto3" json:"tool,omitempty"`
 	// JSON text to append.
 	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
@@ -3831,16 +3835,16 @@ func (x *ToolCallArgumentsDelta) GetText() string {
 	return ""
 }
 
-// ToolCallProgress: how far a running tool is.
+// ToolCallProgress: Progress of a running tool.
 type ToolCallProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// Work done so far, in the tool's own unit.
+	// Amount of work done so far, in the tool's own unit.
 	Progress float64 `protobuf:"fixed64,2,opt,name=progress,proto3" json:"progress,omitempty"`
-	// All the work, 0 when unknown.
+	// Total amount of work in the same unit; 0 = unknown.
 	Total float64 `protobuf:"fixed64,3,opt,name=total,proto3" json:"total,omitempty"`
-	// One line for people.
+	// One line for display.
 	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3904,14 +3908,14 @@ func (x *ToolCallProgress) GetMessage() string {
 	return ""
 }
 
-// ExecutorAttached: the agent's executor told its own id of the session, with which later rounds and turns resume it.
+// ExecutorAttached: The agent's executor reported its own ID of the session. Later rounds and turns use it to resume.
 type ExecutorAttached struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "process", "http" or "grpc".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The executor's own id of the session.
+	// The executor's own ID of the session.
 	ExecutorSessionId string `protobuf:"bytes,2,opt,name=executor_session_id,json=executorSessionId,proto3" json:"executor_session_id,omitempty"`
-	// Hash over what the executor is (command or address): the id means something to this one only.
+	// Hash of the executor's command or address. The session ID is valid for this executor only.
 	ExecutorHash  string `protobuf:"bytes,3,opt,name=executor_hash,json=executorHash,proto3" json:"executor_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// StepKind is the kind of work a step does.
+// StepKind says what a step does.
 type StepKind int32
 
 const (
@@ -35,15 +35,15 @@ const (
 	StepKind_STEP_KIND_TOOL StepKind = 3
 	// Write the end of the turn.
 	StepKind_STEP_KIND_FINISH StepKind = 4
-	// Ask the model which strategy fits.
+	// Ask the model which strategy to use.
 	StepKind_STEP_KIND_SELECT StepKind = 5
-	// Ask the model for a plan, or for the rest of one after a step that failed.
+	// Ask the model for a plan, or for the remaining plan after a step failed.
 	StepKind_STEP_KIND_PLAN StepKind = 6
-	// The end of a wait. Nobody claims it: the sessions service records its outcome when the wait is answered.
+	// The end of a wait. Workers do not claim it: the sessions service records its outcome when the wait ends.
 	StepKind_STEP_KIND_WAIT StepKind = 8
-	// Input that was accepted while the turn runs. Nobody claims it: the sessions service records its outcome.
+	// Input that was accepted while the turn runs. Workers do not claim it: the sessions service records its outcome.
 	StepKind_STEP_KIND_STEER StepKind = 9
-	// Put a summary in the place of older messages, so that the conversation fits the model's window.
+	// Replace older messages with a summary, so that the conversation fits in the model's window.
 	StepKind_STEP_KIND_COMPACT StepKind = 7
 )
 
@@ -102,36 +102,36 @@ func (StepKind) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_turn_v1_step_proto_rawDescGZIP(), []int{0}
 }
 
-// StepRef names one step of a turn. It holds references only, never content: it rests in workflow history.
+// StepRef names one step of a turn. It holds references only, never content, because it is stored in workflow history.
 type StepRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique in the turn and stable over retries: "begin", "select", "plan-N", "infer-N",
-	// "tool-N.M" (call M of infer N; "tool-N.M.R" for its round R after a wait), "wait-N.M.R" (the wait that round R ended with),
-	// "steer-N", "compact-N" (before infer N), "finish".
+	// Unique in the turn and stable over retries: "begin", "select", "plan-N", "infer-N", "tool-N.M" (call M of infer N; "tool-N.M.R" for
+	// round R after a wait), "wait-N.M.R" (the wait that ended round R), "steer-N", "compact-N" (before infer N) or "finish".
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// What it does.
+	// Kind of the step.
 	Kind StepKind `protobuf:"varint,2,opt,name=kind,proto3,enum=windlass.turn.v1.StepKind" json:"kind,omitempty"`
-	// One line for people, shown in the Temporal UI: "infer #2", "tool calculator__evaluate".
+	// One line for display, for example in the Temporal UI: "infer #2", "tool calculator__evaluate".
 	Title string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
 	// For a tool step: the call.
 	Call *ToolCallRef `protobuf:"bytes,4,opt,name=call,proto3" json:"call,omitempty"`
 	// For the finish step: how the turn ends.
 	Ending *Ending `protobuf:"bytes,5,opt,name=ending,proto3" json:"ending,omitempty"`
-	// For an infer step: the strategy that the select step chose; unset when the surface's stands.
+	// For an infer step: the strategy that the select step chose; unset = the strategy of the surface.
 	Strategy Strategy `protobuf:"varint,6,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
-	// For an infer step of a planned turn, and for a plan step that replaces a plan: the plan as it stands.
+	// For an infer step of a planned turn, and for a plan step that replaces a plan: the current plan.
 	Plan *PlanRef `protobuf:"bytes,7,opt,name=plan,proto3" json:"plan,omitempty"`
-	// For a tool step: which round of the call this is, from 1 (0 is 1 too). A round may end with a wait, and the next one goes on with its answer.
+	// For a tool step: the round of the call, from 1 (0 also means 1). A round can end with a wait; the next round continues with the
+	// answer.
 	Round uint32 `protobuf:"varint,8,opt,name=round,proto3" json:"round,omitempty"`
-	// For a tool step of a later round: the wait whose answer it goes on with.
+	// For a tool step of a later round: the wait whose answer it continues with.
 	Wait *WaitRef `protobuf:"bytes,9,opt,name=wait,proto3" json:"wait,omitempty"`
-	// For the finish step: how many inputs that came while the turn runs the decision knew of; see StepOutcome.inputs.
+	// For the finish step: number of inputs, accepted while the turn runs, that the decision took into account; see StepOutcome.inputs.
 	Inputs uint32 `protobuf:"varint,10,opt,name=inputs,proto3" json:"inputs,omitempty"`
-	// When the turn must end, Unix microseconds, where a wait has moved the surface's deadline; 0 = as the surface says.
+	// When the turn must end, in Unix microseconds, if a wait moved the deadline of the surface; 0 = the deadline of the surface.
 	DeadlineMicros int64 `protobuf:"varint,11,opt,name=deadline_micros,json=deadlineMicros,proto3" json:"deadline_micros,omitempty"`
-	// For a compact step: why it is due.
+	// For a compact step: why it is needed.
 	Compact *CompactRef `protobuf:"bytes,12,opt,name=compact,proto3" json:"compact,omitempty"`
-	// For a tool step: the call hands a routed turn over; its result is the turn's answer.
+	// For a tool step: the call hands over a routed turn; its result is the turn's answer.
 	Routed        bool `protobuf:"varint,13,opt,name=routed,proto3" json:"routed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -258,14 +258,14 @@ func (x *StepRef) GetRouted() bool {
 	return false
 }
 
-// CompactRef says why a conversation is to be compacted.
+// CompactRef says why a conversation has to be compacted.
 type CompactRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// About how many tokens the next model call would read.
+	// Estimated tokens that the next model call would read.
 	Tokens int64 `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	// What the provider counts for 1000 tokens of our estimate, 500-2000; 0 = 1000.
+	// Number of tokens that the provider counts for 1000 estimated tokens, 500-2000; 0 = 1000.
 	PerMille uint32 `protobuf:"varint,2,opt,name=per_mille,json=perMille,proto3" json:"per_mille,omitempty"`
-	// The provider refused the conversation as too long, whatever we think of its length.
+	// The provider rejected the conversation as too long, whatever the estimate says.
 	Refused       bool `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -322,14 +322,14 @@ func (x *CompactRef) GetRefused() bool {
 	return false
 }
 
-// PlanRef tells a step which part of a plan it works at.
+// PlanRef tells a step which part of a plan to work on.
 type PlanRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The message that holds the newest plan with the goals of its steps.
+	// ID of the message that holds the newest plan with the goals of its steps.
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// All steps, in order.
 	Steps []*PlanStep `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
-	// Number of the step to work at; 0 = answer the request over all results, or write the rest of the plan.
+	// Number of the step to work on; 0 = answer the request from all results, or write the remaining plan.
 	Current       uint32 `protobuf:"varint,3,opt,name=current,proto3" json:"current,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -386,16 +386,17 @@ func (x *PlanRef) GetCurrent() uint32 {
 	return 0
 }
 
-// ToolCallRef refers to a tool call that a committed assistant message holds.
+// ToolCallRef refers to a tool call in a committed assistant message.
 type ToolCallRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call.
+	// ID of the call.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// Namespaced tool name.
+	// Tool name, "source__tool".
 	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
-	// The message that holds the arguments.
+	// ID of the message that holds the arguments.
 	MessageId string `protobuf:"bytes,3,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// Hash of tool name and canonical arguments, to see identical calls in a row before they are made; empty in outcomes of older workers.
+	// Hash of the tool name and the canonical arguments, to detect identical calls in a row before they run. Empty in outcomes of older
+	// workers.
 	CallHash      string `protobuf:"bytes,4,opt,name=call_hash,json=callHash,proto3" json:"call_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -468,7 +469,7 @@ type Ending struct {
 	StopReason string `protobuf:"bytes,2,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// Set when failed. The message holds no content of the conversation.
 	Error *TurnError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	// Set when a limit ends the turn: which one. Its words (code, message, hint) are added when the end is written.
+	// Set when a limit ends the turn. Its texts (code, message, hint) are added when the end is written.
 	LimitReached  *LimitReached `protobuf:"bytes,4,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -532,51 +533,52 @@ func (x *Ending) GetLimitReached() *LimitReached {
 	return nil
 }
 
-// StepOutcome is what a finished step leaves for the decision function: ids, hashes and counts only.
+// StepOutcome is the result of a finished step that the decision function reads: IDs, hashes and counts only.
 type StepOutcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The step's key.
+	// Key of the step.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// What kind of step it was.
+	// Kind of the step.
 	Kind StepKind `protobuf:"varint,2,opt,name=kind,proto3,enum=windlass.turn.v1.StepKind" json:"kind,omitempty"`
-	// For begin.
+	// For begin: the pinned surface.
 	Surface *Surface `protobuf:"bytes,3,opt,name=surface,proto3" json:"surface,omitempty"`
-	// For infer: the calls the model asks for, empty when it is done.
+	// For infer: the tool calls that the model requests; empty when it is done.
 	Calls []*ToolCallRef `protobuf:"bytes,4,rep,name=calls,proto3" json:"calls,omitempty"`
 	// For infer: the provider's finish reason.
 	FinishReason string `protobuf:"bytes,5,opt,name=finish_reason,json=finishReason,proto3" json:"finish_reason,omitempty"`
-	// For infer and plan: the message written.
+	// For infer and plan: ID of the message written.
 	MessageId string `protobuf:"bytes,6,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// What the step used.
+	// Usage of the step.
 	Usage *Usage `protobuf:"bytes,7,opt,name=usage,proto3" json:"usage,omitempty"`
-	// The step ended in a final error; how the turn goes on is the decision function's business.
+	// The step ended with a final error. The decision function determines how the turn continues.
 	Error *TurnError `protobuf:"bytes,8,opt,name=error,proto3" json:"error,omitempty"`
-	// For tool: the result is an error for the model.
+	// For tool: the result is an error that the model reads.
 	IsError bool `protobuf:"varint,9,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
-	// Somebody asked for the turn to be cancelled before or while the step ran.
+	// Cancellation of the turn was requested before the step or while it ran.
 	Cancelled bool `protobuf:"varint,10,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
-	// For tool: hash of tool name and canonical arguments, to see identical calls in a row.
+	// For tool: hash of the tool name and the canonical arguments, to detect identical calls in a row.
 	CallHash string `protobuf:"bytes,11,opt,name=call_hash,json=callHash,proto3" json:"call_hash,omitempty"`
-	// When the step was committed, Unix microseconds.
+	// When the step was committed, in Unix microseconds.
 	CommittedMicros int64 `protobuf:"varint,12,opt,name=committed_micros,json=committedMicros,proto3" json:"committed_micros,omitempty"`
-	// For select: what was chosen.
+	// For select: the chosen strategy.
 	Strategy Strategy `protobuf:"varint,13,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
-	// For plan: titles of the steps that are to be done, in order; they take the place of all that was not begun.
+	// For plan: titles of the steps to do, in order. They replace all steps that were not started.
 	Plan []string `protobuf:"bytes,14,rep,name=plan,proto3" json:"plan,omitempty"`
-	// For infer in a planned turn: the model gave the step of the plan up.
+	// For infer in a planned turn: the model gave up the step of the plan.
 	GaveUp bool `protobuf:"varint,15,opt,name=gave_up,json=gaveUp,proto3" json:"gave_up,omitempty"`
 	// For tool: the round ended with a wait; the call has no result yet.
 	Wait *WaitRef `protobuf:"bytes,16,opt,name=wait,proto3" json:"wait,omitempty"`
 	// For wait: how it ended.
 	Answer *WaitAnswer `protobuf:"bytes,17,opt,name=answer,proto3" json:"answer,omitempty"`
-	// For infer: how many inputs that came while the turn runs the model has read.
+	// For infer: number of inputs, accepted while the turn runs, that the model has read.
 	Inputs uint32 `protobuf:"varint,18,opt,name=inputs,proto3" json:"inputs,omitempty"`
-	// For wait: when the turn must end now, Unix microseconds, where time spent waiting for people moved it; 0 = as before.
+	// For wait: the new deadline of the turn, in Unix microseconds, if the time spent waiting moved it; 0 = unchanged.
 	DeadlineMicros int64 `protobuf:"varint,19,opt,name=deadline_micros,json=deadlineMicros,proto3" json:"deadline_micros,omitempty"`
-	// About how many tokens: for begin, infer and compact, those that a model call reads, with instructions and tools (infer: read; compact: reads
-	// afterwards); for tool and steer, those that the step adds. Estimated, not the provider's count.
+	// Estimated tokens. For begin, infer and compact: what a model call reads, instructions and tools included (infer: what it read;
+	// compact: what it reads afterwards). For tool and steer: what the step adds. Not the provider's count.
 	ContextTokens int64 `protobuf:"varint,20,opt,name=context_tokens,json=contextTokens,proto3" json:"context_tokens,omitempty"`
-	// A limit in the way: the step was not begun because it did not fit in what the limit leaves, or, for infer, its answer was cut there.
+	// Set when a limit stopped the step: it was not started because it did not fit in what remains, or, for infer, its answer was
+	// truncated.
 	Exhausted     *LimitUse `protobuf:"bytes,21,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -759,12 +761,12 @@ func (x *StepOutcome) GetExhausted() *LimitUse {
 	return nil
 }
 
-// Progress is what the steps of a turn have come to, as a turn's workflow is told. It rests in workflow history.
+// Progress is what the workflow of a turn receives about its steps. It is stored in workflow history.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Outcomes, in no order.
+	// Outcomes, in no particular order.
 	Outcomes []*StepOutcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
-	// The database's time when this was given, Unix microseconds; 0 = not known.
+	// Database time when this was read, in Unix microseconds; 0 = unknown.
 	NowMicros     int64 `protobuf:"varint,15,opt,name=now_micros,json=nowMicros,proto3" json:"now_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -814,10 +816,10 @@ func (x *Progress) GetNowMicros() int64 {
 	return 0
 }
 
-// Surface is what a turn may use, pinned at its start.
+// Surface is what a turn may use. It is pinned when the turn starts.
 type Surface struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Agent and pinned revision.
+	// ID of the agent.
 	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
 	// Pinned blueprint revision.
 	BlueprintRevision uint32 `protobuf:"varint,2,opt,name=blueprint_revision,json=blueprintRevision,proto3" json:"blueprint_revision,omitempty"`
@@ -829,36 +831,36 @@ type Surface struct {
 	SurfaceHash string `protobuf:"bytes,5,opt,name=surface_hash,json=surfaceHash,proto3" json:"surface_hash,omitempty"`
 	// Number of pinned tools.
 	Tools uint32 `protobuf:"varint,6,opt,name=tools,proto3" json:"tools,omitempty"`
-	// Model steps at most.
+	// Maximum number of model steps.
 	MaxSteps uint32 `protobuf:"varint,7,opt,name=max_steps,json=maxSteps,proto3" json:"max_steps,omitempty"`
-	// Tokens (input + output) at most, 0 = no limit.
+	// Maximum number of input and output tokens; 0 = no limit.
 	MaxTokens int32 `protobuf:"varint,8,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// Tool calls that run at the same time at most.
+	// Maximum number of tool calls that run at the same time.
 	MaxParallelTools uint32 `protobuf:"varint,9,opt,name=max_parallel_tools,json=maxParallelTools,proto3" json:"max_parallel_tools,omitempty"`
-	// Identical tool calls in a row at most.
+	// Maximum number of identical tool calls in a row.
 	MaxIdenticalCalls uint32 `protobuf:"varint,10,opt,name=max_identical_calls,json=maxIdenticalCalls,proto3" json:"max_identical_calls,omitempty"`
-	// The turn must end by then, Unix microseconds.
+	// When the turn must end, in Unix microseconds.
 	DeadlineMicros int64 `protobuf:"varint,11,opt,name=deadline_micros,json=deadlineMicros,proto3" json:"deadline_micros,omitempty"`
-	// Tool calls at most, 0 = no limit.
+	// Maximum number of tool calls; 0 = no limit.
 	MaxToolCalls uint32 `protobuf:"varint,12,opt,name=max_tool_calls,json=maxToolCalls,proto3" json:"max_tool_calls,omitempty"`
-	// What the model calls may cost at most, in millionths of the mesh's currency; 0 = no limit.
+	// Maximum cost of the model calls, in millionths of the mesh's currency; 0 = no limit.
 	MaxCostMicros int64 `protobuf:"varint,13,opt,name=max_cost_micros,json=maxCostMicros,proto3" json:"max_cost_micros,omitempty"`
-	// What the model's tokens cost; unset when it has no price.
+	// Price of the model's tokens; unset when it has none.
 	Price *Price `protobuf:"bytes,14,opt,name=price,proto3" json:"price,omitempty"`
-	// Tokens that a model call may read before the conversation is compacted: 80 % of the window without what is kept free for the answer;
-	// 0 = it is never compacted.
+	// Tokens that a model call may read before the conversation is compacted: 80 % of the window minus what is reserved for the answer. 0 =
+	// never compact.
 	ContextTokens int64 `protobuf:"varint,15,opt,name=context_tokens,json=contextTokens,proto3" json:"context_tokens,omitempty"`
-	// Tokens that a model call may read and write: the model's window, or what the agent allows of it; 0 = unknown.
+	// Tokens that a model call may read and write: the model's window, or the part of it that the agent allows. 0 = unknown.
 	ContextWindow int64 `protobuf:"varint,16,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
-	// About how many tokens instructions and tools take in each model call.
+	// Estimated tokens of instructions and tools in each model call.
 	PromptTokens int32 `protobuf:"varint,18,opt,name=prompt_tokens,json=promptTokens,proto3" json:"prompt_tokens,omitempty"`
-	// Tokens one model call may write, 0 = the provider's default.
+	// Maximum number of tokens that one model call may write; 0 = the provider's default.
 	MaxOutputTokens int32 `protobuf:"varint,19,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"`
-	// The time of the turn in seconds, that deadline_micros was made from; 0 = unknown (turns begun by an older worker).
+	// Time limit of the turn in seconds, from which deadline_micros was computed; 0 = unknown (turns started by an older worker).
 	TurnSeconds uint32 `protobuf:"varint,20,opt,name=turn_seconds,json=turnSeconds,proto3" json:"turn_seconds,omitempty"`
-	// The plan in whose middle a re-run begins, unset for other turns.
+	// The plan inside which a re-run starts; unset for other turns.
 	ResumedPlan *PlanRef `protobuf:"bytes,21,opt,name=resumed_plan,json=resumedPlan,proto3" json:"resumed_plan,omitempty"`
-	// How many plans the turn that is run again had written by then.
+	// Number of plans that the re-run turn had written before that point.
 	ResumedPlans  uint32 `protobuf:"varint,22,opt,name=resumed_plans,json=resumedPlans,proto3" json:"resumed_plans,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

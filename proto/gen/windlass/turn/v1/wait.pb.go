@@ -21,22 +21,22 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// WaitKind is what a tool call waits for. A wait holds no lease, no activity and no connection: it is a row in the sessions service
-// until somebody answers it or its time is up.
+// WaitKind says what a tool call waits for. A wait holds no lease, no activity and no connection: it is a row in the sessions service
+// until it is answered or expires.
 type WaitKind int32
 
 const (
-	// Not set; refused.
+	// Not set; rejected.
 	WaitKind_WAIT_KIND_UNSPECIFIED WaitKind = 0
-	// A person's leave to run the call.
+	// A person's approval to run the call.
 	WaitKind_WAIT_KIND_APPROVAL WaitKind = 1
-	// An answer from the user: a tool server's elicitation, or the ask_user tool.
+	// An answer from the user, to an elicitation of a tool server or to the ask_user tool.
 	WaitKind_WAIT_KIND_INPUT WaitKind = 2
-	// The client itself runs the call and sends its result.
+	// The client runs the call and sends its result.
 	WaitKind_WAIT_KIND_CLIENT_TOOL WaitKind = 3
-	// Somebody says what became of a call whose outcome is unknown.
+	// A person's report on a call whose outcome is unknown.
 	WaitKind_WAIT_KIND_RESOLUTION WaitKind = 4
-	// The turn of another agent that the call has begun.
+	// The end of another agent's turn that the call started.
 	WaitKind_WAIT_KIND_CHILD WaitKind = 5
 )
 
@@ -87,27 +87,27 @@ func (WaitKind) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_turn_v1_wait_proto_rawDescGZIP(), []int{0}
 }
 
-// Verdict is how a wait ended.
+// Verdict says how a wait ended.
 type Verdict int32
 
 const (
-	// Not ended.
+	// Not ended yet.
 	Verdict_VERDICT_UNSPECIFIED Verdict = 0
 	// The call may run.
 	Verdict_VERDICT_APPROVED Verdict = 1
 	// The call must not run.
 	Verdict_VERDICT_DENIED Verdict = 2
-	// There is an answer: input, a client's result, a call's result that somebody knows, or the end of a child turn.
+	// There is an answer: input, the result from a client, the reported result of a call, or the end of a child turn.
 	Verdict_VERDICT_ANSWERED Verdict = 3
-	// The user does not want to answer.
+	// The user declined to answer.
 	Verdict_VERDICT_DECLINED Verdict = 4
-	// Nobody answered in time.
+	// The wait expired without an answer.
 	Verdict_VERDICT_EXPIRED Verdict = 5
-	// What was to be decided on has changed meanwhile; the answer counts for nothing.
+	// What was to be approved changed in the meantime. The decisions have no effect.
 	Verdict_VERDICT_VOID Verdict = 6
-	// A call whose outcome was unknown did not take effect: it may run.
+	// A call whose outcome was unknown did not take effect. It may run.
 	Verdict_VERDICT_NOT_DONE Verdict = 7
-	// Nobody will find out what became of a call; the model is told so.
+	// The outcome of the call stays unknown; this is reported to the model.
 	Verdict_VERDICT_GIVEN_UP Verdict = 8
 	// The turn ended first.
 	Verdict_VERDICT_CANCELLED Verdict = 9
@@ -168,14 +168,14 @@ func (Verdict) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_turn_v1_wait_proto_rawDescGZIP(), []int{1}
 }
 
-// WaitRef refers to a wait. It rests in workflow history.
+// WaitRef refers to a wait. It is stored in workflow history.
 type WaitRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "apr_…".
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What is waited for.
+	// Kind of the wait.
 	Kind WaitKind `protobuf:"varint,2,opt,name=kind,proto3,enum=windlass.turn.v1.WaitKind" json:"kind,omitempty"`
-	// When it expires, Unix microseconds; 0 = never.
+	// When the wait expires, in Unix microseconds; 0 = never.
 	ExpireMicros  int64 `protobuf:"varint,3,opt,name=expire_micros,json=expireMicros,proto3" json:"expire_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -232,10 +232,10 @@ func (x *WaitRef) GetExpireMicros() int64 {
 	return 0
 }
 
-// WaitAnswer tells how a wait ended, without content. It rests in workflow history.
+// WaitAnswer says how a wait ended, without content. It is stored in workflow history.
 type WaitAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The wait.
+	// ID of the wait.
 	WaitId string `protobuf:"bytes,1,opt,name=wait_id,json=waitId,proto3" json:"wait_id,omitempty"`
 	// How it ended.
 	Verdict       Verdict `protobuf:"varint,2,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
