@@ -48,6 +48,7 @@ type part struct {
 	// kind and name say what it is about.
 	kind, name string
 	ops        []porcupine.Operation
+	operations []Operation
 }
 
 // Check looks for an order of the operations that the API allows.
@@ -87,7 +88,7 @@ func split(ops []Operation, o Options) []part {
 			byName[[2]string{kind, name}] = p
 			order = append(order, p)
 		}
-		p.ops = append(p.ops, op.porcupine())
+		p.operations = append(p.operations, op)
 	}
 	sessions := func() porcupine.Model { return sessionModel(o.MaxQueued) }
 	for _, op := range ops {
@@ -120,6 +121,12 @@ func split(ops []Operation, o Options) []part {
 	}
 	out := make([]part, len(order))
 	for i, p := range order {
+		if p.kind == "session" {
+			p.operations = joinRepeats(p.operations)
+		}
+		for _, op := range p.operations {
+			p.ops = append(p.ops, op.porcupine())
+		}
 		out[i] = *p
 	}
 	return out

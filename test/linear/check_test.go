@@ -244,6 +244,34 @@ func TestLostAnswersCostLittle(t *testing.T) {
 	}
 }
 
+// TestRepeatsCostLittle: requests that clients sent again because the answers were lost are checked as one.
+func TestRepeatsCostLittle(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		early bool // an answer to d came before the turn whose end it needs was seen to run
+		bad   int
+	}{
+		{"in an order that is possible", false, 0},
+		{"one was answered before it could be", true, 1},
+	} {
+		h := start().then(send("a", ""))
+		lost := func(o linear.Operation) linear.Operation { return answered(o, linear.Unknown) }
+		for _, key := range []string{"b", "c", "d", "e", "f"} {
+			for range 5 {
+				h.then(lost(send(key, "enqueue")), lost(steer("s"+key, "a")))
+			}
+		}
+		if tt.early {
+			h.then(steer("x", "d"))
+		}
+		h.then(read("a", "running"), send("c", "enqueue"), steer("sd", "a"))
+		report, err := linear.Check(h.then(final("a=completed(sd,sb) c=completed b=completed d=completed", "a c b d")).ops, linear.Options{MaxQueued: 9, Timeout: time.Minute})
+		if err != nil || len(report.Violations) != tt.bad {
+			t.Errorf("%s: %v, %v", tt.name, report.Violations, err)
+		}
+	}
+}
+
 // TestAViolationIsShown: who reads of a violation can look at it.
 func TestAViolationIsShown(t *testing.T) {
 	dir := t.TempDir()
