@@ -107,7 +107,8 @@ func failureOf(err error) *turnv1.TurnError {
 	var act *temporal.ActivityError
 	var app *temporal.ApplicationError
 	switch {
-	case errors.As(err, &timeout), errors.As(err, &act) && act.RetryState() == enumspb.RETRY_STATE_TIMEOUT:
+	case errors.As(err, &timeout), errors.As(err, &act) && act.RetryState() == enumspb.RETRY_STATE_TIMEOUT,
+		errors.As(err, &app) && app.Type() == typeLetGo: // the last attempt of a local activity, whose error does not tell that its time is up
 		return &turnv1.TurnError{Code: engine.CodeDeadline, Message: "The step did not come to an end in time."}
 	case errors.As(err, &app) && app.Type() != "":
 		return &turnv1.TurnError{Code: app.Type(), Message: app.Message()}
