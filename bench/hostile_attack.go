@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/windlass-dev/windlass/libs/backoff"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
@@ -251,7 +252,7 @@ func (b *besieged) hook(ctx context.Context, name string) (outcome string, err e
 		if d := list.Deliveries; len(d) > 0 && d[0].Attempts > 0 {
 			return fmt.Sprintf("%s after %d attempts", d[0].Status, d[0].Attempts), nil
 		}
-		if err := wait(ctx, 50*time.Millisecond); err != nil {
+		if err := backoff.Sleep(ctx, 50*time.Millisecond); err != nil {
 			return "", err
 		}
 	}

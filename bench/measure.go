@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
 // bench runs everything once.
@@ -148,7 +150,7 @@ func (b *bench) warmUp(ctx context.Context, m *mesh, d *deployment) (outcome, er
 	}
 	const rest = 2 * time.Second
 	before := m.usage()
-	if err := wait(ctx, rest); err != nil {
+	if err := backoff.Sleep(ctx, rest); err != nil {
 		return outcome{}, err
 	}
 	d.idle = m.usage()
@@ -223,7 +225,7 @@ func resting(turn func(context.Context) (sample, error), rest time.Duration) fun
 	return func(ctx context.Context) (sample, error) {
 		s, err := turn(ctx)
 		if err == nil && rest > 0 {
-			err = wait(ctx, rest)
+			err = backoff.Sleep(ctx, rest)
 		}
 		return s, err
 	}
@@ -307,15 +309,4 @@ func middle(samples []sample) []moment {
 	}
 	slices.SortFunc(out, func(a, b moment) int { return int(a.at - b.at) })
 	return out
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

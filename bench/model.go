@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
 // Names of the two models that the server offers, and of the agents that use them.
@@ -198,11 +200,7 @@ func (s *stream) chunk(delta, finish string) {
 	due := s.pace.first + time.Duration(s.sent)*s.pace.next
 	s.sent++
 	if wait := time.Until(s.start.Add(due)); wait > 0 {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-s.ctx.Done():
+		if backoff.Sleep(s.ctx, wait) != nil {
 			return
 		}
 	}

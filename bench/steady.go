@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
 // steadyShare is the part that a mesh is offered for long of the rate that it can keep up.
@@ -71,7 +73,7 @@ func (s *steady) offer(ctx context.Context, c *client) ([]sample, error) {
 	start := time.Now()
 	for i := range s.turns {
 		began := time.Duration(float64(i) / s.rate * float64(time.Second))
-		if wait(ctx, time.Until(start.Add(began))) != nil {
+		if backoff.Sleep(ctx, time.Until(start.Add(began))) != nil {
 			break // a turn has failed, or somebody has stopped us
 		}
 		under.Add(1)

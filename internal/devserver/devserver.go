@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
 // Program is the name of the server's program, found beside our own, or on PATH.
@@ -137,10 +139,8 @@ func (s *Server) first(ctx context.Context) (*child, error) {
 		if !errors.Is(err, errInUse) || time.Now().After(deadline) {
 			return c, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(err, ctx.Err())
-		case <-time.After(orphanPause):
+		if ended := backoff.Sleep(ctx, orphanPause); ended != nil {
+			return nil, errors.Join(err, ended)
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (s *Server) supervise(ctx context.Context) {
 
 func (s *Server) respawn(ctx context.Context, old ready) (*child, error) {
 	ui := strings.TrimPrefix(old.UI, "http://")
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+	for pauses := (backoff.Policy{First: 100 * time.Millisecond, Max: 5 * time.Second}).Start(); ; {
 		c, err := s.spawn(ctx, old.Address, ui)
 		if err == nil {
 			return c, nil
@@ -177,11 +177,10 @@ func (s *Server) respawn(ctx context.Context, old ready) (*child, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		wait := pauses.Next()
 		s.cfg.Log.ErrorContext(ctx, "temporal server does not start", "error", err, "retry_in", wait)
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(wait):
+		if err := backoff.Sleep(ctx, wait); err != nil {
+			return nil, err
 		}
 	}
 }

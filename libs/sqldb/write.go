@@ -5,10 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
 // writeAttempts bounds how often a transaction runs when Postgres undoes it because of others.
@@ -24,6 +25,7 @@ func (db *DB) Write(ctx context.Context, f func(Tx) error) error {
 	if db.dialect == SQLite {
 		return db.writeSQLite(ctx, f)
 	}
+	pauses := backoff.Policy{First: 5 * time.Millisecond, Max: 40 * time.Millisecond, Jitter: 1}.Start()
 	for attempt := 1; ; attempt++ {
 		err := db.writeOnce(ctx, f)
 		pg, ok := errors.AsType[*pgconn.PgError](err)
@@ -34,12 +36,8 @@ func (db *DB) Write(ctx context.Context, f func(Tx) error) error {
 		if IsUnique(err) {
 			continue // the other transaction has been committed
 		}
-		pause := time.NewTimer(rand.N(time.Duration(attempt) * 10 * time.Millisecond))
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return fmt.Errorf("%w: %w", ctx.Err(), translate(err))
-		case <-pause.C:
+		if ended := pauses.Wait(ctx); ended != nil {
+			return fmt.Errorf("%w: %w", ended, translate(err))
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path"
 	"time"
+
+	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
 // Config shapes the bridge. Zero values mean the defaults of DefaultConfig, apart from EnvAllow, where an empty list allows nothing.
@@ -99,4 +101,9 @@ func (c Config) complete() (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// reconnects are the waits for a lost tool server: the configured ones less up to a quarter, so that many do not come back at once.
+func (c Config) reconnects() backoff.Policy {
+	return backoff.Policy{First: c.ReconnectMin * 7 / 8, Max: c.ReconnectMax * 7 / 8, Jitter: 1.0 / 7}
 }

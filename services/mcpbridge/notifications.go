@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
 // progress is how far a call is.
@@ -157,7 +159,7 @@ func (c *connection) listen() {
 		return
 	}
 	c.background(func() {
-		for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
+		for pauses := (backoff.Policy{First: time.Second, Max: 30 * time.Second}).Start(); ; {
 			begin := time.Now()
 			a, err := c.request(c.life, c.nextID.Add(1), mcp.MethodSubscriptionsListen,
 				map[string]any{"notifications": mcp.SubscriptionFilter{ToolsListChanged: true}})
@@ -174,13 +176,9 @@ func (c *connection) listen() {
 				return
 			}
 			if time.Since(begin) > time.Minute {
-				pause = time.Second
+				pauses.Reset()
 			}
-			timer := time.NewTimer(pause)
-			select {
-			case <-timer.C:
-			case <-c.life.Done():
-				timer.Stop()
+			if pauses.Wait(c.life) != nil {
 				return
 			}
 		}

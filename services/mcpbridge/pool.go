@@ -3,7 +3,6 @@ package mcpbridge
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -135,25 +134,4 @@ func (e *eras) remember(key string, value era) {
 		e.known = map[string]era{}
 	}
 	e.known[key] = value
-}
-
-// backoff doubles from least to most, with up to a quarter taken off so that many do not come back at once.
-func backoff(n int, least, most time.Duration) time.Duration {
-	d := most
-	if n < 16 {
-		d = min(least<<n, most)
-	}
-	return d - rand.N(d/4+1)
-}
-
-// sleep waits, or returns the context's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

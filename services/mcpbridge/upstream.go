@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
 // upstream is one server in the pool: at most one connection, which comes and goes.
@@ -120,7 +122,7 @@ func (u *upstream) open(ctx context.Context) (*connection, error) {
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
 			return nil, &sendError{fate: notSent, retryAfter: wait, text: fmt.Sprintf("its process ended several times in a row and is started again in %s", wait.Round(time.Second))}
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := backoff.Sleep(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
@@ -145,7 +147,7 @@ func (u *upstream) crashed(begin time.Time) {
 	}
 	// The first end is free: whoever was killed once is back at the next call.
 	if u.crashes++; u.crashes > 1 {
-		u.notBefore = time.Now().Add(backoff(u.crashes-2, u.pool.cfg.ReconnectMin, u.pool.cfg.ReconnectMax))
+		u.notBefore = time.Now().Add(u.pool.cfg.reconnects().After(u.crashes - 1))
 	}
 }
 
@@ -202,8 +204,8 @@ func (u *upstream) reconnect() {
 		u.reconnecting = false
 		u.mu.Unlock()
 	}()
-	for n := 0; ; n++ {
-		if sleep(u.pool.life, backoff(n, u.pool.cfg.ReconnectMin, u.pool.cfg.ReconnectMax)) != nil {
+	for pauses := u.pool.cfg.reconnects().Start(); ; {
+		if pauses.Wait(u.pool.life) != nil {
 			return
 		}
 		_, err := u.connection(u.pool.life)

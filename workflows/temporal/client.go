@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
+
+	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
 // Config says which Temporal.
@@ -41,15 +43,13 @@ func Dial(ctx context.Context, cfg Config) (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	for pause := 25 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for pauses := (backoff.Policy{First: 25 * time.Millisecond, Max: time.Second}).Start(); ; {
 		if err = healthy(ctx, c); err == nil {
 			return c, nil
 		}
-		select {
-		case <-ctx.Done():
+		if pauses.Wait(ctx) != nil {
 			c.Close()
 			return nil, fmt.Errorf("wait for temporal at %s: %w (%w)", cfg.Address, err, context.Cause(ctx))
-		case <-time.After(pause):
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/gateway/eventjson"
+	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/sse"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -103,7 +104,8 @@ func (e *stopError) Error() string { return e.err.Error() }
 func (e *stopError) Unwrap() error { return e.err }
 
 func (w *watch) run(ctx context.Context) error {
-	pause, since, told := w.Backoff, time.Now(), false
+	pauses := backoff.Policy{First: w.Backoff, Max: 20 * w.Backoff}.Start()
+	since, told := time.Now(), false
 	for {
 		w.progress = false
 		err := w.connect(ctx)
@@ -119,7 +121,8 @@ func (w *watch) run(ctx context.Context) error {
 			return err
 		}
 		if w.progress {
-			pause, since, told = w.Backoff, time.Now(), false
+			pauses.Reset()
+			since, told = time.Now(), false
 		}
 		if time.Since(since) > w.Patience {
 			return fmt.Errorf("the event stream broke and does not come back: %w", err)
@@ -128,12 +131,9 @@ func (w *watch) run(ctx context.Context) error {
 			told = true
 			w.Notice(err)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
+		if err := pauses.Wait(ctx); err != nil {
+			return err
 		}
-		pause = min(2*pause, 20*w.Backoff)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/schema"
@@ -30,6 +31,11 @@ type Config struct {
 	DrainTimeout time.Duration
 	// RetryPause is the first pause between attempts; it doubles.
 	RetryPause time.Duration
+}
+
+// retries are the pauses between attempts. Their number and the time that a call has bound them, so that the longest pause is of no account.
+func (c Config) retries() backoff.Policy {
+	return backoff.Policy{First: c.RetryPause, Max: 128 * c.RetryPause}
 }
 
 // Store is what the executor reads and writes.
@@ -215,7 +221,7 @@ func (x *Executor) alive(row store.Execution) bool {
 
 // waitForOther waits a moment, at most until the lease of the row ends.
 func (x *Executor) waitForOther(ctx context.Context, row store.Execution) error {
-	return pause(ctx, min(max(row.Lease.Sub(x.deps.Now()), time.Millisecond), 200*time.Millisecond))
+	return backoff.Sleep(ctx, min(max(row.Lease.Sub(x.deps.Now()), time.Millisecond), 200*time.Millisecond))
 }
 
 // replayDecision tells of the decision that allowed the call when it ran.
@@ -226,16 +232,4 @@ func (x *Executor) replayDecision(f *flight, row store.Execution) {
 func conflict(key string) error {
 	return fault.New(codes.AlreadyExists, faultv1.Reason_REASON_IDEMPOTENCY_CONFLICT, "the key %q belongs to another call", key).
 		Hint("Use a new key for a new call; the same key only for the same tool and arguments.")
-}
-
-// pause waits, or gives the context's error.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

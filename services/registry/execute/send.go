@@ -78,7 +78,7 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 			delete(req.Meta, k)
 		}
 	}
-	wait := x.cfg.RetryPause
+	pauses := x.cfg.retries().Start()
 	sends, knocks, reaches := 1, 1, 1
 	for {
 		reply, err := x.deps.Upstream.Call(ctx, req, func(p upstream.Progress) { f.tell(Event{Progress: &p}) })
@@ -102,10 +102,9 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 		default:
 			return upstream.Reply{}, failure, nil
 		}
-		if pause(ctx, wait) != nil {
+		if pauses.Wait(ctx) != nil {
 			return upstream.Reply{}, failure, nil
 		}
-		wait *= 2
 	}
 }
 
@@ -181,17 +180,16 @@ func (x *Executor) encode(tool string, result *turnv1.ToolResult, code string) (
 func (x *Executor) close(ctx context.Context, row store.Execution) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	wait := x.cfg.RetryPause
+	pauses := x.cfg.retries().Start()
 	for {
 		err := x.deps.Store.Close(ctx, row)
 		if err == nil {
 			return
 		}
-		if errors.Is(err, store.ErrChanged) || pause(ctx, wait) != nil {
+		if errors.Is(err, store.ErrChanged) || pauses.Wait(ctx) != nil {
 			x.deps.Log.ErrorContext(ctx, "execution could not be closed", "execution_id", row.ID, "state", row.State, "error", err)
 			return
 		}
-		wait *= 2
 	}
 }
 

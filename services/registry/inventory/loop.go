@@ -77,7 +77,7 @@ func (s *Syncer) visit(ctx context.Context, tenant, id string) {
 
 // watch listens to the bridge, and comes back when the stream breaks.
 func (s *Syncer) watch(ctx context.Context) {
-	wait := s.cfg.FirstRetry
+	pauses := s.cfg.retries().Start()
 	for {
 		begin := time.Now()
 		err := s.upstream.Watch(ctx, s.event)
@@ -85,15 +85,10 @@ func (s *Syncer) watch(ctx context.Context) {
 			return
 		}
 		if time.Since(begin) > time.Minute {
-			wait = s.cfg.FirstRetry
+			pauses.Reset()
 		}
 		s.log.DebugContext(ctx, "bridge is not watched for a moment", "error", err)
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-			wait = min(2*wait, s.cfg.Every)
-		case <-ctx.Done():
-			t.Stop()
+		if pauses.Wait(ctx) != nil {
 			return
 		}
 	}

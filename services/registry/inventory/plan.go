@@ -60,8 +60,8 @@ func (p *plan) end(s store.Source, err error) {
 	case err == nil || errors.Is(err, store.ErrChanged):
 		e.failures = 0
 	default:
-		e.due = now.Add(min(p.cfg.FirstRetry<<min(e.failures, 10), p.cfg.Every))
 		e.failures++
+		e.due = now.Add(p.cfg.retries().After(e.failures))
 	}
 	if e.again {
 		e.again = false

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -49,6 +50,8 @@ type Config struct {
 	// FirstRetry is the pause after a failed look; it doubles up to Every. 0 = 1 s.
 	FirstRetry time.Duration
 }
+
+func (c Config) retries() backoff.Policy { return backoff.Policy{First: c.FirstRetry, Max: c.Every} }
 
 // Syncer looks at sources. Safe for concurrent use.
 type Syncer struct {

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/backoff"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -126,7 +127,7 @@ func pause(turns []store.Erasure) time.Duration {
 	for _, t := range turns {
 		attempts = min(attempts, t.Attempts)
 	}
-	return min(firstPause<<min(max(attempts, 1)-1, 10), maxPause)
+	return backoff.Policy{First: firstPause, Max: maxPause}.After(int(attempts))
 }
 
 // erase tells everybody who may have something of turns. False without an error: a call of theirs is still under way.

@@ -5,11 +5,11 @@ package sweep
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/stack"
 )
 
@@ -21,15 +21,9 @@ const (
 	rounds = 100
 )
 
-const (
-	firstPause   = time.Second
-	longestPause = 5 * time.Minute
-)
-
 // Backoff is the pause after so many attempts: one second, doubled with each one up to five minutes, a fifth more or less at random.
 func Backoff(attempts int64) time.Duration {
-	pause := min(firstPause<<min(max(attempts, 1)-1, 20), longestPause)
-	return pause*4/5 + rand.N(pause*2/5+1)
+	return backoff.Policy{First: time.Second, Max: 5 * time.Minute, Jitter: 0.2}.After(int(attempts))
 }
 
 // ErrStop has a sweep end after the rows at hand: what the other rows need is not there either.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/webhook/fairness"
@@ -160,7 +160,7 @@ func (s *sender) record(ctx context.Context, tx *store.Tx, w store.Webhook, clai
 
 // nextAttempt is the end of the backoff, or the later time that the receiver asked for. If that is past GiveUp, one last attempt is made then.
 func (s *sender) nextAttempt(d store.Delivery, now time.Time, asked time.Duration) time.Time {
-	next := now.Add(s.backoff(d.Attempts))
+	next := now.Add(backoff.Policy{First: s.cfg.FirstRetry, Max: maxBackoff, Factor: 3, Jitter: 0.2}.After(d.Attempts))
 	if at := now.Add(asked); at.After(next) {
 		last := next
 		if d.GiveUp.After(last) {
@@ -187,13 +187,4 @@ func (s *sender) recordLastError(ctx context.Context, tx *store.Tx, seen store.W
 		w.Disabled, w.UpdateTime = true, s.store.Now()
 	}
 	return tx.SaveWebhook(ctx, w)
-}
-
-// backoff is FirstRetry times 3 to the power of attempts-1, up to maxBackoff, with 20 % of jitter either way.
-func (s *sender) backoff(attempts int) time.Duration {
-	d := s.cfg.FirstRetry
-	for range min(attempts-1, 20) {
-		d = min(3*d, maxBackoff)
-	}
-	return d*4/5 + rand.N(d*2/5+1)
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -20,7 +21,7 @@ const (
 // all that are unproven at most three quarters: the rest is for receivers that answer. Safe for concurrent use.
 type Slots struct {
 	total, perReceiver int
-	backoff            time.Duration // after the first failure; it triples with each further one
+	backoff            backoff.Policy
 	now                func() time.Time
 
 	mu        sync.Mutex
@@ -35,9 +36,11 @@ type state struct {
 	until    time.Time
 }
 
-// New divides total slots, of which no receiver gets more than perReceiver. backoff is how long a receiver is skipped after its first failure.
-func New(total, perReceiver int, backoff time.Duration) *Slots {
-	return &Slots{total: total, perReceiver: perReceiver, backoff: backoff, now: time.Now, receivers: map[store.Receiver]*state{}}
+// New divides total slots, of which no receiver gets more than perReceiver. firstBackoff is how long a receiver is skipped after its
+// first failure; it triples with each further one.
+func New(total, perReceiver int, firstBackoff time.Duration) *Slots {
+	skipped := backoff.Policy{First: firstBackoff, Max: maxBackoff, Factor: 3}
+	return &Slots{total: total, perReceiver: perReceiver, backoff: skipped, now: time.Now, receivers: map[store.Receiver]*state{}}
 }
 
 // Next returns who is eligible for the next delivery; false when all slots are taken.
@@ -97,11 +100,8 @@ func (s *Slots) Release(receiver store.Receiver, attempted, answered bool) {
 	case attempted && answered:
 		*r = state{inFlight: r.inFlight, answers: true}
 	case attempted:
-		backoff := s.backoff
-		for range min(r.failures, 20) {
-			backoff = min(3*backoff, maxBackoff)
-		}
-		r.answers, r.failures, r.until = false, r.failures+1, s.now().Add(min(backoff, maxBackoff))
+		r.answers, r.failures = false, r.failures+1
+		r.until = s.now().Add(s.backoff.After(r.failures))
 	case r.inFlight == 0 && !r.answers && r.failures == 0:
 		delete(s.receivers, receiver)
 	}
