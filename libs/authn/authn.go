@@ -1,5 +1,5 @@
-// Package authn carries the caller's identity: from the edge into a context, from a context over the mesh in a signed
-// header, and back into a context. Nothing on the mesh acts without a principal.
+// Package authn carries the caller's principal in contexts and, between processes of the mesh, in a signed gRPC header. Every call on the
+// mesh has a principal.
 package authn
 
 import (
@@ -8,38 +8,38 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// DefaultTenant is the one tenant there is for now.
+// DefaultTenant is the only tenant so far.
 const DefaultTenant = "default"
 
 type key struct{}
 
-// With gives a context that carries the principal.
+// With returns a context that carries the principal.
 func With(ctx context.Context, p *policyv1.Principal) context.Context {
 	return context.WithValue(ctx, key{}, p)
 }
 
-// From gives the context's principal. Inside an RPC handler it is never nil; elsewhere it may be.
+// From returns the context's principal. It is never nil inside an RPC handler; elsewhere it may be.
 func From(ctx context.Context) *policyv1.Principal {
 	p, _ := ctx.Value(key{}).(*policyv1.Principal)
 	return p
 }
 
-// Tenant gives the tenant of the context's principal, "" when there is none.
+// Tenant returns the tenant of the context's principal, or "" if there is none.
 func Tenant(ctx context.Context) string { return From(ctx).GetTenant() }
 
-// Service is the principal of a role of the mesh acting for itself.
+// Service returns the principal of a mesh role that acts for itself.
 func Service(role string) *policyv1.Principal {
 	return &policyv1.Principal{
 		Tenant: DefaultTenant, Subject: role, Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_SERVICE, Roles: []string{role},
 	}
 }
 
-// User is a person's principal.
+// User returns the principal of a person.
 func User(subject string, roles ...string) *policyv1.Principal {
 	return &policyv1.Principal{
 		Tenant: DefaultTenant, Subject: subject, Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER, Roles: roles,
 	}
 }
 
-// Local is who calls from this machine without a token, where the configuration allows that.
+// Local returns the principal of a caller on this machine who sends no token, where the configuration allows that.
 func Local() *policyv1.Principal { return User("local", "local") }

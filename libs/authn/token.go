@@ -20,15 +20,15 @@ const Header = "windlass-principal"
 const (
 	audience = "windlass-mesh"
 	lifetime = 5 * time.Minute
-	// renew is when a cached token is made anew: far enough from its end that clocks may differ.
+	// renew is how old a cached token may get. Half the lifetime tolerates clocks that differ.
 	renew     = lifetime / 2
 	cacheSize = 4096
 )
 
-// ErrToken says that a mesh token is missing, forged or expired.
+// ErrToken means that a mesh token is missing, forged or expired.
 var ErrToken = errors.New("mesh token is not valid")
 
-// Keyring signs and checks mesh tokens with a key that all processes of one mesh share. Safe for concurrent use.
+// Keyring signs and verifies mesh tokens with a key that all processes of the mesh share. It is safe for concurrent use.
 type Keyring struct {
 	key    []byte
 	signed *lru.Cache[string, stamped[string]]
@@ -41,7 +41,7 @@ type stamped[T any] struct {
 	until time.Time
 }
 
-// NewKeyring makes a keyring; the key must have at least 32 bytes.
+// NewKeyring returns a keyring. The key must have at least 32 bytes.
 func NewKeyring(key []byte) (*Keyring, error) {
 	if len(key) < 32 {
 		return nil, fmt.Errorf("mesh key has %d bytes; at least 32 are needed", len(key))
@@ -57,7 +57,7 @@ func NewKeyring(key []byte) (*Keyring, error) {
 	return &Keyring{key: key, signed: signed, seen: seen, now: time.Now}, nil
 }
 
-// NewKey makes a random key for a mesh in one process.
+// NewKey returns a random key, for a mesh in one process.
 func NewKey() []byte {
 	b := make([]byte, 32)
 	rand.Read(b) // never fails, see crypto/rand
@@ -69,7 +69,7 @@ type claims struct {
 	Principal string `json:"principal"`
 }
 
-// Sign gives a token for the principal, good for five minutes. Tokens are cached.
+// Sign returns a token for the principal, valid for five minutes. Tokens are cached.
 func (k *Keyring) Sign(p *policyv1.Principal) (string, error) {
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
 	if err != nil {
@@ -92,7 +92,7 @@ func (k *Keyring) Sign(p *policyv1.Principal) (string, error) {
 	return token, nil
 }
 
-// Verify gives the principal of a token, or ErrToken. The principal is shared: do not change it.
+// Verify returns the principal of a token, or ErrToken. The principal is shared: do not modify it.
 func (k *Keyring) Verify(token string) (*policyv1.Principal, error) {
 	now := k.now()
 	if c, ok := k.seen.Get(token); ok && now.Before(c.until) {

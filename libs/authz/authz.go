@@ -1,5 +1,5 @@
-// Package authz answers a server's question "may this principal do that" from a short-lived copy of what the policy
-// service says, so that a call costs no round trip and a restart of policy is not felt.
+// Package authz decides in a server whether a principal has a permission. It caches the policy service's answers for a short time, so that
+// calls need no round trip and survive a restart of policy.
 package authz
 
 import (
@@ -18,25 +18,25 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// Config bounds what an Authorizer keeps. The zero value takes the defaults.
+// Config bounds an Authorizer's cache. Zero values mean the defaults.
 type Config struct {
-	// MaxAge is how long an answer is good when policy does not say; 0 = 2 s.
+	// MaxAge is how long an answer is fresh if policy does not say; 0 = 2 s.
 	MaxAge time.Duration
-	// MaxStale is how long after that an answer still serves while policy is away; 0 = 30 s.
+	// MaxStale is how much longer an answer is used while policy is unavailable; 0 = 30 s.
 	MaxStale time.Duration
-	// Timeout bounds one question to policy; 0 = 3 s.
+	// Timeout bounds one request to policy; 0 = 3 s.
 	Timeout time.Duration
-	// Entries bounds the number of principals remembered; 0 = 4096.
+	// Entries is the maximum number of cached principals; 0 = 4096.
 	Entries int
 }
 
-// retryEvery is how often policy is asked again for one principal while it is away.
+// retryEvery is the retry interval per principal while policy is unavailable.
 const retryEvery = 500 * time.Millisecond
 
-// denialsInFlight bounds the refusals on their way to policy; more are dropped.
+// denialsInFlight limits concurrent RecordDenial calls; further ones are dropped.
 const denialsInFlight = 16
 
-// Authorizer implements rpc.Authorizer over a policy client. Safe for concurrent use.
+// Authorizer implements rpc.Authorizer over a policy client. It is safe for concurrent use.
 type Authorizer struct {
 	cfg     Config
 	client  policyv1.PolicyServiceClient
@@ -46,14 +46,14 @@ type Authorizer struct {
 	now     func() time.Time
 }
 
-// entry is what policy said about one principal. Entries are replaced, never changed.
+// entry is a cached answer for one principal. Entries are replaced, never modified.
 type entry struct {
 	permissions Permissions
 	fresh       time.Time // ask again after this
-	stale       time.Time // of no use after this
+	stale       time.Time // unusable after this
 }
 
-// New makes an authorizer that asks through client, which must call as the server's own role.
+// New returns an authorizer. The client must call as the server's own role.
 func New(client policyv1.PolicyServiceClient, cfg Config) *Authorizer {
 	cfg.MaxAge = orDefault(cfg.MaxAge, 2*time.Second)
 	cfg.MaxStale = orDefault(cfg.MaxStale, 30*time.Second)
@@ -75,8 +75,8 @@ func orDefault(d, def time.Duration) time.Duration {
 	return d
 }
 
-// Decide says whether the principal holds the permission. UNAVAILABLE when policy cannot be asked and nothing recent
-// is known; the context's own error when it ends first.
+// Decide reports whether the principal holds the permission. It returns UNAVAILABLE if policy is unreachable and there is no usable cached
+// answer, and ctx's error if ctx ends first.
 func (a *Authorizer) Decide(ctx context.Context, p *policyv1.Principal, permission string) (Verdict, error) {
 	key, err := keyOf(p)
 	if err != nil {
@@ -93,8 +93,8 @@ func (a *Authorizer) Decide(ctx context.Context, p *policyv1.Principal, permissi
 	return found.permissions.Decide(permission), nil
 }
 
-// ask joins the question that is under way for this principal, or begins one. The question is not bound to one caller's
-// patience: others wait for the same answer.
+// ask joins the request in flight for this principal or starts one. The request does not end with one caller's context, since others wait
+// for the same answer.
 func (a *Authorizer) ask(ctx context.Context, key string, p *policyv1.Principal) (entry, error) {
 	answer := a.asking.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.Timeout)
@@ -119,7 +119,7 @@ func (a *Authorizer) ask(ctx context.Context, key string, p *policyv1.Principal)
 func (a *Authorizer) refresh(ctx context.Context, key string, p *policyv1.Principal) (entry, error) {
 	known, ok := a.entries.Get(key)
 	if ok && a.now().Before(known.fresh) {
-		return known, nil // another question was answered just before this one began
+		return known, nil // another request was answered in the meantime
 	}
 	resp, err := a.client.GetPermissions(ctx, &policyv1.GetPermissionsRequest{Principal: p})
 	now := a.now()
@@ -141,8 +141,8 @@ func (a *Authorizer) refresh(ctx context.Context, key string, p *policyv1.Princi
 	return found, nil
 }
 
-// RecordDenied tells policy of a refusal, in the background and at best effort: it never blocks, and when many are on
-// their way already it drops this one.
+// RecordDenied reports a denial to policy in the background, at best effort: it never blocks, and drops the report if too many are in
+// flight.
 func (a *Authorizer) RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string) {
 	select {
 	case a.denials <- struct{}{}:
@@ -153,12 +153,12 @@ func (a *Authorizer) RecordDenied(ctx context.Context, p *policyv1.Principal, pe
 	go func() {
 		defer func() { <-a.denials }()
 		defer cancel()
-		// The caller was refused whether or not this is kept; policy logs what it cannot store.
+		// The caller is refused either way; policy logs what it cannot store.
 		_, _ = a.client.RecordDenial(ctx, &policyv1.RecordDenialRequest{Principal: p, Permission: permission, Method: method})
 	}()
 }
 
-// keyOf is a digest of all that policy may look at.
+// keyOf returns a digest of everything in a principal that a policy can match.
 func keyOf(p *policyv1.Principal) (string, error) {
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
 	if err != nil {

@@ -139,7 +139,7 @@ func TestOneQuestionForManyCallers(t *testing.T) {
 		impatient, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		var all sync.WaitGroup
-		all.Go(func() { // comes first and leaves first: the others must not suffer
+		all.Go(func() { // the first caller gives up first; the others still get the answer
 			if _, err := a.Decide(impatient, authn.User("alice"), "a"); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("impatient: %v", err)
 			}

@@ -6,25 +6,25 @@ import (
 	"github.com/windlass-dev/windlass/libs/glob"
 )
 
-// Permissions is what a principal may do: globs over "area.noun.verb", those that give and those that take away.
+// Permissions is what a principal may do: globs over "area.noun.verb" that grant, and globs that deny.
 type Permissions struct {
 	give []string
 	take []denial
 }
 
-// denial is a glob that takes away, and the rule it comes from.
+// denial is a glob that denies, and the rule it comes from.
 type denial struct{ glob, rule string }
 
-// Verdict says whether a principal holds a permission.
+// Verdict reports whether a principal holds a permission.
 type Verdict struct {
-	// Allowed is the answer.
+	// Allowed reports whether the principal holds the permission.
 	Allowed bool
-	// DeniedBy is the rule that takes the permission away; empty when it is allowed, and when no rule gives it.
+	// DeniedBy is the rule that denies the permission; empty if it is allowed, and if no rule grants it.
 	DeniedBy string
 }
 
-// Parse reads the globs of GetPermissionsResponse. One that starts with "!" takes away what it matches, whatever else says; deniedBy names
-// its rule, by glob.
+// Parse reads the globs of GetPermissionsResponse. A glob that starts with "!" denies what it matches and wins over every grant; deniedBy
+// maps it to its rule.
 func Parse(globs []string, deniedBy map[string]string) Permissions {
 	var p Permissions
 	for _, g := range globs {
@@ -37,7 +37,7 @@ func Parse(globs []string, deniedBy map[string]string) Permissions {
 	return p
 }
 
-// Decide says whether the permission is given and not taken away.
+// Decide reports whether the permission is granted and not denied.
 func (p Permissions) Decide(permission string) Verdict {
 	for _, d := range p.take {
 		if glob.Any([]string{d.glob}, permission) {

@@ -1,5 +1,5 @@
-// Package bus is the fast, lossy side of Windlass: NATS, in this process or a server elsewhere. Nothing here is the truth of anything: a
-// message may be lost, so whoever reads must be able to catch up from a database. In return nothing here ever blocks a publisher.
+// Package bus is a lossy publish-subscribe bus over NATS, embedded or external. It is never the source of truth: messages may be lost, so
+// every reader must be able to catch up from a database. In return, publishing never blocks.
 package bus
 
 import (
@@ -19,56 +19,56 @@ import (
 const Embedded = "embedded:"
 
 var (
-	// ErrUnavailable means that the bus is away or does not answer. The message was not, or may not have been, sent.
+	// ErrUnavailable means that the bus is unreachable or does not answer. The message may or may not have been sent.
 	ErrUnavailable = errors.New("bus is not available")
 	// ErrNotKept means that no kept stream holds the subject.
 	ErrNotKept = errors.New("no kept stream for this subject")
-	// ErrClosed means that the bus, or the subscription, was closed by its owner.
+	// ErrClosed means that the bus or the subscription was closed by its owner.
 	ErrClosed = errors.New("closed")
 )
 
-// Config says which bus to use.
+// Config describes the bus to use.
 type Config struct {
 	// URL is Embedded, or "nats://host:port" (several separated by commas). Required.
 	URL string
-	// Dir is where the embedded server keeps its streams; empty means in memory. Unused for other servers.
+	// Dir is where the embedded server stores its streams; empty means in memory. Ignored for external servers.
 	Dir string
-	// Listen is the address at which the embedded server also serves other processes ("127.0.0.1:0" picks a port); empty means it does
-	// not listen at all. Unused for other servers.
+	// Listen is the address at which the embedded server accepts other processes ("127.0.0.1:0" picks a port); empty means that it does not
+	// listen. Ignored for external servers.
 	Listen string
-	// Replicas is on how many nodes of a cluster kept streams are, 1 when 0.
+	// Replicas is the number of cluster nodes that store each kept stream; 0 means 1.
 	Replicas int
-	// Name tells connections apart in the server's monitoring. Optional.
+	// Name identifies the connection in the server's monitoring. Optional.
 	Name string
-	// Key is a secret that all processes on the bus share; messages that were not signed with it are dropped. Required, except for an embedded
-	// server that does not listen: no other process can reach it.
+	// Key is a secret that all processes on the bus share. Messages that are not signed with it are dropped. Required, except for an embedded
+	// server that does not listen, which no other process can reach.
 	Key []byte
 	// Log receives connects, disconnects and the embedded server's warnings. Nil means no logging.
 	Log *slog.Logger
 }
 
-// Bus is a connection. It is safe for concurrent use.
+// Bus is a connection to the bus. It is safe for concurrent use.
 type Bus struct {
 	log    *slog.Logger
 	server *Server // nil unless embedded
-	local  *local  // nil unless nobody outside this process can be on the bus
-	signer *signer // nil where local is not
+	local  *local  // nil unless the bus is confined to this process
+	signer *signer // nil if local is set
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	file   bool // kept streams are on disk
-	// replicas is on how many nodes they are.
+	// replicas is the number of nodes that store a kept stream.
 	replicas int
 
 	mu       sync.Mutex
 	subs     map[*Subscription]struct{}
-	closing  bool // there are no more subscriptions
+	closing  bool // no new subscriptions
 	streams  []KeptConfig
 	onReconn []func()
-	closed   chan struct{} // the connection is done for good
+	closed   chan struct{} // the connection is closed for good
 }
 
-// Open starts the embedded server if asked to, and connects. A server elsewhere that cannot be reached is no error: the bus connects as
-// soon as it is there, and until then calls fail with ErrUnavailable. Close ends it.
+// Open starts the embedded server if the URL asks for one, and connects. An external server that is unreachable is not an error: the bus
+// connects when the server comes up, and until then calls fail with ErrUnavailable. The caller must call Close.
 func Open(ctx context.Context, cfg Config) (*Bus, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -106,13 +106,13 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 	return b, nil
 }
 
-// options make the connection patient in reconnecting and impatient in publishing.
+// options reconnect forever, but fail publishing at once while disconnected.
 func (b *Bus) options(name string) []nats.Option {
 	return []nats.Option{
 		nats.Name(name),
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.ReconnectWait(200 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 200*time.Millisecond),
-		nats.ReconnectBufSize(-1), // fail at once instead of collecting messages nobody waits for any more
+		nats.ReconnectBufSize(-1), // fail at once instead of buffering messages that nobody waits for any more
 		nats.FlusherTimeout(2 * time.Second), nats.Timeout(2 * time.Second),
 		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
@@ -129,14 +129,15 @@ func (b *Bus) options(name string) []nats.Option {
 	}
 }
 
-// Connected tells whether the bus is reachable now.
+// Connected reports whether the bus is reachable now.
 func (b *Bus) Connected() bool { return b.nc.IsConnected() }
 
-// clusterSpread is how soon the servers of a cluster know of a subscription, generously: less than a millisecond when they are not busy.
+// clusterSpread is a generous bound on how long a subscription takes to reach all servers of a cluster; it is below a millisecond on idle
+// ones.
 const clusterSpread = 100 * time.Millisecond
 
-// Spread is for how long after Flush a subscription may still miss what is published at another server of a cluster; 0 for a single server. A watcher that
-// must miss nothing catches up once more after that time.
+// Spread returns how long after Flush a subscription may still miss messages published at another server of the cluster; 0 for a single
+// server. A watcher that must miss nothing catches up once more after that time.
 func (b *Bus) Spread() time.Duration {
 	if b.nc.ConnectedClusterName() == "" {
 		return 0
@@ -144,15 +145,15 @@ func (b *Bus) Spread() time.Duration {
 	return clusterSpread
 }
 
-// OnReconnect has f called after each time the connection came back, from a goroutine of the bus; f must not block for long.
-// The first connect is not a reconnect.
+// OnReconnect registers f to be called after every reconnect, but not after the first connect. f runs in a goroutine of the bus and must
+// not block for long.
 func (b *Bus) OnReconnect(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.onReconn = append(b.onReconn, f)
 }
 
-// reconnected ends all subscriptions, since each may have missed something, and tells whoever wants to know.
+// reconnected ends all subscriptions, since each may have missed messages, and calls the OnReconnect functions.
 func (b *Bus) reconnected() {
 	b.log.Info("bus reconnected")
 	b.mu.Lock()
@@ -170,8 +171,8 @@ func (b *Bus) reconnected() {
 	}
 }
 
-// Publish sends data to whoever listens now, and to the kept stream of the subject if there is one. It does not wait for anybody: nil means
-// that the message is on its way, not that it arrived. While the bus is away it is ErrUnavailable, at once. The data must not be changed
+// Publish sends data to the current subscribers, and to the subject's kept stream if there is one. It does not wait: nil means that the
+// message was sent, not that it arrived. While the bus is unreachable it returns ErrUnavailable at once. The data must not be modified
 // afterwards.
 func (b *Bus) Publish(subject string, data []byte) error {
 	if b.local != nil && !b.nc.IsClosed() {
@@ -186,7 +187,7 @@ func (b *Bus) Publish(subject string, data []byte) error {
 	return nil
 }
 
-// send gives a message to the server.
+// send passes a message to the server.
 func (b *Bus) send(subject string, data []byte) error {
 	if b.signer == nil {
 		return b.nc.Publish(subject, data)
@@ -194,13 +195,13 @@ func (b *Bus) send(subject string, data []byte) error {
 	return b.nc.PublishMsg(b.signer.sign(subject, data))
 }
 
-// genuine reports whether a message of the server comes from a process with our key.
+// genuine reports whether a message from the server was sent by a process with our key.
 func (b *Bus) genuine(subject string, m *nats.Msg) bool {
 	return b.signer == nil || b.signer.genuine(subject, m)
 }
 
-// Flush waits until the server has received everything published before, for 5 s at most, or until ctx ends. Where the bus is within this
-// process there is nothing to wait for.
+// Flush waits until the server has received everything published before, for at most 5 s or until ctx ends. It returns at once if the bus
+// is confined to this process.
 func (b *Bus) Flush(ctx context.Context) error {
 	if b.local != nil && !b.nc.IsClosed() {
 		return nil
@@ -208,7 +209,7 @@ func (b *Bus) Flush(ctx context.Context) error {
 	return b.flush(ctx)
 }
 
-// flush waits for the server, also where it only keeps what subscribers have already.
+// flush waits for the server, even if the server only stores what local subscribers already have.
 func (b *Bus) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -226,11 +227,11 @@ func (b *Bus) Addr() string {
 	return b.server.Addr()
 }
 
-// Close sends what is still on its way, ends all subscriptions with ErrClosed, disconnects, and stops the embedded server. It gives up
-// when ctx ends. It is safe to call more than once.
+// Close flushes pending messages, ends all subscriptions with ErrClosed, disconnects, and stops the embedded server. It gives up when ctx
+// ends. It is safe to call more than once.
 func (b *Bus) Close(ctx context.Context) error {
 	if !b.nc.IsClosed() && b.nc.IsConnected() {
-		_ = b.flush(ctx) // what cannot be delivered now is lost, as messages may be
+		_ = b.flush(ctx) // best effort: messages may be lost
 	}
 	b.mu.Lock()
 	subs := b.subs
@@ -257,7 +258,7 @@ func (b *Bus) stopServer(ctx context.Context) error {
 	return b.server.Close(ctx)
 }
 
-// classify adds our sentinel to the client library's errors.
+// classify wraps the client library's errors with our sentinels.
 func classify(err error) error {
 	switch {
 	case errors.Is(err, nats.ErrConnectionClosed):
@@ -265,7 +266,7 @@ func classify(err error) error {
 	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrConnectionReconnecting), errors.Is(err, nats.ErrDisconnected),
 		errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrNoServers),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrStaleConnection),
-		errors.Is(err, nats.ErrHeadersNotSupported): // before the first connect: what the server supports is not known
+		errors.Is(err, nats.ErrHeadersNotSupported): // before the first connect the server's features are unknown
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err

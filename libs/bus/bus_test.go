@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds what a test waits for; nothing waits that long when all is well.
+// patience bounds each wait; a passing test never waits that long.
 const patience = time.Minute
 
 func open(t testing.TB, cfg bus.Config) *bus.Bus {
@@ -35,7 +35,7 @@ func open(t testing.TB, cfg bus.Config) *bus.Bus {
 
 func embedded(t testing.TB) *bus.Bus { return open(t, bus.Config{URL: bus.Embedded}) }
 
-// each runs a test on a bus within this process, and on one that others could join.
+// each runs a test on a bus confined to this process and on one that others could join.
 func each(t *testing.T, f func(t *testing.T, b *bus.Bus)) {
 	t.Helper()
 	t.Run("within the process", func(t *testing.T) { f(t, embedded(t)) })
@@ -76,7 +76,7 @@ func publish(t testing.TB, b *bus.Bus, subject, data string) {
 	}
 }
 
-// next returns a subscription's next message; false if its channel was closed.
+// next returns the subscription's next message, or false if its channel was closed.
 func next(t testing.TB, s *bus.Subscription) (bus.Msg, bool) {
 	t.Helper()
 	select {
@@ -115,7 +115,7 @@ func TestClosedSubscription(t *testing.T) {
 	})
 }
 
-// A reader that sleeps loses its subscription, and neither the publisher nor another reader notices.
+// A slow reader loses its subscription without slowing the publisher or another reader.
 func TestSlowReaderIsCutOff(t *testing.T) {
 	each(t, func(t *testing.T, b *bus.Bus) {
 		slow, quick := subscribe(t, b, "x", 10), subscribe(t, b, "x", 1000)
@@ -203,7 +203,7 @@ func TestInProcessServerDoesNotListen(t *testing.T) {
 	}
 }
 
-// The server goes away and comes back at the same address: publishing fails at once meanwhile, and readers learn of the gap.
+// A server restarts at the same address: publishing fails at once meanwhile, and readers learn of the gap.
 func TestServerRestart(t *testing.T) {
 	server := startServer(t, bus.ServerConfig{Listen: "127.0.0.1:0"})
 	addr := server.Addr()
@@ -322,7 +322,7 @@ func waitFor(t testing.TB, cond func() bool) {
 	}
 }
 
-// Members of different groups, and those of none, get a message each; a member that left gets none.
+// Each group gets every message once, as does each subscriber without a group; a member that left gets none.
 func TestGroupsSideBySide(t *testing.T) {
 	each(t, func(t *testing.T, b *bus.Bus) {
 		got := make(chan string, 100)

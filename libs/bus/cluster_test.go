@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 )
 
-// The nodes of a cluster are stopped and started again one by one: clients go on with the others, and what was kept stays.
+// Nodes of a cluster are restarted one by one: clients continue with the others, and kept messages survive.
 func TestClusterIsRestartedNodeByNode(t *testing.T) {
 	c := newCluster(t, 3)
 	b := open(t, bus.Config{URL: c.url(), Replicas: 3})
@@ -39,19 +39,19 @@ func TestClusterIsRestartedNodeByNode(t *testing.T) {
 	})
 }
 
-// publishKept sends a message again and again until it is kept: one that is sent while a node goes away may be lost, or refused.
+// publishKept publishes until the message is kept: one sent while a node stops may be lost or refused.
 func publishKept(t *testing.T, b *bus.Bus, text string) {
 	t.Helper()
 	eventually(t, "message "+text, func() bool {
 		_, known := keeps(t, b, text)
 		if !known {
-			_ = b.Publish("deltas.a", []byte(text)) // sent again
+			_ = b.Publish("deltas.a", []byte(text)) // retried
 		}
 		return known
 	})
 }
 
-// keeps tells whether a message is kept, and which one is the first.
+// keeps reports whether a message is kept, and which message is the oldest.
 func keeps(t *testing.T, b *bus.Bus, want string) (first string, known bool) {
 	t.Helper()
 	msgs, err := b.Kept(t.Context(), "deltas.a")
@@ -84,7 +84,7 @@ func TestBadCluster(t *testing.T) {
 	}
 }
 
-// cluster is nodes in this process.
+// cluster is a NATS cluster inside this process.
 type cluster struct {
 	nodes           []*bus.Server
 	clients, routes []string
@@ -128,14 +128,14 @@ func (c *cluster) stop(t *testing.T, i int) {
 
 func (c *cluster) url() string { return "nats://" + strings.Join(c.clients, ",nats://") }
 
-// freePorts picks addresses that stay free while their server is away: systems give connections that go out higher ports than these.
+// freePorts picks ports below the ephemeral range, which stay free while a server is down.
 func freePorts(t *testing.T, n int) []string {
 	t.Helper()
 	var addrs []string
 	for tries := 0; len(addrs) < n; tries++ {
 		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20_000+rand.IntN(10_000)))
 		if err != nil && tries < 1000 {
-			continue // somebody has it
+			continue // in use
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func freePorts(t *testing.T, n int) []string {
 	return addrs
 }
 
-// ensure keeps the stream; a cluster that has no leader yet refuses it.
+// ensure creates the kept stream, and retries while the cluster has no leader.
 func ensure(t *testing.T, b *bus.Bus) {
 	t.Helper()
 	eventually(t, "the kept stream", func() bool {

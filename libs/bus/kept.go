@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// keptBatch is how many messages one request asks for.
+	// keptBatch is the number of messages per request.
 	keptBatch = 256
-	// keptBytes bounds one answer, so that many of them at once do not fill the connection.
+	// keptBytes bounds one response, so that concurrent ones do not fill the connection.
 	keptBytes = 1 << 20
-	// keptTimeout is how long an answer may be silent.
+	// keptTimeout is the longest pause within a response.
 	keptTimeout = 5 * time.Second
 )
 
@@ -26,16 +26,16 @@ const (
 type KeptConfig struct {
 	// Name of the stream: letters, digits, - and _.
 	Name string
-	// Subjects that are kept; wildcards allowed. No two streams may share a subject.
+	// Subjects to keep; wildcards allowed. No two streams may share a subject.
 	Subjects []string
-	// MaxAge after which a message goes; 0 means never.
+	// MaxAge after which a message is removed; 0 means never.
 	MaxAge time.Duration
-	// MaxBytes after which the oldest messages go; 0 means no bound.
+	// MaxBytes above which the oldest messages are removed; 0 means no limit.
 	MaxBytes int64
 }
 
-// EnsureKept creates the stream, or changes it to fit. Messages are on disk, except in an embedded server without a folder.
-// Every process that calls Kept should call this first; it is idempotent.
+// EnsureKept creates or updates the stream. Messages are on disk, except in an embedded server without a folder. Every process that calls
+// Kept should call this first; it is idempotent.
 func (b *Bus) EnsureKept(ctx context.Context, cfg KeptConfig) error {
 	storage := jetstream.MemoryStorage
 	if b.file {
@@ -46,7 +46,7 @@ func (b *Bus) EnsureKept(ctx context.Context, cfg KeptConfig) error {
 		maxBytes = -1
 	}
 	asking := ctx
-	if b.server != nil { // it answers at once; one that is stopped while it makes a stream leaves that running in this process
+	if b.server != nil { // the embedded server answers at once; stopping it in the middle would leak its goroutines
 		asking = context.WithoutCancel(ctx)
 	}
 	_, err := b.js.CreateOrUpdateStream(asking, jetstream.StreamConfig{
@@ -76,7 +76,7 @@ func (b *Bus) EnsureKept(ctx context.Context, cfg KeptConfig) error {
 	return nil
 }
 
-// dedup is the shortest memory for message ids that the server takes: we send none.
+// dedup returns the shortest deduplication window that the server accepts. We send no message ids.
 func dedup(maxAge time.Duration) time.Duration {
 	if maxAge > 0 {
 		return min(maxAge, time.Second)
@@ -84,13 +84,14 @@ func dedup(maxAge time.Duration) time.Duration {
 	return time.Second
 }
 
-// Kept returns all messages kept for one subject (no wildcards), oldest first; none is no error. Messages published a moment ago may not be
-// among them yet: the server keeps them a little later than it hands them to subscribers. It costs the server no state. Errors: ErrNotKept, ErrUnavailable.
+// Kept returns all messages kept for one subject (no wildcards), oldest first; none is not an error. Messages published a moment ago may be
+// missing: the server stores them a little later than it delivers them. It creates no state on the server. Errors: ErrNotKept,
+// ErrUnavailable.
 func (b *Bus) Kept(ctx context.Context, subject string) ([]Msg, error) {
 	return b.KeptSince(ctx, subject, time.Time{})
 }
 
-// KeptSince is Kept for the messages that the bus got at the given time or later, by the bus's clock.
+// KeptSince is Kept for the messages that the bus received at the given time or later, by the bus's clock.
 func (b *Bus) KeptSince(ctx context.Context, subject string, since time.Time) ([]Msg, error) {
 	stream, err := b.streamOf(ctx, subject)
 	if err != nil {
@@ -98,7 +99,7 @@ func (b *Bus) KeptSince(ctx context.Context, subject string, since time.Time) ([
 	}
 	request := map[string]any{"seq": 1, "next_by_subj": subject, "batch": keptBatch, "max_bytes": keptBytes}
 	if !since.IsZero() {
-		delete(request, "seq") // the server takes one of the two
+		delete(request, "seq") // the server accepts only one of the two
 		request["start_time"] = since.UTC()
 	}
 	var out []Msg
@@ -116,7 +117,7 @@ func (b *Bus) KeptSince(ctx context.Context, subject string, since time.Time) ([
 	}
 }
 
-// streamOf finds the stream of a subject among those we know, else asks the server and remembers.
+// streamOf returns the stream of a subject: a known one, else the server's answer, which is remembered.
 func (b *Bus) streamOf(ctx context.Context, subject string) (string, error) {
 	if name, ok := b.knownStream(subject); ok {
 		return name, nil
@@ -151,7 +152,7 @@ func (b *Bus) knownStream(subject string) (string, bool) {
 	return "", false
 }
 
-// matches tells whether a subject fits a NATS pattern.
+// matches reports whether a subject matches a NATS pattern.
 func matches(pattern, subject string) bool {
 	p, s := strings.Split(pattern, "."), strings.Split(subject, ".")
 	for i, token := range p {
@@ -165,15 +166,15 @@ func matches(pattern, subject string) bool {
 	return len(p) == len(s)
 }
 
-// batch is one answer of the server.
+// batch is one response of the server.
 type batch struct {
 	genuine []Msg
 	last    uint64 // the sequence of its last message
 	more    bool
 }
 
-// keptBatch asks for the messages of a subject from a sequence or time on. Servers before 2.11 answer with a single message and no end
-// mark; the loop in KeptSince then reads one by one.
+// keptBatch requests the messages of a subject from a sequence or time on. Servers before 2.11 answer with a single message and no end
+// mark; the loop in KeptSince then reads one at a time.
 func (b *Bus) keptBatch(ctx context.Context, stream, subject string, fields map[string]any) (batch, error) {
 	var out batch
 	request, err := json.Marshal(fields)
@@ -215,7 +216,7 @@ func (b *Bus) keptBatch(ctx context.Context, stream, subject string, fields map[
 	}
 }
 
-// stamp reads a header that the server adds: behind those of the publisher, who may have used the same name.
+// stamp reads a header that the server adds. It comes after the publisher's headers, which may use the same name.
 func stamp(m *nats.Msg, name string) string {
 	values := m.Header.Values(name)
 	if len(values) == 0 {
@@ -230,7 +231,7 @@ func nextMsg(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
 	return sub.NextMsgWithContext(ctx)
 }
 
-// finish reads the message that ends an answer.
+// finish reads the message that ends a response.
 func (b batch) finish(h nats.Header) (batch, error) {
 	switch status := h.Get("Status"); status {
 	case "204":

@@ -71,7 +71,7 @@ func TestBigMessagesAreKeptToo(t *testing.T) {
 	b := embedded(t)
 	keep(t, b)
 	big := strings.Repeat("x", 300<<10)
-	for range 10 { // more than one answer may hold
+	for range 10 { // more than one response holds
 		publish(t, b, "delta.a", big)
 	}
 	waitFor(t, func() bool { return len(kept(t, b, "delta.a")) == 10 })
@@ -88,7 +88,7 @@ func TestNotKept(t *testing.T) {
 func TestKeptByAnotherConnection(t *testing.T) {
 	host := open(t, bus.Config{URL: bus.Embedded, Dir: t.TempDir(), Listen: "127.0.0.1:0"})
 	keep(t, host)
-	keep(t, host) // once more changes nothing
+	keep(t, host) // a second call changes nothing
 	fill(t, host, 3)
 	guest := open(t, bus.Config{URL: "nats://" + host.Addr()})
 	for range 2 {
@@ -145,7 +145,7 @@ func BenchmarkPublish(b *testing.B) {
 	flush(b, conn)
 }
 
-// BenchmarkDelivery measures from Publish until the reader has it.
+// BenchmarkDelivery measures the time from Publish until the reader has the message.
 func BenchmarkDelivery(b *testing.B) {
 	conn := embedded(b)
 	s := subscribe(b, conn, "live.a", 10)
@@ -193,7 +193,7 @@ func TestKeptSince(t *testing.T) {
 	}
 }
 
-// Whoever gives up making a stream and then stops the embedded server must leave nothing running: TestMain looks.
+// A caller gives up on creating a stream and the embedded server stops: nothing keeps running. TestMain checks for leaks.
 func TestAStreamThatNobodyWaitsForEndsWithItsServer(t *testing.T) {
 	for n := range 40 {
 		b, err := bus.Open(t.Context(), bus.Config{URL: bus.Embedded})
@@ -204,7 +204,7 @@ func TestAStreamThatNobodyWaitsForEndsWithItsServer(t *testing.T) {
 		made := make(chan struct{})
 		go func() {
 			defer close(made)
-			_ = b.EnsureKept(ctx, bus.KeptConfig{Name: "DELTAS", Subjects: []string{"delta.*"}}) // it may come to its end or not
+			_ = b.EnsureKept(ctx, bus.KeptConfig{Name: "DELTAS", Subjects: []string{"delta.*"}}) // may fail or succeed
 		}()
 		for range 50 * n {
 			runtime.Gosched()

@@ -8,12 +8,12 @@ import (
 	"github.com/nats-io/nats-server/v2/server/gsl"
 )
 
-// memberBacklog is how many messages may wait for a worker in this process; what comes then is lost.
+// memberBacklog is the number of messages queued per worker in this process; further ones are lost.
 const memberBacklog = 1 << 12
 
-// local hands messages around in this process: nobody else can reach an embedded server that does not listen, so what it would pass on to
-// subscribers goes to them directly, in the order of publishing, and the server gets only what it is to keep. That spares some goroutines
-// between a token, or the end of a turn, and whoever waits for it.
+// local delivers messages within this process. If no other process can reach the embedded server, messages go directly to subscribers in
+// publishing order, and the server gets only those to keep. That saves goroutine switches between a token, or the end of a turn, and its
+// reader.
 type local struct {
 	receivers *gsl.GenericSublist[receiver]
 	kept      *gsl.SimpleSublist
@@ -23,14 +23,14 @@ type local struct {
 	closed  bool
 }
 
-// receiver gets messages. It must not block.
+// receiver gets messages. deliver must not block.
 type receiver interface{ deliver(m Msg) }
 
 func newLocal() *local {
 	return &local{receivers: gsl.NewSublist[receiver](), kept: gsl.NewSimpleSublist(), members: map[*member]struct{}{}}
 }
 
-// keep has the messages of a subject go to the server too.
+// keep sends the messages of a subject to the server too.
 func (l *local) keep(subject string) error {
 	if err := l.kept.Insert(subject, struct{}{}); err != nil {
 		return fmt.Errorf("keep %s: %w", subject, err)
@@ -38,11 +38,11 @@ func (l *local) keep(subject string) error {
 	return nil
 }
 
-// publish gives a message to all that want it, of each queue group to one member.
+// publish delivers a message to all matching receivers, and to one member of each queue group.
 func (l *local) publish(m Msg) {
 	var room [8]receiver
 	to := room[:0]
-	l.receivers.Match(m.Subject, func(r receiver) { // in random order; who receives may leave, which Match does not allow
+	l.receivers.Match(m.Subject, func(r receiver) { // in random order; a receiver may unsubscribe, which Match does not allow
 		w, grouped := r.(*member)
 		if grouped = grouped && w.queue != ""; !grouped || !slices.ContainsFunc(to, w.sharesWith) {
 			to = append(to, r)
@@ -53,15 +53,15 @@ func (l *local) publish(m Msg) {
 	}
 }
 
-// enter has r get the messages of a subject from now on, until leave is called.
+// enter delivers the messages of a subject to r until leave is called.
 func (l *local) enter(subject string, r receiver) (leave func(), err error) {
 	if err := l.receivers.Insert(subject, r); err != nil {
 		return nil, err
 	}
-	return func() { _ = l.receivers.Remove(subject, r) }, nil // fails only if it is out already
+	return func() { _ = l.receivers.Remove(subject, r) }, nil // fails only if it is already removed
 }
 
-// member calls a handler for its messages, one after the other, in a goroutine of its own. Without a queue it gets every message.
+// member calls a handler for its messages one at a time, in its own goroutine. Without a queue it gets every message.
 type member struct {
 	subject, queue string
 	messages       chan Msg
@@ -106,7 +106,7 @@ func (w *member) work(handler func(Msg)) {
 	}
 }
 
-// join makes a member, until leave is called.
+// join creates a member, which gets messages until leave is called.
 func (l *local) join(subject, queue string, handler func(Msg)) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *local) join(subject, queue string, handler func(Msg)) (leave func(), er
 	}, nil
 }
 
-// close ends all members. A handler that runs just then goes on.
+// close ends all members. Handlers that are running finish.
 func (l *local) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

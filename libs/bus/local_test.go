@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Whoever subscribes while the bus is closed is refused, or his subscription ends: nobody waits for ever.
+// Subscribing during Close fails, or the subscription ends: nobody waits forever.
 func TestSubscribeWhileTheBusIsClosed(t *testing.T) {
 	for i := range 20 {
 		b, err := Open(t.Context(), Config{URL: Embedded, Listen: []string{"", "127.0.0.1:0"}[i%2], Key: make([]byte, 32)})
@@ -45,7 +45,7 @@ func TestSubscribeWhileTheBusIsClosed(t *testing.T) {
 	}
 }
 
-// What waits for a member that has left is not handled any more.
+// Messages queued for a member that has left are not handled.
 func TestAMemberThatLeftIsNotCalled(t *testing.T) {
 	for range 50 {
 		w := &member{messages: make(chan Msg, 50), gone: make(chan struct{})}

@@ -18,34 +18,34 @@ import (
 
 // ServerConfig describes a server inside this process.
 type ServerConfig struct {
-	// Dir is where streams are kept; empty means in memory.
+	// Dir is where streams are stored; empty means in memory.
 	Dir string
 	// Listen is a TCP address, port 0 picks one; empty means that only this process can connect.
 	Listen string
-	// Cluster, when it listens, makes this server a node of a cluster.
+	// Cluster makes this server a node of a cluster. It requires Listen.
 	Cluster Cluster
-	// Log receives warnings and errors, and notices at debug level. Nil means no logging.
+	// Log receives warnings, errors, and notices at debug level. Nil means no logging.
 	Log *slog.Logger
 }
 
-// Cluster describes a node of several servers that act as one.
+// Cluster describes one node of a cluster.
 type Cluster struct {
-	// Node is this server's name, unique in the cluster and the same after a restart.
+	// Node is this server's name, unique in the cluster and stable across restarts.
 	Node string
-	// Listen is the TCP address at which the other nodes connect; empty means that there is no cluster.
+	// Listen is the TCP address at which other nodes connect; empty means no cluster.
 	Listen string
-	// Routes are addresses (host:port) of other nodes; one that answers is enough to find all.
+	// Routes are addresses (host:port) of other nodes; one reachable node is enough to find the others.
 	Routes []string
 }
 
 // Server is a NATS server with JetStream inside this process.
 type Server struct {
 	ns    *server.Server
-	tmp   string // removed at Close
+	tmp   string // removed by Close
 	close sync.Once
 }
 
-// StartServer starts a server and returns once it serves.
+// StartServer starts a server and returns once it is ready.
 func StartServer(ctx context.Context, cfg ServerConfig) (*Server, error) {
 	s := &Server{}
 	opts, err := s.options(cfg)
@@ -94,7 +94,7 @@ func (s *Server) options(cfg ServerConfig) (*server.Options, error) {
 	return opts, cfg.Cluster.apply(opts)
 }
 
-// apply makes opts those of a node.
+// apply sets the options of a cluster node.
 func (c Cluster) apply(opts *server.Options) (err error) {
 	if c.Listen == "" {
 		return nil
@@ -103,7 +103,7 @@ func (c Cluster) apply(opts *server.Options) (err error) {
 		return errors.New("a node of a cluster needs a name")
 	}
 	opts.ServerName, opts.NoSystemAccount, opts.Cluster.Name = c.Node, false, "windlass"
-	opts.Cluster.NoAdvertise = true // clients know all nodes by the names that they were given, which may be others than the nodes' own
+	opts.Cluster.NoAdvertise = true // clients use the node names they were configured with, which may differ from the nodes' own
 	if opts.Cluster.Host, opts.Cluster.Port, err = address(c.Listen); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func address(hostPort string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// Addr returns the address it listens at; empty if it does not.
+// Addr returns the address at which the server listens; empty if it does not.
 func (s *Server) Addr() string {
 	if addr := s.ns.Addr(); addr != nil {
 		return addr.String()
@@ -139,7 +139,7 @@ func (s *Server) Addr() string {
 	return ""
 }
 
-// URL returns what other processes connect to; empty if it does not listen.
+// URL returns the URL for other processes; empty if the server does not listen.
 func (s *Server) URL() string {
 	if addr := s.Addr(); addr != "" {
 		return "nats://" + addr
@@ -174,8 +174,8 @@ func (s *Server) cleanup() error {
 	return os.RemoveAll(s.tmp)
 }
 
-// serverLog passes the server's log lines on. Its notices are chatter at start and stop; it warns of what it mends itself, such as a
-// stream that was cut off by a kill.
+// serverLog forwards the server's log lines. Notices are routine; warnings become info, since the server repairs what it warns about, such
+// as a stream truncated by a kill.
 type serverLog struct{ log *slog.Logger }
 
 func (l serverLog) Noticef(format string, v ...any) { l.line(slog.LevelDebug, format, v) }

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// signatureHeader carries a message's signature between processes. Processes that know nothing of it ignore it.
+	// signatureHeader carries a message's signature between processes. Older processes ignore it.
 	signatureHeader = "Windlass-Signature"
-	// keyPurpose separates the key of the bus from others that are derived from the same secret.
+	// keyPurpose separates the bus key from other keys derived from the same secret.
 	keyPurpose = "windlass bus 1"
-	// warnEvery bounds how often messages with a wrong signature are logged.
+	// warnEvery is the minimum interval between warnings about wrong signatures.
 	warnEvery = 10 * time.Second
 )
 
-// signer signs messages and checks them, so that access to the bus alone is not enough to be believed. A signature covers subject and
-// data: a message is worth nothing on another subject. It does not stop a replay: receivers drop what they have seen.
+// signer signs and verifies messages, so that access to the bus is not enough to inject one. A signature covers subject and data, so a
+// message is not valid on another subject. It does not prevent replays: receivers drop messages they have already seen.
 type signer struct {
 	key []byte
 	log *slog.Logger
 
 	refused atomic.Int64 // since the last warning
-	warned  atomic.Int64 // when that was, in Unix nanoseconds
+	warned  atomic.Int64 // time of the last warning, in Unix nanoseconds
 }
 
 func newSigner(secret []byte, log *slog.Logger) (*signer, error) {
@@ -54,7 +54,7 @@ func (s *signer) signature(subject string, data []byte) string {
 	return base64.RawStdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// sign makes the message that goes over the network.
+// sign returns the message to send over the network.
 func (s *signer) sign(subject string, data []byte) *nats.Msg {
 	return &nats.Msg{Subject: subject, Data: data, Header: nats.Header{signatureHeader: {s.signature(subject, data)}}}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 )
 
-// stranger is on the bus without the key.
+// stranger is a client on the bus without the key.
 func stranger(t *testing.T, url string) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(url)
@@ -47,8 +47,8 @@ func server(t *testing.T) string {
 	return s.URL()
 }
 
-// Access to the bus is not enough to be heard: subscribers, queue groups and readers of kept messages get what a process with the key has sent,
-// unchanged and on its subject, and nothing else.
+// Access to the bus is not enough to inject messages: subscribers, queue groups and readers of kept messages get only what a process with
+// the key sent, unchanged and on its subject.
 func TestAStrangerIsNotHeard(t *testing.T) {
 	url := server(t)
 	b, other := open(t, bus.Config{URL: url}), open(t, bus.Config{URL: url})

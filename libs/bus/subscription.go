@@ -10,9 +10,9 @@ import (
 )
 
 var (
-	// ErrOverflow ended a subscription because its reader was too slow.
+	// ErrOverflow means that the subscription ended because its reader was too slow.
 	ErrOverflow = errors.New("reader too slow: messages were lost")
-	// ErrGap ended a subscription because the connection was interrupted.
+	// ErrGap means that the subscription ended because the connection was interrupted.
 	ErrGap = errors.New("connection interrupted: messages may be lost")
 )
 
@@ -20,11 +20,11 @@ var (
 type Msg struct {
 	// Subject is where it was published.
 	Subject string
-	// Data is the payload. It must not be changed: other receivers may have the same.
+	// Data is the payload. It must not be modified: other receivers may share it.
 	Data []byte
 	// Seq is the number in the kept stream, increasing but not contiguous per subject; 0 for live messages.
 	Seq uint64
-	// Time is when it was kept; zero for live messages.
+	// Time is when the message was kept; zero for live messages.
 	Time time.Time
 }
 
@@ -34,16 +34,19 @@ type Subscription struct {
 	c   chan Msg
 
 	mu    sync.Mutex
-	leave func() // nil until it is known
+	leave func() // nil until subscribed
 	err   error
 }
 
-// Subscribe delivers what is published to subject (wildcards * and > allowed) from now on; buf messages may wait for the reader, at
-// least one. While the bus is away it succeeds and takes effect once it is back. The server knows of it after Flush.
-// To miss nothing: subscribe, Flush, catch up from the truth, then read the channel and drop what was seen; with a cluster catch up once more after Spread.
+// Subscribe delivers what is published to subject (wildcards * and > allowed) from now on. buf is the number of messages that may wait for
+// the reader, at least one. While the bus is unreachable, Subscribe succeeds and takes effect on reconnect. The server knows of the
+// subscription after Flush.
+//
+// To miss nothing: subscribe, Flush, catch up from the database, then read the channel and drop what was already seen; with a cluster,
+// catch up once more after Spread.
 func (b *Bus) Subscribe(subject string, buf int) (*Subscription, error) {
 	s := &Subscription{bus: b, c: make(chan Msg, max(buf, 1))}
-	if !b.register(s) { // first: a reconnect or a close in between must find it
+	if !b.register(s) { // first, so that a concurrent reconnect or Close finds it
 		return nil, fmt.Errorf("subscribe %s: %w", subject, ErrClosed)
 	}
 	leave, err := b.enter(subject, s)
@@ -55,13 +58,13 @@ func (b *Bus) Subscribe(subject string, buf int) (*Subscription, error) {
 	s.leave = leave
 	ended := s.err != nil
 	s.mu.Unlock()
-	if ended { // before it knew how to leave
+	if ended { // it ended before leave was set
 		leave()
 	}
 	return s, nil
 }
 
-// register adds a subscription to those that end with the bus; false when it is over already.
+// register adds a subscription to those that end with the bus. It returns false if the bus is closing.
 func (b *Bus) register(s *Subscription) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +75,7 @@ func (b *Bus) register(s *Subscription) bool {
 	return true
 }
 
-// enter has a subscription get the messages of a subject until leave is called.
+// enter delivers the messages of a subject to s until leave is called.
 func (b *Bus) enter(subject string, s *Subscription) (leave func(), err error) {
 	if b.local != nil && !b.nc.IsClosed() {
 		return b.local.enter(subject, s)
@@ -85,21 +88,21 @@ func (b *Bus) enter(subject string, s *Subscription) (leave func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { _ = sub.Unsubscribe() }, nil // fails only if the connection is gone, and with it the subscription
+	return func() { _ = sub.Unsubscribe() }, nil // fails only if the connection is gone, and the subscription with it
 }
 
-// C returns the channel of messages. It is closed when the subscription ends, after which Err says why. After ErrOverflow and ErrGap the
-// reader subscribes again and catches up.
+// C returns the channel of messages. It is closed when the subscription ends; Err then returns the cause. After ErrOverflow or ErrGap the
+// reader should subscribe again and catch up.
 func (s *Subscription) C() <-chan Msg { return s.c }
 
-// Err says why the subscription ended: ErrOverflow, ErrGap or ErrClosed; nil while it lives.
+// Err returns why the subscription ended: ErrOverflow, ErrGap or ErrClosed; nil while it is active.
 func (s *Subscription) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Overflowed tells whether messages were lost because the reader was too slow.
+// Overflowed reports whether messages were lost because the reader was too slow.
 func (s *Subscription) Overflowed() bool { return errors.Is(s.Err(), ErrOverflow) }
 
 // Close ends the subscription and closes its channel. It is safe to call more than once and from any goroutine.
@@ -128,7 +131,7 @@ func (s *Subscription) end(reason error) {
 		return
 	}
 	s.err = reason
-	close(s.c) // senders hold the lock and look at err first
+	close(s.c) // senders hold the lock and check err first
 	leave := s.leave
 	s.mu.Unlock()
 	if leave != nil {
@@ -142,8 +145,8 @@ func (s *Subscription) end(reason error) {
 // Worker is a member of a queue group.
 type Worker struct{ leave func() }
 
-// QueueSubscribe has handler called for the messages of subject that this member of the queue group gets: each message goes to one member.
-// Calls come one after the other, so a handler hands long work on. It survives reconnects; messages sent meanwhile are lost.
+// QueueSubscribe calls handler for the messages that this member of the queue group gets; each message goes to one member. Calls are
+// sequential, so a handler should hand off long work. The membership survives reconnects; messages sent in between are lost.
 func (b *Bus) QueueSubscribe(subject, queue string, handler func(Msg)) (*Worker, error) {
 	if b.local != nil {
 		leave, err := b.local.join(subject, queue, handler)
@@ -160,8 +163,8 @@ func (b *Bus) QueueSubscribe(subject, queue string, handler func(Msg)) (*Worker,
 	if err != nil {
 		return nil, fmt.Errorf("subscribe %s as %s: %w", subject, queue, classify(err))
 	}
-	return &Worker{func() { _ = sub.Unsubscribe() }}, nil // fails only if the connection is gone, and with it the membership
+	return &Worker{func() { _ = sub.Unsubscribe() }}, nil // fails only if the connection is gone, and the membership with it
 }
 
-// Close leaves the group. A call of the handler that is under way goes on.
+// Close leaves the group. A handler call in progress finishes.
 func (w *Worker) Close() { w.leave() }

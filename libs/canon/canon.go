@@ -1,4 +1,4 @@
-// Package canon reads and writes the arguments of tool calls: one JSON object, with one canonical form for hashing.
+// Package canon reads and writes the arguments of tool calls: one JSON object, with a canonical form for hashing.
 package canon
 
 import (
@@ -15,11 +15,11 @@ import (
 	"unicode/utf8"
 )
 
-// Object is a parsed JSON object. Numbers keep their text, so that nothing is lost on the way to the tool.
+// Object is a parsed JSON object. Numbers keep their text, so that no precision is lost on the way to the tool.
 type Object map[string]any
 
-// Parse reads one JSON object. Empty text is an empty object, as models write that for tools without parameters. The error
-// says what is wrong and where, for a model to read.
+// Parse reads one JSON object. Empty text is an empty object, since models send that for tools without parameters. The error is written for
+// a model: it says what is wrong and where.
 func Parse(text []byte) (Object, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return Object{}, nil
@@ -67,18 +67,18 @@ func kind(v any) string {
 	}
 }
 
-// JSON writes the object with sorted keys and every number as it came. What was validated is what is sent: a key that came
-// twice is there once.
+// JSON returns the object with sorted keys and every number as it was written. A duplicate key appears once: what is sent is what was
+// validated.
 func (o Object) JSON() []byte { return AppendValue(nil, map[string]any(o), literal) }
 
-// Hash is SHA-256, hex, over the canonical form of RFC 8785. Integers beyond what a float64 holds keep their digits
-// instead of being rounded, so that two big ids never look alike.
+// Hash returns the hex SHA-256 of the canonical form of RFC 8785. Integers that a float64 cannot hold keep their digits instead of being
+// rounded, so that two large ids never have the same hash.
 func (o Object) Hash() string {
 	sum := sha256.Sum256(AppendValue(nil, map[string]any(o), canonical))
 	return hex.EncodeToString(sum[:])
 }
 
-// AppendValue writes any value of encoding/json, members by name, and each json.Number as number does.
+// AppendValue appends the JSON of any encoding/json value, with sorted members and with each json.Number formatted by number.
 func AppendValue(out []byte, v any, number func(json.Number) string) []byte {
 	switch v := v.(type) {
 	case map[string]any:
@@ -118,12 +118,12 @@ func AppendValue(out []byte, v any, number func(json.Number) string) []byte {
 	}
 }
 
-// compareUTF16 orders keys as RFC 8785 asks: by UTF-16 code units, which differs from byte order beyond U+FFFF.
+// compareUTF16 orders keys as RFC 8785 requires: by UTF-16 code units, which differs from byte order beyond U+FFFF.
 func compareUTF16(a, b string) int {
 	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
 }
 
-// appendString escapes no more than JSON demands.
+// appendString escapes no more than JSON requires.
 func appendString(out []byte, s string) []byte {
 	const hexDigits = "0123456789abcdef"
 	out = append(out, '"')
@@ -164,7 +164,7 @@ func canonical(n json.Number) string {
 	if f == 0 {
 		return "0"
 	}
-	text, err := json.Marshal(f) // encoding/json writes floats the way ECMAScript does
+	text, err := json.Marshal(f) // encoding/json formats floats as ECMAScript does
 	if err != nil {
 		return n.String()
 	}

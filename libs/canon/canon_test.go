@@ -47,7 +47,7 @@ func hash(t *testing.T, text string) string {
 	return o.Hash()
 }
 
-// TestCanonicalForm has the example of RFC 8785, section 3.2.
+// TestCanonicalForm uses the example of RFC 8785, section 3.2.
 func TestCanonicalForm(t *testing.T) {
 	o, err := Parse([]byte(`{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],
 		"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}`))
@@ -100,7 +100,7 @@ func TestWrongTextIsExplained(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: what is written reads back as the same value, whatever it is.
+// TestRoundTrip: the JSON of any value parses to the same value.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.MapOf(rapid.String(), rapid.OneOf(

@@ -1,7 +1,8 @@
 package canon
 
-// Measure counts the values of a JSON text, by the brackets and commas outside of strings, and how deep it is nested. It costs one pass and no memory, so that
-// a text can be refused before it is parsed. It never counts less than there is; whether the text is JSON is for a parser to find.
+// Measure returns the number of values in a JSON text, counted by brackets and commas outside strings, and its nesting depth. It takes one
+// pass and no memory, so that a text can be rejected before it is parsed. It never undercounts; it does not check that the text is valid
+// JSON.
 func Measure(text []byte) (values, depth int) {
 	values = 1
 	now, quoted := 0, false

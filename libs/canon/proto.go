@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Struct gives the object as protobuf knows it: numbers become doubles, those that are too large for one the largest there is.
+// Struct converts the object to protobuf. Numbers become doubles; those out of range become the largest double.
 func (o Object) Struct() *structpb.Struct {
 	s := &structpb.Struct{Fields: make(map[string]*structpb.Value, len(o))}
 	for name, v := range o {

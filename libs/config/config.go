@@ -1,5 +1,5 @@
 // Package config fills a configuration struct from defaults, a YAML file, the environment and command-line flags, in this order, and
-// refuses what it does not know.
+// rejects unknown keys.
 //
 // Struct fields are named by their yaml tag (without it: the field's name in snake_case; "-" hides a field, ",inline" merges an
 // embedded struct) and described by their doc tag. Fields may be structs, maps with string keys, slices, pointers, strings,
@@ -21,20 +21,20 @@ import (
 // delim joins path elements inside koanf. It cannot occur in a key, unlike the dot, which is in host names.
 const delim = "\x1f"
 
-// Options say where configuration comes from.
+// Options are the sources of a configuration.
 type Options struct {
-	// Defaults is a struct, or a pointer to one, of the same type as Into points to. Nil means: what Into holds already.
+	// Defaults is a struct, or a pointer to one, of the type that Into points to. Nil means the present value of Into.
 	Defaults any
-	// File is the path of a YAML file; empty means none. Unlike an empty path, a missing file is an error.
+	// File is the path of a YAML file; empty means none. A path that does not exist is an error.
 	File string
-	// EnvPrefix begins the names of all variables that are ours, for example "WINDLASS_". Empty means that the environment is not read.
+	// EnvPrefix is the prefix of our variables, for example "WINDLASS_". Empty means that the environment is not read.
 	EnvPrefix string
-	// EnvAllow lists variables with the prefix that are none of the struct's keys and still right. A * at the end allows a family.
+	// EnvAllow lists variables with the prefix that are valid though they are not keys of the struct. A trailing * matches any suffix.
 	EnvAllow []string
 	// Environ is the environment in the form of os.Environ. Nil means os.Environ().
 	Environ []string
-	// Flags whose value was set on the command line override everything. A flag is a key if FlagKeys says so, or if its name
-	// is a key's path with - for _; other flags are left alone. Nil means none.
+	// Flags that were set on the command line override everything. A flag is a key if FlagKeys maps it, or if its name is a key's path with -
+	// for _; other flags are ignored. Nil means none.
 	Flags *pflag.FlagSet
 	// FlagKeys maps flag names to key paths, for example "http-addr" to "gateway.http_addr".
 	FlagKeys map[string]string
@@ -42,8 +42,8 @@ type Options struct {
 	Into any
 }
 
-// Load fills Into. All mistakes found are reported at once, joined; each is an *Error with the key, and the file and line, the variable or the flag
-// it comes from. On error Into is left as it was.
+// Load fills Into. It reports all mistakes at once, joined; each is an *Error with the key and its file and line, variable or flag. On
+// error Into is unchanged.
 func Load(opts Options) error {
 	target := reflect.ValueOf(opts.Into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
@@ -75,26 +75,26 @@ func Load(opts Options) error {
 	return nil
 }
 
-// Error is one mistake in the configuration.
+// Error is one mistake in a configuration.
 type Error struct {
 	// Key is the dotted path, for example "sessions.database_url" or "providers[2].url".
 	Key string
 	// Origin is "file.yaml:12", "environment variable X", or "flag --x".
 	Origin string
-	// Problem says what is wrong and what would be right.
+	// Problem says what is wrong and what is expected.
 	Problem string
 }
 
-// Error gives origin, key and problem in one line.
+// Error returns origin, key and problem in one line.
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s: %s", e.Origin, e.Key, e.Problem) }
 
-// origin says where a value comes from.
+// origin is where a value comes from.
 type origin struct {
 	text   string
-	secret bool // expanded from the environment: never shown
+	secret bool // expanded from the environment: never printed
 }
 
-// loader collects layers in koanf, and remembers where each path was set last.
+// loader merges layers in koanf and remembers where each path was last set.
 type loader struct {
 	opts    Options
 	root    *node
@@ -113,7 +113,7 @@ func (l *loader) merge(layer map[string]any) {
 	}
 }
 
-// set puts one value into a layer by its path.
+// set stores one value in a layer by its path.
 func set(layer map[string]any, path []string, value any) {
 	for _, key := range path[:len(path)-1] {
 		next, ok := layer[key].(map[string]any)
@@ -126,7 +126,7 @@ func set(layer map[string]any, path []string, value any) {
 	layer[path[len(path)-1]] = value
 }
 
-// originOf finds the origin of a path, or of the nearest thing around it.
+// originOf returns the origin of a path, or of the nearest enclosing one.
 func (l *loader) originOf(path []string) origin {
 	for i := len(path); i > 0; i-- {
 		if o, ok := l.origins[strings.Join(path[:i], delim)]; ok {
@@ -136,7 +136,7 @@ func (l *loader) originOf(path []string) origin {
 	return origin{text: "configuration"}
 }
 
-// dotted writes a path for people; list indexes stand in brackets already.
+// dotted formats a path for people; list indexes are already in brackets.
 func dotted(path []string) string {
 	return strings.ReplaceAll(strings.Join(path, "."), ".[", "[")
 }

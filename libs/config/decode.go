@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// decode writes a merged value into v. Objects and maps keep what they have and the value does not mention; lists are replaced. A null leaves
-// the default.
+// decode writes a merged value into v. Objects and maps keep entries that the value does not mention; lists are replaced. Null keeps the
+// default.
 func (l *loader) decode(v reflect.Value, n *node, value any, path []string) {
 	if value == nil {
 		return
 	}
 	for v.Kind() == reflect.Pointer && n.typ != v.Type() {
-		fresh := reflect.New(v.Type().Elem()) // a copy: the defaults' own must not change
+		fresh := reflect.New(v.Type().Elem()) // a copy, so that the defaults do not change
 		if !v.IsNil() {
 			fresh.Elem().Set(v.Elem())
 		}
@@ -58,7 +58,7 @@ func (l *loader) mapping(v reflect.Value, n *node, value any, path []string) {
 		l.fail(path, l.originOf(path).text, "want keys below it")
 		return
 	}
-	out := reflect.MakeMap(v.Type()) // a copy: the defaults' own must not change
+	out := reflect.MakeMap(v.Type()) // a copy, so that the defaults do not change
 	for it := v.MapRange(); it.Next(); {
 		out.SetMapIndex(it.Key(), it.Value())
 	}
@@ -100,7 +100,7 @@ type wrong struct {
 	got  string
 }
 
-// shown gives the offending text, unless it may be a secret.
+// shown returns the offending text, unless it may be a secret.
 func (w *wrong) shown(secret bool) string {
 	if secret || w.got == "" {
 		return ""
@@ -108,10 +108,10 @@ func (w *wrong) shown(secret bool) string {
 	return fmt.Sprintf(", not %q", w.got)
 }
 
-// known types read text and are no secrets.
+// known reports whether a type reads text and is never a secret.
 func known(t reflect.Type) bool { return t == reflect.TypeFor[Size]() }
 
-// plain unwraps the numbers in a value, for a place where anything goes.
+// plain unwraps the numbers in a value whose target accepts anything.
 func plain(value any) any {
 	switch x := value.(type) {
 	case number:

@@ -10,22 +10,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Key describes one thing that can be configured.
+// Key describes one configuration key.
 type Key struct {
-	// Path is the dotted path; <name> stands for a map's key and [] for a list's elements.
+	// Path is the dotted path; <name> stands for a map key and [] for a list index.
 	Path string
-	// Env is the variable's name; empty for what is inside a list.
+	// Env is the variable's name; empty for keys inside a list.
 	Env string
-	// Type is what a value looks like: string, bool, int, float, duration, size, list of …, map of ….
+	// Type is the type of the value: string, bool, int, float, duration, size, list of …, map of ….
 	Type string
-	// Default is the value without any configuration; empty if there is none.
+	// Default is the default value; empty if there is none.
 	Default string
 	// Doc is the field's doc tag.
 	Doc string
 }
 
-// Describe lists the keys of a configuration struct in the order of its fields, with the values it holds as defaults.
-// It panics if defaults is not a struct or a pointer to one.
+// Describe lists the keys of a configuration struct in the order of its fields; the values it holds are the defaults. It panics if defaults
+// is not a struct or a pointer to one.
 func Describe(defaults any, envPrefix string) []Key {
 	v := reflect.Indirect(reflect.ValueOf(defaults))
 	if v.Kind() != reflect.Struct {
@@ -42,7 +42,7 @@ func Describe(defaults any, envPrefix string) []Key {
 	return out
 }
 
-// walk visits everything that can be set: leaves, and lists and maps, the latter also through one placeholder element.
+// walk visits every key: leaves, and lists and maps, the latter also through one placeholder element.
 func walk(n *node, path []string, visit func([]string, *node)) {
 	switch n.kind {
 	case object:
@@ -66,7 +66,7 @@ func walk(n *node, path []string, visit func([]string, *node)) {
 	visit(path, n)
 }
 
-// lookup finds the default of a path; inside maps and lists there is none.
+// lookup returns the default of a path; paths inside maps and lists have none.
 func lookup(v reflect.Value, n *node, path []string) reflect.Value {
 	for _, key := range path {
 		for v.Kind() == reflect.Pointer && !v.IsNil() {
@@ -108,7 +108,7 @@ func typeName(n *node) string {
 	}
 }
 
-// valueText writes a default. Empty things and secrets, which print as redacted whether set or not, are left out.
+// valueText formats a default. Empty values are omitted, and so are secrets, which print as redacted whether set or not.
 func valueText(v reflect.Value) string {
 	if !v.IsValid() || v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0 {
 		return ""
@@ -127,7 +127,7 @@ func valueText(v reflect.Value) string {
 	return fmt.Sprint(reflect.Indirect(v).Interface())
 }
 
-// flow writes a value as YAML on one line.
+// flow formats a value as YAML on one line.
 func flow(v any) (string, error) {
 	var n yaml.Node
 	if err := n.Encode(v); err != nil {

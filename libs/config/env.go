@@ -49,7 +49,7 @@ func (l *loader) envNames() []string {
 }
 
 // put sets a value given as text. Lists of plain values are split at commas, maps of plain values may be name=value,name=value; all other
-// containers are YAML (or JSON) text.
+// containers are YAML or JSON text.
 func (l *loader) put(layer map[string]any, path []string, n *node, value, from string) {
 	l.origins[strings.Join(path, delim)] = origin{text: from}
 	if n.kind == leaf {
@@ -79,10 +79,10 @@ func (l *loader) put(layer map[string]any, path []string, n *node, value, from s
 	set(layer, path, r.value(doc.Content[0], n, path))
 }
 
-// pairName is a name before the = of a pair. In YAML a name is followed by a colon.
+// pairName matches the name before the = of a pair. In YAML a name is followed by a colon.
 var pairName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// pairsOf reads name=value,name=value; false when the text is something else.
+// pairsOf reads name=value,name=value; false if the text is something else.
 func pairsOf(text string) (map[string]any, bool) {
 	out := map[string]any{}
 	for item := range strings.SplitSeq(text, ",") {
@@ -95,8 +95,8 @@ func pairsOf(text string) (map[string]any, bool) {
 	return out, true
 }
 
-// resolve finds the key that the rest of a variable's name means. Keys contain underscores themselves, so the longest key that fits wins at
-// each level, and names of map entries, which can be anything, are as long as possible. A nil node means that there is none.
+// resolve returns the key that the rest of a variable's name refers to, or a nil node if there is none. Keys contain underscores
+// themselves, so the longest matching key wins at each level; names of map entries can be anything and are as long as possible.
 func (n *node) resolve(rest string) ([]string, *node) {
 	if rest == "" {
 		return nil, nil
@@ -176,7 +176,7 @@ func (l *loader) flags() {
 	l.merge(layer)
 }
 
-// flagText gives a flag's value as put wants it: pflag writes lists in brackets.
+// flagText returns a flag's value in the form that put expects: pflag formats lists in brackets.
 func flagText(f *pflag.Flag) string {
 	if s, ok := f.Value.(pflag.SliceValue); ok {
 		return strings.Join(s.GetSlice(), ",")
@@ -184,7 +184,7 @@ func flagText(f *pflag.Flag) string {
 	return f.Value.String()
 }
 
-// at finds the node of a path; nil if there is none.
+// at returns the node of a path, or nil if there is none.
 func (n *node) at(path []string) *node {
 	for _, key := range path {
 		switch n.kind {
@@ -203,7 +203,7 @@ func (n *node) at(path []string) *node {
 	return n
 }
 
-// suggest gives ", did you mean …?" if one of the known names is near.
+// suggest returns ", did you mean …?" if a known name is similar, else "".
 func suggest(name string, known []string) string {
 	if near := nearest.Name(name, known); near != "" {
 		return fmt.Sprintf(", did you mean %q?", near)

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// file reads the YAML file into a layer, checking every key on the way.
+// file reads the YAML file into a layer and checks every key.
 func (l *loader) file() {
 	if l.opts.File == "" {
 		return
@@ -43,14 +43,14 @@ func (l *loader) file() {
 	}
 }
 
-// yamlReader turns YAML nodes into plain values, checked against the schema.
+// yamlReader converts YAML nodes to plain values and checks them against the schema.
 type yamlReader struct {
 	l     *loader
 	at    func(line int) string
-	depth int // of aliases, which may nest exponentially
+	depth int // of aliases, which can nest exponentially
 }
 
-// maxAliasDepth is more than anybody needs by hand.
+// maxAliasDepth is more than hand-written files need.
 const maxAliasDepth = 8
 
 func (r *yamlReader) value(y *yaml.Node, n *node, path []string) any {
@@ -132,11 +132,11 @@ func (r *yamlReader) remember(path []string, y *yaml.Node, secret bool) {
 
 // number is a scalar that is not a string, with its spelling, so that "version: 1.10" can still fill a string field.
 type number struct {
-	Text  string // exported, for koanf copies values by their exported fields
+	Text  string // exported because koanf copies values by their exported fields
 	Value any
 }
 
-// elemOf returns the shape of a container's elements; nil where anything goes.
+// elemOf returns the schema of a container's elements; nil if they may be anything.
 func elemOf(n *node) *node {
 	if n == nil {
 		return nil
@@ -144,10 +144,10 @@ func elemOf(n *node) *node {
 	return n.elem
 }
 
-// reference is ${env:NAME}; a doubled $ in front keeps it as it stands.
+// reference matches ${env:NAME}; a second $ in front escapes it.
 var reference = regexp.MustCompile(`\$?\$\{env:([^}]*)\}`)
 
-// expand replaces references to the environment; it tells whether there were any, and which are not set.
+// expand replaces references to the environment. It reports whether there were any, and which variables are not set.
 func expand(text string, lookup func(string) (string, bool)) (out string, expanded bool, missing []string) {
 	out = reference.ReplaceAllStringFunc(text, func(m string) string {
 		if strings.HasPrefix(m, "$$") {

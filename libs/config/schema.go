@@ -18,7 +18,7 @@ const (
 	list
 )
 
-// node is the known shape of one place in the configuration.
+// node is the schema of one path in the configuration.
 type node struct {
 	kind   kind
 	typ    reflect.Type
@@ -51,7 +51,7 @@ func (n *node) names() []string {
 	return out
 }
 
-// schemaOf reads a type. A type that refers to itself is cut off as a leaf, which only reads text.
+// schemaOf builds the schema of a type. A recursive type becomes a leaf, which only reads text.
 func schemaOf(t reflect.Type) *node { return build(t, nil) }
 
 func build(t reflect.Type, above []reflect.Type) *node {
@@ -102,7 +102,7 @@ func fieldsOf(t reflect.Type, prefix []int, above []reflect.Type) []field {
 	return out
 }
 
-// readsText tells whether values of the type, or pointers to them, are read from text.
+// readsText reports whether values of the type, or pointers to them, are read from text.
 func readsText(t reflect.Type) bool {
 	text := reflect.TypeFor[encoding.TextUnmarshaler]()
 	return t.Implements(text) || t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(text)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Size is a number of bytes, written as "1MiB", "64KiB", "10MB" or plain "1024". Units with i are powers of 1024, the others of 1000.
+// Size is a number of bytes, written as "1MiB", "64KiB", "10MB" or plain "1024". Units with an i are powers of 1024, the others of 1000.
 type Size int64
 
-// units in the order in which String tries them.
+// units is in the order in which String tries them.
 func units() []struct {
 	name string
 	size int64
@@ -31,7 +31,7 @@ func units() []struct {
 	}
 }
 
-// UnmarshalText reads a size; the unit's case does not matter.
+// UnmarshalText reads a size; the unit is case-insensitive.
 func (s *Size) UnmarshalText(text []byte) error {
 	in := strings.TrimSpace(string(text))
 	unit := int64(1)
@@ -50,10 +50,10 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes the size as String does.
+// MarshalText formats the size as String does.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// String writes the size in the largest binary unit that divides it, else in bytes.
+// String formats the size in the largest binary unit that divides it, else in bytes.
 func (s Size) String() string {
 	for _, u := range units()[:4] {
 		if s != 0 && int64(s)%u.size == 0 {

@@ -1,4 +1,4 @@
-// Package cron reads the five fields of a cron expression, says what is wrong with one, and finds the times it names.
+// Package cron parses five-field cron expressions, explains what is wrong with one, and computes the times that match it.
 package cron
 
 import (
@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Spec is a parsed expression. The zero value names no time.
+// Spec is a parsed expression. The zero value matches no time.
 type Spec struct {
 	minute, hour, dom, month, dow set
-	// bothDays: day of month and day of week are restricted, and either counts.
+	// bothDays is set if day of month and day of week are both restricted; then either may match.
 	bothDays bool
 }
 
-// set holds small numbers as bits.
+// set is a bit set of small numbers.
 type set uint64
 
 func (s set) has(n int) bool { return s&(1<<n) != 0 }
 
-// field describes one of the five.
+// field describes one of the five fields.
 type field struct {
 	name     string
 	min, max int
@@ -37,7 +37,7 @@ func fields() [5]field {
 	}
 }
 
-// shorthands are names for common expressions.
+// shorthands maps names to common expressions.
 func shorthands() map[string]string {
 	return map[string]string{
 		"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *",
@@ -45,8 +45,8 @@ func shorthands() map[string]string {
 	}
 }
 
-// Parse reads "MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK" or a shorthand such as "@daily". Its error names the field that is wrong, and what
-// would be right there.
+// Parse reads "MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK" or a shorthand such as "@daily". Its error names the wrong field and gives an
+// example of a valid one.
 func Parse(text string) (Spec, error) {
 	if strings.HasPrefix(text, "@") {
 		full, ok := shorthands()[strings.ToLower(text)]
@@ -78,11 +78,11 @@ func Parse(text string) (Spec, error) {
 	return s, nil
 }
 
-// horizon is how far ahead times are looked for: further than any February 29th.
+// horizon is how far ahead Next searches: further than any February 29th.
 const horizon = 9 * 366 * 24 * time.Hour
 
-// Next gives the first time after t at which clocks in a zone show what the expression names, to the minute. It is zero when there is none in the
-// next nine years. A time that clocks skip is not named; one that they show twice is named twice.
+// Next returns the first minute after t whose wall-clock time in the zone matches, or zero if there is none in the next nine years. A time
+// that clocks skip does not match; one that occurs twice matches twice.
 func (s Spec) Next(t time.Time, zone *time.Location) time.Time {
 	end := t.Add(horizon)
 	for at := t.Truncate(time.Minute).Add(time.Minute); at.Before(end); {
@@ -101,7 +101,7 @@ func (s Spec) Next(t time.Time, zone *time.Location) time.Time {
 	return time.Time{}
 }
 
-// later gives the second time if it is later, else an hour after the first: a midnight that does not exist must not stop the search.
+// later returns then if it is after at, else one hour after at: a midnight that does not exist must not stop the search.
 func later(at, then time.Time) time.Time {
 	if then.After(at) {
 		return then
@@ -117,13 +117,13 @@ func (s Spec) day(t time.Time) bool {
 	return dom && dow
 }
 
-// Range is a run of numbers, both ends included.
+// Range is an inclusive range of numbers.
 type Range struct{ From, To int }
 
-// Calendar names the times whose every part is in one of its ranges. Sunday is 0.
+// Calendar matches the times whose every part is in one of its ranges. Sunday is 0.
 type Calendar struct{ Minute, Hour, DayOfMonth, Month, DayOfWeek []Range }
 
-// Calendars gives the times of the expression as calendars: their union. There are two where either day counts.
+// Calendars returns calendars whose union matches the expression. There are two if either day field may match.
 func (s Spec) Calendars() []Calendar {
 	c := Calendar{Minute: s.minute.ranges(), Hour: s.hour.ranges(), DayOfMonth: s.dom.ranges(), Month: s.month.ranges(), DayOfWeek: s.dow.ranges()}
 	if !s.bothDays {

@@ -83,7 +83,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestCalendars: the calendars name the days that Next does.
+// TestCalendars: the calendars match the same days as Next.
 func TestCalendars(t *testing.T) {
 	for _, row := range []struct{ cron, want string }{
 		{"*/20 9-17 * * 1-5", "[{[{0 0} {20 20} {40 40}] [{9 17}] [{1 31}] [{1 12}] [{1 5}]}]"},

@@ -21,7 +21,7 @@ func (f field) parse(text string) (set, error) {
 	return out, nil
 }
 
-// item reads "*", "n", "n-m", each perhaps with "/step".
+// item reads "*", "n" or "n-m", optionally followed by "/step".
 func (f field) item(text string) (set, error) {
 	span, stepText, stepped := strings.Cut(text, "/")
 	step := 1
@@ -43,7 +43,7 @@ func (f field) item(text string) (set, error) {
 	return out, nil
 }
 
-// span gives both ends. A single number with a step goes on to the end, as in "5/15".
+// span returns both ends. A single number with a step extends to the maximum, as in "5/15".
 func (f field) span(text string, stepped bool) (from, to int, err error) {
 	if text == "" {
 		return 0, 0, errors.New("something is missing beside a comma or slash")

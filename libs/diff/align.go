@@ -1,20 +1,19 @@
-// Package diff puts two sequences side by side: which elements they have in common, in order, and which only one of them has.
+// Package diff aligns two sequences: which elements they have in common, in order, and which only one of them has.
 package diff
 
 import "slices"
 
-// Only marks the place of an element that the other sequence does not have.
+// Only is the index of an element that the other sequence does not have.
 const Only = -1
 
-// Pair is one row of two sequences side by side: indexes into both, Only where a sequence has nothing in the row.
+// Pair is one row of two aligned sequences: an index into each, or Only if a sequence has no element in the row.
 type Pair struct{ A, B int }
 
-// maxCells bounds the table for what is left when common beginning and end are taken off. Larger sequences are not searched for what they
-// have in common in between.
+// maxCells bounds the table for what remains between the common prefix and suffix. Larger remainders are not searched for common elements.
 const maxCells = 1 << 22
 
-// Align puts two sequences of n and m elements side by side, with as many equal pairs as their orders allow. What only the first has stands
-// before what only the second has.
+// Align aligns two sequences of n and m elements with as many equal pairs as their orders allow. Elements only in the first come before
+// those only in the second.
 func Align(n, m int, equal func(a, b int) bool) []Pair {
 	var out, tail []Pair
 	from := 0
@@ -30,7 +29,7 @@ func Align(n, m int, equal func(a, b int) bool) []Pair {
 	return slices.Concat(out, between(from, n, m, equal), tail)
 }
 
-// between aligns the elements from an index to n and m.
+// between aligns the elements from an index up to n and m.
 func between(from, n, m int, equal func(a, b int) bool) []Pair {
 	rows, cols := n-from, m-from
 	var out []Pair
@@ -61,7 +60,7 @@ func between(from, n, m int, equal func(a, b int) bool) []Pair {
 	return out
 }
 
-// lengths is the table of the longest common subsequences of what follows each pair of places.
+// lengths returns the table of longest common subsequences of the suffixes at each pair of indexes.
 func lengths(from, rows, cols int, equal func(a, b int) bool) []int32 {
 	width := cols + 1
 	table := make([]int32, (rows+1)*width)

@@ -36,7 +36,7 @@ func TestAlign(t *testing.T) {
 	}
 }
 
-// Every element stands in one row, in order, and only equal ones stand together.
+// Every element appears in exactly one row, in order, and only equal elements share a row.
 func TestAlignLeavesNothingOut(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

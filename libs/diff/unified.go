@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// around is how many equal lines are shown before and behind a difference.
+// around is the number of equal lines of context before and after a difference.
 const around = 3
 
-// Unified tells the differences of two texts line by line, in the unified format without file names. It is empty when the texts are equal.
+// Unified returns the line differences of two texts in the unified format without file names. It is empty if the texts are equal.
 func Unified(a, b string) string {
 	if a == b {
 		return ""
@@ -27,7 +27,7 @@ func Unified(a, b string) string {
 	return out.String()
 }
 
-// lines splits a text. Only the end of the last line is not a line of its own, so that "a" and "a\n" differ.
+// lines splits a text. A trailing newline is kept as an empty last line, so that "a" and "a\n" differ.
 func lines(text string) []string {
 	if text == "" {
 		return nil
@@ -37,7 +37,7 @@ func lines(text string) []string {
 
 func same(p Pair) bool { return p.A != Only && p.B != Only }
 
-// hunk finds the next rows to show, from a row on; begin is end when there are none.
+// hunk returns the next rows to print, from a row on; begin equals end if there are none.
 func hunk(pairs []Pair, from int) (begin, end int) {
 	first := from
 	for first < len(pairs) && same(pairs[first]) {
@@ -84,7 +84,7 @@ func one(index int) int {
 	return 1
 }
 
-// span names lines as the unified format does: an empty span by the line before it.
+// span formats a line range as the unified format does: an empty one by the line before it.
 func span(before, count int) string {
 	if count == 0 {
 		return fmt.Sprintf("%d,0", before)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// CheckHost tells early whether the host of a URL, without port, is one that would be refused when it is dialled: a *DeniedError for a literal
-// address or localhost. A name says nothing before it is resolved, so nil promises nothing: what counts is the check at the moment of dialling.
+// CheckHost returns a *DeniedError if the host of a URL (without port) is localhost or a literal address that may not be dialled. It
+// returns nil for any other name, which is resolved and checked only when it is dialled.
 func (e *Egress) CheckHost(host string) error {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
@@ -15,7 +15,7 @@ func (e *Egress) CheckHost(host string) error {
 	}
 	addr, notLiteral := netip.ParseAddr(strings.Trim(name, "[]"))
 	if notLiteral != nil {
-		return nil //nolint:nilerr // a name, of which nothing is known yet
+		return nil //nolint:nilerr // a name, not resolved yet
 	}
 	check := e.guard.check
 	if e.guard.hostAllowed(host) {

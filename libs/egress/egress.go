@@ -1,5 +1,5 @@
-// Package egress is the only way out of Windlass: every outbound connection is dialled here, where the address that a name resolved to is
-// checked at the moment of dialling, so that no name, redirect or rebinding leads where it should not.
+// Package egress makes all outbound connections of Windlass. It checks addresses when it dials, after name resolution, so that no name,
+// redirect or DNS rebinding reaches a forbidden address.
 package egress
 
 import (
@@ -14,33 +14,33 @@ import (
 	"time"
 )
 
-// Profiles say which addresses may be dialled. Link-local and cloud metadata addresses never may.
+// Profiles define which addresses may be dialled. Link-local and cloud metadata addresses are always forbidden.
 const (
-	// Local allows loopback and private addresses too: one person's machine.
+	// Local also allows loopback and private addresses: for a single user's machine.
 	Local = "local"
-	// Public allows public addresses, and what is in Allow and AllowHosts.
+	// Public allows public addresses, and those in Allow and AllowHosts.
 	Public = "public"
 	// Cluster allows only what is in Allow and AllowHosts.
 	Cluster = "cluster"
 )
 
-// Config says where connections may go.
+// Config defines where connections may go.
 type Config struct {
 	// Profile is Local, Public or Cluster. Required.
 	Profile string
-	// Allow lists address ranges that are allowed in addition.
+	// Allow lists additional address ranges.
 	Allow []netip.Prefix
-	// AllowHosts lists host names that are allowed whatever they resolve to, metadata addresses apart. ".example.com" means all names below it.
+	// AllowHosts lists host names that are allowed whatever they resolve to, except metadata addresses. ".example.com" matches all subdomains.
 	AllowHosts []string
-	// CAs are trusted for TLS instead of the system's. Nil means the system's.
+	// CAs replace the system's trusted CAs for TLS. Nil means the system's.
 	CAs *x509.CertPool
-	// ConnectTimeout bounds dialling, name resolution included, and separately the TLS handshake. 0 means 10 s.
+	// ConnectTimeout bounds dialling, including name resolution, and separately the TLS handshake. 0 means 10 s.
 	ConnectTimeout time.Duration
-	// Resolver finds addresses. Nil means the system's.
+	// Resolver resolves names. Nil means the system's resolver.
 	Resolver *net.Resolver
 }
 
-// Egress dials. It is safe for concurrent use; all its clients share one pool of connections.
+// Egress dials outbound connections. It is safe for concurrent use; all its clients share one connection pool.
 type Egress struct {
 	guard     *guard
 	open      net.Dialer // for allowed host names
@@ -48,15 +48,15 @@ type Egress struct {
 	transport *http.Transport
 }
 
-// Options shape one client.
+// Options configure one client.
 type Options struct {
-	// Timeout bounds a whole call, reading the body included. 0 means none: use it for streams, and end those by context.
+	// Timeout bounds a whole call, including reading the body. 0 means none: use it for streams, and end those by context.
 	Timeout time.Duration
-	// MaxResponseBytes bounds a response's body after decompression; a reader that gets further sees a *TooLargeError. 0 means none.
+	// MaxResponseBytes limits a response body after decompression; reading further returns a *TooLargeError. 0 means no limit.
 	MaxResponseBytes int64
 }
 
-// New checks the configuration.
+// New returns an Egress, or an error if the configuration is invalid.
 func New(cfg Config) (*Egress, error) {
 	g, err := newGuard(cfg)
 	if err != nil {
@@ -71,7 +71,7 @@ func New(cfg Config) (*Egress, error) {
 	e.open.ControlContext = g.checkMetadata
 	e.checked.ControlContext = g.check
 	e.transport = &http.Transport{
-		Proxy:                 nil, // a proxy from the environment would dial in our place
+		Proxy:                 nil, // a proxy from the environment would bypass the check
 		DialContext:           e.dialCounted,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.CAs},
 		TLSHandshakeTimeout:   timeout,
@@ -80,14 +80,14 @@ func New(cfg Config) (*Egress, error) {
 		MaxIdleConnsPerHost:   64,
 		IdleConnTimeout:       90 * time.Second,
 		ExpectContinueTimeout: time.Second,
-		// Others' headers carry an id or two: the default of 10 MiB is two hundred thousand entries of a map.
+		// Responses need few headers; the default of 10 MiB would allow a map of two hundred thousand entries.
 		MaxResponseHeaderBytes: 256 << 10,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second},
 	}
 	return e, nil
 }
 
-// DialContext dials a TCP address, for protocols other than HTTP. A forbidden address is a *DeniedError.
+// DialContext dials a TCP address, for protocols other than HTTP. It returns a *DeniedError for a forbidden address.
 func (e *Egress) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -104,9 +104,9 @@ func (e *Egress) DialContext(ctx context.Context, network, address string) (net.
 	return conn, nil
 }
 
-// Client returns an HTTP client that dials through e, follows no redirect (*RedirectError), uses no ambient proxy, cookie or credential, and
-// makes a span for each call, whose trace context it sends along. A request that may change something is never sent twice, whatever headers it
-// carries; an error for which NotSent holds says that it was not sent at all. Clients are cheap.
+// Client returns an HTTP client that dials through e, follows no redirects (*RedirectError), uses no ambient proxy, cookie or credential,
+// and traces each call and propagates the trace context. It never sends a request with side effects twice, whatever its headers; NotSent
+// reports whether a failed request was certainly not sent. Clients are cheap.
 func (e *Egress) Client(opts Options) *http.Client {
 	limited := &limitTransport{next: singleTransport{e.transport}, limit: opts.MaxResponseBytes}
 	return &http.Client{
@@ -118,12 +118,12 @@ func (e *Egress) Client(opts Options) *http.Client {
 	}
 }
 
-// CloseIdle closes the connections nobody uses now.
+// CloseIdle closes idle connections.
 func (e *Egress) CloseIdle() { e.transport.CloseIdleConnections() }
 
 type hostKey struct{}
 
-// withHost remembers the name that is being dialled, for the error message of the address check.
+// withHost stores the name being dialled, for the error message of the address check.
 func withHost(ctx context.Context, host string) context.Context {
 	return context.WithValue(ctx, hostKey{}, strings.ToLower(host))
 }

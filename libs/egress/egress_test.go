@@ -59,7 +59,7 @@ func get(t *testing.T, c *http.Client, url string) (string, error) {
 	return string(body), errors.Join(err, res.Body.Close())
 }
 
-// An address that is allowed is not dialled to the end: the context is over, and the check comes first.
+// Allowed addresses are not actually dialled: the context is already over, and the check comes first.
 func TestAddresses(t *testing.T) {
 	prefixes := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd12::/16"), netip.MustParsePrefix("169.254.0.0/16")}
 	type row struct {

@@ -8,23 +8,23 @@ import (
 )
 
 var (
-	// ErrDenied is what every *DeniedError is: the address may not be dialled.
+	// ErrDenied matches every *DeniedError: the address may not be dialled.
 	ErrDenied = errors.New("egress denied")
-	// ErrTooLarge is what every *TooLargeError is: the response is larger than allowed.
+	// ErrTooLarge matches every *TooLargeError: the response exceeds its limit.
 	ErrTooLarge = errors.New("response too large")
-	// ErrRedirect is what every *RedirectError is: the server wanted to send us elsewhere.
+	// ErrRedirect matches every *RedirectError: the server sent a redirect.
 	ErrRedirect = errors.New("redirect refused")
 )
 
-// DeniedError says which address was not dialled, and what to change if it should be.
+// DeniedError says which address was refused, and what to change if it should be allowed.
 type DeniedError struct {
-	// Host is the name, or literal address, that was asked for.
+	// Host is the requested name or literal address.
 	Host string
-	// Addr is what it resolved to.
+	// Addr is what Host resolved to.
 	Addr netip.Addr
-	// Profile is the egress profile in force.
+	// Profile is the active egress profile.
 	Profile string
-	// Hint is why, and what to change.
+	// Hint says why, and what to change.
 	Hint string
 }
 
@@ -37,10 +37,10 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("egress denied: %s under profile %q: %s", target, e.Profile, e.Hint)
 }
 
-// Is makes it an ErrDenied.
+// Is reports whether target is ErrDenied.
 func (*DeniedError) Is(target error) bool { return target == ErrDenied }
 
-// TooLargeError says that a response's body went over its limit.
+// TooLargeError means that a response body exceeded its limit.
 type TooLargeError struct {
 	// Limit in bytes.
 	Limit int64
@@ -51,14 +51,14 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("response too large: more than %d bytes", e.Limit)
 }
 
-// Is makes it an ErrTooLarge.
+// Is reports whether target is ErrTooLarge.
 func (*TooLargeError) Is(target error) bool { return target == ErrTooLarge }
 
-// RedirectError says where a server wanted to send us. Queries and user infos are left out, as they may hold credentials.
+// RedirectError describes a refused redirect. Its URLs lack query and user info, which may hold credentials.
 type RedirectError struct {
-	// From is the address that was called.
+	// From is the requested URL.
 	From string
-	// To is where it points.
+	// To is the redirect's target.
 	To string
 }
 
@@ -67,40 +67,39 @@ func (e *RedirectError) Error() string {
 	return fmt.Sprintf("redirect refused: %s points to %s: configure the final address", e.From, e.To)
 }
 
-// Is makes it an ErrRedirect.
+// Is reports whether target is ErrRedirect.
 func (*RedirectError) Is(target error) bool { return target == ErrRedirect }
 
-// NotSentError says that no byte of a request was written: its server cannot have acted on it, and it may be sent again whatever it does.
+// NotSentError means that no byte of a request was written: the server cannot have acted on it, so any request may be sent again.
 type NotSentError struct {
-	// Err is why it was not sent.
+	// Err is the cause.
 	Err error
 }
 
-// Error is that of the cause.
+// Error returns the text of the cause.
 func (e *NotSentError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *NotSentError) Unwrap() error { return e.Err }
 
-// Timeout makes a timeout stay one.
+// Timeout reports whether the cause is a timeout.
 func (e *NotSentError) Timeout() bool {
 	t, ok := e.Err.(interface{ Timeout() bool })
 	return ok && t.Timeout()
 }
 
-// NotSent reports whether an error of a client says that its request certainly was not sent. Any other error leaves open whether the server
-// acted on it.
+// NotSent reports whether a request was certainly not sent. With any other error the server may or may not have acted on it.
 func NotSent(err error) bool {
 	_, ok := errors.AsType[*NotSentError](err)
 	return ok
 }
 
-// bare gives a URL without its query, fragment and user info.
+// bare returns a URL without query, fragment and user info.
 func bare(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// unwrapDenied takes our error out of the dialer's, whose text would repeat the address.
+// unwrapDenied extracts our error from the dialer's, whose text would repeat the address.
 func unwrapDenied(err error) error {
 	if denied, ok := errors.AsType[*DeniedError](err); ok {
 		return denied

@@ -2,7 +2,7 @@ package egress
 
 import "context"
 
-// Check asks what the dialer asks before it connects to an address of a name nobody vouched for.
+// Check runs the check that the dialer runs before it connects to an address, for a name that is not in AllowHosts.
 func Check(e *Egress, address string) error {
 	return e.checked.ControlContext(context.Background(), "tcp", address, nil)
 }

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// GRPC makes a connection to a gRPC server of somebody else, host:port, dialled through e: no ambient proxy, no service config from DNS. A
-// message of the server has maxBytes at most. The caller closes it.
+// GRPC returns a connection to an external gRPC server (host:port), dialled through e, without ambient proxy or service config from DNS.
+// Received messages are limited to maxBytes. The caller closes it.
 func (e *Egress) GRPC(address string, secure bool, maxBytes int) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if secure {

@@ -12,7 +12,7 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// guard decides on addresses at the moment of dialling, after names are resolved.
+// guard checks addresses when they are dialled, after name resolution.
 type guard struct {
 	profile  string
 	allow    []netip.Prefix
@@ -41,7 +41,7 @@ func newGuard(cfg Config) (*guard, error) {
 	return g, nil
 }
 
-// metadataPrefixes are where clouds serve credentials to whoever asks, and link-local addresses in general.
+// metadataPrefixes returns the addresses at which clouds serve credentials without authentication, and all link-local addresses.
 func metadataPrefixes() []netip.Prefix {
 	var out []netip.Prefix
 	for _, s := range []string{
@@ -52,7 +52,7 @@ func metadataPrefixes() []netip.Prefix {
 	return out
 }
 
-// hostAllowed tells whether the operator vouches for a name.
+// hostAllowed reports whether a name is in AllowHosts.
 func (g *guard) hostAllowed(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	for _, h := range g.hosts {
@@ -63,7 +63,7 @@ func (g *guard) hostAllowed(host string) bool {
 	return false
 }
 
-// checkMetadata is the dialer's hook for names the operator vouches for.
+// checkMetadata is the dialer's hook for names in AllowHosts.
 func (g *guard) checkMetadata(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	addr, err := parse(address)
 	if err != nil {
@@ -102,7 +102,7 @@ func (g *guard) check(ctx context.Context, _, address string, _ syscall.RawConn)
 	}
 }
 
-// denyMetadata also looks into IPv6 forms that carry an IPv4 address to a gateway.
+// denyMetadata also checks the IPv4 addresses embedded in IPv6 transition addresses.
 func (g *guard) denyMetadata(ctx context.Context, addr netip.Addr) error {
 	for _, a := range append(embedded(addr), addr) {
 		for _, p := range g.metadata {
@@ -114,7 +114,7 @@ func (g *guard) denyMetadata(ctx context.Context, addr netip.Addr) error {
 	return nil
 }
 
-// parse reads what the dialer is about to connect to: always a literal address.
+// parse reads the address that the dialer is about to connect to, which is always a literal one.
 func parse(address string) (netip.Addr, error) {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -123,8 +123,8 @@ func parse(address string) (netip.Addr, error) {
 	return ap.Addr().Unmap().WithZone(""), nil
 }
 
-// embedded returns the IPv4 addresses that an IPv6 address may stand for: NAT64, 6to4, or IPv4-compatible. In the NAT64 range for local use the
-// length of the prefix, and so the place of the address, is each network's own choice (RFC 8215, RFC 6052).
+// embedded returns the IPv4 addresses that an IPv6 address may stand for: NAT64, 6to4 or IPv4-compatible. In the local-use NAT64 range each
+// network chooses the prefix length, and so the position of the address (RFC 8215, RFC 6052).
 func embedded(a netip.Addr) []netip.Addr {
 	if a.Is4() {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// limitTransport bounds the bodies of responses.
+// limitTransport limits response bodies.
 type limitTransport struct {
 	next  http.RoundTripper
 	limit int64
@@ -17,14 +17,14 @@ func (t *limitTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return res, err
 	}
 	if res.ContentLength > t.limit {
-		_ = res.Body.Close() // it is not going to be read
+		_ = res.Body.Close() // it will not be read
 		return nil, &TooLargeError{Limit: t.limit}
 	}
 	res.Body = &limitBody{ReadCloser: res.Body, left: t.limit, limit: t.limit}
 	return res, nil
 }
 
-// limitBody reads up to its limit, and an error after it unless the body ends exactly there.
+// limitBody reads up to its limit, then returns an error unless the body ends exactly there.
 type limitBody struct {
 	io.ReadCloser
 	left  int64
@@ -36,7 +36,7 @@ func (b *limitBody) Read(p []byte) (int, error) {
 		return 0, &TooLargeError{Limit: b.limit}
 	}
 	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1] // one more, to tell the end from more to come
+		p = p[:b.left+1] // one more byte tells the end from an excess
 	}
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {

@@ -13,17 +13,17 @@ import (
 	"sync/atomic"
 )
 
-// maxStale bounds how many kept connections that turn out to be closed are tried for one request: more than the pool keeps for a host.
+// maxStale limits how many closed pooled connections are tried for one request: more than the pool keeps per host.
 const maxStale = 100
 
-// singleTransport writes a request to at most one connection. net/http sends a request again by itself when a reused connection breaks and the
-// method is safe or the request carries an Idempotency-Key, and over HTTP/2 whenever the server says that it did not process it. Here a request
-// is sent again only when no byte of it was written. What is repeated beyond that is the caller's decision.
+// singleTransport writes a request to at most one connection. net/http retries by itself if a reused connection breaks and the method is
+// safe or the request has an Idempotency-Key, and over HTTP/2 whenever the server says that it did not process the request. Here a request
+// is retried only if no byte of it was written; further retries are up to the caller.
 //
 // GET, HEAD, OPTIONS and TRACE without such a key are left to net/http.
 type singleTransport struct{ next http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper. An error of a request that certainly was not sent is a *NotSentError.
+// RoundTrip implements http.RoundTripper. It returns a *NotSentError if the request was certainly not sent.
 func (t singleTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for attempt := 1; ; attempt++ {
 		w := &sending{}
@@ -43,7 +43,7 @@ func (t singleTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// request returns a copy of r that reports to s, and that net/http has no way to send again.
+// request returns a copy of r that reports to s and that net/http cannot send again.
 func (s *sending) request(r *http.Request) *http.Request {
 	out := r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: s.gotConn, WroteHeaders: s.wroteHeaders}))
 	if repeatable(r) {
@@ -53,9 +53,9 @@ func (s *sending) request(r *http.Request) *http.Request {
 	if r.Body != nil && r.Body != http.NoBody {
 		return out
 	}
-	// A request without a body could still be repeated, so it gets one that is empty. Its framing stays that of a request without a body: no
-	// chunks, and the length that some servers want. net/http writes Content-Length itself only for lengths above 0; under this spelling
-	// it passes the header through, and HTTP/2 leaves it out.
+	// net/http could still repeat a request without a body, so give it an empty one. On the wire it must look like a request without a body:
+	// no chunks, and the Content-Length that some servers require. net/http writes Content-Length itself only for lengths above 0; it passes
+	// this spelling through, and HTTP/2 drops it.
 	out.Body, out.ContentLength, out.TransferEncoding = io.NopCloser(strings.NewReader("")), -1, []string{"identity"}
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
@@ -65,7 +65,7 @@ func (s *sending) request(r *http.Request) *http.Request {
 	return out
 }
 
-// repeatable reports whether a request may be sent any number of times, as far as HTTP knows.
+// repeatable reports whether HTTP allows the request to be sent any number of times.
 func repeatable(r *http.Request) bool {
 	switch r.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
@@ -74,7 +74,7 @@ func repeatable(r *http.Request) bool {
 	return false
 }
 
-// rewound returns r with its body from the start; false when there is no way back.
+// rewound returns r with its body at the start; false if the body cannot be rewound.
 func rewound(r *http.Request) (*http.Request, bool) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r, true
@@ -91,16 +91,16 @@ func rewound(r *http.Request) (*http.Request, bool) {
 	return out, true
 }
 
-// sending observes the way of one request.
+// sending observes how one request is sent.
 type sending struct {
 	mu      sync.Mutex
 	got     bool
-	stale   bool // the connection had been used before
-	shared  bool // HTTP/2: others write to the connection too
-	headers bool // have been handed to a connection
-	earlier bool // something was written to a connection before this one
+	stale   bool // the connection was used before
+	shared  bool // HTTP/2: other requests share the connection
+	headers bool // headers were written to a connection
+	earlier bool // something was written to an earlier connection
 	conn    *countedConn
-	before  int64 // bytes written to conn before the request
+	before  int64 // bytes written to conn before this request
 }
 
 func (s *sending) gotConn(info httptrace.GotConnInfo) {
@@ -130,15 +130,15 @@ func (s *sending) reused() bool {
 	return s.stale
 }
 
-// begun reports whether a byte of the request may have been written. It is asked once net/http has given the request up: over HTTP/1 the connection
-// is closed by then, so what was not written never will be. Over HTTP/2 a request whose context ended may still be on its way out.
+// begun reports whether a byte of the request may have been written. It is called after net/http gave up on the request: over HTTP/1 the
+// connection is closed by then, so nothing more is written. Over HTTP/2 a request whose context ended may still be on its way.
 func (s *sending) begun(ctx context.Context) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.earlier || s.got && (s.wrote() || s.shared && ctx.Err() != nil)
 }
 
-// wrote tells it for the present connection. The caller holds mu.
+// wrote is begun for the current connection. The caller holds mu.
 func (s *sending) wrote() bool {
 	if s.shared || s.conn == nil {
 		return s.headers
@@ -146,10 +146,10 @@ func (s *sending) wrote() bool {
 	return s.conn.writing.Load() > 0 || s.conn.written.Load() != s.before
 }
 
-// countedConn counts what is written to a connection.
+// countedConn counts the bytes written to a connection.
 type countedConn struct {
 	net.Conn
-	writing atomic.Int32 // calls of Write under way
+	writing atomic.Int32 // Write calls in progress
 	written atomic.Int64 // bytes
 }
 
@@ -171,7 +171,7 @@ func (e *Egress) dialCounted(ctx context.Context, network, address string) (net.
 	return &countedConn{Conn: conn}, nil
 }
 
-// plainRefusal takes net/http's advice to programmers out of an error that people read.
+// plainRefusal removes net/http's advice to programmers from an error that users read.
 func plainRefusal(err error) error {
 	text, advice := err.Error(), "after Request.Body was written; define Request.GetBody"
 	if cause, _, ok := strings.Cut(text, "] "+advice); ok {

@@ -20,7 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 )
 
-// breaking is an HTTP/1 server that answers /warm, and counts any other request before it ends the connection without an answer.
+// breaking is an HTTP/1 server that answers /warm, counts any other request, and closes its connection without an answer.
 type breaking struct {
 	url    string
 	counts atomic.Int32
@@ -139,7 +139,7 @@ func TestARequestWithoutABodyLooksLikeOne(t *testing.T) {
 	}
 }
 
-// TestARefusedStreamIsNotSentAgain: over HTTP/2 a server may say that it did not process a request; whether that is so only it knows.
+// TestARefusedStreamIsNotSentAgain: an HTTP/2 server may claim that it did not process a request, but only it knows whether that is true.
 func TestARefusedStreamIsNotSentAgain(t *testing.T) {
 	for how, refuse := range map[string]func(*http2.Framer, uint32) error{
 		"refused stream": func(f *http2.Framer, id uint32) error { return f.WriteRSTStream(id, http2.ErrCodeRefusedStream) },
@@ -227,8 +227,8 @@ func TestWhatWasCertainlyNotSentSaysSo(t *testing.T) {
 	}
 }
 
-// TestStaleConnectionsLoseAndRepeatNothing: a server that closes each connection after its answer, without saying so, meets requests that are just
-// being written. Whatever becomes of them, none arrives twice, and what is said not to have been sent did not arrive.
+// TestStaleConnectionsLoseAndRepeatNothing: a server closes each connection after its answer without announcing it, while more requests are
+// being written. No request arrives twice, and none that was reported as not sent arrives.
 func TestStaleConnectionsLoseAndRepeatNothing(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}

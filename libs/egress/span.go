@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 )
 
-// traced makes a span for each call. The span is shown an address without query and user info, as these may hold credentials; what is
-// sent is untouched.
+// traced creates a span for each call. The span's URL lacks query and user info, which may hold credentials; the request itself is
+// unchanged.
 func traced(next http.RoundTripper) http.RoundTripper {
 	return hideQuery{otelhttp.NewTransport(restoreQuery{next}, otelhttp.WithSpanNameFormatter(
 		func(_ string, r *http.Request) string { return r.Method + " " + r.URL.Host }))}

@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 )
 
-// A key in a URL's query must reach the server, and nobody who reads traces.
+// A key in a URL's query reaches the server but not the trace.
 func TestSpansDoNotShowQueries(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	before := otel.GetTracerProvider()

@@ -14,15 +14,15 @@ var (
 	reference  = regexp.MustCompile(`\$\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
 )
 
-// Place says where references of a definition are resolved, for the messages of the checks.
+// Place describes where the references of a definition are resolved, for error messages.
 type Place struct {
-	// Owner is whose environment it is: "MCP bridge".
+	// Owner is the process whose environment is used: "MCP bridge".
 	Owner string
-	// Prefix begins the variables that may be referred to by default: "WINDLASS_TOOL_".
+	// Prefix is the prefix of variables that are allowed by default: "WINDLASS_TOOL_".
 	Prefix string
 }
 
-// CheckHeaders finds headers that are not valid, and secrets in the clear: definitions are stored and shown. The prefix is the path of the
+// CheckHeaders reports invalid headers and secrets in clear text, since definitions are stored and shown. The prefix is the path of the
 // headers.
 func (p Place) CheckHeaders(prefix string, headers map[string]string) (wrong []fault.Field) {
 	bad := func(name, message string) {
@@ -61,7 +61,7 @@ func (p Place) CheckVariables(prefix string, variables map[string]string) (wrong
 	return wrong
 }
 
-// secretHeader reports whether a header of this name carries a secret by all likelihood.
+// secretHeader reports whether a header of this name probably carries a secret.
 func secretHeader(name string) bool {
 	name = strings.ToLower(name)
 	switch name {
@@ -71,7 +71,7 @@ func secretHeader(name string) bool {
 	return secretWords(strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' }))
 }
 
-// secretVariable reports whether an environment variable of this name carries a secret by all likelihood.
+// secretVariable reports whether an environment variable of this name probably carries a secret.
 func secretVariable(name string) bool {
 	return secretWords(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == '.' }))
 }
@@ -87,12 +87,12 @@ func secretWords(words []string) bool {
 	})
 }
 
-// broken reports whether something that begins like a reference is none.
+// broken reports whether the value contains a malformed reference.
 func broken(value string) bool {
 	return strings.Contains(reference.ReplaceAllString(value, ""), "${env:")
 }
 
-// example shows how the header could be written, keeping the scheme word of the value.
+// example returns a header value that uses a reference and keeps the value's scheme word.
 func (p Place) example(value, header string) string {
 	variable := p.variable(header)
 	if scheme, _, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "bearer") || strings.EqualFold(scheme, "basic") {
@@ -101,7 +101,7 @@ func (p Place) example(value, header string) string {
 	return variable
 }
 
-// variable shows a reference that may be resolved by default.
+// variable returns a reference that is allowed by default.
 func (p Place) variable(name string) string {
 	return "${env:" + p.Prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "}"
 }

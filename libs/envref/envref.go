@@ -1,5 +1,5 @@
-// Package envref is how configuration that people write refers to secrets: as "${env:NAME}", a variable in the environment of the process
-// that uses it. What is stored and shown holds the reference, never the value.
+// Package envref resolves references to secrets in configuration: "${env:NAME}" is a variable in the environment of the process that uses
+// it. Definitions are stored and shown with the reference, never the value.
 package envref
 
 import (
@@ -14,34 +14,34 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 )
 
-// anyReference is "${env:NAME}", whatever the name.
+// anyReference matches "${env:NAME}" with any name.
 var anyReference = regexp.MustCompile(`\$\{env:([^}]*)\}`)
 
-// Config says what references may lead to, and how errors name the parts.
+// Config defines which references are allowed, and the names used in errors.
 type Config struct {
-	// Allow lists the names of variables that may be referred to; * as in file names.
+	// Allow lists the names of variables that may be referenced; * matches as in file names.
 	Allow []string
-	// Owner is whose environment it is: "bridge".
+	// Owner is the process whose environment is used: "bridge".
 	Owner string
 	// Setting is the configuration key of Allow.
 	Setting string
 }
 
-// Resolver replaces references and remembers the values, so that they can be kept out of texts. It is for one definition.
+// Resolver replaces the references of one definition and remembers the values, so that they can be redacted.
 type Resolver struct {
 	cfg Config
-	// Secrets are values that must not show up in logs and errors.
+	// Secrets are values that must not appear in logs and errors.
 	Secrets []string
-	// Values are those behind references, but for short ones, which would riddle what tools say.
+	// Values are the resolved values, except short ones, whose redaction would garble the output of tools.
 	Values []string
-	// Wrong are the references that could not be replaced.
+	// Wrong lists the references that could not be replaced.
 	Wrong []fault.Field
 }
 
-// New makes a resolver.
+// New returns a resolver.
 func New(cfg Config) *Resolver { return &Resolver{cfg: cfg} }
 
-// Resolve returns text with its references replaced. field names the place for the caller.
+// Resolve returns text with its references replaced. field is the path to report in Wrong.
 func (r *Resolver) Resolve(field, text string) string {
 	return anyReference.ReplaceAllStringFunc(text, func(ref string) string {
 		name := anyReference.FindStringSubmatch(ref)[1]
@@ -64,12 +64,13 @@ func (r *Resolver) Resolve(field, text string) string {
 	})
 }
 
-// Refuse adds a mistake.
+// Refuse records a mistake.
 func (r *Resolver) Refuse(field, message string) {
 	r.Wrong = append(r.Wrong, fault.Field{Path: field, Message: message})
 }
 
-// Hide adds a value that must not show up in logs and errors. Very short values are no secrets and would riddle every text.
+// Hide adds a value that must not appear in logs and errors. It ignores very short values: they are no secrets, and redacting them would
+// garble every text.
 func (r *Resolver) Hide(value string) {
 	if len(value) >= 4 {
 		r.Secrets = append(r.Secrets, value)
@@ -83,7 +84,7 @@ func (r *Resolver) allowed() string {
 	return strings.Join(r.cfg.Allow, ", ")
 }
 
-// Redactor returns a function that takes secrets out of a text, also as they are written in JSON.
+// Redactor returns a function that redacts secrets in a text, including their JSON-escaped form.
 func Redactor(secrets []string) func(string) string {
 	if len(secrets) == 0 {
 		return func(s string) string { return s }
@@ -94,7 +95,7 @@ func Redactor(secrets []string) func(string) string {
 			all = append(all, string(quoted[1:len(quoted)-1]))
 		}
 	}
-	// Longer first: a secret may begin with another.
+	// Longer first: one secret may be a prefix of another.
 	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	all = slices.Compact(all)
 	pairs := make([]string, 0, 2*len(all))

@@ -1,5 +1,5 @@
-// Package fault is how Windlass says that something went wrong: domain code makes or wraps an *Error, servers turn it
-// into a gRPC status in one place, clients read it back, and the gateway shows it as an RFC 9457 problem.
+// Package fault is the error model of Windlass: domain code creates or wraps an *Error, servers convert it to a gRPC status in one place,
+// clients convert it back, and the gateway renders it as an RFC 9457 problem.
 package fault
 
 import (
@@ -16,7 +16,7 @@ import (
 // Domain is the ErrorInfo domain of every Windlass error.
 const Domain = "windlass.dev"
 
-// Field names one place of a request that is wrong, and why.
+// Field is one invalid field of a request.
 type Field struct {
 	// Path is the field's name as the caller wrote it: "agent.limits.max_steps", "arguments/expression".
 	Path string
@@ -49,7 +49,7 @@ func New(code codes.Code, reason faultv1.Reason, format string, args ...any) *Er
 	return &Error{Code: code, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// Error gives message and cause; the cause is never sent to a caller.
+// Error returns message and cause; the cause is never sent to a caller.
 func (e *Error) Error() string {
 	if e.cause != nil {
 		return e.Message + ": " + e.cause.Error()
@@ -57,7 +57,7 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Hint sets what to do next and returns e.
@@ -157,7 +157,7 @@ func As(err error) *Error {
 	return e
 }
 
-// CodeName gives a reason's stable lower-case code: REASON_NOT_FOUND is "not_found".
+// CodeName returns a reason's stable lower-case code: REASON_NOT_FOUND is "not_found".
 func CodeName(r faultv1.Reason) string {
 	return strings.ToLower(strings.TrimPrefix(r.String(), "REASON_"))
 }

@@ -9,29 +9,29 @@ import (
 // ProblemType is the media type of Problem.
 const ProblemType = "application/problem+json"
 
-// Problem is an RFC 9457 problem: what every HTTP error body of Windlass holds.
+// Problem is an RFC 9457 problem, the body of every HTTP error response.
 type Problem struct {
-	// Type is a URI that names the kind of problem: "urn:windlass:problem:" and the code.
+	// Type is a URI for the kind of problem: "urn:windlass:problem:" and the code.
 	Type string `json:"type"`
 	// Title is a short text for the kind of problem.
 	Title string `json:"title"`
 	// Status is the HTTP status.
 	Status int `json:"status"`
-	// Detail says what happened this time.
+	// Detail says what happened in this case.
 	Detail string `json:"detail"`
 	// Instance is the path of the request.
 	Instance string `json:"instance,omitempty"`
-	// Code is stable and made for programs: a windlass.fault.v1.Reason in lower case.
+	// Code is stable and meant for programs: a windlass.fault.v1.Reason in lower case.
 	Code string `json:"code"`
 	// Todo says what to do next.
 	Todo string `json:"todo,omitempty"`
 	// Fields lists the wrong fields.
 	Fields []ProblemField `json:"fields,omitempty"`
-	// TraceID finds the request in traces and logs.
+	// TraceID is the request's id in traces and logs.
 	TraceID string `json:"trace_id,omitempty"`
 }
 
-// ProblemField names one wrong field.
+// ProblemField is one invalid field.
 type ProblemField struct {
 	// Field is its path.
 	Field string `json:"field"`
@@ -39,7 +39,7 @@ type ProblemField struct {
 	Message string `json:"message"`
 }
 
-// ToProblem makes the HTTP form of an error.
+// ToProblem returns the HTTP form of an error.
 func ToProblem(err error, instance string) Problem {
 	e := From(err)
 	if e.Code == codes.Internal {
@@ -56,7 +56,7 @@ func ToProblem(err error, instance string) Problem {
 	return p
 }
 
-// HTTPStatus maps an error to an HTTP status, after google.rpc.Code's table, with 405, 413 and 415 where the reason is that precise.
+// HTTPStatus maps an error to an HTTP status by google.rpc.Code's table, with 405, 413 and 415 for specific reasons.
 func HTTPStatus(e *Error) int {
 	switch CodeName(e.Reason) {
 	case "too_large":

@@ -20,9 +20,9 @@ import (
 // todo is the key of Error.Todo in the metadata of an ErrorInfo.
 const todo = "todo"
 
-// Status is the one mapping from an error to a gRPC status. Errors of ours keep code, reason and texts; a context's end
-// becomes CANCELLED or DEADLINE_EXCEEDED; a status that came from another service of the mesh passes through; anything
-// else is an internal error with a fixed text.
+// Status maps an error to a gRPC status; it is the only such mapping. Our errors keep code, reason and texts; a context error becomes
+// CANCELLED or DEADLINE_EXCEEDED; a status from another service of the mesh passes through; anything else is an internal error with a fixed
+// text.
 func Status(err error) *status.Status {
 	if err == nil {
 		return status.New(codes.OK, "")
@@ -34,7 +34,7 @@ func Status(err error) *status.Status {
 	return classify(err).status(outerText(err))
 }
 
-// classify finds the *Error that err stands for.
+// classify returns the *Error that represents err.
 func classify(err error) *Error {
 	if e := As(err); e != nil {
 		return e
@@ -54,8 +54,8 @@ func classify(err error) *Error {
 	return Internal(err)
 }
 
-// remote gives the status that another service of the mesh answered, nil when err holds none. Text that was wrapped
-// around it stays out: it would show the other service's status line twice.
+// remote returns the status that another service of the mesh returned, or nil if err holds none. Text wrapped around it is dropped: it
+// would repeat the status line.
 func remote(err error) *status.Status {
 	var holder interface{ GRPCStatus() *status.Status }
 	if !errors.As(err, &holder) {
@@ -67,7 +67,7 @@ func remote(err error) *status.Status {
 	return nil
 }
 
-// transport maps a bare status of gRPC itself (connection refused, deadline) that no service of ours made.
+// transport maps a status that gRPC itself created (connection refused, deadline) rather than one of our services.
 func transport(st *status.Status, err error) *Error {
 	switch st.Code() {
 	case codes.Canceled:
@@ -86,7 +86,7 @@ func transport(st *status.Status, err error) *Error {
 	}
 }
 
-// Adopt gives the status of a service that gRPC itself brings (health, reflection) our reason for its code. Code and text stay.
+// Adopt adds our reason to a status of a service that gRPC itself provides (health, reflection). Code and text stay.
 func Adopt(err error) error {
 	st, ok := status.FromError(err)
 	if !ok || As(err) != nil || hasInfo(st) {
@@ -105,8 +105,8 @@ func Adopt(err error) error {
 	return New(st.Code(), reason, "%s", st.Message()).Cause(err)
 }
 
-// outerText gives the text that domain code wrapped around our error ("agent \"x\"") without the error's own text. Text that stands
-// behind our error may be a driver's: it is for the log.
+// outerText returns the text that domain code wrapped around our error ("agent \"x\"") without the error's own text. Text after our error
+// may come from a driver and belongs in the log.
 func outerText(err error) string {
 	e := As(err)
 	if e == nil {
@@ -161,7 +161,7 @@ func hasInfo(st *status.Status) bool {
 	return false
 }
 
-// From reads an error that a client call gave back. Nil stays nil; what is no status becomes as in Status.
+// From converts an error of a client call to an *Error. Nil stays nil; an error without a status is classified as in Status.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -192,7 +192,7 @@ func From(err error) *Error {
 	return e
 }
 
-// ReasonOf gives the reason of an error, REASON_UNSPECIFIED for nil.
+// ReasonOf returns the reason of an error, REASON_UNSPECIFIED for nil.
 func ReasonOf(err error) faultv1.Reason {
 	if err == nil {
 		return faultv1.Reason_REASON_UNSPECIFIED
@@ -200,7 +200,7 @@ func ReasonOf(err error) faultv1.Reason {
 	return From(err).Reason
 }
 
-// CodeOf gives the stable lower-case code of an error, "" for nil.
+// CodeOf returns the stable lower-case code of an error, "" for nil.
 func CodeOf(err error) string {
 	if err == nil {
 		return ""
@@ -211,26 +211,27 @@ func CodeOf(err error) string {
 // Is reports whether err has the reason.
 func Is(err error, reason faultv1.Reason) bool { return err != nil && ReasonOf(err) == reason }
 
-// Retryable reports whether the same call may succeed later without the caller changing anything.
+// Retryable reports whether the same call may succeed later without changes by the caller.
 func Retryable(err error) bool {
 	if err == nil {
 		return false
 	}
 	e := From(err)
-	if e.Reason == faultv1.Reason_REASON_TOO_LARGE { // it will be as large the next time
+	if e.Reason == faultv1.Reason_REASON_TOO_LARGE { // a retry would be as large
 		return false
 	}
 	switch e.Code {
 	case codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded, codes.Aborted, codes.DataLoss, codes.Internal:
 		return true
-	case codes.Unimplemented: // by a replica of an older version, during an upgrade
+	case codes.Unimplemented: // returned by a replica of an older version during an upgrade
 		return true
 	default:
 		return false
 	}
 }
 
-// Refused reports whether the callee understood the call and declined it, a limit that is reached included: it is not worth a retry within seconds.
+// Refused reports whether the callee understood the call and declined it, including for a reached limit: a retry within seconds is
+// pointless.
 func Refused(err error) bool {
 	if err == nil {
 		return false
@@ -243,7 +244,7 @@ func Refused(err error) bool {
 	}
 }
 
-// Text gives what happened and what to do in one line, for a turn's error and for the CLI.
+// Text returns message and hint on one line, for a turn's error and for the CLI.
 func (e *Error) Text() string {
 	if e.Todo == "" {
 		return e.Message

@@ -1,57 +1,57 @@
-// Package faultpoint marks lines at which a test may kill, stall or fail a process. It does so only in programs built with the tag
-// "faults"; in all others its functions are empty and inlined away, and not even the points' names are in the program.
+// Package faultpoint marks lines at which a test can kill, stall or fail a process. Only programs built with the tag "faults" contain the
+// points; in all others the functions are empty and inlined, and not even the names of the points are in the binary.
 //
 // A point is armed with an action in one of two ways:
-//   - the variable WINDLASS_FAULT, a list such as "sessions.journaled:kill,policy.decision-stored:error:3", at the start of the process;
+//   - the variable WINDLASS_FAULT, a list such as "sessions.journaled:kill,policy.decision-stored:error:3", when the process starts;
 //   - a file named like the point in the folder WINDLASS_FAULT_DIR, with the action as its content, at any time.
 //
 // An action is one of
 //   - kill: the process kills itself at this line;
-//   - stall: the line waits until the file NAME.taken in WINDLASS_FAULT_DIR is removed;
+//   - stall: the line blocks until the file NAME.taken in WINDLASS_FAULT_DIR is removed;
 //   - error: Fail returns an error (Hit ignores it);
 //
-// and with ":N" behind it happens the N-th time only. Each arming happens once: with a folder, once among all processes that share
-// it, also those that are started again.
+// and a suffix ":N" delays it to the N-th hit. An armed action happens once: with a folder, once among all processes that share it,
+// including restarted ones.
 package faultpoint
 
 // Point is a line that can be armed, ROLE.WHAT.
 type Point string
 
-// The points there are, in the order in which a turn comes by.
+// Points, in the order in which a turn reaches them.
 const (
-	// Journaled: a transaction with events is committed; nothing of it was told to the bus or to the caller.
+	// Journaled: a transaction with events is committed; neither the bus nor the caller has been notified.
 	Journaled Point = "sessions.journaled"
-	// GatewayAnswered: a service has answered a call of REST; the HTTP client has not heard of it.
+	// GatewayAnswered: a service has answered a REST call; the HTTP client has not received the answer.
 	GatewayAnswered Point = "gateway.answered"
-	// Started: a worker has read a turn and is about to do its first open step.
+	// Started: a worker has read a turn and is about to run its first open step.
 	Started Point = "worker.started"
 	// ModelAsked: inference is about to call a model.
 	ModelAsked Point = "inference.model-asked"
-	// ModelSaid: inference has passed on a piece of a model's answer.
+	// ModelSaid: inference has forwarded part of a model's answer.
 	ModelSaid Point = "inference.model-said"
-	// ModelDone: inference has the whole answer; the worker has not heard of its end.
+	// ModelDone: inference has the whole answer; the worker has not received its end.
 	ModelDone Point = "inference.model-done"
-	// InferDone: a worker has a model's whole answer; it is not committed.
+	// InferDone: a worker has a model's whole answer, uncommitted.
 	InferDone Point = "worker.infer-done"
-	// CompactDone: a worker has a model's summary of older messages; it is not committed.
+	// CompactDone: a worker has a model's summary of older messages, uncommitted.
 	CompactDone Point = "worker.compact-done"
-	// PolicyDecided: the decision on a tool call is stored; whoever asked has not heard of it.
+	// PolicyDecided: the decision on a tool call is stored; the caller has not received it.
 	PolicyDecided Point = "policy.decision-stored"
-	// ToolOpened: the row of a tool call is in the ledger; the call has not left.
+	// ToolOpened: the tool call's row is in the ledger; the call has not been sent.
 	ToolOpened Point = "registry.tool-opened"
-	// BridgeToolDone: the MCP bridge has a tool's answer; the registry has not.
+	// BridgeToolDone: the MCP bridge has a tool's answer; the registry does not.
 	BridgeToolDone Point = "mcpbridge.tool-done"
-	// ToolDone: the registry has a tool's answer; the ledger does not have it.
+	// ToolDone: the registry has a tool's answer; the ledger does not.
 	ToolDone Point = "registry.tool-done"
-	// ToolClosed: the ledger has the tool's answer; the worker has not.
+	// ToolClosed: the ledger has the tool's answer; the worker does not.
 	ToolClosed Point = "registry.tool-closed"
-	// CallDone: a worker has a tool's answer; it is not committed.
+	// CallDone: a worker has a tool's answer, uncommitted.
 	CallDone Point = "worker.call-done"
-	// TurnEnded: the end of a turn is committed; the worker has not heard of it.
+	// TurnEnded: the end of a turn is committed; the worker has not received the response.
 	TurnEnded Point = "sessions.turn-ended"
 )
 
-// Points lists all of them.
+// Points lists all points.
 func Points() []Point {
 	return []Point{
 		Journaled, GatewayAnswered, Started, ModelAsked, ModelSaid, ModelDone, InferDone, PolicyDecided, ToolOpened, BridgeToolDone, ToolDone,

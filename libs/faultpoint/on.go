@@ -17,24 +17,24 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// Enabled tells whether points can be armed in this program.
+// Enabled reports whether points can be armed in this build.
 const Enabled = true
 
 const (
 	envArmed = "WINDLASS_FAULT"
 	envDir   = "WINDLASS_FAULT_DIR"
-	// taken ends the name of a control file whose action happened.
+	// taken is the suffix of a control file whose action happened.
 	taken = ".taken"
-	// counting ends its name while one who came by is counted.
+	// counting is its suffix while a hit is being counted.
 	counting = ".counting"
-	// stallPoll is how often a stalled line looks whether it may go on.
+	// stallPoll is how often a stalled line checks whether it may continue.
 	stallPoll = 5 * time.Millisecond
 )
 
-// Variables names the environment variables that arm points.
+// Variables returns the environment variables that arm points.
 func Variables() []string { return []string{envArmed, envDir} }
 
-// control is what this process is told by its environment.
+// control holds the armed actions of this process.
 type control struct {
 	dir string
 
@@ -44,7 +44,7 @@ type control struct {
 
 var environment = sync.OnceValue(func() *control { return newControl(os.Getenv(envArmed), os.Getenv(envDir)) })
 
-// newControl panics when it cannot read the variable: a typing error would make a test pass for nothing.
+// newControl panics if it cannot parse the variable: a typo would make a test pass without its fault.
 func newControl(list, dir string) *control {
 	c := &control{dir: dir, armed: map[Point]string{}}
 	for one := range strings.SplitSeq(list, ",") {
@@ -60,7 +60,7 @@ func newControl(list, dir string) *control {
 	return c
 }
 
-// parse reads "kill", "stall:2".
+// parse reads an action such as "kill" or "stall:2".
 func parse(action string) (what string, nth int, err error) {
 	what, count, counted := strings.Cut(strings.TrimSpace(action), ":")
 	nth = 1
@@ -76,10 +76,10 @@ func parse(action string) (what string, nth int, err error) {
 	return "", 0, errors.New("the action must be kill, stall or error")
 }
 
-// Hit passes a point: it may never return, or late.
+// Hit passes a point. It may block or never return.
 func Hit(p Point) { _ = environment().fail(p) }
 
-// Fail passes a point that may also fail.
+// Fail passes a point that may also return an error.
 func Fail(p Point) error { return environment().fail(p) }
 
 func (c *control) fail(p Point) error {
@@ -92,7 +92,7 @@ func (c *control) fail(p Point) error {
 		if err != nil {
 			panic("faultpoint: cannot kill this process: " + err.Error())
 		}
-		select {} // the signal is on its way
+		select {} // wait for the signal
 	case "stall":
 		c.stall(p)
 	case "error":
@@ -101,12 +101,12 @@ func (c *control) fail(p Point) error {
 	return nil
 }
 
-// take gives the action of a point that is due, and disarms it.
+// take returns the action that is due at a point, and disarms it.
 func (c *control) take(p Point) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if action, ok := c.armed[p]; ok {
-		what, nth, _ := parse(action) // checked before
+		what, nth, _ := parse(action) // validated in newControl
 		if nth > 1 {
 			c.armed[p] = what + ":" + strconv.Itoa(nth-1)
 			return ""
@@ -115,7 +115,7 @@ func (c *control) take(p Point) string {
 		if c.dir == "" {
 			return what
 		}
-		// Once for all processes, also for those that are started again with the same variable.
+		// Once among all processes, including those restarted with the same variable.
 		mark, err := os.OpenFile(c.path(p)+taken, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return ""
@@ -126,8 +126,8 @@ func (c *control) take(p Point) string {
 	return c.takeFile(p)
 }
 
-// takeFile does the same for a control file: renaming it makes this process the one that took it. The mark that it was taken is there only
-// when something is done: whoever waits for it must not take a count for that.
+// takeFile is take for a control file: the process whose rename succeeds takes it. The .taken mark appears only if an action happens, since
+// tests wait for it and must not mistake a count for it.
 func (c *control) takeFile(p Point) string {
 	path := c.path(p)
 	if c.dir == "" || os.Rename(path, path+counting) != nil {
@@ -149,18 +149,18 @@ func (c *control) takeFile(p Point) string {
 		return what
 	}
 	if os.WriteFile(path+counting, []byte(what+":"+strconv.Itoa(nth-1)), 0o600) == nil {
-		_ = os.Rename(path+counting, path) // if it fails the point stays disarmed, and the test sees that
+		_ = os.Rename(path+counting, path) // if this fails the point stays disarmed, and the test notices
 	}
 	return ""
 }
 
-// sign leaves in the mark which process it is. It makes no file: the point may be disarmed by now.
+// sign writes this process's id into the mark. It does not create the file: the point may be disarmed by now.
 func sign(path string) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return
 	}
-	_, _ = fmt.Fprint(f, os.Getpid()) // only tests ask, and find out
+	_, _ = fmt.Fprint(f, os.Getpid()) // only tests read it, and they notice
 	_ = f.Close()
 }
 

@@ -17,7 +17,7 @@ func TestVariableFiresTheNthTimeAndOnce(t *testing.T) {
 			t.Errorf("call %d: %v", i+1, err)
 		}
 	}
-	again := newControl("policy.decision-stored:error", dir) // the process was started again
+	again := newControl("policy.decision-stored:error", dir) // the process was restarted
 	if err := again.fail(PolicyDecided); err != nil {
 		t.Errorf("after a restart: %v", err)
 	}
@@ -43,7 +43,7 @@ func TestStallEndsWhenItsFileIsRemoved(t *testing.T) {
 	c := newControl("", dir)
 	arm(t, dir, ModelDone, "stall")
 	passed := make(chan struct{})
-	go func() { defer close(passed); c.fail(ModelDone) }() //nolint:errcheck // a stall has none
+	go func() { defer close(passed); c.fail(ModelDone) }() //nolint:errcheck // a stall has no error
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {

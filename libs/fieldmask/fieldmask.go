@@ -12,20 +12,20 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 )
 
-// Resource says which fields of a message type an update may change. A field that is neither mutable nor fixed is output only: a mask may name it, so
-// that callers can send back what they read, and it is ignored.
+// Resource defines which fields of a message type an update may change. A field that is neither mutable nor fixed is output only: a mask
+// may name it, so that callers can send back what they read, but it is ignored.
 type Resource struct {
-	// Name is the resource's field in update requests, such as "agent". Paths may begin with it, and faults do.
+	// Name is the resource's field in update requests, such as "agent". Paths may be prefixed with it, and errors use it.
 	Name string
-	// Mutable are the fields that an update may change.
+	// Mutable lists the fields that an update may change.
 	Mutable []string
-	// Fixed are the fields that are set at creation. To give one another value is a fault.
+	// Fixed lists the fields that are set at creation. Changing one is an error.
 	Fixed []string
 }
 
-// Apply copies the fields that paths name from one message to another of the same type. Without paths it copies those that are set; "*" names all
-// mutable fields, and a path such as "limits.max_steps" a field within a field. A field that is named and not set is cleared. Maps and free-form objects
-// change as a whole.
+// Apply copies the fields that paths name from one message to another of the same type. Without paths it copies the fields that are set.
+// "*" names all mutable fields, and a path such as "limits.max_steps" a nested field. A named field that is not set is cleared. Maps and
+// free-form objects are replaced as a whole.
 func (r Resource) Apply(to, from proto.Message, paths []string) error {
 	dst, src := to.ProtoReflect(), from.ProtoReflect()
 	if len(paths) == 0 {
@@ -82,7 +82,7 @@ func (r Resource) applyPath(dst, src protoreflect.Message, path string) error {
 	case fd == nil:
 		return fault.Invalid("update_mask", "%q: there is no such field", path).Hint("The fields that can be changed are %s.", strings.Join(r.Mutable, ", "))
 	case slices.Contains(r.Fixed, names[0]):
-		if !src.Has(fd) && fd.Kind() != protoreflect.BoolKind { // false is a value, an empty text is none
+		if !src.Has(fd) && fd.Kind() != protoreflect.BoolKind { // false is a value, an empty text is not
 			return nil
 		}
 		return r.checkFixed(dst, src, fd)
@@ -107,7 +107,7 @@ func (r Resource) checkFixed(dst, src protoreflect.Message, fd protoreflect.Fiel
 	return fault.Invalid(r.Name+"."+string(fd.Name()), "is %s and cannot be changed", text).Hint("Create another %s.", strings.ReplaceAll(r.Name, "_", " "))
 }
 
-// AllBut lists the fields of a message type but those that are named.
+// AllBut lists the fields of a message type except the named ones.
 func AllBut(m proto.Message, names ...string) []string {
 	var out []string
 	fields := m.ProtoReflect().Descriptor().Fields()
@@ -133,7 +133,8 @@ func copyPath(dst, src protoreflect.Message, names []string) error {
 	return copyPath(dst.Mutable(fd).Message(), src.Get(fd).Message(), names[1:])
 }
 
-// whole reports whether a field changes as a whole: the gateway derives masks from bodies, down to the keys of maps and free-form objects.
+// whole reports whether a field is replaced as a whole: the gateway derives masks from bodies, down to the keys of maps and free-form
+// objects.
 func whole(fd protoreflect.FieldDescriptor) bool {
 	return fd.IsMap() || fd.Message() != nil && fd.Message().FullName() == "google.protobuf.Struct"
 }

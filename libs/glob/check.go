@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// CheckName finds what looks like a pattern of another kind in a pattern for names of tools: "[ab]", "{a,b}", a list, a negation or a placeholder.
-// Here these characters stand for themselves, no tool has them in its name, and so a rule with them would silently hold for nothing.
+// CheckName rejects tool name patterns that use another pattern syntax: "[ab]", "{a,b}", a list, a negation or a placeholder. These
+// characters have no special meaning here and no tool name contains them, so such a rule would silently match nothing.
 func CheckName(pattern string) error {
 	strange := strings.IndexFunc(pattern, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`[]{}()|\^!,$`, r) })
 	if strange < 0 {

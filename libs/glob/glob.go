@@ -1,14 +1,14 @@
-// Package glob matches names against simple patterns: "*" stands for any run of characters, also none and also
-// separators, "?" for exactly one character, and everything else for itself. Matching is case-sensitive and takes time
-// proportional to pattern × name at worst, whatever the pattern.
+// Package glob matches names against simple patterns: "*" matches any run of characters, including none and including separators, "?"
+// matches exactly one character, and everything else matches itself. Matching is case-sensitive and takes time proportional to pattern ×
+// name at worst.
 package glob
 
 import "unicode/utf8"
 
-// Match reports whether the whole name fits the pattern.
+// Match reports whether the whole name matches the pattern.
 func Match(pattern, name string) bool {
 	p, n := 0, 0
-	star, mark := -1, 0 // the last star, and where in name its run ends for now
+	star, mark := -1, 0 // the last star, and the end of its present match in name
 	for n < len(name) {
 		if p < len(pattern) && pattern[p] == '*' {
 			star, mark = p, n
@@ -25,7 +25,7 @@ func Match(pattern, name string) bool {
 			return false
 		}
 		_, w := utf8.DecodeRuneInString(name[mark:])
-		mark += w // the star takes one character more
+		mark += w // extend the star's match by one character
 		p, n = star+1, mark
 	}
 	for p < len(pattern) && pattern[p] == '*' {
@@ -34,7 +34,7 @@ func Match(pattern, name string) bool {
 	return p == len(pattern)
 }
 
-// step matches one character that is no star. It gives the widths matched in pattern and name; 0 means no match.
+// step matches one character other than a star. It returns the widths matched in pattern and name; 0 means no match.
 func step(pattern, name string) (int, int) {
 	pr, pw := utf8.DecodeRuneInString(pattern)
 	nr, nw := utf8.DecodeRuneInString(name)
@@ -44,7 +44,7 @@ func step(pattern, name string) (int, int) {
 	return 0, 0
 }
 
-// Any reports whether the name fits at least one of the patterns; no patterns fit nothing.
+// Any reports whether the name matches at least one of the patterns.
 func Any(patterns []string, name string) bool {
 	for _, p := range patterns {
 		if Match(p, name) {

@@ -45,7 +45,7 @@ func TestAnyOfNothingMatchesNothing(t *testing.T) {
 	}
 }
 
-// TestMatchAgreesWithRegexp compares with the obvious translation.
+// TestMatchAgreesWithRegexp compares Match with the equivalent regular expression.
 func TestMatchAgreesWithRegexp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pattern := rapid.StringMatching(`[ab*?é]{0,8}`).Draw(t, "pattern")

@@ -1,7 +1,7 @@
-// Package ids makes and checks the prefixed identifiers of everything Windlass stores.
+// Package ids creates and validates the prefixed identifiers of all stored resources.
 //
-// An id is its kind's prefix, an underscore, and 26 lower-case base32 characters: 48 bits of unix milliseconds
-// followed by 80 random bits. Ids of one kind therefore sort by the time they were made, to the millisecond.
+// An id is its kind's prefix, an underscore, and 26 lower-case base32 characters: 48 bits of Unix milliseconds followed by 80 random bits.
+// Ids of one kind therefore sort by creation time, to the millisecond.
 package ids
 
 import (
@@ -62,21 +62,21 @@ const (
 	Usage = "usg"
 	// Webhook is the prefix of a webhook's id.
 	Webhook = "whk"
-	// Delivery is the prefix of the id of what is sent to a webhook, under which it is sent.
+	// Delivery is the prefix of a webhook delivery's id, which is sent along with the delivery.
 	Delivery = "whd"
 )
 
-// alphabet is Crockford's base32 in lower case: in ASCII order, so that text order is number order, and without i, l, o, u.
+// alphabet is Crockford's base32 in lower case, without i, l, o and u. It is in ASCII order, so that text order is numeric order.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
 // bodyLen is the number of characters after the underscore: 128 bits at 5 bits each, rounded up.
 const bodyLen = 26
 
-// New returns a fresh id of the given kind. It is unique without coordination and safe for concurrent use.
+// New returns a new id of the given kind. It is unique without coordination. New is safe for concurrent use.
 func New(prefix string) string { return At(prefix, time.Now()) }
 
-// At returns a fresh id that sorts as if it had been made at the given time, to the millisecond.
-// Times outside 1970..10889 are not representable and wrap.
+// At returns a new id that sorts as if it had been created at the given time, to the millisecond. Times outside 1970..10889 are not
+// representable and wrap.
 func At(prefix string, t time.Time) string {
 	var raw [16]byte
 	ms := uint64(t.UnixMilli())
@@ -108,7 +108,7 @@ func appendBase32(out []byte, raw [16]byte) []byte {
 	return out
 }
 
-// Valid tells whether id has the form New(prefix) gives. It says nothing about whether such a thing exists.
+// Valid reports whether id has the form that New returns. It does not check that the resource exists.
 func Valid(prefix, id string) bool {
 	body, ok := strings.CutPrefix(id, prefix+"_")
 	if !ok || len(body) != bodyLen || body[0] > '7' {
@@ -122,7 +122,7 @@ func Valid(prefix, id string) bool {
 	return true
 }
 
-// Time returns when the id was made, to the millisecond; false if the id is not of the form New gives.
+// Time returns when the id was created, to the millisecond; false if the id does not have the form that New returns.
 func Time(id string) (time.Time, bool) {
 	prefix, body, ok := strings.Cut(id, "_")
 	if !ok || !Valid(prefix, id) {

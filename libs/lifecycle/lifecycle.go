@@ -13,15 +13,15 @@ import (
 
 // Component is one part of a process.
 type Component struct {
-	// Name stands in errors and logs.
+	// Name is used in errors and logs.
 	Name string
-	// Start brings the component up and returns once it is ready to serve. Its context ends when the start is given up or,
-	// after a successful start, when the group stops; a component that outlives the call may keep it. Nil means nothing to start.
+	// Start starts the component and returns once it is ready to serve. Its context ends when starting is aborted or, after a successful
+	// start, when the group stops; a component that outlives the call may keep it. Nil means nothing to start.
 	Start func(ctx context.Context) error
-	// Stop ends the component and waits for it until ctx ends. It is called only after a successful Start. Nil means nothing to stop.
+	// Stop stops the component and waits for it until ctx ends. It is called only after a successful Start. Nil means nothing to stop.
 	Stop func(ctx context.Context) error
-	// Wait, if given, blocks until the component ends by itself or is stopped. A return before the group stops counts as a
-	// failure, with or without an error. It must return after Stop.
+	// Wait, if set, blocks until the component ends by itself or is stopped. Returning before the group stops counts as a failure, with or
+	// without an error. It must return after Stop.
 	Wait func() error
 }
 
@@ -32,10 +32,10 @@ type Group struct {
 	components []Component
 }
 
-// ErrEnded is the cause when a component's Wait returned nil although nobody asked it to stop.
+// ErrEnded is the cause if a component's Wait returned nil before it was asked to stop.
 var ErrEnded = errors.New("ended unexpectedly")
 
-// Error names the component that failed and what it was doing.
+// Error says which component failed, and in which phase.
 type Error struct {
 	// Component is the component's name.
 	Component string
@@ -54,10 +54,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // Add appends components; they start after those added before. It must not be called while Run runs.
 func (g *Group) Add(components ...Component) { g.components = append(g.components, components...) }
 
-// Run starts all components in order, then blocks until ctx ends or a component fails, then stops what was started, in
-// reverse order, within stopTimeout in all. The first failure is returned as an *Error, joined with errors of stopping;
-// a run ended by ctx returns only the errors of stopping, nil if there are none. When the time is up the remaining components
-// are still told to stop, with an ended context, and are not waited for.
+// Run starts all components in order, blocks until ctx ends or a component fails, then stops the started components in reverse order,
+// within stopTimeout in total. It returns the first failure as an *Error, joined with errors of stopping; if ctx ended it, only the errors
+// of stopping, or nil. After the timeout the remaining components are still stopped, with an ended context, but not waited for.
 func (g *Group) Run(ctx context.Context, stopTimeout time.Duration) error {
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -84,9 +83,9 @@ func (g *Group) Run(ctx context.Context, stopTimeout time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// start returns the components that are up, and the failure that ended the start, if any. An end of ctx is no failure.
+// start returns the components that are up, and the failure that aborted the start, if any. An end of ctx is not a failure.
 func (g *Group) start(ctx, runCtx context.Context, cancel context.CancelCauseFunc, ended chan *Error) ([]Component, *Error) {
-	// While components start, an end of ctx must interrupt them; afterwards their context lives on until they are stopped.
+	// An end of ctx must interrupt components that are starting; once started, their context lives until they are stopped.
 	release := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer release()
 	var started []Component
@@ -161,7 +160,7 @@ func call(ctx context.Context, f func(context.Context) error) error {
 	return f(ctx)
 }
 
-// guard turns a panic into an error, so that the other components are still stopped in order.
+// guard converts a panic to an error, so that the other components are still stopped in order.
 func guard(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errBoom = errors.New("boom")
 
-// recorder makes components that note what is done to them.
+// recorder creates components that record their starts and stops.
 type recorder struct{ did []string }
 
 func (r *recorder) component(name string) lifecycle.Component {
@@ -166,6 +166,6 @@ func TestOneDeadlineForAllStops(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		synctest.Wait()
-		r.check(t, "+db", "+stuck", "+api", "-api", "-db") // the rest is told to stop all the same
+		r.check(t, "+db", "+stuck", "+api", "-api", "-db") // the others are stopped all the same
 	})
 }

@@ -1,4 +1,4 @@
-// Package money reads and writes amounts as people write them, and keeps them as whole millionths of a currency.
+// Package money parses and formats decimal amounts, and represents them as whole millionths of a currency.
 package money
 
 import (
@@ -15,12 +15,12 @@ type Micros int64
 // Unit is one whole unit of a currency.
 const Unit = 1_000_000
 
-// maxDigits of the whole part keep sums of many amounts far from an overflow.
+// maxDigits limits the whole part, so that sums of many amounts do not overflow.
 const maxDigits = 9
 
 var errForm = errors.New(`want a decimal number with six decimals at most, such as "0.25"`)
 
-// Parse reads a decimal number without a sign: "25", "0.5", "0.000001". An empty text is 0.
+// Parse reads a decimal number without a sign: "25", "0.5", "0.000001". Empty text is 0.
 func Parse(text string) (Micros, error) {
 	if text == "" {
 		return 0, nil
@@ -38,7 +38,7 @@ func Parse(text string) (Micros, error) {
 
 func digits(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
-// String writes an amount with as few decimals as it needs: "25", "0.5". It is "0" for nothing.
+// String formats an amount with as few decimals as it needs: "25", "0.5". Zero is "0".
 func (m Micros) String() string {
 	sign := ""
 	if m < 0 {
@@ -51,17 +51,17 @@ func (m Micros) String() string {
 	return sign + strings.TrimRight(fmt.Sprintf("%d.%06d", whole, part), "0")
 }
 
-// UnmarshalText reads what Parse reads.
+// UnmarshalText reads an amount as Parse does.
 func (m *Micros) UnmarshalText(text []byte) (err error) {
 	*m, err = Parse(strings.TrimSpace(string(text)))
 	return err
 }
 
-// MarshalText writes what String writes.
+// MarshalText formats an amount as String does.
 func (m Micros) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// PerMillion is what so many things cost at a price for a million of them, in millionths of that amount so that nothing is rounded yet. A sum
-// that does not fit is the largest there is.
+// PerMillion returns the cost of count items at a price per million, in millionths of that price's unit so that nothing is rounded yet. A
+// result that does not fit is the largest int64.
 func PerMillion(count, price int64) int64 {
 	if count <= 0 || price <= 0 {
 		return 0
@@ -72,5 +72,5 @@ func PerMillion(count, price int64) int64 {
 	return count * price
 }
 
-// Ceil rounds a sum of PerMillion up to whole micros: what costs something is never free.
+// Ceil rounds a sum of PerMillion up to whole micros: nothing that has a cost becomes free.
 func Ceil(sum int64) int64 { return (sum + Unit - 1) / Unit }

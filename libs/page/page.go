@@ -1,4 +1,4 @@
-// Package page makes opaque page tokens for list calls and settles page sizes.
+// Package page creates opaque page tokens for list calls and resolves page sizes.
 package page
 
 import (
@@ -9,16 +9,16 @@ import (
 	"fmt"
 )
 
-// ErrInvalid means that a page token or a page size came from the caller and is not acceptable. Wrapped errors say why.
+// ErrInvalid means that the caller sent an invalid page token or page size. Wrapped errors say why.
 var ErrInvalid = errors.New("invalid page request")
 
-// sumLen is the number of checksum bytes in front of a token's payload. It catches damage and mix-ups, not forgery:
-// a token holds nothing that the caller could not have asked for anyway.
+// sumLen is the number of checksum bytes in front of a token's payload. It detects damage and mix-ups, not forgery: a token contains
+// nothing that the caller could not have requested anyway.
 const sumLen = 6
 
-// Encode returns the token for the page after cursor. The list string binds the token to one list with one set of filters:
-// callers pass the list's name and everything that changes its order or membership, for example "tools|source=x".
-// The cursor must be a value encoding/json can write; otherwise Encode panics, as that is a fault of the program.
+// Encode returns the token for the page after cursor. The list string binds the token to one list with one set of filters: pass the list's
+// name and everything that changes its order or content, for example "tools|source=x". Encode panics if encoding/json cannot encode the
+// cursor, since that is a bug.
 func Encode(list string, cursor any) string {
 	body, err := json.Marshal(cursor)
 	if err != nil {
@@ -27,8 +27,8 @@ func Encode(list string, cursor any) string {
 	return base64.RawURLEncoding.EncodeToString(append(sum(list, body), body...))
 }
 
-// Decode reads a token made by Encode for the same list into cursor, a pointer to the same type. An empty token leaves
-// cursor as it is and is no error: it asks for the first page. A damaged token, or one of another list, is ErrInvalid.
+// Decode reads a token made by Encode for the same list into cursor, a pointer to the same type. An empty token leaves cursor unchanged and
+// means the first page. A damaged token, or one of another list, is ErrInvalid.
 func Decode(list, token string, cursor any) error {
 	if token == "" {
 		return nil
@@ -47,7 +47,7 @@ func Decode(list, token string, cursor any) error {
 	return nil
 }
 
-// Size settles a requested page size: 0 means def, more than limit means limit, and a negative number is ErrInvalid.
+// Size returns the page size to use: def for 0, limit for more than limit, and ErrInvalid for a negative number.
 func Size(requested int32, def, limit int) (int, error) {
 	switch n := int(requested); {
 	case n < 0:

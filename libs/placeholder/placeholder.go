@@ -1,7 +1,8 @@
-// Package placeholder puts values in the place of ${namespace.path} in a text. It knows no namespaces: who resolves a text says what
-// each placeholder stands for. "$${" writes "${", and what is put in is never read for placeholders again.
+// Package placeholder replaces ${namespace.path} in a text. It knows no namespaces: the caller's Lookup returns the value of each
+// placeholder. "$${" stands for a literal "${", and inserted values are never scanned for placeholders.
 //
-// A text may be resolved in two stages, at two places: Begin puts in what the first place knows and seals the rest, Finish opens it.
+// A text may be resolved in two stages in different processes: Begin inserts the values that the first one knows and seals the rest for
+// Finish.
 package placeholder
 
 import (
@@ -15,16 +16,16 @@ import (
 
 // Ref is one placeholder.
 type Ref struct {
-	// Namespace is what stands before the first dot: "params".
+	// Namespace is the part before the first dot: "params".
 	Namespace string
-	// Path is all behind it: "customer.name".
+	// Path is the part after it: "customer.name".
 	Path string
 }
 
-// String is the placeholder as it is written.
+// String returns the placeholder as it is written.
 func (r Ref) String() string { return "${" + r.Namespace + "." + r.Path + "}" }
 
-// Error says what is wrong with one placeholder. It never holds a value.
+// Error says what is wrong with one placeholder. It never contains a value.
 type Error struct {
 	// Placeholder as it is written.
 	Placeholder string
@@ -32,27 +33,27 @@ type Error struct {
 	Message string
 }
 
-// Error names the placeholder.
+// Error returns the placeholder and the message.
 func (e *Error) Error() string { return e.Placeholder + " " + e.Message }
 
-// Wrong makes an error about a placeholder.
+// Wrong returns an error about a placeholder.
 func Wrong(r Ref, format string, args ...any) *Error {
 	return &Error{Placeholder: r.String(), Message: fmt.Sprintf(format, args...)}
 }
 
-// Lookup gives what a placeholder stands for.
+// Lookup returns the value of a placeholder.
 type Lookup func(Ref) (string, *Error)
 
-// In tells whether a text must be resolved: without a "$" it stands for itself.
+// In reports whether a text contains "${" and must be resolved.
 func In(text string) bool { return strings.Contains(text, "${") }
 
-// Check calls check for each placeholder of a text, and gives its errors and those of the text itself.
+// Check calls check for each placeholder of a text, and returns its errors and syntax errors.
 func Check(text string, check func(Ref) *Error) []*Error {
 	_, wrong := walk(text, func(r Ref) (string, *Error) { return "", check(r) }, plain)
 	return wrong
 }
 
-// Resolve puts all values in. With errors there is no text.
+// Resolve inserts all values. If there are errors it returns no text.
 func Resolve(text string, lookup Lookup) (string, []*Error) {
 	if !In(text) {
 		return text, nil
@@ -60,8 +61,8 @@ func Resolve(text string, lookup Lookup) (string, []*Error) {
 	return walk(text, lookup, plain)
 }
 
-// Begin puts in the values of all namespaces but those of later, whose placeholders are left for Finish: of lookup only the error counts for
-// them. The result is sealed: only Finish reads it.
+// Begin inserts the values of all namespaces except later ones, whose placeholders stay for Finish; lookup is called for them too, but only
+// its error counts. The result is sealed: only Finish can read it.
 func Begin(text string, lookup Lookup, later ...string) (string, []*Error) {
 	if !strings.Contains(text, "$") {
 		return text, nil
@@ -75,7 +76,7 @@ func Begin(text string, lookup Lookup, later ...string) (string, []*Error) {
 	}, seal)
 }
 
-// Finish puts the rest of the values into a sealed text.
+// Finish inserts the remaining values into a sealed text.
 func Finish(sealed string, lookup Lookup) (string, []*Error) {
 	if !strings.Contains(sealed, "$") {
 		return sealed, nil
@@ -111,7 +112,7 @@ func Finish(sealed string, lookup Lookup) (string, []*Error) {
 	return b.String(), nil
 }
 
-// sealed texts have "$$" for each "$" that is none of a placeholder.
+// seal doubles each "$" that is not part of a placeholder.
 func seal(text string) string { return strings.ReplaceAll(text, "$", "$$") }
 
 func plain(text string) string { return text }
@@ -126,7 +127,7 @@ func parse(inner string) (Ref, bool) {
 	return Ref{Namespace: m[1], Path: m[2]}, true
 }
 
-// walk copies a text as literal says, with its placeholders replaced. It goes through to the end even after errors.
+// walk copies a text with literal parts passed through literal and placeholders replaced. It continues after errors.
 func walk(text string, lookup Lookup, literal func(string) string) (string, []*Error) {
 	var b strings.Builder
 	var wrong []*Error
@@ -167,7 +168,7 @@ func walk(text string, lookup Lookup, literal func(string) string) (string, []*E
 	return b.String(), nil
 }
 
-// maxShown bounds what an error shows of a broken placeholder, in bytes.
+// maxShown is how much of a broken placeholder an error quotes, in bytes.
 const maxShown = 60
 
 func firstOf(text string) string {

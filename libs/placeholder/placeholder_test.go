@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/placeholder"
 )
 
-// values knows ${params.…} of a map.
+// values resolves ${params.…} from a map.
 func values(m map[string]string) placeholder.Lookup {
 	return func(r placeholder.Ref) (string, *placeholder.Error) {
 		if v, ok := m[r.Namespace+"."+r.Path]; ok {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Find walks a path of names with dots between through nested objects, as encoding/json reads them. A name may have dots itself, as claims
-// that are URLs do: the longest name that is there counts.
+// Find follows a dotted path of names through nested objects of encoding/json. Names may contain dots themselves, as claims that are URLs
+// do: the longest existing name wins.
 func Find(object map[string]any, path string) (any, bool) {
 	if v, ok := object[path]; ok {
 		return v, true
@@ -23,7 +23,7 @@ func Find(object map[string]any, path string) (any, bool) {
 	return nil, false
 }
 
-// Text is a value as it stands in a text: a text itself, all else as JSON.
+// Text formats a value for insertion into a text: strings as they are, everything else as JSON.
 func Text(value any) string {
 	if s, ok := value.(string); ok {
 		return s
@@ -32,7 +32,7 @@ func Text(value any) string {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(value); err != nil {
-		return "" // no value of JSON fails
+		return "" // JSON values always encode
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -1,4 +1,4 @@
-// Package probe answers whoever asks a process over HTTP whether it lives and whether it is ready to work.
+// Package probe serves liveness and readiness over HTTP.
 package probe
 
 import (
@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// timeout bounds all checks of one question together.
+// timeout bounds all checks of one request together.
 const timeout = 2 * time.Second
 
-// Check tells whether one thing that the process needs is there; an error means that it is not.
+// Check returns an error if something that the process needs is not available.
 type Check = func(context.Context) error
 
-// readiness is the answer of Ready.
+// readiness is the response of Ready.
 type readiness struct {
 	Status   string            `json:"status"` // "ready" or "not ready"
 	NotReady []string          `json:"not_ready"`
 	Checks   map[string]string `json:"checks"` // "ok" or "not ready", by name
 }
 
-// Live answers that the process serves.
+// Live responds that the process is serving.
 func Live() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		write(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 }
 
-// Ready makes all checks at once and answers 200, or 503 with the names of those that failed. Why they failed is in the log only.
-// Checks is called for each question.
+// Ready runs all checks concurrently and responds 200, or 503 with the names of those that failed. The causes are only logged. checks is
+// called for each request.
 func Ready(log *slog.Logger, checks func() map[string]Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
@@ -73,10 +73,10 @@ func ask(ctx context.Context, log *slog.Logger, checks map[string]Check) readine
 func write(w http.ResponseWriter, code int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		code, body = http.StatusInternalServerError, []byte(`{"status":"not ready"}`) // texts are always writable
+		code, body = http.StatusInternalServerError, []byte(`{"status":"not ready"}`) // strings always encode
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	_, _ = w.Write(append(body, '\n')) // the asker may have left
+	_, _ = w.Write(append(body, '\n')) // the client may be gone
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Look finds a program. A name without a separator is looked up in PATH, beside the running program, in its
-// examples folder and in extra, in this order; any other name is taken as it is.
+// Look finds a program. A name without a separator is looked up in PATH, beside the running program, in its examples folder and in extra,
+// in this order; any other name is returned unchanged.
 func Look(name string, extra []string) (string, error) {
 	if strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator) {
 		return name, nil
@@ -31,10 +31,10 @@ func Look(name string, extra []string) (string, error) {
 	return "", fmt.Errorf("no program %q in PATH, nor in %s", name, strings.Join(dirs, ", "))
 }
 
-// passed is all that a child sees of our environment.
+// passed lists the variables that a child inherits from us.
 func passed() []string { return []string{"PATH", "HOME", "LANG", "TMPDIR"} }
 
-// Environment is that of a child: a few variables of ours, and its own.
+// Environment returns a child's environment: a few of our variables, and its own.
 func Environment(own map[string]string) []string {
 	env := make([]string, 0, len(own)+4)
 	for _, name := range passed() {

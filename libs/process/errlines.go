@@ -13,10 +13,10 @@ import (
 const (
 	maxErrLine   = 1 << 10
 	errLinesKept = 8
-	errLinesPerS = 100 // lines per second that are passed on
+	errLinesPerS = 100 // lines per second that are forwarded
 )
 
-// errLines reads a child's error output: it must be read, or the child blocks on a full pipe.
+// errLines reads a child's stderr: if nobody reads it, the child blocks on a full pipe.
 type errLines struct {
 	file  *os.File
 	line  func(string)
@@ -34,7 +34,7 @@ func newErrLines(file *os.File, line func(string)) *errLines {
 	return &errLines{file: file, line: line, ended: make(chan struct{})}
 }
 
-// none ends it without a child.
+// none is read for a child that never started.
 func (e *errLines) none() { close(e.ended) }
 
 // read runs until the output ends.
@@ -46,7 +46,7 @@ func (e *errLines) read() {
 		if text := strings.TrimSpace(strings.ToValidUTF8(string(part), "?")); text != "" {
 			e.add(text)
 		}
-		for prefix && err == nil { // the rest of a long line is left out
+		for prefix && err == nil { // drop the rest of a long line
 			_, prefix, err = r.ReadLine()
 		}
 		if err != nil {

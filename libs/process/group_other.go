@@ -9,9 +9,9 @@ import (
 
 func attributes() *syscall.SysProcAttr { return nil }
 
-// terminateGroup ends the child: there is no polite way here.
+// terminateGroup kills the child: there is no graceful way here.
 func terminateGroup(p *os.Process) { killGroup(p) }
 
 func killGroup(p *os.Process) {
-	_ = p.Kill() // over already is what we want
+	_ = p.Kill() // already dead is fine
 }

@@ -4,5 +4,5 @@ package process
 
 import "syscall"
 
-// attributes puts the child into a process group of its own.
+// attributes puts the child into its own process group.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -9,13 +9,13 @@ import (
 	"regexp"
 )
 
-// TooLargeCode is the JSON-RPC error code that stands for an answer that was too large to be read.
+// TooLargeCode is the JSON-RPC error code for an answer that was too large to read.
 const TooLargeCode = -32098
 
-// ErrLineTooLong is what a reader without TooLong gives for a line over the limit.
+// ErrLineTooLong is returned for a line over the limit if Config.TooLong is not set.
 var ErrLineTooLong = errors.New("a line of the process's output is too long")
 
-// lineReader passes whole lines on.
+// lineReader reads whole lines.
 type lineReader struct {
 	in      *bufio.Reader
 	limit   int
@@ -49,7 +49,7 @@ func (l *lineReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next returns the next line with its end.
+// next returns the next line including its newline.
 func (l *lineReader) next() ([]byte, error) {
 	var line []byte
 	for {
@@ -68,7 +68,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// skip reads the rest of a line that is too long, keeping its two ends, where the id is.
+// skip discards the rest of a line that is too long, keeping both ends, where the id is.
 func (l *lineReader) skip(line []byte) ([]byte, error) {
 	head := bytes.Clone(line[:headKept])
 	tail := bytes.Clone(line[len(line)-tailKept:])
@@ -93,8 +93,8 @@ var (
 	idAtEnd   = regexp.MustCompile(`,\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$`)
 )
 
-// TooLargeAnswer is a Config.TooLong for JSON-RPC: a line that was too long becomes an error answer to the same request, so that one huge
-// answer does not take the process's other calls with it. A line that answers no request becomes nothing.
+// TooLargeAnswer is a Config.TooLong for JSON-RPC. It replaces a line that is too long by an error response to the same request, so that
+// one huge response does not fail the process's other calls. A line that is not a response is dropped.
 func TooLargeAnswer(head, tail []byte, limit int) []byte {
 	id := idAtStart.FindSubmatch(head)
 	if id == nil {

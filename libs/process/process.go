@@ -1,4 +1,5 @@
-// Package process runs a program that speaks lines as a child process: start, watch, line-wise error output, and a sure end for the whole process group.
+// Package process runs a line-oriented program as a child process: start, watch, read stderr by line, and reliably end the whole process
+// group.
 package process
 
 import (
@@ -13,25 +14,25 @@ import (
 	"time"
 )
 
-// Config says what to run.
+// Config describes the program to run.
 type Config struct {
 	// Path is the program.
 	Path string
-	// Args are its arguments, without its own name.
+	// Args are its arguments, without the program name.
 	Args []string
 	// Env is its whole environment.
 	Env []string
 	// Dir is its working directory; empty means ours.
 	Dir string
-	// Line gets each line of its error output, cut to 1 KiB; at most a hundred per second, the rest is counted. It must not block.
+	// Line receives each line of stderr, truncated to 1 KiB; at most a hundred per second, the rest is counted. It must not block.
 	Line func(string)
-	// MaxLine bounds one line of its output, in bytes.
+	// MaxLine is the maximum length of an output line in bytes.
 	MaxLine int
-	// TooLong gives what stands for a longer line, of which it sees both ends; nil ends the reader with ErrLineTooLong.
+	// TooLong returns the replacement for a longer line, given both its ends; nil ends the reader with ErrLineTooLong.
 	TooLong func(head, tail []byte, limit int) []byte
-	// WriteTimeout bounds one write to a process that does not read. The process is killed after it, as half a message breaks the stream.
+	// WriteTimeout bounds one write to a process that does not read. The process is then killed, since a partial message breaks the stream.
 	WriteTimeout time.Duration
-	// Grace is how long it may take to end by itself after SIGTERM.
+	// Grace is how long the process may take to exit after SIGTERM.
 	Grace time.Duration
 }
 
@@ -43,22 +44,22 @@ type Process struct {
 	stdout *os.File
 	errs   *errLines
 	done   chan struct{}
-	exit   error // why it ended, set before done is closed
+	exit   error // why it ended; set before done is closed
 
 	closeOnce sync.Once
 	reader    *lineReader
 
 	signals sync.Mutex
-	over    bool // the child is reaped: its number may be another's by now
+	over    bool // the child is reaped: its pid may be reused
 }
 
-// Start runs the program. The caller must Close it, also after it ended by itself.
+// Start runs the program. The caller must call Close, even if the process ended by itself.
 func Start(cfg Config) (*Process, error) {
 	p := &Process{cfg: cfg, done: make(chan struct{})}
-	p.cmd = exec.CommandContext(context.Background(), cfg.Path, cfg.Args...) // Close ends it: no context would end its whole group
+	p.cmd = exec.CommandContext(context.Background(), cfg.Path, cfg.Args...) // Close ends it: a context would not end its whole group
 	p.cmd.Env = cfg.Env
 	if p.cmd.Env == nil {
-		p.cmd.Env = []string{} // nil would pass on all of ours
+		p.cmd.Env = []string{} // nil would inherit our environment
 	}
 	p.cmd.Dir = cfg.Dir
 	p.cmd.SysProcAttr = attributes()
@@ -78,7 +79,7 @@ func Start(cfg Config) (*Process, error) {
 	return p, nil
 }
 
-// pipes connects the child's three streams. It returns the child's ends.
+// pipes creates the child's three streams. It returns the child's ends.
 func (p *Process) pipes() ([]*os.File, error) {
 	var files []*os.File
 	for range 3 {
@@ -97,8 +98,8 @@ func (p *Process) pipes() ([]*os.File, error) {
 	return []*os.File{files[0], files[3], files[5]}, nil
 }
 
-// run starts the child and waits for its end, on one thread: the kernel's parent-death signal means the thread that started
-// the child, not the process.
+// run starts the child and waits for it on one thread: the kernel's parent-death signal refers to the thread that started the child, not
+// the process.
 func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -110,43 +111,44 @@ func (p *Process) run(started chan<- error) {
 	}
 	started <- nil
 	err := p.cmd.Wait()
-	p.signal(killGroup) // what it left behind holds our pipes open
+	p.signal(killGroup) // its surviving children hold our pipes open
 	p.signals.Lock()
 	p.over = true
 	p.signals.Unlock()
 	deadline := time.Now().Add(time.Second)
-	_ = p.stdout.SetReadDeadline(deadline) // a process outside the group may hold them still
+	_ = p.stdout.SetReadDeadline(deadline) // a process outside the group may still hold them
 	_ = p.errs.file.SetReadDeadline(deadline)
 	<-p.errs.ended
 	p.exit = exitError(err)
 	close(p.done)
 }
 
-// Pid is the child's process id.
+// Pid returns the child's process id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended, and its error output is read.
+// Done is closed when the process has ended and its stderr has been read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit says why the process ended. It may be called after Done only.
+// Exit returns why the process ended. Call it only after Done.
 func (p *Process) Exit() error { return p.exit }
 
-// Code is the exit status, -1 after a signal. It may be called after Done only.
+// Code returns the exit status, -1 after a signal. Call it only after Done.
 func (p *Process) Code() int { return p.cmd.ProcessState.ExitCode() }
 
-// Tail returns the last lines of its error output.
+// Tail returns the last lines of stderr.
 func (p *Process) Tail() []string { return p.errs.tail() }
 
-// Reader returns the process's output, line by line within limits. It ends with the process.
+// Reader returns the process's stdout, line by line within limits. It ends with the process.
 func (p *Process) Reader() io.Reader { return p.reader }
 
-// Writer returns the process's input. An error of Write means that the process cannot have read a whole line: *NotWrittenError.
+// Writer returns the process's stdin. An error of Write is a *NotWrittenError: the process cannot have read the whole line.
 func (p *Process) Writer() io.WriteCloser { return &writer{p: p} }
 
-// Close ends the process: its input is closed, its group gets SIGTERM, and SIGKILL after the grace time. It returns when it is over.
+// Close ends the process: it closes stdin, sends SIGTERM to the group, and SIGKILL after the grace time. It returns when the process is
+// gone.
 func (p *Process) Close() {
 	p.closeOnce.Do(func() {
-		_ = p.stdin.Close() // twice is no harm
+		_ = p.stdin.Close() // closing twice is harmless
 		select {
 		case <-p.done:
 		default:
@@ -165,9 +167,9 @@ func (p *Process) Close() {
 	<-p.done
 }
 
-// Finish lets the process end by itself: its input is closed, and it has the grace time before Close ends it. It returns when it is over.
+// Finish closes stdin and gives the process the grace time to exit before Close ends it. It returns when the process is gone.
 func (p *Process) Finish() {
-	_ = p.stdin.Close() // twice is no harm
+	_ = p.stdin.Close() // closing twice is harmless
 	timer := time.NewTimer(p.cfg.Grace)
 	defer timer.Stop()
 	select {
@@ -177,12 +179,12 @@ func (p *Process) Finish() {
 	p.Close()
 }
 
-// outputEnded ends a process that closed its output: nobody can hear it any more. One that is about to exit gets the time for it.
+// outputEnded kills a process that closed its output, since nothing it does can be seen any more. It gets the grace time to exit first.
 func (p *Process) outputEnded() {
 	time.AfterFunc(p.cfg.Grace, func() { p.signal(killGroup) })
 }
 
-// signal sends to the process group unless it is gone.
+// signal signals the process group unless it is gone.
 func (p *Process) signal(send func(*os.Process)) {
 	p.signals.Lock()
 	defer p.signals.Unlock()
@@ -191,31 +193,31 @@ func (p *Process) signal(send func(*os.Process)) {
 	}
 }
 
-// NotWrittenError says that a message did not get to the process as a whole.
+// NotWrittenError means that a message was not written to the process as a whole.
 type NotWrittenError struct{ Err error }
 
-// Error says why.
+// Error returns the cause.
 func (e *NotWrittenError) Error() string {
 	return "the process does not read its input: " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *NotWrittenError) Unwrap() error { return e.Err }
 
 type writer struct{ p *Process }
 
-// Write writes one message. Calls do not overlap: the transport holds a lock.
+// Write writes one message. Calls must not overlap: the transport holds a lock.
 func (w *writer) Write(b []byte) (int, error) {
-	_ = w.p.stdin.SetWriteDeadline(time.Now().Add(w.p.cfg.WriteTimeout)) // pipes have deadlines where we run
+	_ = w.p.stdin.SetWriteDeadline(time.Now().Add(w.p.cfg.WriteTimeout)) // pipes support deadlines on our platforms
 	n, err := w.p.stdin.Write(b)
 	if err != nil {
-		w.p.signal(killGroup) // half a message cannot be taken back
+		w.p.signal(killGroup) // a partial message cannot be taken back
 		return n, &NotWrittenError{Err: err}
 	}
 	return n, nil
 }
 
-// Close closes the input; a well-behaved server ends then.
+// Close closes stdin; a well-behaved server then exits.
 func (w *writer) Close() error {
 	if err := w.p.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err

@@ -23,7 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/process"
 )
 
-// TestMain makes this program the child where a test asks for one.
+// TestMain runs this program as the child if a test asks for one.
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("CHILD"); mode != "" {
 		child(mode)
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 
 func child(mode string) {
 	switch mode {
-	case "stubborn": // ignores SIGTERM, and has a child that does too
+	case "stubborn": // ignores SIGTERM, and so does its child
 		signal.Ignore(syscall.SIGTERM)
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = []string{"CHILD=stubborn grandchild"}
@@ -47,7 +47,7 @@ func child(mode string) {
 	case "stubborn grandchild":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
 		forever()
-	case "leaving": // ends and leaves a child that holds its output
+	case "leaving": // exits and leaves a child that holds its output
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = []string{"CHILD=stubborn grandchild"}
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -59,7 +59,7 @@ func child(mode string) {
 	case "deaf": // does not read its input
 		fmt.Println("up")
 		forever()
-	case "mute": // closes its output and lives on
+	case "mute": // closes its output and keeps running
 		os.Stdout.Close()
 		forever()
 	case "noisy":
@@ -88,7 +88,7 @@ func child(mode string) {
 	}
 }
 
-// forever blocks in a way that the runtime does not take for a deadlock.
+// forever blocks without triggering the runtime's deadlock detector.
 func forever() {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -137,7 +137,7 @@ func gone(t *testing.T, pid int) {
 	for {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if syscall.Kill(pid, 0) == syscall.ESRCH || err == nil && strings.Contains(string(text), ") Z ") {
-			return // or nobody collects it
+			return // a zombie that nobody reaps
 		}
 		select {
 		case <-tick.C:

@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// terminateGroup asks the child and all it started to end.
+// terminateGroup sends SIGTERM to the child and its descendants.
 func terminateGroup(p *os.Process) { signalGroup(p, syscall.SIGTERM) }
 
-// killGroup ends the child and all it started.
+// killGroup sends SIGKILL to the child and its descendants.
 func killGroup(p *os.Process) { signalGroup(p, syscall.SIGKILL) }
 
 func signalGroup(p *os.Process, sig syscall.Signal) {
-	_ = syscall.Kill(-p.Pid, sig) // an empty group is what we want
+	_ = syscall.Kill(-p.Pid, sig) // an empty group is fine
 }

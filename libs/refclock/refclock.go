@@ -1,5 +1,5 @@
-// Package refclock tells the time of another clock, such as a database server's, without asking for it each time. It takes observations of
-// that clock and counts on from them with the local monotonic clock, so a local wall clock that is wrong, or is set, does no harm.
+// Package refclock estimates the time of another clock, such as a database server's, without asking for it each time. It extrapolates from
+// observations with the local monotonic clock, so a wrong or adjusted local wall clock does no harm.
 package refclock
 
 import (
@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// drift is how much faster or slower than the reference the local monotonic clock may run: 500 parts per million, ten times what a
-	// quartz does.
+	// drift is the assumed maximum drift of the local monotonic clock against the reference, as 1/drift: 500 parts per million, ten times that
+	// of a quartz.
 	drift = 2000
-	// suspended is how far wall clock and monotonic clock may come apart between observations before the newest one counts for nothing: a
-	// machine that slept has no monotonic time for it.
+	// suspended is the difference between wall clock and monotonic clock since the newest observation that invalidates it: the monotonic clock
+	// stops while a machine is suspended.
 	suspended = 100 * time.Millisecond
 )
 
-// Clock estimates the time of a reference. It is safe for concurrent use.
+// Clock estimates the time of a reference clock. It is safe for concurrent use.
 type Clock struct {
 	local func() time.Time
 
 	mu sync.Mutex
-	// at is when the newest observation was made, by the local clock; zero before the first. The reference was between low and high then.
+	// at is the local time of the newest observation; zero before the first. The reference was between low and high then.
 	at, low, high time.Time
 }
 
-// New makes a clock without observations: it tells local time. Nil means time.Now.
+// New returns a clock without observations, which tells local time. A nil local means time.Now.
 func New(local func() time.Time) *Clock {
 	if local == nil {
 		local = time.Now
@@ -47,14 +47,14 @@ func (c *Clock) Now() time.Time {
 	return now.UTC().Truncate(time.Microsecond)
 }
 
-// Error returns how far Now may be off right after the newest observation, 0 before the first.
+// Error returns the uncertainty of Now right after the newest observation, 0 before the first.
 func (c *Clock) Error() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.high.Sub(c.low) / 2
 }
 
-// Stale tells whether there is no observation that is newer than the given age.
+// Stale reports whether all observations are older than age.
 func (c *Clock) Stale(age time.Duration) bool {
 	now := c.local()
 	c.mu.Lock()
@@ -67,15 +67,15 @@ func (c *Clock) Stale(age time.Duration) bool {
 	return since < 0 || since > age || slept.Abs() > suspended
 }
 
-// Observe takes a reading of the reference that was made between two readings of the local clock. A reading that agrees with the earlier
-// ones narrows the estimate; one that contradicts them replaces it: one of the clocks was set.
+// Observe records a reading of the reference made between two readings of the local clock. A reading consistent with earlier ones narrows
+// the estimate; a contradicting one replaces it, since one of the clocks was set.
 func (c *Clock) Observe(reference, before, after time.Time) {
 	reference = reference.Round(0)
 	low, high := reference, reference.Add(max(after.Sub(before), 0))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	since := after.Sub(c.at)
-	if since < 0 && !c.at.IsZero() && since > -time.Minute { // an older reading than the newest one, which came late
+	if since < 0 && !c.at.IsZero() && since > -time.Minute { // an older reading that arrived late
 		return
 	}
 	if !c.at.IsZero() {

@@ -20,7 +20,7 @@ func observe(c *refclock.Clock, there, back time.Duration) {
 	c.Observe(at, before, c.Local())
 }
 
-// off is how far the clock is from the reference.
+// off returns the distance of the clock from the reference.
 func off(c *refclock.Clock) time.Duration { return c.Now().Sub(reference()).Abs() }
 
 func TestItTellsTheTimeOfTheReference(t *testing.T) {
@@ -39,7 +39,7 @@ func TestItTellsTheTimeOfTheReference(t *testing.T) {
 			t.Errorf("after a short round trip: off by %v, said at most %v", off(c), narrow)
 		}
 		time.Sleep(time.Second)
-		observe(c, 10*time.Second, 0) // a slow reading is no reason to know less
+		observe(c, 10*time.Second, 0) // a slow reading does not widen the estimate
 		if off(c) > 20*time.Millisecond {
 			t.Errorf("after a long round trip: off by %v", off(c))
 		}
@@ -52,7 +52,7 @@ func TestItTellsTheTimeOfTheReference(t *testing.T) {
 	})
 }
 
-// TestALocalClockThatIsSet: what is measured next counts, whichever way the local clock was set.
+// TestALocalClockThatIsSet: the next observation counts, whichever way the local clock was set.
 func TestALocalClockThatIsSet(t *testing.T) {
 	for name, step := range map[string]time.Duration{"forward": 48 * time.Hour, "back": -48 * time.Hour} {
 		t.Run(name, func(t *testing.T) {

@@ -19,20 +19,20 @@ import (
 	optionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
 )
 
-// internalService reports whether all RPCs of a service are for the roles of the mesh only.
+// internalService reports whether all RPCs of a service are for roles of the mesh only.
 func internalService(s protoreflect.ServiceDescriptor) bool {
 	internal, ok := proto.GetExtension(s.Options(), optionsv1.E_InternalService).(bool)
 	return ok && internal
 }
 
-// internalMethod reports whether an RPC is for the roles of the mesh only.
+// internalMethod reports whether an RPC is for roles of the mesh only.
 func internalMethod(m protoreflect.MethodDescriptor) bool {
 	internal, ok := proto.GetExtension(m.Options(), optionsv1.E_Internal).(bool)
 	return ok && internal
 }
 
-// Internal reports whether a method ("/package.Service/Method") is for the roles of the mesh only: callers that do not show a token of the mesh
-// are told that there is no such method.
+// Internal reports whether a method ("/package.Service/Method") is for roles of the mesh only. Callers without a mesh token get
+// UNIMPLEMENTED.
 func Internal(method string) bool {
 	service, name, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
@@ -50,7 +50,7 @@ func Internal(method string) bool {
 	return m != nil && internalMethod(m)
 }
 
-// publicView is what a server shows of itself: services and methods that are for everybody. It is what reflection lists and health knows.
+// publicView is the part of a server that external callers can see: what reflection lists and health checks know.
 type publicView struct {
 	server *grpc.Server
 	files  func() (*protoregistry.Files, error)
@@ -58,7 +58,7 @@ type publicView struct {
 
 func newPublicView(s *grpc.Server) *publicView {
 	v := &publicView{server: s}
-	v.files = sync.OnceValues(v.build) // few callers ever ask
+	v.files = sync.OnceValues(v.build) // built lazily, since reflection is rarely used
 	return v
 }
 
@@ -99,7 +99,7 @@ func (v *publicView) FindDescriptorByName(name protoreflect.FullName) (protorefl
 	return files.FindDescriptorByName(name)
 }
 
-// build makes the files of the served services, and those that they import, without what is internal.
+// build returns the files of the served services and their imports, without internal services and methods.
 func (v *publicView) build() (*protoregistry.Files, error) {
 	set := &descriptorpb.FileDescriptorSet{}
 	seen := map[string]bool{}

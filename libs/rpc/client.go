@@ -22,24 +22,24 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// ClientConfig says who calls.
+// ClientConfig describes the caller.
 type ClientConfig struct {
 	// Keyring signs the caller's principal; required.
 	Keyring *authn.Keyring
-	// As is the principal of every call. Nil passes on the principal in the call's context: use that only where the call is
-	// the user's own (the gateway; a service that acts for its caller).
+	// As is the principal of every call. Nil forwards the principal in the call's context: use that only if the call is made for the user (the
+	// gateway, or a service that acts for its caller).
 	As *policyv1.Principal
-	// Timeout bounds unary calls that have no deadline; 0 = 15 s. A call waits so long for a role that is being restarted.
+	// Timeout bounds unary calls without a deadline; 0 = 15 s. A call waits that long for a role that is restarting.
 	Timeout time.Duration
-	// Patience bounds how long a call waits for a connection to a role that is away, before it fails as unavailable; 0 = as long as
-	// the call's deadline. For callers who would rather be told.
+	// Patience bounds how long a call waits for a connection before it fails as unavailable; 0 = as long as the call's deadline. For callers
+	// that prefer a quick failure.
 	Patience time.Duration
 }
 
-// serviceConfig spreads calls over all addresses of a target. Retries are the caller's business: only he knows what may be repeated.
+// serviceConfig balances calls over all addresses of a target. Retries are left to callers, which know what may be repeated.
 const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}]}`
 
-// Dial makes a connection to a role. It does not wait: the first call does.
+// Dial returns a connection to a role. It connects on the first call.
 func Dial(n Network, role string, cfg ClientConfig) (Conn, error) {
 	if cfg.Keyring == nil {
 		return nil, fmt.Errorf("dial %s: a keyring is needed", role)
@@ -52,7 +52,7 @@ func Dial(n Network, role string, cfg ClientConfig) (Conn, error) {
 
 type caller struct{ cfg ClientConfig }
 
-// options are those of a gRPC connection.
+// options returns the options of a gRPC connection.
 func (c caller) options() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -69,7 +69,7 @@ func (c caller) options() []grpc.DialOption {
 	}
 }
 
-// clientStats traces calls; the server of each call measures it.
+// clientStats traces calls; metrics come from the server side.
 func clientStats() stats.Handler {
 	return otelgrpc.NewClientHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())), otelgrpc.WithMeterProvider(noop.NewMeterProvider()))
 }
@@ -79,14 +79,14 @@ func serverStats() stats.Handler {
 	return otelgrpc.NewServerHandler(otelgrpc.WithFilter(filters.Not(filters.HealthCheck())))
 }
 
-// sign adds the principal. What came in as outgoing metadata under our header is replaced: nobody speaks for another.
+// sign adds the principal, replacing any outgoing metadata under our header, so that no caller can impersonate another.
 func (c caller) sign(ctx context.Context) (context.Context, error) {
 	p := c.cfg.As
 	if p == nil {
 		p = authn.From(ctx)
 	}
 	if p == nil {
-		return ctx, nil // public RPCs only; the server refuses the rest
+		return ctx, nil // public RPCs only; the server refuses the others
 	}
 	token, err := c.cfg.Keyring.Sign(p)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c caller) sign(ctx context.Context) (context.Context, error) {
 	return metadata.NewOutgoingContext(ctx, md), nil
 }
 
-// bound gives a unary call its deadline.
+// bound adds the default deadline to a unary call.
 func (c caller) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
@@ -133,7 +133,7 @@ func (c caller) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clie
 	return open(ctx, desc, cc, method, opts...)
 }
 
-// reach waits until the connection is there, as long as patience allows.
+// reach waits for the connection, at most for Patience.
 func (c caller) reach(ctx context.Context, cc *grpc.ClientConn) error {
 	if c.cfg.Patience <= 0 || cc.GetState() == connectivity.Ready {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/stack"
 )
 
-// direct takes calls from the same process, with the interceptors and the telemetry of a server on the network.
+// direct serves calls from the same process, with the interceptors and telemetry of a network server.
 type direct struct {
 	server  *Server
 	stats   stats.Handler
@@ -28,7 +28,7 @@ type direct struct {
 	roles   []*memoryRole
 	stopped bool
 	calls   sync.WaitGroup
-	// life ends the contexts of calls that are cut.
+	// life is cancelled to end the contexts of calls at a hard stop.
 	life context.Context //nolint:containedctx // of the server, not of a call
 	cut  context.CancelFunc
 }
@@ -58,7 +58,7 @@ func (d *direct) register(desc *grpc.ServiceDesc, impl any) {
 	}
 }
 
-// enter counts a call, which must leave; false when no more are taken.
+// enter counts a call, which must then leave; false if the server is stopping.
 func (d *direct) enter() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +71,7 @@ func (d *direct) enter() bool {
 
 func (d *direct) leave() { d.calls.Done() }
 
-// serve takes the calls of a role until stop.
+// serve accepts the calls of a role until stop.
 func (d *direct) serve(role *memoryRole) {
 	d.mu.Lock()
 	d.roles = append(d.roles, role)
@@ -79,11 +79,10 @@ func (d *direct) serve(role *memoryRole) {
 	role.set(nil, d)
 }
 
-// cutPatience is how long calls that were cut may take to end. One that works on without looking at its context is left behind: the process is
-// about to end.
+// cutPatience is how long cancelled calls may take to end. One that ignores its context is abandoned: the process is about to exit.
 const cutPatience = time.Second
 
-// stop takes no more calls, and waits for those under way until ctx ends, then cuts them.
+// stop accepts no more calls, waits for those in progress until ctx ends, then cancels them.
 func (d *direct) stop(ctx context.Context) {
 	d.mu.Lock()
 	d.stopped = true
@@ -110,7 +109,7 @@ func (d *direct) stop(ctx context.Context) {
 	}
 }
 
-// incoming is a handler's context: of the client's it has the end, the deadline and the metadata, nothing else.
+// incoming returns a handler's context: it has the client context's cancellation, deadline and metadata, nothing else.
 func (d *direct) incoming(ctx context.Context, name string, call grpc.ServerTransportStream) context.Context {
 	in := context.Context(onlyEnd{ctx})
 	if md, ok := metadata.FromOutgoingContext(ctx); ok {
@@ -120,7 +119,7 @@ func (d *direct) incoming(ctx context.Context, name string, call grpc.ServerTran
 	return d.stats.TagRPC(in, &stats.RPCTagInfo{FullMethodName: name})
 }
 
-// invoke does a unary call.
+// invoke runs a unary call.
 func (d *direct) invoke(ctx context.Context, call *reply, req, resp any) (err error) {
 	m, ok := d.methods[call.name]
 	if !ok {
@@ -132,7 +131,7 @@ func (d *direct) invoke(ctx context.Context, call *reply, req, resp any) (err er
 	out, err := m.handle(m.impl, in, func(into any) error {
 		p, err := pack(req)
 		if err != nil {
-			return err // the caller's own fault, which the network's client finds before it sends
+			return err // the caller's mistake, which a network client finds before it sends
 		}
 		if err := p.open(into); err != nil {
 			return d.server.finish(in, call.name, nil, received(err))
@@ -148,7 +147,7 @@ func (d *direct) invoke(ctx context.Context, call *reply, req, resp any) (err er
 	return transfer(out, resp)
 }
 
-// open begins a stream: its handler runs until it ends, or the client's context does.
+// open starts a stream: its handler runs until it ends or the client's context does.
 func (d *direct) open(ctx context.Context, s *memoryStream) error {
 	m, ok := d.streams[s.name]
 	if !ok {
@@ -178,11 +177,11 @@ func (d *direct) open(ctx context.Context, s *memoryStream) error {
 
 func errStopped() error { return status.Error(codes.Unavailable, "the server has stopped") }
 
-// onlyEnd is a context without the values of the one in it: a server must not see its caller's.
+// onlyEnd is a context without its parent's values: a server must not see its caller's.
 type onlyEnd struct{ context.Context } //nolint:containedctx // a wrapper
 
-// Value implements context.Context. Package context asks with a *int, as nobody else does, for the context that others can hang on; where it gets none
-// it starts a goroutine for each.
+// Value implements context.Context. Package context looks up a *int key, as no other code does, to find a context that children can attach
+// to; without it, it starts a goroutine for each child.
 func (o onlyEnd) Value(key any) any {
 	if _, own := key.(*int); own {
 		return o.Context.Value(key)

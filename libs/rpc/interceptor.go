@@ -20,7 +20,8 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// unary is the whole chain of a unary call within the process: recover, map errors, identify, authorise, bound, validate, handle.
+// unary is the whole chain of a unary call within the process: recover, map errors, authenticate, authorize, set a deadline, validate,
+// handle.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
 	defer func() { err = s.finish(ctx, info.FullMethod, recover(), err) }()
 	ctx, err = s.admit(ctx, info.FullMethod)
@@ -35,14 +36,14 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	return next(ctx, req)
 }
 
-// stream is the same chain for streams, which unary calls over the network are too; each received message is validated.
+// stream is the same chain for streams, which unary calls over the network are too; it validates each received message.
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	defer func() { err = s.finish(ss.Context(), info.FullMethod, recover(), err) }()
 	ctx, err := s.admit(ss.Context(), info.FullMethod)
 	if err != nil {
 		return err
 	}
-	if grpcOwn(info.FullMethod) { // a watcher of our health must not hold up our end
+	if grpcOwn(info.FullMethod) { // a health watcher must not delay our shutdown
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
@@ -52,7 +53,7 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	return next(srv, &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate, role: shown(ctx)})
 }
 
-// finish is the one place where errors become statuses, and where those that are our fault are logged.
+// finish converts all errors to statuses, and logs those that are our fault.
 func (s *Server) finish(ctx context.Context, method string, panicked any, err error) error {
 	if panicked != nil {
 		err = fault.Internal(fmt.Errorf("panic: %v\n%s", panicked, debug.Stack()))
@@ -74,7 +75,7 @@ func (s *Server) finish(ctx context.Context, method string, panicked any, err er
 	return st.Err()
 }
 
-// admit finds out who calls and whether they may. A method that is not served, or not for this caller, does not exist.
+// admit authenticates and authorizes the caller. A method that is not served, or not for this caller, is reported as unimplemented.
 func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
 	permission, ok := s.permissions[method]
 	if !ok {
@@ -103,7 +104,7 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	return authn.With(ctx, p), nil
 }
 
-// shown tells whether the caller showed a token of the mesh, which admit has checked.
+// shown reports whether the caller sent a mesh token, which admit has verified.
 func shown(ctx context.Context) bool {
 	md, _ := metadata.FromIncomingContext(ctx)
 	return len(md.Get(authn.Header)) > 0

@@ -8,15 +8,15 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// Memory is a network inside one process. A unary call runs the server's method in the caller's goroutine, a stream has a goroutine for its
-// handler; interceptors, deadlines, metadata and telemetry are those of the network, and messages are encoded and decoded as on a wire, so
-// that neither side sees what the other does to them. The zero value is not usable; see NewMemory.
+// Memory is a network inside one process. A unary call runs the server's method in the caller's goroutine; a stream has a goroutine for its
+// handler. Interceptors, deadlines, metadata and telemetry are the same as over TCP, and messages are encoded and decoded, so that caller
+// and server share no memory. The zero value is not usable; see NewMemory.
 type Memory struct {
 	mu    sync.Mutex
 	roles map[string]*memoryRole
 }
 
-// NewMemory makes an empty in-memory network.
+// NewMemory returns an empty in-memory network.
 func NewMemory() *Memory { return &Memory{roles: map[string]*memoryRole{}} }
 
 func (m *Memory) role(name string) *memoryRole {
@@ -34,23 +34,23 @@ func (m *Memory) role(name string) *memoryRole {
 func (m *Memory) Listen(role string) (net.Listener, error) { return m.role(role), nil }
 
 // dial implements Network. Calls wait until the role is served.
-func (m *Memory) dial(role string, c caller) (Conn, error) { //nolint:unparam // as the interface wants it
+func (m *Memory) dial(role string, c caller) (Conn, error) { //nolint:unparam // required by the interface
 	return &memoryConn{caller: c, role: m.role(role), stats: clientStats()}, nil
 }
 
-// memoryRole is where a role is reached.
+// memoryRole is the endpoint of a role.
 type memoryRole struct {
 	mu sync.Mutex
-	// server takes the calls; nil while nobody serves.
+	// server serves the calls; nil while the role is not served.
 	server *direct
-	// changed is closed, and made anew, when server changes.
+	// changed is closed and replaced when server changes.
 	changed chan struct{}
 
 	closed chan struct{}
 	once   sync.Once
 }
 
-// set has another server, or nobody, take the role's calls; where from is not nil, only if that one did.
+// set replaces the server of the role, nil for none. If from is not nil, it does so only if from is the present server.
 func (r *memoryRole) set(from, to *direct) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *memoryRole) set(from, to *direct) {
 	r.changed = make(chan struct{})
 }
 
-// enter begins a call with who serves the role, and waits for one until ctx ends. The call must be left again.
+// enter begins a call at the role's server, and waits for one until ctx ends. The caller must call leave.
 func (r *memoryRole) enter(ctx context.Context) (*direct, error) {
 	for {
 		r.mu.Lock()
@@ -79,7 +79,7 @@ func (r *memoryRole) enter(ctx context.Context) (*direct, error) {
 	}
 }
 
-// now is enter without waiting; nil when nobody serves the role.
+// now is enter without waiting; nil if the role is not served.
 func (r *memoryRole) now() *direct {
 	r.mu.Lock()
 	d := r.server
@@ -105,7 +105,7 @@ func (r *memoryRole) Close() error {
 // Addr implements net.Listener.
 func (*memoryRole) Addr() net.Addr { return memoryAddr{} }
 
-// memoryNetwork names the network in addresses.
+// memoryNetwork is the network's name in addresses.
 const memoryNetwork = "memory"
 
 type memoryAddr struct{}
@@ -116,5 +116,5 @@ func (memoryAddr) Network() string { return memoryNetwork }
 // String implements net.Addr.
 func (memoryAddr) String() string { return memoryNetwork }
 
-// memoryPeer is who calls, to a handler.
+// memoryPeer is the caller's peer, for handlers.
 func memoryPeer() *peer.Peer { return &peer.Peer{Addr: memoryAddr{}} }

@@ -55,7 +55,7 @@ func (c *memoryConn) Invoke(ctx context.Context, name string, req, resp any, opt
 	return err
 }
 
-// NewStream implements grpc.ClientConnInterface. Of the call options it heeds WaitForReady.
+// NewStream implements grpc.ClientConnInterface. WaitForReady is the only call option that it supports.
 func (c *memoryConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, name string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	ctx, err := c.caller.sign(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *memoryConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, name 
 	return client, nil
 }
 
-// waits tells whether a call waits for a server where nobody serves the role, as calls do that do not say otherwise.
+// waits reports whether a call waits for a role that is not served, which is the default.
 func waits(opts []grpc.CallOption) bool {
 	yes := true
 	for _, o := range opts {
@@ -92,8 +92,8 @@ func waits(opts []grpc.CallOption) bool {
 	return yes
 }
 
-// enter begins a call. Where nobody serves the role it waits as long as the call's context and patience allow; a call that does not wait has its
-// patience only.
+// enter begins a call. If the role is not served it waits as long as the call's context and Patience allow; a call without WaitForReady
+// waits only for Patience.
 func (c *memoryConn) enter(ctx context.Context, waits bool) (*direct, error) {
 	wait := ctx
 	if c.caller.cfg.Patience > 0 {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// reply is what a handler says beside its messages.
+// reply holds the headers and trailers of a call.
 type reply struct {
 	name string
 
@@ -44,7 +44,7 @@ func (r *reply) SetTrailer(md metadata.MD) error {
 	return nil
 }
 
-// tell hands headers and trailers to a caller who asked for them.
+// tell copies headers and trailers into the call options that ask for them.
 func (r *reply) tell(opts []grpc.CallOption) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,15 +58,15 @@ func (r *reply) tell(opts []grpc.CallOption) {
 	}
 }
 
-// memoryStream is what both sides of a stream share.
+// memoryStream is shared by both sides of a stream.
 type memoryStream struct {
 	reply
 
 	up, down *pipe
-	// open is closed when the header is on its way, or the stream ended without.
+	// open is closed when the header is sent, or when the stream ends without one.
 	open     chan struct{}
 	openOnce sync.Once
-	admitted bool // the header is on its way; read it when open is closed
+	admitted bool // the header is sent; read it when open is closed
 }
 
 func newMemoryStream(name string) *memoryStream {
@@ -81,7 +81,7 @@ func (s *memoryStream) admit(yes bool) {
 	})
 }
 
-// finish ends the stream with what its handler returned.
+// finish ends the stream with the handler's result.
 func (s *memoryStream) finish(err error) {
 	if err == nil {
 		err = io.EOF
@@ -92,7 +92,7 @@ func (s *memoryStream) finish(err error) {
 	s.down.close(err)
 }
 
-// serverSide is a stream as its handler sees it.
+// serverSide is the handler's side of a stream.
 type serverSide struct {
 	*memoryStream
 
@@ -110,7 +110,7 @@ func (s *serverSide) SendHeader(md metadata.MD) error {
 }
 
 // SetTrailer implements grpc.ServerStream.
-func (s *serverSide) SetTrailer(md metadata.MD) { _ = s.reply.SetTrailer(md) } // it cannot fail
+func (s *serverSide) SetTrailer(md metadata.MD) { _ = s.reply.SetTrailer(md) } // never fails
 
 // SendMsg implements grpc.ServerStream.
 func (s *serverSide) SendMsg(m any) error {
@@ -121,7 +121,7 @@ func (s *serverSide) SendMsg(m any) error {
 // RecvMsg implements grpc.ServerStream.
 func (s *serverSide) RecvMsg(m any) error { return streamError(s.up.receive(s.ctx, m)) }
 
-// clientSide is a stream as its caller sees it.
+// clientSide is the caller's side of a stream.
 type clientSide struct {
 	*memoryStream
 
@@ -133,7 +133,7 @@ type clientSide struct {
 	once   sync.Once
 }
 
-// over notes the end, once, and lets a handler go that does not know of it yet.
+// over records the end, once, and cancels a handler that has not ended yet.
 func (c *clientSide) over(err error) {
 	c.once.Do(func() {
 		defer c.cancel()
@@ -144,15 +144,15 @@ func (c *clientSide) over(err error) {
 	})
 }
 
-// Header implements grpc.ClientStream: nil when the call was refused; receiving tells why.
+// Header implements grpc.ClientStream. It returns nil if the call was refused; receiving returns why.
 func (c *clientSide) Header() (metadata.MD, error) {
 	select {
 	case <-c.open:
 	case <-c.ctx.Done():
-		return nil, nil //nolint:nilnil // as the interface wants it
+		return nil, nil //nolint:nilnil // as the interface requires
 	}
 	if !c.admitted {
-		return nil, nil //nolint:nilnil // as the interface wants it
+		return nil, nil //nolint:nilnil // as the interface requires
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,8 +175,8 @@ func (c *clientSide) CloseSend() error {
 // Context implements grpc.ClientStream.
 func (c *clientSide) Context() context.Context { return c.ctx }
 
-// SendMsg implements grpc.ClientStream: io.EOF when the stream is over, nil for the one request of a call; receiving tells why. A message that
-// cannot be sent ends the stream.
+// SendMsg implements grpc.ClientStream. It returns io.EOF if the stream is over, but nil for the only request of a call; receiving returns
+// why. A message that cannot be sent ends the stream.
 func (c *clientSide) SendMsg(m any) error {
 	err := streamError(c.up.send(c.ctx, m))
 	switch {
@@ -192,7 +192,7 @@ func (c *clientSide) SendMsg(m any) error {
 // RecvMsg implements grpc.ClientStream.
 func (c *clientSide) RecvMsg(m any) error {
 	err := c.down.receive(c.ctx, m)
-	if err == nil && !c.desc.ServerStreams { // the one answer counts only if the call went well
+	if err == nil && !c.desc.ServerStreams { // the only response counts only if the call succeeded
 		if end := c.down.receive(c.ctx, m); !errors.Is(end, io.EOF) {
 			err = end
 		} else {
@@ -212,7 +212,7 @@ func (c *clientSide) ended(err error) {
 	c.over(err)
 }
 
-// streamError gives the end of a context its code. The end of a stream stays io.EOF.
+// streamError maps a context error to its gRPC code. The end of a stream stays io.EOF.
 func streamError(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		if status.Code(err) == codes.Unknown {

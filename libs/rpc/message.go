@@ -14,11 +14,10 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// readLimit is where grpc itself stops to read a message. What is larger than MaxMessage but not than this is refused by us, with a reason; grpc
-// gives none.
+// readLimit is the size at which grpc itself rejects a message, without a reason. Between MaxMessage and readLimit we reject it, with one.
 const readLimit = 2 * MaxMessage
 
-// received says what is wrong with a message that cannot be decoded.
+// received returns the error for a message that cannot be decoded.
 func received(err error) error {
 	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_MALFORMED_BODY, "the message cannot be decoded").
 		Hint("Encode it with this version's .proto files.").Cause(err)
@@ -34,12 +33,12 @@ func responseTooLarge(size int) error {
 		Hint("Ask for less at once, for example with a smaller page_size.")
 }
 
-// serverStream is a stream of the network or of memory with the caller's principal, which checks what is received and sent.
+// serverStream is a TCP or in-memory stream with the caller's principal, which validates received and sent messages.
 type serverStream struct {
 	grpc.ServerStream
 	ctx      context.Context
 	validate func(any) error
-	// role: a role of the mesh calls, with a token.
+	// role is set if the caller is a role of the mesh, with a token.
 	role bool
 }
 
@@ -71,14 +70,14 @@ func (s *serverStream) SendMsg(m any) error {
 	return s.ServerStream.SendMsg(m)
 }
 
-// incoming is a message together with what is wrong with it: an error of the codec itself would end the call before we can give it a reason.
+// incoming is a message and what is wrong with it: an error of the codec would end the call before we can add a reason.
 type incoming struct {
 	message any
 	role    bool
 	err     error
 }
 
-// codec is grpc's own, but for incoming.
+// codec is grpc's own, except for incoming.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(grpcproto.Name)} }

@@ -1,5 +1,5 @@
-// Package rpc is how the roles of the mesh talk: one server with all interceptors, one way to dial, over TCP or in memory.
-// The network is the only thing that differs between one process and many.
+// Package rpc connects the roles of the mesh: one server with all interceptors, and one way to dial, over TCP or in memory. The network is
+// the only difference between one process and many.
 package rpc
 
 import (
@@ -15,24 +15,24 @@ import (
 
 // Network connects roles.
 type Network interface {
-	// Listen gives the listener on which a role is reached. Each role listens at most once in a process.
+	// Listen returns the listener of a role. Each role listens at most once in a process.
 	Listen(role string) (net.Listener, error)
-	// dial makes a connection to a role. It does not check that somebody listens.
+	// dial returns a connection to a role. It does not check that the role is served.
 	dial(role string, c caller) (Conn, error)
 }
 
-// Conn is a connection to a role, for concurrent use.
+// Conn is a connection to a role. It is safe for concurrent use.
 type Conn interface {
 	grpc.ClientConnInterface
 	io.Closer
 }
 
-// TCP is a network of processes.
+// TCP is a network between processes.
 type TCP struct {
-	// Listeners maps a role to the address it listens on, for the roles of this process.
+	// Listeners maps the roles of this process to the addresses they listen on.
 	Listeners map[string]string
-	// Targets maps a role to where it is reached: "host:port", several of them separated by commas, or any gRPC target such as
-	// "dns:///sessions:9090". Calls are spread over all addresses that can be reached.
+	// Targets maps a role to its address: "host:port", several separated by commas, or any gRPC target such as "dns:///sessions:9090". Calls
+	// are balanced over all reachable addresses.
 	Targets map[string]string
 }
 
@@ -70,7 +70,7 @@ func (n TCP) dial(role string, c caller) (Conn, error) {
 	return conn, nil
 }
 
-// listResolver resolves to the addresses of a list such as "a:9091,b:9091".
+// listResolver resolves a target to the addresses of a list such as "a:9091,b:9091".
 func listResolver(list string) (resolver.Builder, error) {
 	var state resolver.State
 	for addr := range strings.SplitSeq(list, ",") {

@@ -26,7 +26,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// watcher is a turn service whose Watch does what the test says.
+// watcher is a turn service whose Watch does what the test sets.
 type watcher struct {
 	sessionsv1.UnimplementedTurnServiceServer
 	watch func(stream grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error
@@ -81,7 +81,7 @@ func newMesh(t *testing.T, n rpc.Network, l net.Listener, ring *authn.Keyring) *
 	return m
 }
 
-// overTCP is a role on a port of its own.
+// overTCP is a role on its own port.
 func overTCP(t *testing.T, ring *authn.Keyring) *mesh {
 	t.Helper()
 	n, l := listenTCP(t)
@@ -257,7 +257,7 @@ func watch(t *testing.T, ctx context.Context, conn rpc.Conn) grpc.ServerStreamin
 
 func TestStreamOnEachNetwork(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
-		const count = 500 // many windows
+		const count = 500 // many flow-control windows
 		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error {
 			if err := stream.SendHeader(metadata.Pairs("x-open", "1")); err != nil {
 				return err
@@ -314,7 +314,7 @@ func TestAStreamThatEndsWell(t *testing.T) {
 	})
 }
 
-// A reader that reads nothing holds the sender up; when he goes away, the handler is told.
+// A reader that does not read blocks the sender; when it goes away, the handler's context ends.
 func TestASlowReader(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
 		held := make(chan error, 1)
@@ -404,7 +404,7 @@ func TestStopCutsCallsInTheEnd(t *testing.T) {
 	})
 }
 
-// TestStopDoesNotWaitForAHandlerThatDoesNotEnd has one that works on whatever its context says.
+// TestStopDoesNotWaitForAHandlerThatDoesNotEnd uses a handler that ignores its context.
 func TestStopDoesNotWaitForAHandlerThatDoesNotEnd(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
 		entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -416,7 +416,7 @@ func TestStopDoesNotWaitForAHandlerThatDoesNotEnd(t *testing.T) {
 		conn := m.start(t)
 		go func() {
 			defer close(left)
-			_, _ = decide(conn).GetDecision(context.WithoutCancel(t.Context()), anyDecision) // what it comes to is not the point
+			_, _ = decide(conn).GetDecision(context.WithoutCancel(t.Context()), anyDecision) // the result does not matter
 		}()
 		<-entered
 		m.stop(t, true)
@@ -425,7 +425,7 @@ func TestStopDoesNotWaitForAHandlerThatDoesNotEnd(t *testing.T) {
 	})
 }
 
-// A call waits for a role that is not there yet, also after another server has left it.
+// A call waits for a role that is not up yet, and for one whose server was replaced.
 func TestACallWaitsForItsRole(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
 		if _, tcp := m.network.(rpc.TCP); tcp {
@@ -452,7 +452,7 @@ func TestACallWaitsForItsRole(t *testing.T) {
 	})
 }
 
-// A request that cannot be sent ends its stream: the handler that waits for it does not stay until the caller's context ends.
+// A request that cannot be sent ends its stream: the handler does not wait until the caller's context ends.
 func TestARequestThatCannotBeSentEndsItsStream(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
 		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error { return nil }})
@@ -470,7 +470,7 @@ func TestARequestThatCannotBeSentEndsItsStream(t *testing.T) {
 	})
 }
 
-// A caller who does not want to wait is told that nobody serves the role.
+// A call without WaitForReady fails if the role is not served.
 func TestACallThatDoesNotWait(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
 		conn := m.start(t)
@@ -490,7 +490,7 @@ func TestACallThatDoesNotWait(t *testing.T) {
 	})
 }
 
-// A call that is refused before its request is there: who sends the request learns why when he receives, as the generated clients expect it.
+// A call is refused before its request arrives: the sender learns why when it receives, as generated clients expect.
 func TestARefusalBeforeTheRequest(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
 		sessionsv1.RegisterTurnServiceServer(m.server, watcher{})
@@ -508,7 +508,7 @@ func TestARefusalBeforeTheRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if header, err := stream.Header(); header != nil || err != nil { // now it is refused
+		if header, err := stream.Header(); header != nil || err != nil { // refused by now
 			t.Fatalf("header %v, %v", header, err)
 		}
 		if err := stream.SendMsg(&sessionsv1.WatchRequest{TurnId: "trn_1"}); err != nil {

@@ -23,14 +23,14 @@ var publicServices = map[string]bool{
 	"grpc.reflection.v1alpha.ServerReflection": true,
 }
 
-// grpcOwn reports whether a method belongs to a service that gRPC itself brings.
+// grpcOwn reports whether a method belongs to a service that gRPC itself provides.
 func grpcOwn(method string) bool {
 	service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	return publicServices[service]
 }
 
-// Permissions reads the permission of every method of the services from their descriptors. A method without one is an
-// error: nothing is served that nobody thought about.
+// Permissions reads the permission of every method of the services from their descriptors. A method without one is an error, so that
+// nothing is served by oversight.
 func Permissions(services map[string]grpc.ServiceInfo) (map[string]string, error) {
 	out := map[string]string{}
 	var missing []string

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// window is how many bytes wait in a pipe before its sender is held up, as HTTP/2's default flow control does. One message always fits.
+// window is the number of bytes a pipe buffers before its sender blocks, as with HTTP/2's default flow control. One message always fits.
 const window = 64 << 10
 
 // pipe carries the messages of a stream in one direction, from one sender to one receiver.
@@ -15,9 +15,9 @@ type pipe struct {
 	packets []packet
 	bytes   int
 	closed  bool
-	// err is what the receiver gets after the last message.
+	// err is returned to the receiver after the last message.
 	err error
-	// more and room wake the receiver and the sender; each holds one.
+	// more and room wake the receiver and the sender; each holds one signal.
 	more, room chan struct{}
 }
 
@@ -30,7 +30,7 @@ func wake(c chan struct{}) {
 	}
 }
 
-// send puts a message in, and waits for room until ctx ends. It gives io.EOF when the pipe is closed.
+// send adds a message, and waits for room until ctx ends. It returns io.EOF if the pipe is closed.
 func (p *pipe) send(ctx context.Context, m any) error {
 	one, err := pack(m)
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *pipe) send(ctx context.Context, m any) error {
 	}
 }
 
-// receive takes the next message, and waits for it until ctx ends. After the last one it gives the error of close.
+// receive returns the next message, and waits for it until ctx ends. After the last one it returns the error given to close.
 func (p *pipe) receive(ctx context.Context, m any) error {
 	for {
 		p.mu.Lock()
@@ -86,7 +86,7 @@ func (p *pipe) receive(ctx context.Context, m any) error {
 	}
 }
 
-// close ends the pipe: what is in it can still be received, then err. Only the first close counts.
+// close closes the pipe: its messages can still be received, then err. Only the first close has an effect.
 func (p *pipe) close(err error) {
 	p.mu.Lock()
 	if !p.closed {

@@ -33,11 +33,11 @@ import (
 
 const (
 	bridge  = "windlass.mcpbridge.v1.BridgeService" // internal as a whole
-	policy  = "windlass.policy.v1.PolicyService"    // internal in part
+	policy  = "windlass.policy.v1.PolicyService"    // partly internal
 	healthy = "grpc.health.v1.Health"
 )
 
-// port is a server on TCP as users reach it: no token, from this machine.
+// port is a server on TCP as users reach it: without a token, from this machine.
 type port struct {
 	server *rpc.Server
 	users  *grpc.ClientConn
@@ -103,7 +103,7 @@ func newPort(t *testing.T, authorizer rpc.Authorizer) *port {
 	return p
 }
 
-// call makes a call as a client without our generated code would, and gives its code and ErrorInfo.
+// call calls a method as a client without our generated code does, and returns the code and the ErrorInfo.
 func call(t *testing.T, conn grpc.ClientConnInterface, method string, req proto.Message) (codes.Code, *errdetails.ErrorInfo, string) {
 	t.Helper()
 	stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, method)
@@ -125,7 +125,7 @@ func call(t *testing.T, conn grpc.ClientConnInterface, method string, req proto.
 func TestErrorsOfTheFrameworkHaveAReason(t *testing.T) {
 	large := &policyv1.GetDecisionRequest{DecisionId: strings.Repeat("x", rpc.MaxMessage+1)}
 	garbage := &emptypb.Empty{}
-	garbage.ProtoReflect().SetUnknown([]byte{0x0a, 0x7f, 0x01}) // a string field that ends early
+	garbage.ProtoReflect().SetUnknown([]byte{0x0a, 0x7f, 0x01}) // a truncated string field
 	for name, row := range map[string]struct {
 		method string
 		req    proto.Message
@@ -159,7 +159,7 @@ func TestErrorsOfTheFrameworkHaveAReason(t *testing.T) {
 	}
 }
 
-// The roles of the mesh reach over TCP what users do not.
+// Roles of the mesh can call over TCP what users cannot.
 func TestRolesReachInternalServices(t *testing.T) {
 	p := newPort(t, rpctest.AllowAll{})
 	_, err := mcpbridgev1.NewBridgeServiceClient(p.roles).Release(t.Context(), &mcpbridgev1.ReleaseRequest{})
@@ -223,14 +223,14 @@ func TestHealth(t *testing.T) {
 	if code, _, _ := call(t, p.users, "/"+healthy+"/Check", &healthv1.HealthCheckRequest{Service: bridge}); code != codes.NotFound {
 		t.Errorf("health of an internal service: %s", code)
 	}
-	// Whoever watches health does not hold up the end.
+	// A health watcher does not delay the stop.
 	p.server.Stop(t.Context())
 	for err == nil {
 		_, err = watching.Recv()
 	}
 }
 
-// reflected are the services that reflection lists. It fails for anything internal in their descriptors.
+// reflected returns the services that reflection lists. It fails if their descriptors contain anything internal.
 func reflected(t *testing.T, p *port) []string {
 	t.Helper()
 	stream, err := reflectionv1.NewServerReflectionClient(p.users).ServerReflectionInfo(t.Context())
@@ -289,13 +289,13 @@ func TestReflectionListsWhatIsServed(t *testing.T) {
 	}
 }
 
-// TestMetadataIsBounded: metadata is read before anything else is known of a call.
+// TestMetadataIsBounded: metadata is read before the caller is known.
 func TestMetadataIsBounded(t *testing.T) {
 	p := newPort(t, rpctest.AllowAll{})
 	for size, refused := range map[int]bool{64 << 10: false, 1 << 20: true} {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "x-long", strings.Repeat("x", size))
 		_, err := policyv1.NewPolicyServiceClient(p.users).GetDecision(ctx, &policyv1.GetDecisionRequest{})
-		if got := status.Code(err) != codes.InvalidArgument; got != refused { // what it says of the request otherwise
+		if got := status.Code(err) != codes.InvalidArgument; got != refused { // other text about the request
 			t.Errorf("%d bytes: %v", size, err)
 		}
 	}

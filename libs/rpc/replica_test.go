@@ -42,14 +42,14 @@ func TestReplicasShareCalls(t *testing.T) {
 		return d.GetSubject()
 	}
 	seen := map[string]bool{}
-	for len(seen) < 2 { // until both connections are there
+	for len(seen) < 2 { // until both connections are up
 		seen[answers()] = true
 	}
 	all[0].stop(t, true)
 	for answered := 0; answered < 4; {
 		d, err := decide(conn).GetDecision(t.Context(), anyDecision)
 		switch {
-		case status.Code(err) == codes.Unavailable: // sent before the client noticed the end of the connection
+		case status.Code(err) == codes.Unavailable: // sent before the client noticed that the connection ended
 			answered = 0
 		case err != nil:
 			t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a policy service whose GetDecision does what the test says.
+// fake is a policy service whose GetDecision does what the test sets.
 type fake struct {
 	policyv1.UnimplementedPolicyServiceServer
 	get func(ctx context.Context) (*policyv1.Decision, error)
@@ -155,7 +155,7 @@ func TestLoopbackCallerOverTCP(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// A caller that knows nothing of us: plain gRPC, as grpcurl would.
+	// A caller without our code: plain gRPC, as from grpcurl.
 	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

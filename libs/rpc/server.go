@@ -22,36 +22,35 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// MaxMessage is the largest message of the mesh in bytes, both ways: a stored tool result (8 MiB) with room around it.
+// MaxMessage is the maximum size of a message in bytes, both ways: a stored tool result (8 MiB) with ample room around it.
 const MaxMessage = 17 << 20
 
-// streamWorkers is how many goroutines are kept for calls. Their stacks have grown to what a call needs; further calls at the same time get
-// goroutines of their own.
+// streamWorkers is the number of goroutines reused for calls, whose stacks have already grown. Further concurrent calls get new goroutines.
 const streamWorkers = 32
 
-// Authorizer answers whether a principal holds a permission.
+// Authorizer decides whether a principal holds a permission.
 type Authorizer interface {
-	// Decide answers from a cache where it can. An error means that there is no answer; the call is then refused as unavailable.
+	// Decide answers from a cache if possible. An error means that there is no answer; the call then fails as unavailable.
 	Decide(ctx context.Context, p *policyv1.Principal, permission string) (authz.Verdict, error)
-	// RecordDenied keeps a refusal for the audit. It never blocks.
+	// RecordDenied records a denial for the audit log. It never blocks.
 	RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string)
 }
 
-// ServerConfig is what a server needs; every field but Loopback and DefaultTimeout is required.
+// ServerConfig holds a server's dependencies; every field except Loopback and DefaultTimeout is required.
 type ServerConfig struct {
-	// Log gets what went wrong on our side.
+	// Log receives internal errors.
 	Log *slog.Logger
-	// Keyring checks who calls.
+	// Keyring authenticates callers.
 	Keyring *authn.Keyring
-	// Authorizer decides who may.
+	// Authorizer authorizes them.
 	Authorizer Authorizer
-	// Loopback is who a caller from this machine is when he shows no token; nil refuses such calls.
+	// Loopback is the principal of callers from this machine that send no token; nil refuses such calls.
 	Loopback *policyv1.Principal
-	// DefaultTimeout bounds unary calls that come without a deadline; 0 = 90 s.
+	// DefaultTimeout bounds unary calls without a deadline; 0 = 90 s.
 	DefaultTimeout time.Duration
 }
 
-// Server is one gRPC server with all interceptors. Register services, then Serve.
+// Server is one gRPC server with all interceptors. Register services, then call Serve.
 type Server struct {
 	cfg         ServerConfig
 	grpc        *grpc.Server
@@ -59,19 +58,20 @@ type Server struct {
 	validator   protovalidate.Validator
 	public      *publicView
 	permissions map[string]string
-	internal    map[string]bool // the methods that are for roles of the mesh only
+	internal    map[string]bool // methods that are for roles of the mesh only
 	direct      *direct
-	left        chan struct{} // closed when handlers were left behind
+	left        chan struct{} // closed when handlers were abandoned
 	leave       sync.Once
 	// stopping ends when Stop begins.
 	stopping context.Context //nolint:containedctx // of the server, not of a call
 	stop     context.CancelFunc
 }
 
-// maxHeaders bounds the metadata of a call, in bytes: a token with the claims of a user, which came in headers of 64 KiB, is the largest part.
+// maxHeaders bounds the metadata of a call in bytes. Its largest part is a token with a user's claims, which arrived in headers of up to 64
+// KiB.
 const maxHeaders = 256 << 10
 
-// NewServer makes a server without services.
+// NewServer returns a server without services.
 func NewServer(cfg ServerConfig) (*Server, error) {
 	if cfg.Log == nil || cfg.Keyring == nil || cfg.Authorizer == nil {
 		return nil, errors.New("rpc server needs Log, Keyring and Authorizer")
@@ -89,7 +89,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	s.grpc = grpc.NewServer(
 		grpc.StatsHandler(serverStats()),
 		grpc.ChainStreamInterceptor(s.stream),
-		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return nil }), // the interceptor refuses what it does not know
+		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return nil }), // the interceptor rejects unknown methods
 		grpc.ForceServerCodecV2(newCodec()), grpc.MaxRecvMsgSize(readLimit), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.NumStreamWorkers(streamWorkers),
@@ -107,8 +107,8 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	s.direct.register(desc, impl)
 }
 
-// SetServing tells health checkers whether the server takes calls: "" stands for the whole server, and each service that is not internal has
-// its name. A server that was not told says NOT_SERVING.
+// SetServing sets the status that health checkers get: under "" for the whole server, and under each service that is not internal. The
+// initial status is NOT_SERVING.
 func (s *Server) SetServing(ok bool) {
 	st := healthv1.HealthCheckResponse_NOT_SERVING
 	if ok {
@@ -120,7 +120,7 @@ func (s *Server) SetServing(ok bool) {
 	}
 }
 
-// Prepare checks that every registered RPC declares its permission. Serve does it by itself; call it earlier to fail earlier.
+// Prepare checks that every registered RPC declares its permission. Serve calls it too; call it earlier to fail earlier.
 func (s *Server) Prepare() error {
 	p, err := Permissions(s.grpc.GetServiceInfo())
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Server) Prepare() error {
 	return nil
 }
 
-// Serve takes calls on all listeners until Stop. It returns nil after Stop.
+// Serve accepts calls on all listeners until Stop, and then returns nil.
 func (s *Server) Serve(listeners ...net.Listener) error {
 	if s.permissions == nil {
 		if err := s.Prepare(); err != nil {
@@ -153,7 +153,7 @@ func (s *Server) Serve(listeners ...net.Listener) error {
 		}
 		g.Go(func() error {
 			ended := make(chan error, 1)
-			go func() { ended <- s.grpc.Serve(l) }() // gRPC's waits for handlers in some cases, see Stop
+			go func() { ended <- s.grpc.Serve(l) }() // gRPC's Serve may wait for handlers, see Stop
 			select {
 			case err := <-ended:
 				if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
@@ -167,8 +167,8 @@ func (s *Server) Serve(listeners ...net.Listener) error {
 	return g.Wait()
 }
 
-// Stop lets calls under way end until ctx does, then cuts them. Handlers that do not return within a second of that are left behind: they run on until
-// the process ends.
+// Stop lets calls in progress finish until ctx ends, then cancels them. Handlers that do not return within a second after that are
+// abandoned; they run until the process ends.
 func (s *Server) Stop(ctx context.Context) {
 	s.health.Shutdown()
 	s.stop()
@@ -185,10 +185,10 @@ func (s *Server) Stop(ctx context.Context) {
 		return
 	case <-ctx.Done():
 	}
-	go s.grpc.Stop() // it may wait for GracefulStop, which waits for handlers
+	go s.grpc.Stop() // may wait for GracefulStop, which waits for handlers
 	select {
 	case <-done:
-	case <-time.After(2 * cutPatience): // direct.stop has its own
+	case <-time.After(2 * cutPatience): // direct.stop has its own timeout
 		s.leave.Do(func() { close(s.left) })
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// asStreams gives a service's unary methods to grpc as streams of one message each way, which is what they are to grpc too. Where grpc runs a
-// unary method itself, it reads the request before the interceptor is called and writes the answer after it: what fails there would reach
+// asStreams registers a service's unary methods with grpc as streams of one message each way, which they are on the wire too. For a unary
+// method grpc itself would read the request before the interceptor runs and write the response after it, and errors there would reach
 // callers without a reason.
 func (s *Server) asStreams(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 	out := *desc
@@ -25,13 +25,13 @@ func (s *Server) asStreams(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 			return ss.SendMsg(resp)
 		}
 		out.Streams = append(out.Streams, grpc.StreamDesc{StreamName: m.MethodName, Handler: func(impl any, ss grpc.ServerStream) error {
-			return s.stream(impl, ss, info, handle) // grpc does not call it for what is no stream to clients
+			return s.stream(impl, ss, info, handle) // grpc calls its own interceptor only for streams
 		}})
 	}
 	return &out
 }
 
-// bound gives a unary call its deadline.
+// bound adds the default deadline to a unary call.
 func (s *Server) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}

@@ -9,8 +9,8 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// Bounds of a message that does not come from a role of the mesh: an element of two bytes on the wire takes up to 150 bytes once it is decoded. Smaller
-// messages than counted are not looked at.
+// Limits of a message from a caller outside the mesh: two bytes on the wire can take up to 150 bytes once decoded. Messages smaller than
+// counted are not checked.
 const (
 	maxValues  = 100_000
 	maxNesting = 1000
@@ -22,8 +22,8 @@ func tooManyValues() error {
 		Hint("Send less in one request.")
 }
 
-// values counts the fields and elements in the wire form of a message down from left, and stops at 0. What is malformed ends it early: decoding will
-// say so.
+// values counts down from left for each field and element in a message's wire form, and stops at 0. Malformed input ends the count early;
+// decoding will report it.
 func values(b []byte, md protoreflect.MessageDescriptor, left, depth int) int {
 	if depth > maxNesting {
 		return 0

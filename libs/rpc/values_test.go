@@ -15,7 +15,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// TestMessagesOfManyValuesAreNotDecoded: those of users, whatever they are made of. Roles of the mesh send large ones.
+// TestMessagesOfManyValuesAreNotDecoded: messages from users with many values of any kind are rejected; roles of the mesh may send them.
 func TestMessagesOfManyValuesAreNotDecoded(t *testing.T) {
 	for _, row := range []struct {
 		name    string

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// patternWords say what the patterns of our requests want. One without words is shown as it is.
+// patternWords describes the patterns used in our requests. A pattern that is not listed is shown as it is.
 var patternWords = map[string]string{
 	`^[a-z][a-z0-9_-]{0,62}$`:              `must begin with a lower-case letter and go on with lower-case letters, digits, "-" and "_", at most 63 in all`,
 	`^([a-z][a-z0-9_-]{0,62})?$`:           `must begin with a lower-case letter and go on with lower-case letters, digits, "-" and "_", at most 63 in all`,
@@ -19,7 +19,7 @@ var patternWords = map[string]string{
 	`^(|failed|(infer-)?[1-9][0-9]{0,3})$`: `must name a model step: "infer-2" or "2", or be "failed"`,
 }
 
-// violationText says what is wrong with a field. Of a list of allowed values the empty one, which stands for "not given", is left out.
+// violationText describes what is wrong with a field. It omits the empty value from a list of allowed ones, since it means "not given".
 func violationText(v *protovalidate.Violation) string {
 	switch {
 	case !v.RuleValue.IsValid():
@@ -44,15 +44,15 @@ func allowed(v *protovalidate.Violation) []string {
 	return out
 }
 
-// Bounds of what is told about one message, and of how many elements of lists and maps a message may have for more than the first mistake to be
-// looked for: each takes about a kilobyte while it is.
+// Limits of the violations reported per message, and of the number of elements up to which more than the first violation is searched for:
+// each costs about a kilobyte meanwhile.
 const (
 	maxViolations = 100
 	maxElements   = 2000
 )
 
-// Violations finds what breaks the rules of a message's fields. A message with very many elements is checked up to its first mistake: the length of a
-// list comes before what is in it.
+// Violations returns the violations of a message's field rules. A message with very many elements is checked only up to its first
+// violation: the length of a list is checked before its content.
 func Violations(v protovalidate.Validator, m proto.Message) ([]*protovalidate.Violation, error) {
 	err := v.Validate(m, protovalidate.WithFailFast())
 	if err != nil && elements(m.ProtoReflect(), maxElements) > 0 {
@@ -68,7 +68,7 @@ func Violations(v protovalidate.Validator, m proto.Message) ([]*protovalidate.Vi
 	return bad.Violations[:min(len(bad.Violations), maxViolations)], nil
 }
 
-// elements counts down from left for each message, and for each element of a list or a map, in m. It stops at 0.
+// elements counts down from left for each message, and for each element of a list or map in m. It stops at 0.
 func elements(m protoreflect.Message, left int) int {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {

@@ -11,7 +11,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// TestViolationsAreBounded: what is found in a message does not grow with it, and a small one is still told all that is wrong.
+// TestViolationsAreBounded: the number of reported violations does not grow with the message, and a small message gets all of them.
 func TestViolationsAreBounded(t *testing.T) {
 	v, err := protovalidate.New()
 	if err != nil {

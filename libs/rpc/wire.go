@@ -8,16 +8,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// keptBuffer is the largest buffer in bytes that is kept for the next message.
+// keptBuffer is the capacity in bytes up to which buffers are reused.
 const keptBuffer = 64 << 10
 
-// buffers hold messages under way.
+// buffers pools the buffers of encoded messages.
 var buffers = sync.Pool{New: func() any { return new([]byte) }} //nolint:gochecknoglobals // a pool
 
-// packet is an encoded message under way in memory. Open it once.
+// packet is an encoded message in memory. Open it once.
 type packet struct{ buf *[]byte }
 
-// pack encodes a message, and refuses what a network would refuse: text that is not UTF-8, and more than MaxMessage bytes.
+// pack encodes a message, and rejects what gRPC would reject: text that is not UTF-8, and more than MaxMessage bytes.
 func pack(m any) (packet, error) {
 	from, ok := m.(proto.Message)
 	if !ok {
@@ -38,7 +38,7 @@ func pack(m any) (packet, error) {
 	return p, nil
 }
 
-// size is the message's size in bytes.
+// size returns the message's size in bytes.
 func (p packet) size() int { return len(*p.buf) }
 
 // open decodes the message into m and frees the packet.
@@ -60,7 +60,7 @@ func (p packet) free() {
 	}
 }
 
-// transfer copies a message as the network would.
+// transfer copies a message by encoding and decoding it, as a network would.
 func transfer(from, to any) error {
 	p, err := pack(from)
 	if err != nil {

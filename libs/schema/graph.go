@@ -6,8 +6,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// replace has each subschema of s replaced by what f makes of it. samePlace are those that apply to the same value as s, deeper those that
-// apply to values inside it. Maps and slices are copied: s may be a shallow copy.
+// replace replaces each subschema of s by the result of a function: samePlace for those that apply to the same value as s, deeper for those
+// that apply to values inside it. Maps and slices are copied, so s may be a shallow copy.
 func replace(s *jsonschema.Schema, samePlace, deeper func(*jsonschema.Schema) *jsonschema.Schema) {
 	for _, one := range []**jsonschema.Schema{&s.Ref, &s.Not, &s.If, &s.Then, &s.Else} {
 		replaceOne(one, samePlace)
@@ -69,16 +69,16 @@ func replaceAny(v any, f func(*jsonschema.Schema) *jsonschema.Schema) any {
 	return v
 }
 
-// expansion is how much of a schema applies to one and the same value.
+// expansion is how much of a schema applies to a single value.
 type expansion struct {
 	schemas, chain int
-	open           bool // under way: to meet it again is a loop
+	open           bool // in progress: meeting it again is a loop
 }
 
 var errLoop = fmt.Errorf("%w: it refers to itself at one and the same value, without end", ErrLimit)
 
-// checkExpansion refuses a schema of which too much applies to one and the same value: there no size of the value bounds the work. It gives
-// all schemas of the graph.
+// checkExpansion rejects a schema of which too much applies to a single value: there the size of the value does not bound the work. It
+// returns all schemas of the graph.
 func checkExpansion(root *jsonschema.Schema) (map[*jsonschema.Schema]*expansion, error) {
 	seen := map[*jsonschema.Schema]*expansion{}
 	queue := []*jsonschema.Schema{root}

@@ -11,20 +11,20 @@ import (
 	"github.com/windlass-dev/windlass/libs/truncate"
 )
 
-// The library cannot be interrupted, but it calls a schema's format check each time it evaluates the schema: after the type, before anything
-// that leads to other schemas. So evaluation runs on a copy of the graph in which every schema has a format check of ours. It pays for the
-// evaluation and for all that the schema can lead to directly, out of a budget, and panics when the budget is used up or the context has
-// ended; Validate recovers that. enum, const and uniqueItems, which the library evaluates at a cost of its own, are evaluated there too, on
-// canonical text. What remains between two payments is bounded by the size of the schema and of the value, which are bounded themselves.
+// The library cannot be interrupted, but it calls a schema's format check on each evaluation, after the type and before anything that leads
+// to other schemas. So evaluation runs on a copy of the graph in which every schema has our format check. The check pays from a budget for
+// the evaluation and for everything that the schema leads to directly, and panics when the budget is used up or the context has ended;
+// Validate recovers. The check also evaluates enum, const and uniqueItems, on canonical text, because the library's cost for them varies.
+// The work between two payments is bounded by the sizes of schema and value, which are limited.
 
-// Budgets of a check, in evaluations of a schema at a value, each about half a microsecond. Finding out whether an object fits takes almost no
-// memory; finding out everything that is wrong with it keeps an error for each.
+// Budgets of one validation, in evaluations of a schema at a value, about half a microsecond each. Finding out whether an object is valid
+// takes almost no memory; collecting all errors keeps each of them.
 const (
 	maxWork       = 1 << 20
 	maxReportWork = 1 << 17
 )
 
-// What costs as much as an evaluation: bytes of text that are read, steps of a regular expression, members that are looked at.
+// Work that costs as much as one evaluation: bytes of text read, steps of a regular expression, members visited.
 const (
 	textPerUnit    = 64
 	programPerUnit = 64
@@ -33,18 +33,18 @@ const (
 
 var errWork = errors.New("the work limit is reached")
 
-// stop is what the guard panics with.
+// stop is the value that the guard panics with.
 type stop struct{ err error }
 
-// guard is a copy of a schema that counts. It serves one check at a time.
+// guard is a copy of a schema that counts evaluations. It serves one validation at a time.
 type guard struct {
 	root, probe *jsonschema.Schema
 	of          *compiled
 	copies      map[*jsonschema.Schema]*jsonschema.Schema
 
-	ctx       context.Context //nolint:containedctx // of the check under way: the library passes none
+	ctx       context.Context //nolint:containedctx // of the validation in progress: the library passes none
 	left      int
-	unchecked int // since ctx was looked at
+	unchecked int // since ctx was last checked
 }
 
 func (c *compiled) guard() *guard {
@@ -108,7 +108,7 @@ func count(facts ...bool) int {
 	return n
 }
 
-// pay takes from the budget.
+// pay takes units from the budget.
 func (g *guard) pay(units int) {
 	g.left -= units
 	if g.left < 0 {
@@ -122,7 +122,7 @@ func (g *guard) pay(units int) {
 	}
 }
 
-// run does f within a budget.
+// run calls f within a budget.
 func (g *guard) run(ctx context.Context, budget int, f func() error) (err, stopped error) {
 	g.ctx, g.left, g.unchecked = ctx, budget, 0
 	defer func() {
@@ -145,8 +145,8 @@ func (g *guard) run(ctx context.Context, budget int, f func() error) (err, stopp
 type hook struct {
 	guard *guard
 	rules *valueRules
-	// fixed is paid for every value, number for each number besides; inPlace for each member of a value where evaluation lists them; object and
-	// array for each member.
+	// fixed is paid per value, and number per number in addition; inPlace per member of a value if evaluation lists them; object and array per
+	// member.
 	fixed, number, inPlace, object, array int
 }
 
@@ -173,7 +173,7 @@ func (h *hook) check(v any) error {
 	return h.rules.check(h.guard, v)
 }
 
-// numberUnits is what it costs to compare a number exactly.
+// numberUnits returns the cost of comparing a number exactly.
 func numberUnits(n json.Number) int {
 	if strings.ContainsAny(n.String(), "eE") {
 		return 4 + maxDigits/32
@@ -193,5 +193,5 @@ func (p *meteredPattern) MatchString(s string) bool {
 	return p.Regexp.MatchString(s)
 }
 
-// shorten truncates a text that a server or a caller chose.
+// shorten truncates a text that came from a server or a caller.
 func shorten(text string) string { return truncate.Bytes(text, 400) }

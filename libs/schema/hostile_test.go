@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/canon"
 )
 
-// repeat joins n texts that format makes of 0 to n-1.
+// repeat joins the texts that format returns for 0 to n-1.
 func repeat(n int, format func(i int) string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -21,7 +21,7 @@ func repeat(n int, format func(i int) string) string {
 	return strings.Join(parts, ",")
 }
 
-// doubling is n definitions, each of which applies the next twice through keyword, and the last is leaf.
+// doubling returns n definitions, each of which applies the next one twice through keyword; the last is leaf.
 func doubling(n int, keyword, leaf string) string {
 	return `"$defs":{` + repeat(n, func(i int) string {
 		return fmt.Sprintf(`"d%d":{"%s":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, i, keyword, i+1, i+1)
@@ -80,12 +80,11 @@ func TestHostileSchemasAreRefused(t *testing.T) {
 	}
 }
 
-// TestHostileObjectsAreBounded checks objects against schemas that are within the limits. What counts is that each check ends with an answer
-// within its budget.
+// TestHostileObjectsAreBounded checks objects against schemas that are within the limits: each check ends with an answer within its budget.
 func TestHostileObjectsAreBounded(t *testing.T) {
-	const budget = maxWork / 16 // so that the test is quick: the work grows with it alone
+	const budget = maxWork / 16 // a small budget keeps the test fast: work grows only with the budget
 	const work, numbers = "more work to check", "cannot be checked"
-	colliding := func(n int) string { // lists of strings that are the same text when written without delimiters
+	colliding := func(n int) string { // lists of strings whose concatenations collide
 		return repeat(n, func(i int) string {
 			var b strings.Builder
 			for bit := range 15 {
@@ -149,7 +148,7 @@ func TestHostileObjectsAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			var faults []Fault
-			if got := allocated(func() { faults = validate(t, v, object) }); got > 512<<20 { // in all, not at one time
+			if got := allocated(func() { faults = validate(t, v, object) }); got > 512<<20 { // in total, not at one time
 				t.Errorf("allocated %d MiB", got>>20)
 			}
 			if text := fmt.Sprint(faults); !strings.Contains(text, row.want) || row.want == "" && faults != nil {
@@ -174,7 +173,7 @@ func TestLargeArgumentsAreChecked(t *testing.T) {
 	}
 }
 
-// ending is a context that ends after it was asked some times: the middle of a check, whatever the machine.
+// ending is a context that ends after a number of Err calls, in the middle of a validation on any machine.
 type ending struct {
 	context.Context //nolint:containedctx // a wrapper
 	asked           int
@@ -199,7 +198,7 @@ func TestACheckEndsWithItsContext(t *testing.T) {
 	if faults, err := v.Validate(&ending{Context: t.Context()}, map[string]any{"a": list}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v", faults, err)
 	}
-	if faults := validate(t, v, map[string]any{"a": list}); faults != nil { // and the next check is not touched by it
+	if faults := validate(t, v, map[string]any{"a": list}); faults != nil { // the next validation is unaffected
 		t.Error(faults)
 	}
 }

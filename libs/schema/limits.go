@@ -13,7 +13,7 @@ import (
 )
 
 // Limits of a schema. The compiler's work grows with the square of some of these numbers, and evaluation can grow exponentially with
-// references, so each is bounded before the compiler sees the document.
+// references, so each is checked before the compiler sees the document.
 const (
 	maxBytes      = 1 << 20 // of JSON text
 	maxDepth      = 128     // of nested objects and arrays
@@ -22,13 +22,13 @@ const (
 	maxComposite  = 1_000   // objects and arrays in one array
 	maxIDs        = 50      // $id
 	maxRefs       = 1_000   // $ref
-	maxRefWork    = 500_000 // values × distinct $refs to places that are not a place of schemas: each is compiled with a copy of the index
-	maxExpanded   = 10_000  // schemas that apply to one and the same value, references followed
-	maxChain      = 100     // schemas that lead to one another at one and the same value
+	maxRefWork    = 500_000 // values × distinct $refs to non-schema places: the compiler copies its index for each
+	maxExpanded   = 10_000  // schemas that apply to a single value, references followed
+	maxChain      = 100     // schemas that lead to one another at a single value
 	maxPattern    = 4 << 10 // bytes of one regular expression
 	maxProgram    = 10_000  // size of one compiled regular expression
 	maxPrograms   = 50_000  // size of all of them
-	maxDigits     = 400     // of a number's text, and of its exponent's value: exact arithmetic writes exponents out
+	maxDigits     = 400     // of a number's text, and of its exponent's value: exact arithmetic expands exponents
 )
 
 // document checks what can be counted without compiling.
@@ -37,7 +37,7 @@ type document struct {
 	foreign                       map[string]bool
 }
 
-// checkDocument refuses a schema that is over a limit, or that refers to another document.
+// checkDocument rejects a schema that exceeds a limit or refers to another document.
 func checkDocument(doc any) error {
 	d := document{foreign: map[string]bool{}}
 	if err := d.walk(doc, 1); err != nil {
@@ -49,7 +49,7 @@ func checkDocument(doc any) error {
 	return nil
 }
 
-// ErrLimit is what Check and Compile say of a schema that is over a limit. It says nothing about whether the schema is right.
+// ErrLimit means that a schema exceeds a limit. It does not say whether the schema is otherwise valid.
 var ErrLimit = errors.New("schema is over a limit")
 
 func over(what string, n, limit int) error {
@@ -105,7 +105,7 @@ func (d *document) array(a []any, depth int) error {
 	for _, v := range a {
 		switch v.(type) {
 		case map[string]any, []any:
-			composite++ // the compiler compares those of an enum with one another
+			composite++ // the compiler compares the members of an enum with one another
 		}
 		if err := d.walk(v, depth+1); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (d *document) array(a []any, depth int) error {
 	return nil
 }
 
-// keyword counts what a member with a text means if its object is a schema.
+// keyword counts a text member as if its object were a schema.
 func (d *document) keyword(key, text string) error {
 	switch key {
 	case "$dynamicRef", "$recursiveRef":
@@ -137,7 +137,7 @@ func (d *document) keyword(key, text string) error {
 	return nil
 }
 
-// isSchemaPlace reports whether a JSON pointer leads through keywords whose values are schemas.
+// isSchemaPlace reports whether a JSON pointer passes only keywords whose values are schemas.
 func isSchemaPlace(path string) bool {
 	tokens := strings.Split(path, "/")
 	for i := 0; i < len(tokens); i++ {
@@ -155,7 +155,7 @@ func isSchemaPlace(path string) bool {
 	return true
 }
 
-// checkNumber refuses a number whose exact value does not fit into a bounded number of digits.
+// checkNumber rejects a number whose exact value needs too many digits.
 func checkNumber(text string) error {
 	digits, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	if exponent != "" {
@@ -170,13 +170,13 @@ func checkNumber(text string) error {
 	return nil
 }
 
-// pattern is a regular expression that knows its size.
+// pattern is a regular expression with its compiled size.
 type pattern struct {
 	*regexp.Regexp
 	size int
 }
 
-// patterns compiles regular expressions within the limits. Go's take time linear in text × size, with no backtracking.
+// patterns compiles regular expressions within the limits. Go's take time linear in text × size, without backtracking.
 type patterns struct{ total int }
 
 func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
@@ -199,7 +199,7 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	return &pattern{re, size}, nil
 }
 
-// programSize estimates from above what a syntax tree compiles to, repetitions written out, without doing so.
+// programSize returns an upper bound of the compiled size of a syntax tree, with repetitions expanded, without compiling it.
 func programSize(re *syntax.Regexp) int {
 	size := 1
 	if re.Op == syntax.OpLiteral {
@@ -211,5 +211,5 @@ func programSize(re *syntax.Regexp) int {
 	if re.Op == syntax.OpRepeat {
 		size *= max(re.Max, re.Min+1, 1)
 	}
-	return min(size, 1<<30) // repetitions of repetitions are bounded by the parser, so that the product fits
+	return min(size, 1<<30) // the parser bounds nested repetitions, so the product fits
 }

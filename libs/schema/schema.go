@@ -1,5 +1,5 @@
-// Package schema checks JSON objects, arguments of tool calls above all, against JSON Schemas that others give. Neither a schema nor an object
-// can make it work without bound: schemas are limited when they are compiled, see limits.go, and a check has a budget, see guard.go.
+// Package schema validates JSON objects, mainly arguments of tool calls, against untrusted JSON Schemas. Its work is bounded whatever the
+// schema or object: schemas are limited when they are compiled, see limits.go, and each validation has a budget, see guard.go.
 package schema
 
 import (
@@ -14,16 +14,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// base is the address a schema is compiled under; its references to itself resolve against it.
+// base is the URL that a schema is compiled under; its references to itself resolve against it.
 const base = "windlass:///schema.json"
 
-// Cache compiles schemas once. Safe for concurrent use.
+// Cache caches compiled schemas. It is safe for concurrent use.
 type Cache struct {
-	compiled *lru.Cache[string, *compiled] // nil for one that cannot be compiled
+	compiled *lru.Cache[string, *compiled] // nil for a schema that cannot be compiled
 	log      *slog.Logger
 }
 
-// NewCache makes a cache of at most size schemas.
+// NewCache returns a cache of at most size schemas.
 func NewCache(size int, log *slog.Logger) (*Cache, error) {
 	entries, err := lru.New[string, *compiled](size)
 	if err != nil {
@@ -32,14 +32,14 @@ func NewCache(size int, log *slog.Logger) (*Cache, error) {
 	return &Cache{compiled: entries, log: log}, nil
 }
 
-// Get gives the validator kept under a definition's hash; false when it has to be made with Add.
+// Get returns the cached validator for a definition's hash; false if it has to be created with Add.
 func (c *Cache) Get(hash string) (Validator, bool) {
 	s, ok := c.compiled.Get(hash)
 	return Validator{schema: s}, ok
 }
 
-// Add compiles a schema and keeps it under the hash of its definition. One that cannot be compiled is logged here, once,
-// and gives a validator that accepts everything: the tool itself will check.
+// Add compiles a schema and caches it under the hash of its definition. A schema that cannot be compiled is logged once and gets a
+// validator that accepts everything: the tool itself will validate.
 func (c *Cache) Add(ctx context.Context, hash, tool string, text []byte) Validator {
 	s, err := compile(text)
 	if err != nil {
@@ -49,20 +49,20 @@ func (c *Cache) Add(ctx context.Context, hash, tool string, text []byte) Validat
 	return Validator{schema: s}
 }
 
-// Compile reads a schema for use at once. Empty text gives a validator that accepts everything. The error says which limit the schema is over,
-// or what is wrong with it.
+// Compile compiles a schema without caching it. Empty text gives a validator that accepts everything. The error says which limit the schema
+// exceeds, or what is wrong with it.
 func Compile(text []byte) (Validator, error) {
 	s, err := compile(text)
 	return Validator{schema: s}, err
 }
 
-// Check refuses, with ErrLimit, a schema that is over one of the limits that can be counted in time linear in its size; Compile knows them all.
+// Check returns ErrLimit for a schema that exceeds a limit which can be counted in time linear in its size; Compile checks all limits.
 func Check(text []byte) error {
 	_, err := parse(text)
 	return err
 }
 
-// parse reads a schema and counts; nil for empty text.
+// parse parses a schema and counts its parts; nil for empty text.
 func parse(text []byte) (any, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
@@ -77,11 +77,11 @@ func parse(text []byte) (any, error) {
 	return doc, checkDocument(doc)
 }
 
-// compiled is a schema within the limits. Its graph is never evaluated itself, see guard.
+// compiled is a schema within the limits. Its graph is never evaluated directly, see guard.
 type compiled struct {
 	root   *jsonschema.Schema
 	values map[*jsonschema.Schema]*valueRules
-	// unevaluated says that evaluation keeps a list of each value's members.
+	// unevaluated means that evaluation keeps a list of each value's members.
 	unevaluated bool
 	guards      sync.Pool
 }
@@ -91,7 +91,7 @@ func compile(text []byte) (_ *compiled, err error) {
 	if doc == nil || err != nil {
 		return nil, err
 	}
-	defer func() { // the compiler walks whatever a server sends
+	defer func() { // the compiler walks untrusted input
 		if r := recover(); r != nil {
 			err = fmt.Errorf("compile schema: panic: %v", r)
 		}
@@ -112,7 +112,7 @@ func compile(text []byte) (_ *compiled, err error) {
 	}
 	out := &compiled{root: root, values: map[*jsonschema.Schema]*valueRules{}}
 	for s := range graph {
-		if s.RecursiveRef != nil || s.DynamicRef != nil { // of a meta-schema that was referred to
+		if s.RecursiveRef != nil || s.DynamicRef != nil { // of a referenced meta-schema
 			return nil, errors.New("$dynamicRef and $recursiveRef are not supported: use $ref")
 		}
 		out.values[s] = newValueRules(s)

@@ -14,29 +14,28 @@ import (
 	"golang.org/x/text/message"
 )
 
-// maxFaults bounds what is reported of one object, maxRead what is sorted for that.
+// maxFaults limits the errors reported per object, maxRead the errors sorted to select them.
 const (
 	maxFaults = 20
 	maxRead   = 1000
 )
 
-// Fault is one thing wrong with an object.
+// Fault is one validation error.
 type Fault struct {
-	// Pointer is the JSON pointer of the place, "" for the object itself.
+	// Pointer is the JSON pointer of the invalid value, "" for the object itself.
 	Pointer string
 	// Message says what is wrong there.
 	Message string
 }
 
-// Validator checks objects. The zero value accepts everything.
+// Validator validates objects. The zero value accepts everything.
 type Validator struct {
 	schema *compiled
-	budget int // of a check, 0 = maxWork
+	budget int // of one validation, 0 = maxWork
 }
 
-// Validate gives what is wrong with the object, at most 20 things in a stable order; nil when it fits. Values are those of
-// encoding/json, with UseNumber or without. An object that takes more work to check than is allowed does not fit, and a fault says so. The
-// error is that of ctx.
+// Validate returns at most 20 validation errors in a stable order, nil if the object is valid. Values are those of encoding/json, with or
+// without UseNumber. An object that takes too much work to validate is invalid, and a fault says so. The error is ctx's.
 func (v Validator) Validate(ctx context.Context, object map[string]any) ([]Fault, error) {
 	if v.schema == nil {
 		return nil, ctx.Err()
@@ -55,7 +54,7 @@ func (g *guard) validate(ctx context.Context, object map[string]any, budget int)
 			return err
 		}
 		if g.probe.Validate(object) == nil {
-			return errUnfit // not fitting is what the probe asks for
+			return errUnfit // the probe only asks whether the object is invalid
 		}
 		return nil
 	})
@@ -96,7 +95,7 @@ type walk struct {
 	faults  []Fault
 }
 
-// visit collects the leaves of the tree of errors: the branches only say that something below is wrong.
+// visit collects the leaves of the error tree: branches only say that something below is wrong.
 func (w *walk) visit(e *jsonschema.ValidationError) {
 	if len(e.Causes) > 0 {
 		for _, cause := range e.Causes {
@@ -113,7 +112,7 @@ func (w *walk) visit(e *jsonschema.ValidationError) {
 		for _, name := range k.Properties {
 			w.add(append(slices.Clone(e.InstanceLocation), name), "is not known")
 		}
-	case *kind.Format: // the hook's, see guard
+	case *kind.Format: // from the hook, see guard
 		w.add(e.InstanceLocation, k.Err.Error())
 	case *kind.Pattern:
 		w.add(e.InstanceLocation, fmt.Sprintf("%s does not match pattern %s", shown(k.Got), shown(k.Want)))

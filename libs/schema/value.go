@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxInstanceDepth = 512 // of nested objects and arrays in what is checked
+	maxInstanceDepth = 512 // of nested objects and arrays in a validated value
 	maxShownValues   = 20  // of an enum, in a message
 )
 
@@ -22,7 +22,7 @@ var errLargeNumber = fmt.Errorf("is a number that cannot be checked: more than %
 
 var errTooDeep = errors.New("is nested too deeply to be checked")
 
-// measure pays for the values in v, and says what in it cannot be evaluated.
+// measure pays for the values in v, and returns the location and error of one that cannot be evaluated.
 func (g *guard) measure(v any, depth int) (where []string, err error) {
 	if depth > maxInstanceDepth {
 		return nil, errTooDeep
@@ -69,7 +69,7 @@ type valueRules struct {
 	enumError, constError error
 }
 
-// valueError is a broken rule in words.
+// valueError describes a violated rule.
 type valueError string
 
 func (e valueError) Error() string { return string(e) }
@@ -101,7 +101,7 @@ func newValueRules(s *jsonschema.Schema) *valueRules {
 	return r
 }
 
-// check gives the first rule that v breaks.
+// check returns the first rule that v violates.
 func (r *valueRules) check(g *guard, v any) error {
 	if r.constant != nil || r.enum != nil {
 		text := g.canonical(v)
@@ -151,7 +151,7 @@ func (g *guard) canonical(v any) string {
 	return text
 }
 
-// canonical writes equal values as equal texts: numbers by their exact value, members by name.
+// canonical writes equal values as equal texts: numbers by exact value, members sorted by name.
 func canonical(v any) string {
 	return string(canon.AppendValue(nil, v, func(n json.Number) string {
 		exact, ok := new(big.Rat).SetString(n.String()) // bounded by checkNumber
@@ -162,7 +162,7 @@ func canonical(v any) string {
 	}))
 }
 
-// shown is a value in a message.
+// shown formats a value for a message.
 func shown(v any) string {
 	switch v := v.(type) {
 	case string:

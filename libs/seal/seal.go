@@ -1,4 +1,4 @@
-// Package seal keeps secrets that must be stored: they rest encrypted under a key that is not stored beside them.
+// Package seal encrypts secrets for storage, under a key that is not stored beside them.
 package seal
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// MinKey is the length of a key in bytes at least.
+	// MinKey is the minimum length of a key in bytes.
 	MinKey = 32
 
 	version = 1
@@ -23,22 +23,22 @@ const (
 	header  = 1 + idLen
 )
 
-// ErrOtherKey means that something was sealed with a key that the box does not have.
+// ErrOtherKey means that a value was sealed with a key that the box does not have.
 var ErrOtherKey = errors.New("sealed with another key")
 
-// Box seals with one key, and opens with that and older ones. It is safe for concurrent use.
+// Box seals with one key, and opens with that and older keys. It is safe for concurrent use.
 type Box struct {
 	newest *lock
 	locks  []*lock
 }
 
-// lock is what is derived from one key.
+// lock holds what is derived from one key.
 type lock struct {
 	aead cipher.AEAD
 	id   []byte
 }
 
-// New derives what is needed from keys of at least MinKey bytes each. The newest seals; the older ones only open what they sealed before.
+// New returns a box for keys of at least MinKey bytes each. The newest one seals; older ones only open.
 func New(newest secret.Value, older ...secret.Value) (*Box, error) {
 	first, err := newLock(newest)
 	if err != nil {
@@ -60,7 +60,7 @@ func newLock(key secret.Value) (*lock, error) {
 	if len(raw) < MinKey {
 		return nil, fmt.Errorf("the key has %d bytes; at least %d are needed", len(raw), MinKey)
 	}
-	// Separate outputs, so that the id in the clear tells nothing of the key in use.
+	// Separate outputs, so that the id in clear text reveals nothing about the key.
 	derived, err := hkdf.Key(sha256.New, raw, nil, "windlass seal v1", 32)
 	if err != nil {
 		return nil, fmt.Errorf("derive the key: %w", err)
@@ -80,20 +80,20 @@ func newLock(key secret.Value) (*lock, error) {
 	return &lock{aead: aead, id: id}, nil
 }
 
-// Seal encrypts a secret for its owner: only Open with the same owner gives it back, so that a sealed secret which somebody copies to another
-// row opens nowhere. The same secret is sealed differently each time.
+// Seal encrypts a secret for its owner: only Open with the same owner decrypts it, so that a sealed secret copied to another row cannot be
+// opened. Sealing the same secret twice gives different results.
 func (b *Box) Seal(s secret.Value, owner string) []byte {
 	out := append([]byte{version}, b.newest.id...)
 	return b.newest.aead.Seal(out, nil, []byte(s.Reveal()), []byte(owner))
 }
 
-// Newest tells whether something was sealed with the newest key.
+// Newest reports whether a value was sealed with the newest key.
 func (b *Box) Newest(sealed []byte) bool {
 	return len(sealed) >= header && sealed[0] == version && bytes.Equal(sealed[1:header], b.newest.id)
 }
 
-// Open gives back what was sealed for owner. ErrOtherKey when it was sealed with a key that is not here; any other error means that it was
-// changed, or is another owner's.
+// Open returns the secret that was sealed for owner. ErrOtherKey means that the box lacks the key; any other error means that the value was
+// modified or belongs to another owner.
 func (b *Box) Open(sealed []byte, owner string) (secret.Value, error) {
 	if len(sealed) < header || sealed[0] != version {
 		return secret.Value{}, errors.New("not a sealed secret")

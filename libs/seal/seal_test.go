@@ -30,7 +30,7 @@ func TestWhatIsSealedOpensForItsOwnerOnly(t *testing.T) {
 	if again := b.Seal(hidden, "tenant/whk_1"); bytes.Equal(again, sealed) {
 		t.Error("sealed twice in the same way")
 	}
-	got, err := box(t, key).Open(sealed, "tenant/whk_1") // as another process with the same key
+	got, err := box(t, key).Open(sealed, "tenant/whk_1") // like another process with the same key
 	if err != nil || !got.Equal(hidden) {
 		t.Errorf("opened %q, %v", got.Reveal(), err)
 	}

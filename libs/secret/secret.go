@@ -10,13 +10,13 @@ import (
 	"log/slog"
 )
 
-// Redacted is what every printed, logged or encoded secret shows instead of itself.
+// Redacted replaces every printed, logged or encoded secret.
 const Redacted = "[redacted]"
 
-// Value is a secret string. All ways of printing, logging or encoding it show Redacted, the empty one too, so that
-// output does not tell whether a secret is set. Compare with Equal, not with ==.
+// Value is a secret string. Printing, logging or encoding it in any way shows Redacted, even if it is empty, so that output does not reveal
+// whether a secret is set. Compare with Equal, not with ==.
 type Value struct {
-	// A pointer, because fmt reads unexported fields of a struct without asking their methods: it then shows an address.
+	// A pointer, because fmt prints unexported fields of a struct without calling their methods: it then prints an address.
 	p *string
 }
 
@@ -33,7 +33,7 @@ var (
 // New wraps a secret.
 func New(s string) Value { return Value{p: &s} }
 
-// Reveal returns the secret itself. Call it only where the secret leaves for its audience.
+// Reveal returns the secret itself. Call it only where the secret is sent to its audience.
 func (v Value) Reveal() string {
 	if v.p == nil {
 		return ""
@@ -41,10 +41,10 @@ func (v Value) Reveal() string {
 	return *v.p
 }
 
-// IsZero tells whether the secret is empty, that is, not set.
+// IsZero reports whether the secret is empty, that is, not set.
 func (v Value) IsZero() bool { return v.Reveal() == "" }
 
-// Equal compares with another secret in time that depends on the lengths only.
+// Equal compares two secrets in time that depends only on their lengths.
 func (v Value) Equal(other Value) bool {
 	return subtle.ConstantTimeCompare([]byte(v.Reveal()), []byte(other.Reveal())) == 1
 }
@@ -70,7 +70,7 @@ func (Value) MarshalYAML() (any, error) { return Redacted, nil }
 // LogValue returns Redacted.
 func (Value) LogValue() slog.Value { return slog.StringValue(Redacted) }
 
-// UnmarshalText takes the text as the secret; configuration loaders use it.
+// UnmarshalText sets the secret; configuration loaders use it.
 func (v *Value) UnmarshalText(text []byte) error {
 	*v = New(string(text))
 	return nil

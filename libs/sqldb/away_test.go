@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/testpg"
 )
 
-// A server that goes away in the middle of anything is unavailable, not a bug, and is used again as soon as it is back.
+// A server that goes away in the middle of anything is reported as unavailable, not as a bug, and is used again once it is back.
 func TestPostgresGoesAway(t *testing.T) {
 	server := testpg.Own(t)
 	db := migrated(t, server.URL())

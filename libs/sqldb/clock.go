@@ -11,13 +11,13 @@ import (
 	"github.com/windlass-dev/windlass/libs/refclock"
 )
 
-// measureEvery is how old the newest reading of the server's clock may be when a connection is taken from the pool.
+// measureEvery is the maximum age of the newest clock reading when a connection is taken from the pool.
 const measureEvery = 5 * time.Second
 
-// Now returns the time of the database, to the microsecond in UTC: what is stored about time, and judged by it, comes from here, so that all
-// processes that share a database agree whatever their own clocks say. On PostgreSQL it is the server's clock, read on each new connection
-// and every five seconds, and counted on in between, so it costs no round trip; it is off by half a round trip at most. A SQLite file belongs to one process,
-// so there it is the clock of the host.
+// Now returns the time of the database, in UTC to the microsecond. All stored times and decisions about them use it, so that processes that
+// share a database agree whatever their own clocks say. On PostgreSQL it is the server's clock, read on each new connection and every five
+// seconds and extrapolated in between, so it needs no round trip; its error is at most half a round trip. A SQLite file belongs to one
+// process, so there it is the host's clock.
 func (db *DB) Now() time.Time {
 	if db.cfg.Now != nil {
 		return db.cfg.Now().UTC().Truncate(time.Microsecond)
@@ -25,7 +25,8 @@ func (db *DB) Now() time.Time {
 	return db.clock.Now()
 }
 
-// measure has the pool read the server's clock: on each new connection, as that may be to another server, and when the newest reading is old.
+// measure makes the pool read the server's clock: on each new connection, which may be to another server, and when the newest reading is
+// old.
 func (db *DB) measure(pc *pgxpool.Config) {
 	if db.cfg.Now != nil {
 		return
@@ -35,12 +36,12 @@ func (db *DB) measure(pc *pgxpool.Config) {
 		if !db.clock.Stale(measureEvery) {
 			return true, nil
 		}
-		// A connection that cannot answer is dropped, and another one is taken.
+		// Drop a connection that cannot answer, and take another one.
 		return readClock(ctx, conn, db.clock) == nil, nil
 	}
 }
 
-// readClock takes one reading. The simple protocol needs no round trip to prepare the statement.
+// readClock takes one reading. The simple protocol saves the round trip that prepares the statement.
 func readClock(ctx context.Context, conn *pgx.Conn, clock *refclock.Clock) error {
 	var at time.Time
 	before := clock.Local()

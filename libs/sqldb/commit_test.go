@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/testpg"
 )
 
-// Who goes away while a transaction commits does not make its outcome unknown: it is committed, and the program goes on from there.
+// A caller that goes away during a commit does not make its outcome unknown: it is committed, and the program continues.
 func TestACommitOutlivesItsCaller(t *testing.T) {
 	url := testpg.URL(t)
 	db := migrated(t, url)
@@ -28,7 +28,7 @@ func TestACommitOutlivesItsCaller(t *testing.T) {
 	}
 }
 
-// Before the commit the end of the caller's context undoes everything, also while a statement runs.
+// Before the commit, the end of the caller's context rolls everything back, even while a statement runs.
 func TestATransactionEndsWithItsCaller(t *testing.T) {
 	each(t, func(t *testing.T, db *sqldb.DB) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// dialectFS shows the .sql files below as one dialect wants them.
+// dialectFS renders the .sql files of a file system for one dialect.
 type dialectFS struct {
 	fs.FS
 	dialect string
 }
 
-// postgresTypes are type names that a STRICT table of SQLite does not know, where they stand as words in upper case.
+// postgresTypes matches upper-case type names that SQLite's STRICT tables do not support.
 var postgresTypes = regexp.MustCompile(`\b(BIGINT|SMALLINT|BOOLEAN)\b`)
 
-// render replaces the words of a migration for one dialect.
+// render renders a migration for one dialect.
 func render(dialect, text string) string {
 	if dialect == Postgres {
 		return strings.NewReplacer("{{json}}", "JSONB", "{{blob}}", "BYTEA", "{{strict}}", "", "{{rowless}}", "",
@@ -28,7 +28,7 @@ func render(dialect, text string) string {
 	return postgresTypes.ReplaceAllString(text, "INTEGER")
 }
 
-// Open opens a file; an .sql file's text is replaced as it is read into memory.
+// Open opens a file. The text of an .sql file is rendered in memory.
 func (d dialectFS) Open(name string) (fs.File, error) {
 	f, err := d.FS.Open(name)
 	if err != nil || !strings.HasSuffix(name, ".sql") {
@@ -47,7 +47,7 @@ func (d dialectFS) Open(name string) (fs.File, error) {
 	return &textFile{Reader: bytes.NewReader(text), info: sizedInfo{FileInfo: info, size: int64(len(text))}}, nil
 }
 
-// Glob is passed on, as goose looks for files with it.
+// Glob is forwarded because goose uses it to find files.
 func (d dialectFS) Glob(pattern string) ([]string, error) { return fs.Glob(d.FS, pattern) }
 
 // textFile is an open file whose text is in memory.
@@ -59,7 +59,7 @@ type textFile struct {
 func (f *textFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 func (f *textFile) Close() error               { return nil }
 
-// sizedInfo is a file's info with the size after replacement.
+// sizedInfo is a file's info with the rendered size.
 type sizedInfo struct {
 	fs.FileInfo
 	size int64

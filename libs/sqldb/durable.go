@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// WriteDurable is Write for what must not be lost when the power fails: it returns when the transaction is on disk. On SQLite others
-// may write meanwhile, and transactions that wait at the same time share one flush. PostgreSQL flushes each commit unless it is told not to.
-// After an error of the flush the transaction stands, but may be lost.
+// WriteDurable is Write for data that must survive a power failure: it returns when the transaction is on disk. On SQLite other
+// transactions may write meanwhile, and concurrent callers share a flush. PostgreSQL flushes each commit by default. If the flush fails the
+// transaction is committed but may be lost.
 func (db *DB) WriteDurable(ctx context.Context, f func(Tx) error) error {
 	if err := db.Write(ctx, f); err != nil || db.dialect != SQLite {
 		return err
@@ -20,15 +20,15 @@ func (db *DB) WriteDurable(ctx context.Context, f func(Tx) error) error {
 	return nil
 }
 
-// flusher has SQLite's write-ahead log written to disk. With synchronous=NORMAL SQLite does that itself before it moves the log's pages to the database
-// file, not at each commit. The log is not a file that SQLite locks, so it may be opened and closed.
+// flusher syncs SQLite's write-ahead log to disk. With synchronous=NORMAL SQLite itself syncs only before a checkpoint, not at each commit.
+// SQLite does not lock the log file, so it may be opened and closed here.
 type flusher struct {
 	path string
 	sync func(*os.File) error
 
 	one  chan struct{} // full while a flush runs
 	mu   sync.Mutex
-	next *flushing // begins when the one that runs has ended
+	next *flushing // starts when the running flush has ended
 }
 
 // flushing is one flush that several callers wait for.
@@ -56,7 +56,7 @@ func (f *flusher) flush() error {
 	f.one <- struct{}{}
 	defer func() { <-f.one }()
 	f.mu.Lock()
-	f.next = nil // who comes from here on has written after this flush began
+	f.next = nil // later callers have written after this flush began
 	f.mu.Unlock()
 	mine.err = f.run()
 	close(mine.done)

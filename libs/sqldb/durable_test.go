@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
-// TestConcurrentDurableWritesShareAFlush: whoever commits while a flush runs waits for the next one, together.
+// TestConcurrentDurableWritesShareAFlush: callers that commit during a flush share the next one.
 func TestConcurrentDurableWritesShareAFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -46,7 +46,7 @@ func TestConcurrentDurableWritesShareAFlush(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			synctest.Wait() // committed; the first one flushes, the others wait
+			synctest.Wait() // committed; the first caller flushes, the others wait
 		}
 		if n := count(t, db, "items"); n != 6 {
 			t.Errorf("%d rows are committed while the flush runs", n)

@@ -21,26 +21,26 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// Errors a caller may test for with errors.Is. Those that a user should hear of are faults: a full disk must not look like a bug.
+// Errors that a caller may test for with errors.Is. Those that users should see are faults: a full disk must not look like a bug.
 var (
-	// ErrNotFound means that no row fits.
+	// ErrNotFound means that no row matches.
 	ErrNotFound = errors.New("not found")
-	// ErrInUse means that another DB, here or in another process, has the SQLite file open.
+	// ErrInUse means that another DB, in this or another process, has the SQLite file open.
 	ErrInUse = errors.New("database file is in use: stop the other process that has it open, or give this one another data directory")
-	// ErrReadOnly means that the database cannot be written.
+	// ErrReadOnly means that the database is not writable.
 	ErrReadOnly error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE, "database cannot be written: check the owner and the permissions of its file and directory, and that the file system is not mounted read-only")
-	// ErrDiskFull means that there is no room left for the database.
+	// ErrDiskFull means that the database has no disk space left.
 	ErrDiskFull error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE, "disk is full: free some space where the database is, or move it; what was committed is kept")
-	// ErrUnavailable means that the database server cannot be reached or takes no connections now. Trying again later may help.
+	// ErrUnavailable means that the database server is unreachable or accepts no connections. Retrying later may help.
 	ErrUnavailable error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE, "database is not available")
-	// ErrText means that a value holds text which the database cannot keep: NUL, or what is no UTF-8.
+	// ErrText means that a value contains text which the database cannot store: NUL, or bytes that are not UTF-8.
 	ErrText error = fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT, "a text in the request holds a character that cannot be stored: NUL (U+0000), or bytes that are not UTF-8").
 		Hint("Remove the character and send the request again.")
-	// ErrConflict means that a transaction lost against others even after all retries. Trying again may help.
+	// ErrConflict means that a transaction still conflicted with others after all retries. Retrying may help.
 	ErrConflict error = fault.New(codes.Aborted, faultv1.Reason_REASON_CONFLICT, "transaction conflict")
 )
 
-// IsUnique tells whether err is a violation of a primary key or unique index.
+// IsUnique reports whether err is a violation of a primary key or unique index.
 func IsUnique(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code == "23505"
@@ -51,7 +51,7 @@ func IsUnique(err error) bool {
 	return false
 }
 
-// IsForeignKey tells whether err is a reference to a row that is not there, or the removal of one still referred to.
+// IsForeignKey reports whether err is a reference to a missing row, or the removal of a referenced one.
 func IsForeignKey(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code == "23503"
@@ -62,8 +62,8 @@ func IsForeignKey(err error) bool {
 	return false
 }
 
-// translate adds the sentinel that says what a driver's error means. Unknown errors, nil and errors that carry a sentinel
-// already pass unchanged; the driver's error stays in the chain.
+// translate adds the sentinel for a driver's error. Nil, unknown errors and errors that already have a sentinel are returned unchanged; the
+// driver's error stays in the chain.
 func translate(err error) error {
 	if err == nil {
 		return nil
@@ -98,7 +98,7 @@ func meaning(err error) error {
 	return fileMeaning(err)
 }
 
-// lost tells whether the connection to the server broke. What was sent last may have been done or not.
+// lost reports whether the connection to the server broke. The last statement may or may not have been executed.
 func lost(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false // the caller gave up, and the driver closed the connection
@@ -138,7 +138,7 @@ func postgresMeaning(code string) error {
 	return nil
 }
 
-// retryable codes mean that the transaction was undone because of others and may simply run again.
+// retryable reports whether a code means that the transaction was rolled back because of others and may simply run again.
 func retryable(code string) bool { return code == "40001" || code == "40P01" }
 
 func fileMeaning(err error) error {

@@ -2,5 +2,5 @@
 
 package sqldb
 
-// lockFile does nothing where there are no advisory locks; SQLite's own locks still keep the data whole.
+// lockFile does nothing without advisory locks; SQLite's own locks still protect the data.
 func lockFile(string) (unlock func() error, err error) { return func() error { return nil }, nil }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// lockFile takes the file's advisory lock, which the system drops when the process dies, and writes our process id in it.
+// lockFile takes the file's advisory lock, which the system releases when the process dies, and writes our process id into the file.
 func lockFile(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

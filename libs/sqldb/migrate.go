@@ -10,12 +10,12 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// Migrate applies the pending goose migrations (NNN_name.sql) in dir of files, in order. It may run in several processes at once:
-// under Postgres one of them works and the others wait. The same files serve both engines; they may contain {{json}} (TEXT or JSONB),
-// {{blob}} (BLOB or BYTEA), {{strict}} (" STRICT" or nothing), {{rowless}} (" STRICT, WITHOUT ROWID" or nothing: half
-// the writes for small rows found by their key) and {{identity}} (the type of an integer primary key that counts up); column types
-// are otherwise Postgres's BIGINT, BOOLEAN, DOUBLE PRECISION and TEXT in upper case, which SQLite gets in its own words.
-// A context that ends leaves whole migrations behind, never half of one.
+// Migrate applies the pending goose migrations (NNN_name.sql) in dir of files, in order. It may run in several processes at once: on
+// Postgres one of them works and the others wait. The same files serve both engines; they may contain {{json}} (TEXT or JSONB), {{blob}}
+// (BLOB or BYTEA), {{strict}} (" STRICT" or nothing), {{rowless}} (" STRICT, WITHOUT ROWID" or nothing: half the writes for small rows
+// found by their key) and {{identity}} (the type of an auto-incrementing integer primary key). Other column types are Postgres's BIGINT,
+// BOOLEAN, DOUBLE PRECISION and TEXT in upper case, which are translated for SQLite. If ctx ends, completed migrations stay, and none is
+// half applied.
 func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
 	sub, err := fs.Sub(files, dir)
 	if err != nil {
@@ -24,7 +24,7 @@ func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
 	opts := []goose.ProviderOption{
 		goose.WithTableName("goose_" + db.schema),
 		goose.WithDisableGlobalRegistry(true),
-		goose.WithAllowOutofOrder(true), // a database may have a later migration of a neighbouring change already
+		goose.WithAllowOutofOrder(true), // a database may already have a later migration of a neighbouring change
 	}
 	dialect := goose.DialectSQLite3
 	if db.dialect == Postgres {
@@ -59,7 +59,7 @@ func (db *DB) Migrate(ctx context.Context, files fs.FS, dir string) error {
 	return nil
 }
 
-// lockID differs between services, whose migrations do not concern each other.
+// lockID differs between services, whose migrations are independent.
 func (db *DB) lockID() int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("windlass-migrate-" + db.schema)) // a hash never fails to write

@@ -2,6 +2,6 @@
 
 package sqldb
 
-// nested and refuseNested check only in programs built with the race detector: finding out the goroutine costs as much as a small statement.
+// nested and refuseNested check only in builds with the race detector: getting the goroutine id costs as much as a small statement.
 func nested(string) (end func()) { return func() {} }
 func refuseNested(string)        {}

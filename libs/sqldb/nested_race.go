@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// open holds the goroutines that have a transaction open, in programs built with the race detector, as tests are.
+// open holds the goroutines with an open transaction, in builds with the race detector, as for tests.
 var open sync.Map //nolint:gochecknoglobals // goroutines belong to the process
 
-// nested returns a function that marks the end of a transaction of this goroutine, and panics if it has one open.
+// nested records that this goroutine has a transaction open, and panics if it already has one. The returned function ends it.
 func nested(what string) (end func()) {
 	refuseNested(what)
 	id := goroutine()
@@ -19,15 +19,15 @@ func nested(what string) (end func()) {
 	return func() { open.Delete(id) }
 }
 
-// refuseNested panics if this goroutine has a transaction open. A statement beside it needs a second connection of the pool: where all
-// connections are taken by transactions that do the same, none of them ever ends. It also does not see what the transaction has written.
+// refuseNested panics if this goroutine has a transaction open. A statement outside it needs a second connection of the pool: if all
+// connections are taken by transactions that do the same, they deadlock. Nor does the statement see what the transaction wrote.
 func refuseNested(what string) {
 	if in, ok := open.Load(goroutine()); ok {
 		panic("sqldb: " + what + " while this goroutine is in a " + in.(string) + ": use the transaction instead")
 	}
 }
 
-// goroutine returns the number that the runtime prints for the current goroutine.
+// goroutine returns the runtime's number of the current goroutine.
 func goroutine() string {
 	var buf [64]byte
 	text := buf[:runtime.Stack(buf[:], false)]

@@ -77,7 +77,7 @@ func TestBrokenMigrationLeavesNothing(t *testing.T) {
 	})
 }
 
-// Services that start at the same time, in several processes, must not disturb each other's migrations.
+// Services that start concurrently in several processes do not disturb each other's migrations.
 func TestConcurrentMigrationsOnPostgres(t *testing.T) {
 	url := testpg.URL(t)
 	var wg sync.WaitGroup
@@ -152,7 +152,7 @@ func TestFilesAreForTheOwnerOnly(t *testing.T) {
 	}
 }
 
-// Root may write anywhere, so as root the test runs itself again as nobody.
+// Root can write anywhere, so as root the test runs itself again as nobody.
 func TestReadOnlyDirectory(t *testing.T) {
 	if dir := os.Getenv("SQLDB_TEST_DIR"); dir != "" {
 		_, err := sqldb.Open(t.Context(), sqldb.Config{URL: "sqlite:" + dir + "/w.db", Schema: "s"})

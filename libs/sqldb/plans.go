@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Plan is how SQLite goes about a statement: what EXPLAIN QUERY PLAN says, a line for each step.
+// Plan is SQLite's plan of a statement: the output of EXPLAIN QUERY PLAN, one line per step.
 type Plan struct{ Statement, Steps string }
 
 var parameter = regexp.MustCompile(`\$\d+`) //nolint:gochecknoglobals // compiled once
 
-// Plans gives the plans of all statements that a SQLite database has prepared so far, for tests that look for those that read more than they need.
-// PostgreSQL plans by what the tables hold, so there are none.
+// Plans returns the plans of all statements that a SQLite database has prepared so far, for tests that look for inefficient ones.
+// PostgreSQL plans by table statistics, so there it returns none.
 func (db *DB) Plans(ctx context.Context) ([]Plan, error) {
 	if db.dialect != SQLite {
 		return nil, nil
@@ -33,7 +33,7 @@ func (db *DB) Plans(ctx context.Context) ([]Plan, error) {
 	return out, nil
 }
 
-// texts are the statements that are prepared.
+// texts returns the prepared statements.
 func (p *prepared) texts() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // postgresConns is the default size of the pool.
 const postgresConns = 16
 
-// openPostgres makes the schema and a pool whose connections see that schema only.
+// openPostgres creates the schema and a pool whose connections use only that schema.
 func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL) // its error hides the password
 	if err != nil {
@@ -56,8 +56,8 @@ func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 	return db, nil
 }
 
-// createSchema makes the schema if absent. IF NOT EXISTS alone fails when two processes do it at once, hence the lock;
-// a role that may not create schemas is fine as long as the schema is there.
+// createSchema creates the schema if it does not exist. IF NOT EXISTS alone fails if two processes run it at once, hence the lock; a role
+// without permission to create schemas is fine if the schema exists.
 func createSchema(ctx context.Context, cc *pgx.ConnConfig, schema string) error {
 	conn, err := pgx.ConnectConfig(ctx, cc)
 	if err != nil {

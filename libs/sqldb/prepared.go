@@ -7,17 +7,16 @@ import (
 	"sync"
 )
 
-// maxPrepared bounds the statements a pool keeps prepared; texts that come later are parsed each time.
+// maxPrepared limits the prepared statements of a pool; further ones are parsed each time.
 const maxPrepared = 512
 
-// prepared keeps the statements of a SQLite pool compiled: parsing is a third of the cost of a small statement there. The pool
-// closes them at its end.
+// prepared caches the compiled statements of a SQLite pool: parsing is a third of the cost of a small statement. The pool closes them.
 type prepared struct {
 	pool *sql.DB
 
 	mu     sync.Mutex
 	stmts  map[string]*sql.Stmt
-	wanted []string // seen in a transaction, when the one writing connection was not free
+	wanted []string // seen in a transaction, while the only writing connection was busy
 }
 
 func newPrepared(pool *sql.DB) *prepared {
@@ -30,7 +29,7 @@ func (p *prepared) find(query string) *sql.Stmt {
 	return p.stmts[query]
 }
 
-// want has a statement prepared at the next call of prepareWanted.
+// want queues a statement for the next call of prepareWanted.
 func (p *prepared) want(query string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +38,7 @@ func (p *prepared) want(query string) {
 	}
 }
 
-// prepareWanted prepares what was wanted. It needs a connection of the pool. A statement that cannot be prepared stays as it was.
+// prepareWanted prepares the queued statements. It needs a connection of the pool. A statement that cannot be prepared is run as text.
 func (p *prepared) prepareWanted(ctx context.Context) {
 	p.mu.Lock()
 	wanted := p.wanted
@@ -55,7 +54,7 @@ func (p *prepared) prepareWanted(ctx context.Context) {
 func (p *prepared) add(ctx context.Context, query string) *sql.Stmt {
 	stmt, err := p.pool.PrepareContext(ctx, steady(query))
 	if err != nil {
-		return nil // running it as text will say why
+		return nil // running it as text reports why
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,12 +68,12 @@ func (p *prepared) add(ctx context.Context, query string) *sql.Stmt {
 
 var limit = regexp.MustCompile(`(?i)\bLIMIT (\$\d+)`) //nolint:gochecknoglobals // compiled once
 
-// steady makes the limits of a statement expressions. Where a limit is a bare parameter, SQLite's planner looks at its value, and so the statement is
-// parsed and planned again each time the parameter is bound (sqlite3ExprIsInteger, since 3.47): twice the cost of a small query.
+// steady turns a statement's limits into expressions. If a limit is a bare parameter, SQLite's planner uses its value, and re-plans the
+// statement each time the parameter is bound (sqlite3ExprIsInteger, since 3.47), which doubles the cost of a small query.
 func steady(query string) string { return limit.ReplaceAllString(query, "LIMIT ($1 + 0)") }
 
-// preparedTx is a transaction that uses prepared statements. One of them cannot have two sets of open rows, so whoever queries has to be
-// done with the rows before he queries again, as All is.
+// preparedTx is a transaction with prepared statements. A statement cannot have two open sets of rows, so callers must read all rows before
+// they query again, as All does.
 type preparedTx struct {
 	*sql.Tx
 	kept *prepared
@@ -110,7 +109,7 @@ func (t preparedTx) QueryRowContext(ctx context.Context, query string, args ...a
 	return t.Tx.QueryRowContext(ctx, query, args...)
 }
 
-// preparedReader reads with prepared statements. Open rows keep their connection for themselves, and with it its statements.
+// preparedReader reads with prepared statements. Open rows hold their own connection, and its statements.
 type preparedReader struct {
 	*sql.DB
 	kept *prepared

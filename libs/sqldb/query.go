@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Querier reads. Statements use $1 placeholders on both engines.
+// Querier reads from the database. Statements use $1 placeholders on both engines.
 type Querier interface {
 	// QueryContext runs a query; prefer All, which also closes the rows and translates errors.
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -15,7 +15,7 @@ type Querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Tx is a writing transaction. It belongs to one goroutine, and must not be used after the function it was given to has returned.
+// Tx is a writing transaction. It belongs to one goroutine and ends when the function it was passed to returns.
 type Tx interface {
 	Querier
 	// ExecContext runs a statement that returns no rows.
@@ -28,13 +28,13 @@ type Scanner interface {
 	Scan(dest ...any) error
 }
 
-// All runs a query and collects its rows through scan. No row is a nil slice and no error. Errors are translated.
+// All runs a query and collects its rows through scan. Without rows it returns a nil slice and no error. Errors are translated.
 func All[T any](ctx context.Context, q Querier, scan func(Scanner) (T, error), query string, args ...any) (out []T, err error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, translate(err)
 	}
-	defer func() { _ = rows.Close() }() // an error of reading is in rows.Err
+	defer func() { _ = rows.Close() }() // read errors are in rows.Err
 	for rows.Next() {
 		v, err := scan(rows)
 		if err != nil {
@@ -48,7 +48,7 @@ func All[T any](ctx context.Context, q Querier, scan func(Scanner) (T, error), q
 	return out, nil
 }
 
-// One runs a query and scans its first row. No row is ErrNotFound. Errors are translated.
+// One runs a query and scans its first row. It returns ErrNotFound if there is none. Errors are translated.
 func One[T any](ctx context.Context, q Querier, scan func(Scanner) (T, error), query string, args ...any) (T, error) {
 	v, err := scan(q.QueryRowContext(ctx, query, args...))
 	if err != nil {
@@ -58,7 +58,7 @@ func One[T any](ctx context.Context, q Querier, scan func(Scanner) (T, error), q
 	return v, nil
 }
 
-// Column scans a row of one column, for example a count or an id; use it as the scan function of All and One.
+// Column scans a row of one column, for example a count or an id; pass it to All and One.
 func Column[T any](s Scanner) (v T, err error) {
 	err = s.Scan(&v)
 	return v, err
@@ -74,7 +74,7 @@ func Exec(ctx context.Context, tx Tx, query string, args ...any) (int64, error) 
 	return n, translate(err)
 }
 
-// ExecOne runs a statement that must change exactly one row: no row is ErrNotFound, more than one a plain error.
+// ExecOne runs a statement that must change exactly one row: it returns ErrNotFound for none, and a plain error for more than one.
 func ExecOne(ctx context.Context, tx Tx, query string, args ...any) error {
 	switch n, err := Exec(ctx, tx, query, args...); {
 	case err != nil:
@@ -88,8 +88,8 @@ func ExecOne(ctx context.Context, tx Tx, query string, args ...any) error {
 	}
 }
 
-// Reader returns the handle for single reads outside a transaction: each query sees what was committed when it began.
-// In a transaction use its own handle: there Reader would take a second connection, and not see what the transaction wrote.
+// Reader returns a handle for single reads outside a transaction: each query sees what was committed when it began. Inside a transaction
+// use the transaction's handle: Reader would take a second connection and not see the transaction's writes.
 func (db *DB) Reader() Querier {
 	refuseNested("Reader")
 	if db.dialect == SQLite {
@@ -98,7 +98,7 @@ func (db *DB) Reader() Querier {
 	return db.read
 }
 
-// Read runs f in a read-only transaction: all its queries see one state of the database. Errors are translated.
+// Read runs f in a read-only transaction: all its queries see one snapshot of the database. Errors are translated.
 func (db *DB) Read(ctx context.Context, f func(Querier) error) error {
 	end := nested("Read")
 	defer end()
@@ -114,5 +114,5 @@ func (db *DB) Read(ctx context.Context, f func(Querier) error) error {
 	return translate(f(tx))
 }
 
-// isDone tells whether a rollback failed only because the transaction was over already.
+// isDone reports whether a rollback failed only because the transaction was already over.
 func isDone(err error) bool { return errors.Is(err, sql.ErrTxDone) }

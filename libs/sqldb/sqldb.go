@@ -28,26 +28,26 @@ const (
 	Postgres = "postgres"
 )
 
-// Config says which database to open.
+// Config describes the database to open.
 type Config struct {
 	// URL is "sqlite:/path/file.db" (a relative path works too) or "postgres://…". Required.
 	URL string
-	// Schema is the service's name: its schema under Postgres, created if absent, and its migration table's name in SQLite.
-	// Lower-case letters, digits and underscores. Required.
+	// Schema is the service's name: its schema on Postgres, created if absent, and the name of its migration table on SQLite. Lower-case
+	// letters, digits and underscores. Required.
 	Schema string
-	// MaxConns bounds the Postgres pool, or the SQLite readers. 0 means 16, or 4.
+	// MaxConns is the size of the Postgres pool, or the number of SQLite readers. 0 means 16, or 4.
 	MaxConns int
 	// Log receives migrations and retries. Nil means no logging.
 	Log *slog.Logger
-	// HostTime is the clock of this host. Nil means time.Now; tests set it wrong.
+	// HostTime is the clock of this host. Nil means time.Now; tests use a wrong one.
 	HostTime func() time.Time
-	// Now replaces the database's clock, for tests whose time is not real. Nil means the database's own, see DB.Now.
+	// Now replaces the database's clock in tests with fake time. Nil means the database's own, see DB.Now.
 	Now func() time.Time
-	// Flush has the operating system write a file to its disk, for WriteDurable on SQLite. Nil means (*os.File).Sync; tests look on.
+	// Flush syncs a file to disk, for WriteDurable on SQLite. Nil means (*os.File).Sync; tests observe it.
 	Flush func(*os.File) error
 }
 
-// DB is an open database, seen as one service's schema. It is safe for concurrent use.
+// DB is one service's view of an open database. It is safe for concurrent use.
 type DB struct {
 	dialect string
 	schema  string
@@ -57,19 +57,19 @@ type DB struct {
 	read    *sql.DB
 	clock   *refclock.Clock
 	flusher *flusher      // SQLite only
-	queue   chan struct{} // SQLite only: whoever is in it may write; senders wait in order of arrival
+	queue   chan struct{} // SQLite only: holds the writer's slot; senders wait in order of arrival
 	writer  *prepared     // SQLite only: the statements of write and read
 	reader  *prepared
 	closing sync.Once
 	close   func() error
 }
 
-// schemaName keeps names out of need of quoting.
+// schemaName matches names that need no quoting.
 var schemaName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,40}$`)
 
-// Open connects and checks that the database answers. The file of a SQLite database is created if absent, with its folder,
-// and belongs to this DB until Close: a second Open of it, from here or another process, is ErrInUse (use View to share it).
-// Other errors to expect are ErrReadOnly, ErrDiskFull and ErrUnavailable.
+// Open connects and checks that the database answers. It creates a SQLite file and its folder if they are absent; the file belongs to this
+// DB until Close, and a second Open of it, from this or another process, is ErrInUse (use View to share it). Other expected errors are
+// ErrReadOnly, ErrDiskFull and ErrUnavailable.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if !schemaName.MatchString(cfg.Schema) {
 		return nil, fmt.Errorf("open database: schema %q: want lower-case letters, digits and underscores", cfg.Schema)
@@ -87,14 +87,14 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		return openPostgres(ctx, cfg)
 	case cfg.URL == "":
 		return nil, errors.New("open database: no URL given: want sqlite:/path/file.db or postgres://…")
-	default: // the URL may hold a password, so only its scheme is shown
+	default: // the URL may contain a password, so only its scheme is shown
 		scheme, _, _ := strings.Cut(cfg.URL, ":")
 		return nil, fmt.Errorf("open database: unknown scheme %q: want sqlite:/path/file.db or postgres://…", scheme)
 	}
 }
 
-// View returns the same database seen as another service's schema. Under SQLite it shares file and connections, and its
-// Close does nothing: the DB that was opened must outlive it. Under Postgres it has its own pool, which Close ends.
+// View returns another service's view of the same database. On SQLite it shares file and connections, and its Close does nothing: the
+// original DB must outlive it. On Postgres it has its own pool, which Close closes.
 func (db *DB) View(ctx context.Context, schema string) (*DB, error) {
 	cfg := db.cfg
 	cfg.Schema = schema
@@ -110,7 +110,7 @@ func (db *DB) View(ctx context.Context, schema string) (*DB, error) {
 	}, nil
 }
 
-// Close ends all connections and, for SQLite, gives the file free. It is safe to call more than once.
+// Close closes all connections and, for SQLite, releases the file. It is safe to call more than once.
 func (db *DB) Close() error {
 	var err error
 	db.closing.Do(func() { err = db.close() })
@@ -120,11 +120,11 @@ func (db *DB) Close() error {
 // Dialect returns SQLite or Postgres.
 func (db *DB) Dialect() string { return db.dialect }
 
-// Schema returns the service's name given at Open or View.
+// Schema returns the service's name passed to Open or View.
 func (db *DB) Schema() string { return db.schema }
 
-// ForUpdate is the suffix of a SELECT whose rows are to be locked until the transaction ends: empty under SQLite, where a
-// writing transaction has the whole database.
+// ForUpdate is the suffix of a SELECT whose rows are locked until the transaction ends. It is empty on SQLite, where a writing transaction
+// locks the whole database.
 func (db *DB) ForUpdate() string {
 	if db.dialect == Postgres {
 		return " FOR UPDATE"
@@ -132,7 +132,7 @@ func (db *DB) ForUpdate() string {
 	return ""
 }
 
-// SkipLocked is the suffix of a SELECT that claims rows nobody else works on: empty under SQLite.
+// SkipLocked is the suffix of a SELECT that claims rows which no other transaction has locked. It is empty on SQLite.
 func (db *DB) SkipLocked() string {
 	if db.dialect == Postgres {
 		return " FOR UPDATE SKIP LOCKED"
@@ -140,12 +140,12 @@ func (db *DB) SkipLocked() string {
 	return ""
 }
 
-// Ping asks the database for a sign of life. The error is ErrUnavailable if there is none.
+// Ping checks that the database answers. It returns ErrUnavailable if it does not.
 func (db *DB) Ping(ctx context.Context) error {
 	return translate(db.read.PingContext(ctx))
 }
 
-// Micros gives a time as the unix microseconds that columns hold. The zero time is 0.
+// Micros converts a time to the Unix microseconds stored in columns. The zero time is 0.
 func Micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -153,7 +153,7 @@ func Micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// Time turns unix microseconds back into a time in UTC. 0 is the zero time.
+// Time converts Unix microseconds to a time in UTC. 0 is the zero time.
 func Time(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}

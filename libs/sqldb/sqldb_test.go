@@ -106,7 +106,7 @@ func TestRollback(t *testing.T) {
 		if n := count(t, db, "items"); n != 0 {
 			t.Errorf("%d rows after rollbacks", n)
 		}
-		if err := write(func() error { return nil }); err != nil { // the writer is free again
+		if err := write(func() error { return nil }); err != nil { // the writer is available again
 			t.Error(err)
 		}
 	})
@@ -175,7 +175,7 @@ func TestReaderCannotWrite(t *testing.T) {
 	}
 }
 
-// 16 writers count up without losing one, each under a row lock.
+// 16 writers increment counters under row locks, and no increment is lost.
 func TestConcurrentCounters(t *testing.T) {
 	each(t, func(t *testing.T, db *sqldb.DB) {
 		ctx := t.Context()
@@ -210,7 +210,7 @@ func increment(ctx context.Context, db *sqldb.DB) error {
 	})
 }
 
-// 16 claimers share 100 rows; none is claimed twice.
+// 16 workers claim 100 rows; none is claimed twice.
 func TestConcurrentClaims(t *testing.T) {
 	each(t, func(t *testing.T, db *sqldb.DB) {
 		ctx := t.Context()

@@ -18,8 +18,8 @@ import (
 // sqliteReaders is the default number of reading connections.
 const sqliteReaders = 4
 
-// openSQLite opens one connection for writing and a pool for reading. One writer, queued by us, is fairer than many that
-// poll SQLite's own lock; readers never wait for it, as the journal is a write-ahead log.
+// openSQLite opens one connection for writing and a pool for reading. One writer with a queue is fairer than many that poll SQLite's lock;
+// readers never wait for it, because of the write-ahead log.
 func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	path, err := filepath.Abs(strings.TrimPrefix(strings.TrimPrefix(cfg.URL, "sqlite:"), "//"))
 	if err != nil {
@@ -28,7 +28,7 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	if err := createFile(path); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
 	}
-	// Not the database file itself: closing any descriptor of it would drop the locks SQLite holds in this process.
+	// Not the database file itself: closing any descriptor of it would release the locks that SQLite holds in this process.
 	unlock, err := lockFile(path + ".lock")
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
@@ -45,12 +45,12 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	if readers <= 0 {
 		readers = sqliteReaders
 	}
-	// The log is folded into the file after 4,000 pages of 4 KiB: a page that many transactions change is then written there once.
+	// Checkpoint after 4,000 pages of 4 KiB: a page that many transactions change is then written to the file once.
 	if db.write, err = sqlitePool(path, 1, "_txlock", "immediate", "_pragma", "journal_mode(WAL)", "_pragma", "synchronous(NORMAL)",
 		"_pragma", "wal_autocheckpoint(4000)"); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
 	}
-	// Opening for writing comes first: it makes the file a WAL database, and it finds out whether it can be written at all.
+	// Open for writing first: it makes the file a WAL database, and fails if the file is not writable.
 	if err = probe(ctx, db.write); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
 	}
@@ -64,7 +64,7 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 	return db, nil
 }
 
-// sqlitePool opens a pool whose connections never idle out: a new one costs more than all the pragmas together save.
+// sqlitePool opens a pool whose connections never idle out, since a new one has to run all the pragmas.
 func sqlitePool(path string, conns int, params ...string) (*sql.DB, error) {
 	q := url.Values{"_pragma": {
 		"busy_timeout(10000)", "foreign_keys(1)", "cache_size(-16000)", "temp_store(MEMORY)", "mmap_size(0)",
@@ -83,7 +83,7 @@ func sqlitePool(path string, conns int, params ...string) (*sql.DB, error) {
 	return pool, nil
 }
 
-// probe makes a write transaction that changes nothing but takes the write lock.
+// probe runs a write transaction that changes nothing but takes the write lock.
 func probe(ctx context.Context, write *sql.DB) error {
 	tx, err := write.BeginTx(ctx, nil)
 	if err != nil {
@@ -96,7 +96,7 @@ func probe(ctx context.Context, write *sql.DB) error {
 	return tx.Commit()
 }
 
-// createFile makes folder and file for the owner only, as sessions and sealed credentials are in it.
+// createFile creates folder and file with access for the owner only, since they hold sessions and sealed credentials.
 func createFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -108,7 +108,7 @@ func createFile(path string) error {
 	return f.Close()
 }
 
-// closeSQLite closes the readers first, so that the writer is the last and folds the log into the file.
+// closeSQLite closes the readers first, so that the writer is last and checkpoints the log.
 func closeSQLite(db *DB) error {
 	var errs []error
 	for _, pool := range []*sql.DB{db.read, db.write} {

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// manyRows is how many rows SQLite's planner takes each table to have, and fewRows each partial index: those hold what is under way.
+	// manyRows is the assumed size of each table, and fewRows that of each partial index, which hold work in progress.
 	manyRows = 1_000_000
 	fewRows  = 1_000
-	// thinning is how much fewer rows each further column of an index is taken to leave.
+	// thinning is the assumed selectivity of each further column of an index.
 	thinning = 100
 )
 
-// describe tells SQLite's planner what the tables will look like, in sqlite_stat1, which SQLite lets programs write: large, of one tenant. Without it the
-// planner takes the first column of any key to leave ten rows, so it looks for the turns of a session among all turns of the tenant, though there is an index of
-// them. Statistics that ANALYZE would make of the present rows are no better: the tables are empty when the statements are first planned. A file that was
-// described before is left alone unless its tables have changed.
+// describe writes assumed statistics to sqlite_stat1 for SQLite's planner: large tables of one tenant. Without them the planner assumes
+// that the first column of any key leaves ten rows, and searches for the turns of a session among all turns of the tenant despite an index.
+// Statistics by ANALYZE are no better, since tables are empty when the statements are first planned. A file that already has statistics is
+// unchanged unless its tables have changed.
 func (db *DB) describe(ctx context.Context, changed bool) error {
 	known, err := One(ctx, db.write, Column[int], "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'")
 	if err != nil || known > 0 && !changed {
@@ -29,7 +29,7 @@ func (db *DB) describe(ctx context.Context, changed bool) error {
 		return err
 	}
 	return db.writeOnce(ctx, func(tx Tx) error {
-		// The empty table makes all connections read the schema again, and with it the statistics.
+		// Creating and dropping a table makes all connections reload the schema, and with it the statistics.
 		for _, statement := range []string{"ANALYZE sqlite_schema", "DELETE FROM sqlite_stat1", "CREATE TABLE described (x)", "DROP TABLE described"} {
 			if _, err := tx.ExecContext(ctx, statement); err != nil {
 				return fmt.Errorf("describe tables: %w", err)
@@ -44,10 +44,10 @@ func (db *DB) describe(ctx context.Context, changed bool) error {
 	})
 }
 
-// index is one of a table, with its columns in order, separated by blanks.
+// index is an index of a table, with its columns in order, separated by spaces.
 type index struct {
 	table, name, columns string
-	primary              bool // of a table that is kept in the order of its key: named like the table
+	primary              bool // of a table stored in key order (WITHOUT ROWID): named like the table
 	unique, partial      bool
 }
 
@@ -65,7 +65,7 @@ func (db *DB) indexes(ctx context.Context) ([]index, error) {
 		FROM pragma_table_list t JOIN pragma_index_list(t.name) i WHERE t.schema = 'main' AND t.type = 'table'`)
 }
 
-// statistics are the rows in the index, then how many of them agree in the first column, the first two, and so on.
+// statistics returns the number of rows in the index, then how many of them agree in the first column, the first two, and so on.
 func (i index) statistics() string {
 	rows := manyRows
 	if i.partial {

@@ -9,8 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
-// What a tenant has of one thing is found by an index of it, not among everything that the tenant has; also in files that were made before tables were
-// described, and in those that have got another table since.
+// Rows are found by the most specific index, not by scanning everything of the tenant; also in files that predate the statistics, and in
+// those that got another table since.
 func TestPlansKnowThatATenantHasMuch(t *testing.T) {
 	url := "sqlite:" + t.TempDir() + "/plans.db"
 	files := fstest.MapFS{"m/001_notes.sql": {Data: []byte(`-- +goose Up

@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
-// TestTextThatCannotBeStored is the caller's mistake, in what is written and in what is asked for. SQLite takes all text.
+// TestTextThatCannotBeStored: such text is the caller's mistake, in writes and in queries. SQLite accepts all text.
 func TestTextThatCannotBeStored(t *testing.T) {
 	each(t, func(t *testing.T, db *sqldb.DB) {
 		for name, text := range map[string]string{"NUL": "a\x00b", "no UTF-8": "a\xffb"} {

@@ -12,14 +12,17 @@ import (
 	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
-// writeAttempts bounds how often a transaction runs when Postgres undoes it because of others.
+// writeAttempts is how often a transaction runs if Postgres rolls it back because of others.
 const writeAttempts = 5
 
-// Write runs f in a transaction and commits it. An error or a panic of f rolls everything back. Under SQLite writers wait for each other
-// in order of arrival, so f must be short and do no I/O of its own. It must not call Write, Read or Reader: programs built with the race detector
-// panic then. Under Postgres f runs again, up to five times, after a serialization failure or deadlock, so it must set its results anew each time.
-// It also runs again after a violation of a unique key: f may have looked for the row before another transaction inserted it, and finds it now. Errors are
-// translated; f's own error stays in the chain. If the commit itself fails because the connection broke (ErrUnavailable), the outcome is not known.
+// Write runs f in a transaction and commits it. An error or panic of f rolls everything back. On SQLite writers queue in order of arrival,
+// so f must be short and do no I/O of its own. It must not call Write, Read or Reader: builds with the race detector panic then.
+//
+// On Postgres f runs again, up to five times, after a serialization failure or deadlock, so each run must reset its results. It also runs
+// again after a violation of a unique key: f may have looked for the row before another transaction inserted it, and finds it now.
+//
+// Errors are translated; f's own error stays in the chain. If the commit fails because the connection broke (ErrUnavailable), its outcome
+// is unknown.
 func (db *DB) Write(ctx context.Context, f func(Tx) error) error {
 	refuseNested("Write")
 	if db.dialect == SQLite {
@@ -42,8 +45,8 @@ func (db *DB) Write(ctx context.Context, f func(Tx) error) error {
 	}
 }
 
-// writeSQLite waits for its turn at the one writing connection. Senders on a channel are served in order, which a
-// database/sql pool does not promise.
+// writeSQLite waits for its turn at the only writing connection. Senders on a channel are served in order, which a database/sql pool does
+// not guarantee.
 func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error) error {
 	if err := db.enter(ctx); err != nil {
 		return err
@@ -53,7 +56,7 @@ func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error) error {
 		if err := f(preparedTx{tx.(*sql.Tx), db.writer}); err != nil {
 			return err
 		}
-		return ctx.Err() // nobody wants it any more
+		return ctx.Err() // the caller has given up
 	})
 	if err == nil {
 		db.writer.prepareWanted(unwatched(ctx))
@@ -61,8 +64,8 @@ func (db *DB) writeSQLite(ctx context.Context, f func(Tx) error) error {
 	return translate(err)
 }
 
-// unwatched gives a context that SQLite's statements need not watch: database/sql and the driver start a goroutine or two for each statement whose context
-// can end, which costs more than a statement. All of them are short, so the end of a context is heeded before a
+// unwatched returns a context that is never cancelled. For a context that can end, database/sql and the driver start goroutines for each
+// statement, which costs more than a SQLite statement. Statements are short, so it is enough to check the caller's context before a
 // transaction and before its commit.
 func unwatched(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
@@ -80,8 +83,8 @@ func (db *DB) leave() { <-db.queue }
 // commitTimeout bounds a commit, which the end of the caller's context does not interrupt.
 const commitTimeout = 15 * time.Second
 
-// writeOnce runs a transaction. It ends with ctx until the commit begins. A commit runs to its end, so that the caller knows what became of
-// it, and can act on it, also when nobody waits for the answer any more.
+// writeOnce runs a transaction. Until the commit begins it ends with ctx. A commit runs to its end, so that the caller learns its outcome
+// and can act on it even if nobody waits for the answer any more.
 func (db *DB) writeOnce(ctx context.Context, f func(Tx) error) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -117,7 +120,7 @@ func (db *DB) transact(ctx context.Context, f func(Tx) error) error {
 		return fmt.Errorf("begin: %w", err)
 	}
 	committed := false
-	defer func() { // also after a panic, which goes on to the caller
+	defer func() { // also after a panic, which continues to the caller
 		if !committed {
 			if err := tx.Rollback(); err != nil && !isDone(err) {
 				db.log.WarnContext(ctx, "rollback failed", "schema", db.schema, "error", err)

@@ -16,7 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/testpg"
 )
 
-// Two transactions lock two rows in opposite order: Postgres undoes one, which runs again and succeeds.
+// Two transactions lock two rows in opposite order: Postgres rolls one back, which runs again and succeeds.
 func TestDeadlockIsRetried(t *testing.T) {
 	db := migrated(t, testpg.URL(t))
 	ctx := t.Context()
@@ -50,7 +50,7 @@ func TestDeadlockIsRetried(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if runs.Load() < 3 { // more when the one that was undone is faster than the one that waits for its row
+	if runs.Load() < 3 { // more if the rolled-back one is faster than the one that waits for its row
 		t.Errorf("%d runs, want two and one again", runs.Load())
 	}
 }
@@ -68,7 +68,7 @@ func TestEndlessConflictGivesUp(t *testing.T) {
 	}
 }
 
-// Writers on SQLite are served in the order in which they came.
+// SQLite writers are served in order of arrival.
 func TestWritersQueueInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := migrated(t, sqliteURL(t))
@@ -91,7 +91,7 @@ func TestWritersQueueInOrder(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			synctest.Wait() // it stands in the queue
+			synctest.Wait() // it is in the queue
 		}
 		close(gate)
 		synctest.Wait()
@@ -148,7 +148,7 @@ func benchmarkWrite(b *testing.B, write func(*sqldb.DB, context.Context, func(sq
 	})
 }
 
-// BenchmarkWriteParallel has 16 writers.
+// BenchmarkWriteParallel uses 16 writers.
 func BenchmarkWriteParallel(b *testing.B) {
 	benchmarkEach(b, func(b *testing.B, db *sqldb.DB) {
 		body := make([]byte, 200)
@@ -180,7 +180,7 @@ func report(b *testing.B, took []time.Duration) {
 	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1e3, "p99-µs")
 }
 
-// BenchmarkReadLimit reads with a limit that is a parameter.
+// BenchmarkReadLimit reads with a parameter as limit.
 func BenchmarkReadLimit(b *testing.B) {
 	db := migrated(b, sqliteURL(b))
 	if err := insert(b.Context(), db, "a"); err != nil {

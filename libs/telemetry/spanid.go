@@ -9,13 +9,13 @@ import (
 
 type spanIDKey struct{}
 
-// WithSpanID chooses the id of the span that is started with ctx, for work that is told of by several processes as one span. It has an
-// effect on spans with a parent only.
+// WithSpanID sets the id of the span that is started with ctx, for work that several processes report as one span. It only affects spans
+// with a parent.
 func WithSpanID(ctx context.Context, id trace.SpanID) context.Context {
 	return context.WithValue(ctx, spanIDKey{}, id)
 }
 
-// idGenerator makes random ids, but for spans whose id was chosen.
+// idGenerator generates random ids, except for spans whose id was set.
 type idGenerator struct{}
 
 // NewIDs implements the SDK's IDGenerator.

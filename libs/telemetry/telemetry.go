@@ -25,32 +25,32 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Config says what is told and to whom.
+// Config configures logs and traces.
 type Config struct {
 	// LogLevel is debug, info, warn or error.
-	LogLevel string `yaml:"log_level" doc:"Least level that is logged: debug, info, warn or error."`
+	LogLevel string `yaml:"log_level" doc:"Minimum level to log: debug, info, warn or error."`
 	// LogFormat is text or json.
-	LogFormat string `yaml:"log_format" doc:"Form of log lines: text or json."`
-	// OTLPEndpoint is where traces go, as URL of an OTLP gRPC collector ("http://127.0.0.1:4317"); empty = no traces are made.
+	LogFormat string `yaml:"log_format" doc:"Log format: text or json."`
+	// OTLPEndpoint is the URL of an OTLP gRPC collector for traces ("http://127.0.0.1:4317"); empty = no traces.
 	OTLPEndpoint string `yaml:"otlp_endpoint" doc:"OTLP gRPC collector for traces, as URL (http://host:4317 or https://…). Empty: no traces."`
-	// SampleRatio is the part of traces that is kept, 0-1.
-	SampleRatio float64 `yaml:"sample_ratio" doc:"Part of new traces that is kept, from 0 to 1. Callers' own decisions are honoured."`
+	// SampleRatio is the fraction of traces that is kept, 0-1.
+	SampleRatio float64 `yaml:"sample_ratio" doc:"Fraction of new traces to keep, from 0 to 1. Sampling decisions of callers are honoured."`
 }
 
-// Defaults is info level, text, no traces, all kept.
+// Defaults returns info level, text format, no traces.
 func Defaults() Config { return Config{LogLevel: "info", LogFormat: "text", SampleRatio: 1} }
 
-// Telemetry is what a process needs to tell about itself.
+// Telemetry holds the telemetry of a process.
 type Telemetry struct {
-	// Log writes to the process's standard error and carries trace ids.
+	// Log writes to the process's standard error and adds trace ids.
 	Log *slog.Logger
-	// Metrics serves everything measured in the Prometheus text form.
+	// Metrics serves all metrics in the Prometheus text format.
 	Metrics http.Handler
 
 	stop []func(context.Context) error
 }
 
-// Setup builds logger, meter and tracer and makes them OpenTelemetry's for this process. Call it once, from main's wiring.
+// Setup creates logger, meter and tracer and installs them as OpenTelemetry's globals. Call it once, from main's wiring.
 func Setup(ctx context.Context, service, version string, cfg Config, logTo io.Writer) (*Telemetry, error) {
 	log, err := logger(cfg, logTo)
 	if err != nil {
@@ -99,7 +99,7 @@ func (t *Telemetry) traces(ctx context.Context, cfg Config, res *resource.Resour
 	return nil
 }
 
-// Shutdown sends what is still held, until ctx ends.
+// Shutdown flushes buffered telemetry until ctx ends.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	var errs []error
 	for _, stop := range t.stop {
@@ -124,7 +124,7 @@ func logger(cfg Config, w io.Writer) (*slog.Logger, error) {
 	}
 }
 
-// traced adds the trace id to each line, so that a line leads to its trace.
+// traced adds the trace id to each log line.
 type traced struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -141,7 +141,7 @@ func (h traced) WithAttrs(a []slog.Attr) slog.Handler { return traced{h.Handler.
 // WithGroup implements slog.Handler.
 func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }
 
-// TraceID gives the id of the trace that ctx is in, "" when it is in none.
+// TraceID returns the id of ctx's trace, "" if it has none.
 func TraceID(ctx context.Context) string {
 	if sc := trace.SpanContextFromContext(ctx); sc.HasTraceID() {
 		return sc.TraceID().String()
@@ -149,17 +149,17 @@ func TraceID(ctx context.Context) string {
 	return ""
 }
 
-// TraceParent gives the place of ctx in its trace as a W3C traceparent, to be stored with work that is done later; "" when it is in none.
+// TraceParent returns ctx's span as a W3C traceparent, to be stored with work that is done later; "" if it has none.
 func TraceParent(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	return carrier["traceparent"]
 }
 
-// WithTraceParent puts ctx at the place that TraceParent gave. What is no traceparent changes nothing.
+// WithTraceParent sets the parent span of ctx to a traceparent. An invalid one is ignored.
 func WithTraceParent(ctx context.Context, parent string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": parent})
 }
 
-// Tracer gives a tracer of the process; spans made with it are part of the caller's trace.
+// Tracer returns a tracer of the process; its spans are part of the caller's trace.
 func Tracer(name string) trace.Tracer { return otel.Tracer("github.com/windlass-dev/windlass/" + name) }

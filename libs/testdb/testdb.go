@@ -1,5 +1,4 @@
-// Package testdb gives tests databases that have a service's tables already: migrations run once in a process for each engine, and every test gets
-// a copy of what they made.
+// Package testdb provides migrated test databases: migrations run once per process and engine, and every test gets a copy of the result.
 package testdb
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/testpg"
 )
 
-// Tables are those of one service.
+// Tables are the tables of one service.
 type Tables struct {
 	schema   string
 	migrate  func(context.Context, *sqldb.DB) error
@@ -23,7 +22,7 @@ type Tables struct {
 	postgres *testpg.Template
 }
 
-// New returns the tables that migrate makes in an empty database. A process has one of it for each service.
+// New returns the tables that migrate creates in an empty database. A process needs one per service.
 func New(schema string, migrate func(context.Context, *sqldb.DB) error) *Tables {
 	m := &Tables{schema: schema, migrate: migrate}
 	m.sqlite = sync.OnceValues(m.file)
@@ -31,7 +30,7 @@ func New(schema string, migrate func(context.Context, *sqldb.DB) error) *Tables 
 	return m
 }
 
-// SQLite returns the URL of a file of the test's own.
+// SQLite returns the URL of a database file for this test only.
 func (m *Tables) SQLite(t testing.TB) string {
 	t.Helper()
 	return m.SQLiteIn(t, t.TempDir())
@@ -51,7 +50,7 @@ func (m *Tables) SQLiteIn(t testing.TB, dir string) string {
 	return "sqlite:" + path
 }
 
-// Postgres returns the URL of a database of the test's own; see testpg.URL.
+// Postgres returns the URL of a database for this test only; see testpg.URL.
 func (m *Tables) Postgres(t testing.TB) string {
 	t.Helper()
 	return m.postgres.URL(t)
@@ -72,7 +71,7 @@ func (m *Tables) file() (content []byte, err error) {
 }
 
 func (m *Tables) fill(url string) error {
-	ctx := context.Background() // of no test: all that come later use what is made here
+	ctx := context.Background() // not a test's context: later tests use the result
 	db, err := sqldb.Open(ctx, sqldb.Config{URL: url, Schema: m.schema})
 	if err != nil {
 		return fmt.Errorf("template of %s: %w", m.schema, err)

@@ -1,4 +1,4 @@
-// Package testnpm installs for tests, from npm, what nobody here wrote: the reference servers of MCP, and an agent framework.
+// Package testnpm installs third-party npm packages for tests: MCP's reference servers and an agent framework.
 package testnpm
 
 import (
@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// version is that of both servers.
+// version is the version of both servers.
 const version = "2026.8.31"
 
 // agents is the version of the OpenAI Agents SDK.
 const agents = "0.20.0"
 
-// RequireEnv makes the lack of npm, or of its registry, a failure where it is "1"; else it skips the test.
+// RequireEnv names the variable that, set to "1", turns a missing npm or registry into a failure; otherwise the test is skipped.
 const RequireEnv = "WINDLASS_REQUIRE_NPM"
 
-// Program gives the command of "server-everything" or "server-filesystem", installing both once per user.
+// Program returns the command of "server-everything" or "server-filesystem", and installs both once per user.
 func Program(t testing.TB, name string) []string {
 	t.Helper()
 	const scope = "@modelcontextprotocol/"
@@ -32,7 +32,7 @@ func Program(t testing.TB, name string) []string {
 	return []string{node, filepath.Join(dir, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")}
 }
 
-// OpenAIAgents gives node, and a folder with the OpenAI Agents SDK in its node_modules, installing it once per user.
+// OpenAIAgents returns node and a folder with the OpenAI Agents SDK in its node_modules, and installs it once per user.
 func OpenAIAgents(t testing.TB) (node, dir string) {
 	t.Helper()
 	node, dir, err := packages(t.Context(), "openai-agents-"+agents, "@openai/agents@"+agents)
@@ -51,7 +51,7 @@ func orSkip(t testing.TB, err error) {
 	}
 }
 
-// packages gives node, and a folder in which the packages are installed.
+// packages returns node and a folder with the packages installed.
 func packages(ctx context.Context, name string, specs ...string) (node, dir string, err error) {
 	if testing.Short() {
 		return "", "", errors.New("what needs npm is left out of short tests")
@@ -72,7 +72,7 @@ func packages(ctx context.Context, name string, specs ...string) (node, dir stri
 	return node, dir, nil
 }
 
-// install fills a folder beside dir and renames it, as several tests may do so at once.
+// install fills a folder beside dir and renames it, since several tests may do so at once.
 func install(ctx context.Context, dir string, specs []string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
@@ -98,11 +98,11 @@ func install(ctx context.Context, dir string, specs []string) error {
 			return err
 		}
 	}
-	return nil // ours, or that of a test that was faster
+	return nil // ours, or that of a faster test
 }
 
-// Everything starts server-everything in a mode ("streamableHttp" or "sse") on a port, and waits until it listens. It is killed when
-// the test ends, or by stop.
+// Everything starts server-everything in a mode ("streamableHttp" or "sse") on a port, and waits until it listens. It is killed when the
+// test ends, or by stop.
 func Everything(t testing.TB, mode, address string) (stop func()) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(address)
@@ -116,7 +116,7 @@ func Everything(t testing.TB, mode, address string) (stop func()) {
 		t.Fatal(err)
 	}
 	stop = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill() // gone is fine
+		_ = cmd.Process.Kill() // may already be gone
 		_ = cmd.Wait()         // "signal: killed"
 	})
 	t.Cleanup(stop)
@@ -125,7 +125,7 @@ func Everything(t testing.TB, mode, address string) (stop func()) {
 	timeout := time.After(time.Minute)
 	for {
 		if c, err := net.Dial("tcp", address); err == nil {
-			_ = c.Close() // it was a question only
+			_ = c.Close() // only a probe
 			return stop
 		}
 		select {

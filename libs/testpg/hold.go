@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// HoldCommits has transactions that insert into a table of the database at url wait in their COMMIT until release is called. reached returns when
-// one has come there. The table's name is with its schema.
+// HoldCommits blocks the COMMIT of transactions that insert into a table of the database at url until release is called. reached returns
+// when one is blocked. The table's name includes its schema.
 func HoldCommits(t testing.TB, url, table string) (reached, release func()) {
 	t.Helper()
 	holder, listener := connect(t, url), connect(t, url)
-	// A notification would be sent by the commit that is held. The end of a connection is noticed at once.
+	// A notification would be sent by the blocked commit; the end of a connection is noticed at once.
 	for _, statement := range []string{
 		fmt.Sprintf(`CREATE FUNCTION public.hold_commit() RETURNS trigger LANGUAGE plpgsql AS
 			'BEGIN PERFORM pg_terminate_backend(%d); PERFORM pg_advisory_xact_lock(4711); RETURN NULL; END'`, listener.PgConn().PID()),
@@ -35,7 +35,7 @@ func HoldCommits(t testing.TB, url, table string) (reached, release func()) {
 	}
 	release = func() {
 		t.Helper()
-		if err := holder.Close(t.Context()); err != nil { // its lock goes with it
+		if err := holder.Close(t.Context()); err != nil { // releases its lock
 			t.Fatal(err)
 		}
 	}
@@ -49,6 +49,6 @@ func connect(t testing.TB, url string) *pgx.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // it may be closed already
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // may already be closed
 	return conn
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Server is a PostgreSQL server of one test, which the test may stop, restart and freeze. What is committed survives that.
+// Server is the PostgreSQL server of one test, which the test may stop, restart and freeze. Committed data survives that.
 type Server struct {
 	t      testing.TB
 	server *server
@@ -22,8 +22,8 @@ func Own(t testing.TB) *Server {
 	return own(t, nil)
 }
 
-// OwnOn is Own for a server whose tables are in the folder dir, which it sees because its command begins with within; this process sees it as
-// outside. Its log of writes is elsewhere: a server that has no room for that ends.
+// OwnOn is Own for a server whose tables are in a folder in another namespace: the command within enters it, the server sees the folder as
+// dir, and this process as outside. Its write-ahead log is elsewhere: a server without room for that exits.
 func OwnOn(t testing.TB, within []string, dir, outside string) *Server {
 	t.Helper()
 	s := own(t, within)
@@ -55,10 +55,10 @@ func own(t testing.TB, within []string) *Server {
 	return &Server{t: t, server: s, name: "postgres"}
 }
 
-// URL is that of an empty database; it stays the same over restarts.
+// URL returns the URL of an empty database; it stays the same over restarts.
 func (s *Server) URL() string { return strings.Replace(s.server.url, "/postgres?", "/"+s.name+"?", 1) }
 
-// Stop ends the server at once, with all transactions that are open, and waits until it is gone.
+// Stop kills the server with all open transactions, and waits until it is gone.
 func (s *Server) Stop() { s.server.kill() }
 
 // Start starts it again and waits until it answers.
@@ -69,10 +69,10 @@ func (s *Server) Start() {
 	}
 }
 
-// Freeze stops all processes of the server where they are: connections stay open, and nobody answers.
+// Freeze suspends all processes of the server: connections stay open, and nothing answers.
 func (s *Server) Freeze() { s.t.Helper(); s.signal(syscall.SIGSTOP) }
 
-// Thaw has them go on.
+// Thaw resumes them.
 func (s *Server) Thaw() { s.t.Helper(); s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig syscall.Signal) {

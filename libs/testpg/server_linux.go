@@ -18,22 +18,22 @@ import (
 	"time"
 )
 
-// server is a postgres process of our own with its data in a temporary folder.
+// server is a postgres process of ours with its data in a temporary folder.
 type server struct {
 	url  string
 	dir  string
 	bin  string
 	cred *syscall.Credential
 	port int
-	// durable keeps what was committed when the server is killed.
+	// durable keeps committed data when the server is killed.
 	durable bool
-	// within begins the command that runs it, if that is not this process's own place.
+	// within is the command prefix that enters the server's namespace, if it has one.
 	within []string
 	proc   *os.Process
 	done   chan struct{}
 }
 
-// start makes a cluster and runs it on a free loopback port; the port may be lost to somebody else in between, hence the attempts.
+// start creates a cluster and runs it on a free loopback port. It retries because another process may take the port in between.
 func start(durable bool, within []string) (*server, error) {
 	bin, err := programs()
 	if err != nil {
@@ -63,7 +63,7 @@ func start(durable bool, within []string) (*server, error) {
 	return nil, errors.Join(err, os.RemoveAll(dir))
 }
 
-// programs finds the folder with initdb and postgres: in PATH, else the newest of Debian's places.
+// programs returns the folder with initdb and postgres: from PATH, else the newest in Debian's location.
 func programs() (string, error) {
 	if p, err := exec.LookPath("initdb"); err == nil {
 		if p, err = filepath.EvalSymlinks(p); err == nil {
@@ -85,7 +85,7 @@ func version(initdb string) int {
 	return n
 }
 
-// credential returns whom to run as, since postgres refuses to be root, and hands the folder over. Nil means: as ourselves.
+// credential returns the user to run as, since postgres refuses to run as root, and gives it the folder. Nil means the present user.
 func credential(dir string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -119,11 +119,11 @@ func (s *server) launch() error {
 		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off",
 		"-c", "max_connections=300", "-c", "shared_buffers=32MB", "-c", "timezone=UTC",
 	}
-	if !s.durable { // a killed process may have written half a page, which only a copy in the log repairs
+	if !s.durable { // a killed process may leave a torn page, which only a full-page image in the log repairs
 		args = append(args, "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
 	}
 	cmd := exec.Command(filepath.Join(s.bin, "postgres"), args...)
-	// An immediate shutdown when we die, however we die.
+	// Shut down at once when we die, however we die.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred, Pdeathsig: syscall.SIGQUIT}
 	if len(s.within) > 0 {
 		cmd = exec.Command(s.within[0], append(s.asUser(), cmd.Args...)...) //nolint:gosec // the test's own words
@@ -139,14 +139,14 @@ func (s *server) launch() error {
 	s.done = done
 	started := make(chan error, 1)
 	go func() {
-		// The signal comes when the thread that started the child ends, so this thread must stay.
+		// The signal is sent when the thread that started the child ends, so keep this thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(done)
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // whoever needs it alive finds out by connecting
+			_ = cmd.Wait() // callers notice when they connect
 		}
 	}()
 	if err := <-started; err != nil {
@@ -161,7 +161,7 @@ func (s *server) launch() error {
 	return nil
 }
 
-// asUser is how a command within another place, which only root may enter, becomes the server's user.
+// asUser returns the command prefix that switches to the server's user in a namespace that only root may enter.
 func (s *server) asUser() []string {
 	args := slices.Clone(s.within[1:])
 	if s.cred == nil {
@@ -170,7 +170,7 @@ func (s *server) asUser() []string {
 	return append(args, "setpriv", fmt.Sprintf("--reuid=%d", s.cred.Uid), fmt.Sprintf("--regid=%d", s.cred.Gid), "--clear-groups", "--pdeathsig=QUIT")
 }
 
-// give makes a folder the server's.
+// give makes the server's user the owner of a folder.
 func (s *server) give(dir string) error {
 	if s.cred == nil {
 		return nil
@@ -195,7 +195,7 @@ func (s *server) ready() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // it was only asked for a sign of life
+	defer func() { _ = db.Close() }() // it was only pinged
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -213,11 +213,11 @@ func (s *server) ready() error {
 }
 
 func (s *server) kill() {
-	_ = s.proc.Signal(syscall.SIGQUIT) // gone already is fine
+	_ = s.proc.Signal(syscall.SIGQUIT) // may already be gone
 	<-s.done
 }
 
-// signal sends a signal to the server and all its processes, which are its children.
+// signal sends a signal to the server and its child processes.
 func (s *server) signal(sig syscall.Signal) error {
 	if err := s.proc.Signal(sig); err != nil {
 		return err
@@ -237,12 +237,12 @@ func (s *server) signal(sig syscall.Signal) error {
 		if err != nil || len(of) < 2 || of[1] != strconv.Itoa(s.proc.Pid) {
 			continue
 		}
-		_ = syscall.Kill(pid, sig) // gone already is fine
+		_ = syscall.Kill(pid, sig) // may already be gone
 	}
 	return nil
 }
 
 func (s *server) stop() {
 	s.kill()
-	_ = os.RemoveAll(s.dir) // a leftover in the temporary folder harms nobody
+	_ = os.RemoveAll(s.dir) // a leftover in the temporary folder is harmless
 }

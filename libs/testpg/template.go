@@ -7,20 +7,20 @@ import (
 	"testing"
 )
 
-// Template is a database that is filled once in a process; tests get copies of it.
+// Template is a database that is filled once per process; tests get copies of it.
 type Template struct {
 	fill func(url string) error
 
 	mu   sync.Mutex
 	name string
-	// server is the one that the database is on: a test process may stop one and start another.
+	// server is the server that holds the database: a test process may stop one and start another.
 	server string
 }
 
-// NewTemplate returns a template that fill makes in an empty database, where it must not stay connected.
+// NewTemplate returns a template that fill creates in an empty database. fill must close its connections.
 func NewTemplate(fill func(url string) error) *Template { return &Template{fill: fill} }
 
-// URL returns the URL of a fresh copy, which is dropped when the test ends. It is skipped or fails like URL.
+// URL returns the URL of a fresh copy, which is dropped when the test ends. Without a server it skips or fails like URL.
 func (p *Template) URL(t testing.TB) string {
 	t.Helper()
 	base := running(t)
@@ -31,7 +31,7 @@ func (p *Template) URL(t testing.TB) string {
 	return database(t, base, " TEMPLATE "+name)
 }
 
-// on returns the name of the template on a server, where it is made when that has none.
+// on returns the template's name on a server, and creates it if the server has none.
 func (p *Template) on(base string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +64,7 @@ func named(base, name string) (string, error) {
 	return u.String(), nil
 }
 
-// dropAtStop has Stop remove a database.
+// dropAtStop makes Stop drop a database.
 func dropAtStop(name string) {
 	shared.Lock()
 	defer shared.Unlock()

@@ -1,5 +1,5 @@
-// Package testpg gives tests a real PostgreSQL: one named by WINDLASS_TEST_POSTGRES_URL, or one started from the server's
-// programs where they are installed. One server serves all tests of a process; every test gets a database of its own.
+// Package testpg gives tests a real PostgreSQL: the server at WINDLASS_TEST_POSTGRES_URL, or one started from installed programs. One
+// server serves all tests of a process; every test gets its own database.
 package testpg
 
 import (
@@ -27,25 +27,25 @@ const (
 // errAbsent means that there is no server and no program to start one.
 var errAbsent = errors.New("no PostgreSQL: set " + EnvURL + " or install the server's programs (initdb, postgres)")
 
-// shared is the process's one server. Tests of a package share a process and have no common parent to own it.
+// shared is the process's server. Tests of a package share a process and have no common parent to own it.
 var shared struct {
 	sync.Mutex
 	tried  bool
 	url    string
 	server *server
 	err    error
-	// templates are the databases to drop at the end where the server is not this process's own.
+	// templates are the databases to drop at the end if the server was not started by this process.
 	templates []string
 }
 
-// URL returns the URL of a fresh, empty database, dropped when the test ends. Without a server the test is skipped, or fails if
+// URL returns the URL of a new, empty database, which is dropped when the test ends. Without a server the test is skipped, or fails if
 // WINDLASS_REQUIRE_POSTGRES=1.
 func URL(t testing.TB) string {
 	t.Helper()
 	return database(t, running(t), "")
 }
 
-// running returns the URL of the server that tests share.
+// running returns the URL of the shared server.
 func running(t testing.TB) string {
 	t.Helper()
 	base, err := serverURL()
@@ -58,7 +58,7 @@ func running(t testing.TB) string {
 	return base
 }
 
-// database creates a database of the test's own, as options say.
+// database creates a database for this test only, with options appended to the statement.
 func database(t testing.TB, base, options string) string {
 	t.Helper()
 	name := newName()
@@ -79,8 +79,8 @@ func database(t testing.TB, base, options string) string {
 
 func newName() string { return "wl_" + strings.ToLower(rand.Text()[:16]) }
 
-// Main runs a package's tests and then stops the server; use it in TestMain, or as the argument of goleak.VerifyTestMain.
-// Without it the server ends when the test process dies.
+// Main runs a package's tests and then stops the server; use it in TestMain, or as the argument of goleak.VerifyTestMain. Without it the
+// server ends when the test process dies.
 type Main struct {
 	// M is the test run.
 	M *testing.M
@@ -93,7 +93,7 @@ func (m Main) Run() int {
 	return code
 }
 
-// Stop ends the server, if this process started one, and removes its files. From another one it removes the templates.
+// Stop ends the server if this process started it, and removes its files. From another server it drops the templates.
 func Stop() {
 	shared.Lock()
 	defer shared.Unlock()
@@ -103,7 +103,7 @@ func Stop() {
 		return
 	}
 	for _, name := range shared.templates {
-		_ = admin(shared.url, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") // the tests are over: there is nobody to tell
+		_ = admin(shared.url, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") // the tests are over: nobody could act on an error
 	}
 	shared.templates = nil
 }

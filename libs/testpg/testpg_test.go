@@ -33,7 +33,7 @@ func TestDatabaseIsDroppedAfterItsTest(t *testing.T) {
 	}
 }
 
-// What is committed survives a stop, and a frozen server answers again.
+// Committed data survives a stop, and a frozen server answers again after Thaw.
 func TestOwnServerIsStoppedAndFrozen(t *testing.T) {
 	s := testpg.Own(t)
 	db := connect(t, s.URL())

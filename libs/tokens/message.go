@@ -6,10 +6,10 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// perCall is added for a tool call: for the words around it.
+// perCall is the overhead of a tool call.
 const perCall = 16
 
-// Message estimates what a message takes, with its tool calls or its result.
+// Message estimates the tokens of a message, including its tool calls or its result.
 func Message(m *turnv1.Message) int {
 	sum := PerMessage
 	for _, parts := range [][]*turnv1.ContentPart{m.GetContent(), m.GetToolResult().GetContent()} {
@@ -23,7 +23,7 @@ func Message(m *turnv1.Message) int {
 	return sum
 }
 
-// Messages estimates what a conversation takes.
+// Messages estimates the tokens of a conversation.
 func Messages(messages []*turnv1.Message) int {
 	sum := 0
 	for _, m := range messages {

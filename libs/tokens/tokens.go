@@ -1,5 +1,5 @@
-// Package tokens estimates how many tokens a text takes, without asking a provider and without its vocabulary. It errs upwards:
-// what is thought to fit must fit.
+// Package tokens estimates how many tokens a text takes, without a provider or its vocabulary. It overestimates, so that what is estimated
+// to fit does fit.
 package tokens
 
 import (
@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// What separates messages, and what providers charge for an image of medium size, in tokens.
+// The overhead per message, and what providers charge for an image of medium size, in tokens.
 const (
 	PerMessage = 4
 	PerImage   = 1000
 )
 
-// unit is a hundredth of a token: estimates add up parts of tokens.
+// unit is a hundredth of a token: estimates add up fractions of tokens.
 const unit = 100
 
-// class is what a character counts as. Tokenizers begin a new token where the class changes.
+// class is the class of a character. Tokenizers start a new token where the class changes.
 type class int
 
 const (
@@ -30,15 +30,15 @@ const (
 	other
 )
 
-// How many letters of a word share a token, how many capitals, how many digits.
+// Letters of a word, capitals, and digits that share a token.
 const (
 	perWord     = 6
 	perCapitals = 3
 	perNumber   = 3
 )
 
-// Text estimates the tokens of a text. Tokenizers differ: on texts of many languages the estimate is that of those with an older and
-// smaller vocabulary, so that newer ones, which need up to three times less for some scripts, are overestimated.
+// Text estimates the tokens of a text. Tokenizers differ: on texts in many languages the estimate matches those with older, smaller
+// vocabularies; newer ones need up to three times fewer tokens for some scripts, and are overestimated.
 func Text(text string) int {
 	sum, run := 0, 0
 	before := none
@@ -52,7 +52,7 @@ func Text(text string) int {
 				continue
 			}
 			if now != before {
-				if now == digit && before == space { // no token is a space with digits
+				if now == digit && before == space { // no token combines a space with digits
 					sum += unit / 2
 				}
 				before, run = now, 0
@@ -71,7 +71,7 @@ func Text(text string) int {
 	return (sum + unit - 1) / unit
 }
 
-// asciiCost is what the n-th character of a run costs.
+// asciiCost returns the cost of the n-th character of a run.
 func asciiCost(c class, n int) int {
 	switch c {
 	case lower:
@@ -86,7 +86,7 @@ func asciiCost(c class, n int) int {
 		if (n-1)%perNumber == 0 {
 			return unit
 		}
-	case space: // one belongs to the word behind it
+	case space: // one space belongs to the next word
 		if n > 1 && (n-2)%16 == 0 {
 			return unit
 		}
@@ -103,7 +103,7 @@ func asciiCost(c class, n int) int {
 	return 0
 }
 
-// costOf is what a character outside ASCII costs, by its script.
+// costOf returns the cost of a character outside ASCII, by its script.
 func costOf(r rune) int {
 	switch {
 	case r < 0x250: // Latin with accents
@@ -125,7 +125,7 @@ func costOf(r rune) int {
 	}
 }
 
-// classOf gives the class of an ASCII character.
+// classOf returns the class of an ASCII character.
 func classOf(c byte) class {
 	switch {
 	case c >= 'a' && c <= 'z':

@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/tokens"
 )
 
-// The counts are those of the public vocabularies o200k_base and cl100k_base, taken with the npm package gpt-tokenizer 3.
+// The counts come from the public vocabularies o200k_base and cl100k_base, computed with the npm package gpt-tokenizer 3.
 var samples = []struct {
 	name         string
 	newer, older int

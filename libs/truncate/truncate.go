@@ -1,4 +1,4 @@
-// Package truncate shortens texts, never in the middle of a character.
+// Package truncate shortens texts without splitting a character.
 package truncate
 
 import (
@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// mark stands for what was left out.
+// mark stands for the omitted text.
 const mark = "…"
 
-// Cut returns at most the first limit bytes of a text. Bytes of a longer text that are not UTF-8 are dropped.
+// Cut returns at most the first limit bytes of a text. Invalid UTF-8 in a longer text is dropped.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -18,7 +18,7 @@ func Cut(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "")
 }
 
-// Bytes is Cut with "…" after a text that was longer.
+// Bytes is Cut, with "…" appended if the text was longer.
 func Bytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -26,7 +26,7 @@ func Bytes(text string, limit int) string {
 	return Cut(text, limit) + mark
 }
 
-// Chars returns at most the first limit characters of a text, with "…" after them if it was longer.
+// Chars returns at most the first limit characters of a text, with "…" appended if it was longer.
 func Chars(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -40,9 +40,10 @@ func Chars(text string, limit int) string {
 	return text
 }
 
-// Line returns the beginning of a text as one line of at most limit characters, "…" included. Runs of spaces and control characters become one space.
+// Line returns the beginning of a text as one line of at most limit characters, including "…". Each run of spaces and control characters
+// become one space.
 func Line(text string, limit int) string {
-	const enough = 8 // bytes of text for each character wanted, most of them perhaps space
+	const enough = 8 // bytes per wanted character, since many may be spaces
 	words := strings.FieldsFunc(Cut(text, enough*limit), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	line := strings.Join(words, " ")
 	if utf8.RuneCountInString(line) <= limit {

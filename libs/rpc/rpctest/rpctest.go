@@ -14,7 +14,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// AllowAll is an authorizer that refuses nothing.
+// AllowAll is an authorizer that allows everything.
 type AllowAll struct{}
 
 // Decide implements rpc.Authorizer.
@@ -30,16 +30,16 @@ type options struct {
 	principal  *policyv1.Principal
 }
 
-// Option changes how ServeAs serves.
+// Option configures ServeAs.
 type Option func(*options)
 
-// WithAuthorizer sets who decides; AllowAll otherwise.
+// WithAuthorizer sets the authorizer; the default is AllowAll.
 func WithAuthorizer(a rpc.Authorizer) Option { return func(o *options) { o.authorizer = a } }
 
-// WithPrincipal sets who calls; authn.Local() otherwise. Nil calls without a token.
+// WithPrincipal sets the calling principal; the default is authn.Local(). Nil calls without a token.
 func WithPrincipal(p *policyv1.Principal) Option { return func(o *options) { o.principal = p } }
 
-// Serve serves what register registers until the test ends, and gives a connection that calls as the local user.
+// Serve serves the registered services until the test ends, and returns a connection that calls as the local user.
 func Serve(t testing.TB, role string, register func(grpc.ServiceRegistrar)) rpc.Conn {
 	t.Helper()
 	return ServeAs(t, role, register)
@@ -81,7 +81,7 @@ func ServeAs(t testing.TB, role string, register func(grpc.ServiceRegistrar), op
 			t.Errorf("close connection: %v", err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // streams of the test are over: cut what is left
+		cancel() // the test is over: end remaining streams
 		srv.Stop(ctx)
 		if err := <-done; err != nil {
 			t.Errorf("serve: %v", err)

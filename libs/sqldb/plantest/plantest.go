@@ -11,15 +11,15 @@ import (
 )
 
 var (
-	// whole is a step that goes through a table from end to end. Sub-queries of the same statement have short names.
+	// whole matches a scan of a whole table. Sub-queries of the same statement have short names.
 	whole = regexp.MustCompile(`^SCAN ([a-z_]{3,})`) //nolint:gochecknoglobals // compiled once
-	// tenants is a step that goes through all rows of a tenant.
+	// tenants matches a search that visits all rows of a tenant.
 	tenants = regexp.MustCompile(`^SEARCH (\w+) USING .*\(tenant=\?\)$`) //nolint:gochecknoglobals // compiled once
 )
 
-// Check fails for each statement, of those that a test has used, that goes through a table, or through all that a tenant has in it: what a turn costs must
-// not depend on how many there were before. Not meant are pages in the order of an index, and statements that hold one of the given texts: they are
-// about what is few, or rare.
+// Check fails for each statement used by a test that scans a table, or all rows of a tenant in it: the cost of a turn must not depend on
+// how many there were before. Pages in the order of an index are fine, and so are statements that contain one of the given texts, which
+// read small tables or run rarely.
 func Check(t *testing.T, db *sqldb.DB, allowed ...string) {
 	t.Helper()
 	plans, err := db.Plans(context.WithoutCancel(t.Context()))
