@@ -30,7 +30,7 @@ type stricken struct {
 	grew                    int64
 }
 
-// missed tells whether an input took more than it may.
+// missed reports whether an input took more than it may.
 func (s stricken) missed() bool { return s.cpu > hostileCPU || s.grew > hostileBytes }
 
 // siege is everything that was found about hostile inputs.

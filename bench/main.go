@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 type result interface {
 	text() string
 	markdown() string
-	// check gives errReach when a goal is missed by more than is allowed.
+	// check returns errReach when a goal is missed by more than is allowed.
 	check() error
 }
 

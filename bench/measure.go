@@ -291,7 +291,7 @@ func (b *bench) histories(ctx context.Context, m *mesh, d *deployment) error {
 	return nil
 }
 
-// middle gives the median time of each event that most turns had, in order.
+// middle returns the median time of each event that most turns had, in order.
 func middle(samples []sample) []moment {
 	at := map[string][]time.Duration{}
 	for _, s := range samples {

@@ -179,7 +179,7 @@ func (m *mesh) rested(ctx context.Context, idle float64) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// history gives the size of a turn's workflow history, from the API behind Temporal's UI.
+// history returns the size of a turn's workflow history, from the API behind Temporal's UI.
 func (m *mesh) history(ctx context.Context, turn string) (bytes, events int64, err error) {
 	var got struct {
 		Info struct {

@@ -26,8 +26,9 @@ const (
 // toolName is what the model asks for.
 const toolName = "calc__evaluate"
 
-// model is an OpenAI-compatible server. It answers a user's message with some words and a call of the calculator, again in as many rounds as the
-// message asks for, and the last tool's result with words only. It keeps the last request of each kind, so that the floor can send the very same.
+// model is an OpenAI-compatible server. It answers a user's message with some words and a call of the calculator, again in as many rounds
+// as the message asks for, and the last tool's result with words only. It keeps the last request of each kind, so that the floor can send
+// the very same.
 type model struct {
 	tokens int
 	pace   pace
@@ -77,7 +78,7 @@ func (m *model) close() error {
 	return nil
 }
 
-// body gives the last request of a kind.
+// body returns the last request of a kind.
 func (m *model) body(s step) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +120,7 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	out.finish("tool_calls", m.tokens)
 }
 
-// turn gives the user's last message, and how many tool results follow it.
+// turn returns the user's last message, and how many tool results follow it.
 func (r request) turn() (question string, results int) {
 	for _, m := range r.Messages {
 		switch m.Role {
@@ -159,8 +160,8 @@ func expression(question string) string {
 	return found
 }
 
-// stream writes an answer piece by piece, each at its time after the request: a model elsewhere does not fall behind because this machine is
-// busy.
+// stream writes an answer piece by piece, each at its time after the request: a model elsewhere does not fall behind because this machine
+// is busy.
 type stream struct {
 	ctx   context.Context //nolint:containedctx // of the request that is answered
 	w     http.ResponseWriter

@@ -86,7 +86,7 @@ func (p *process) wait(out io.Reader, line chan<- map[string]any) {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// text gives a field of the ready line.
+// text returns a field of the ready line.
 func (p *process) text(key string) string {
 	s, _ := p.ready[key].(string)
 	return s

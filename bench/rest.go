@@ -10,7 +10,7 @@ import (
 	"net/http"
 )
 
-// newHTTP gives a client that keeps as many connections as turns run at once.
+// newHTTP returns a client that keeps as many connections as turns run at once.
 func newHTTP() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 256, DisableCompression: true}}
 }

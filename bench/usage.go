@@ -24,7 +24,7 @@ func (u usage) add(o usage) usage { return usage{cpu: u.cpu + o.cpu, rss: u.rss 
 // usages maps groups ("windlass", "temporal", …) to what they use.
 type usages map[string]usage
 
-// since gives the CPU time used after an earlier look; the memory is the present one.
+// since returns the CPU time used after an earlier look; the memory is the present one.
 func (u usages) since(before usages) usages {
 	out := maps.Clone(u)
 	for group, now := range u {

@@ -8,7 +8,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// ReadArtifact gives an artifact whose media type is the id.
+// ReadArtifact returns an artifact whose media type is the id.
 func (u *upstream) ReadArtifact(ctx context.Context, r *sessionsv1.ReadArtifactRequest) (*sessionsv1.ReadArtifactResponse, error) {
 	types := map[string]string{"art_text": "text/plain; charset=utf-8", "art_html": "text/html", "art_odd": "no type\r\nX-Evil: 1"}
 	return &sessionsv1.ReadArtifactResponse{

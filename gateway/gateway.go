@@ -105,7 +105,7 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// Handler gives all that is served, for a test or a server of one's own.
+// Handler returns all that is served, for a test or a server of one's own.
 func (g *Gateway) Handler() http.Handler { return g.handler }
 
 // Serve takes requests on l until Stop; then it returns nil.

@@ -72,7 +72,7 @@ func (s *server) stream(ctx context.Context, method, path string, body io.Reader
 	return &reader{s.t, resp, bufio.NewReader(resp.Body)}
 }
 
-// next gives the next frame, false at the end.
+// next returns the next frame, false at the end.
 func (r *reader) next() (frame, bool) {
 	r.t.Helper()
 	var f frame

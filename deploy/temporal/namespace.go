@@ -83,7 +83,7 @@ func addAttributes(ctx context.Context, db sqlplugin.DB, row sqlplugin.Namespace
 	return err
 }
 
-// assignColumns gives each missing attribute a free column of its type. SQL stores have a fixed set of columns; a
+// assignColumns returns each missing attribute a free column of its type. SQL stores have a fixed set of columns; a
 // namespace only keeps which of them stands for which name.
 func assignColumns(detail *persistencespb.NamespaceDetail, attributes attributeTypes) (changed bool, err error) {
 	columns := sadefs.GetDBIndexSearchAttributes(nil).CustomSearchAttributes

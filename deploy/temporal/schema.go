@@ -146,7 +146,7 @@ func bringUpToDate(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// newer tells whether the file's server is ahead of this one, patch releases aside: these keep the stored formats.
+// newer reports whether the file's server is ahead of this one, patch releases aside: these keep the stored formats.
 func newer(file, program string) bool {
 	var f, p [2]int
 	if _, err := fmt.Sscanf(file, "%d.%d", &f[0], &f[1]); err != nil {

@@ -135,7 +135,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// split gives the members of an object in their order, duplicates included.
+// split returns the members of an object in their order, duplicates included.
 func split(raw json.RawMessage) ([]member, bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

@@ -33,7 +33,7 @@ type builder struct {
 	tags    map[string]bool
 }
 
-// Document gives the document as JSON. It is the same for the life of a program.
+// Document returns the document as JSON. It is the same for the life of a program.
 func Document() ([]byte, error) {
 	b := builder{schemas: object{}, paths: map[string]object{}, tags: map[string]bool{}}
 	if err := json.Unmarshal(swagger, &b.in); err != nil {
@@ -99,7 +99,7 @@ func problemSchema() object {
 	}
 }
 
-// strs gives the strings of a JSON list.
+// strs returns the strings of a JSON list.
 func strs(v any) []string {
 	list, _ := v.([]any)
 	var out []string

@@ -77,7 +77,7 @@ func (b *builder) parameter(p object) object {
 	return out
 }
 
-// makesTurn tells whether the answer may be the events of a turn that was just accepted.
+// makesTurn reports whether the answer may be the events of a turn that was just accepted.
 func makesTurn(op object) bool {
 	return op["operationId"] == "TurnService_CreateTurn" || op["operationId"] == "TurnService_RerunTurn"
 }

@@ -83,7 +83,7 @@ func enum(name string, values []string, out object) object {
 	return out
 }
 
-// eventSchema gives events the form that gateway/eventjson writes: one payload under "data".
+// eventSchema returns events the form that gateway/eventjson writes: one payload under "data".
 func (b *builder) eventSchema() error {
 	ev, ok := b.schemas["Event"].(object)
 	props, isObject := ev["properties"].(object)

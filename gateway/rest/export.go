@@ -12,7 +12,7 @@ import (
 // markdownType is the media type of a transcript.
 const markdownType = "text/markdown; charset=utf-8"
 
-// isTranscript tells whether an answer is a transcript, which is served as it is.
+// isTranscript reports whether an answer is a transcript, which is served as it is.
 func isTranscript(v any) bool {
 	x, ok := v.(*sessionsv1.ExportSessionResponse)
 	return ok && x.GetMarkdown() != ""

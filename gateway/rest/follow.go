@@ -43,14 +43,14 @@ const lastEventID = "Last-Event-ID"
 // Follower answers a request that made a turn with the turn's events. Where it has none to show it calls instead, having written nothing.
 type Follower func(w http.ResponseWriter, r *http.Request, turnID string, instead func())
 
-// HandleAccepted has f answer requests that made a turn, where the caller would rather have its events than the turn: he saves a request, and
-// the time until it is there. What check refuses makes no turn. A turn that is made is never answered as if it were not: without events the turn
-// itself is the answer.
+// HandleAccepted has f answer requests that made a turn, where the caller would rather have its events than the turn: he saves a request,
+// and the time until it is there. What check refuses makes no turn. A turn that is made is never answered as if it were not: without events
+// the turn itself is the answer.
 func (a *API) HandleAccepted(check func(r *http.Request) error, f Follower) {
 	a.followable, a.follow = check, f
 }
 
-// wantsEvents tells whether the caller names the type of event streams, and not JSON before it.
+// wantsEvents reports whether the caller names the type of event streams, and not JSON before it.
 func wantsEvents(h http.Header) bool {
 	for _, line := range h.Values("Accept") {
 		for part := range strings.SplitSeq(line, ",") {

@@ -114,7 +114,7 @@ func (a *API) HandleStream(pattern string, h func(w http.ResponseWriter, r *http
 	return nil
 }
 
-// Annotate gives a context for an upstream call with the request's headers that travel on, as the generated handlers do it.
+// Annotate returns a context for an upstream call with the request's headers that travel on, as the generated handlers do it.
 func (a *API) Annotate(ctx context.Context, r *http.Request, rpc string) (context.Context, error) {
 	return runtime.AnnotateContext(ctx, a.mux, r, rpc) //nolint:wrapcheck // the error handler knows it
 }

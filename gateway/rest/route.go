@@ -92,7 +92,7 @@ func binding(r *annotations.HttpRule) (method, pattern string) {
 	}
 }
 
-// vars gives the names in the pattern's braces.
+// vars returns the names in the pattern's braces.
 func (r Route) vars() []string {
 	var out []string
 	for _, part := range strings.Split(r.Pattern, "{")[1:] {
@@ -102,7 +102,7 @@ func (r Route) vars() []string {
 	return out
 }
 
-// query tells whether a request field is given in the query string: what neither path nor body holds.
+// query reports whether a request field is given in the query string: what neither path nor body holds.
 func (r Route) query(name string) protoreflect.FieldDescriptor {
 	if r.Body == "*" || name == r.Body || slices.Contains(r.vars(), name) {
 		return nil

@@ -50,7 +50,7 @@ type API interface {
 	HandleStream(pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) error
 	// HandleAccepted adds what answers a request that made a turn with the turn's events, unless it is refused by check before.
 	HandleAccepted(check func(r *http.Request) error, f rest.Follower)
-	// Annotate gives the context for an upstream call.
+	// Annotate returns the context for an upstream call.
 	Annotate(ctx context.Context, r *http.Request, rpc string) (context.Context, error)
 }
 

@@ -215,7 +215,7 @@ func Load(defaults Config, opts config.Options) (Config, error) {
 	return out, nil
 }
 
-// databaseURL gives a service's own database.
+// databaseURL returns a service's own database.
 func (c DatabaseConfig) databaseURL(role string) string {
 	if dir, ok := strings.CutPrefix(c.URL, "sqlite:"); ok {
 		return "sqlite:" + strings.TrimSuffix(dir, "/") + "/" + role + ".db"

@@ -182,7 +182,7 @@ func (p *Process) loopback() *policyv1.Principal {
 	return nil
 }
 
-// dial gives the process's connection to a role; as nil it passes on the caller's principal.
+// dial returns the process's connection to a role; as nil it passes on the caller's principal.
 func (p *Process) dial(role string, as *policyv1.Principal) (rpc.Conn, error) {
 	key := role + " as " + as.GetSubject()
 	if c, ok := p.conns[key]; ok {

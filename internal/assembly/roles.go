@@ -68,7 +68,7 @@ func ServiceRoles() []string {
 	return out
 }
 
-// selected gives the components of the named roles in start order.
+// selected returns the components of the named roles in start order.
 func selected(roles []string) ([]component, error) {
 	var out []component
 	var known []string

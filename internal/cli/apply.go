@@ -144,7 +144,7 @@ func readBundles(a *app.App, names []string) ([]bundle, error) {
 	return out, nil
 }
 
-// yamlFiles gives a file itself, or the YAML files of a folder by name.
+// yamlFiles returns a file itself, or the YAML files of a folder by name.
 func yamlFiles(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {

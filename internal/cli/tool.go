@@ -58,7 +58,7 @@ func invokeTool(c *call) error {
 	return nil
 }
 
-// readArgument gives an argument's text, or what it points to: "-" is standard input, "@FILE" a file.
+// readArgument returns an argument's text, or what it points to: "-" is standard input, "@FILE" a file.
 func readArgument(a *app.App, arg string) ([]byte, error) {
 	switch {
 	case arg == "-":

@@ -40,7 +40,7 @@ func Open(path string) (*Dir, error) {
 	return &Dir{path: abs, lock: f}, nil
 }
 
-// Path gives the path of something in the directory.
+// Path returns the path of something in the directory.
 func (d *Dir) Path(elem ...string) string { return filepath.Join(append([]string{d.path}, elem...)...) }
 
 // Key reads a key that is kept in a file of the directory, and makes one at the first start.
@@ -70,7 +70,7 @@ func keep(file string, b []byte) error {
 	return os.Rename(file+".new", file) //nolint:wrapcheck // explain does
 }
 
-// Close gives the directory free.
+// Close returns the directory free.
 func (d *Dir) Close() error {
 	if err := d.lock.Close(); err != nil {
 		return fmt.Errorf("close the lock of %s: %w", d.path, err)

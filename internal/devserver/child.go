@@ -87,7 +87,7 @@ func (t *tail) failure() error {
 	return fmt.Errorf("the Temporal server does not start: %s", last)
 }
 
-// last gives the newest lines.
+// last returns the newest lines.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

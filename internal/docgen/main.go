@@ -75,7 +75,7 @@ func (w *writer) title(title, intro string) {
 	w.line("# %s\n\n<!-- Written by internal/docgen. Do not edit: run 'go generate ./internal/docgen'. -->\n\n%s", title, strings.TrimSpace(intro))
 }
 
-// code gives text as code inside a table.
+// code returns text as code inside a table.
 func code(s string) string {
 	if s == "" {
 		return ""
@@ -88,7 +88,7 @@ func cell(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
 }
 
-// sentence gives text a full stop. It may begin with a value in lower case, so its first letter is left alone.
+// sentence returns text a full stop. It may begin with a value in lower case, so its first letter is left alone.
 func sentence(s string) string {
 	if s != "" && !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, ":") && !strings.HasSuffix(s, "?") {
 		s += "."

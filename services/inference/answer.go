@@ -78,7 +78,7 @@ func (a *answer) call(d provider.CallDelta) (provider.CallDelta, error) {
 	return d, nil
 }
 
-// finish gives the whole answer, with the usage estimated where the provider told none.
+// finish returns the whole answer, with the usage estimated where the provider told none.
 func (a *answer) finish(end provider.Finished, req *inferencev1.GenerateRequest) *inferencev1.Finished {
 	f := &inferencev1.Finished{FinishReason: end.Reason, Text: a.text.String(), Reasoning: a.reasoning.String()}
 	for _, c := range a.calls {

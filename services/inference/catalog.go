@@ -117,7 +117,7 @@ func (c *catalog) resolve(name string, code codes.Code) (model, error) {
 		Hint("Write provider/model. Providers: %s.", strings.Join(c.names(), ", "))
 }
 
-// list gives all known models, the default first, then by name. A provider that does not answer is left out.
+// list returns all known models, the default first, then by name. A provider that does not answer is left out.
 func (c *catalog) list(ctx context.Context) []model {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -151,7 +151,7 @@ func (c *catalog) list(ctx context.Context) []model {
 	return all
 }
 
-// ask gives the configured models of a provider, else those it lists itself, from memory where that is fresh.
+// ask returns the configured models of a provider, else those it lists itself, from memory where that is fresh.
 func (c *catalog) ask(ctx context.Context, s *source) []string {
 	if len(s.models) > 0 {
 		return s.models

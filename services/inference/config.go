@@ -66,7 +66,7 @@ func DefaultConfig() Config {
 
 var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
-// validate gives all mistakes at once.
+// validate returns all mistakes at once.
 func (c Config) validate() error {
 	var errs []error
 	if c.FirstTokenTimeout <= 0 || c.IdleTimeout <= 0 || c.MaxResponse <= 0 {

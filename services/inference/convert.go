@@ -21,7 +21,7 @@ func requestFromProto(req *inferencev1.GenerateRequest, model string) provider.R
 	}
 }
 
-// deltaToProto gives the message of the stream for a piece, nil for one that says nothing.
+// deltaToProto returns the message of the stream for a piece, nil for one that says nothing.
 func deltaToProto(d provider.Delta) *inferencev1.GenerateResponse {
 	switch {
 	case d.Text != "":

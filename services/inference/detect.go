@@ -48,7 +48,7 @@ func detect(ctx context.Context, cfg Config, deps Deps) ([]*source, error) {
 	return d.found, nil
 }
 
-// preferred gives the best model of a configured provider, "" when nobody can know.
+// preferred returns the best model of a configured provider, "" when nobody can know.
 func preferred(p ProviderConfig) string {
 	switch {
 	case p.Kind == Scripted:
@@ -157,7 +157,7 @@ func ollamaAddress(host string) string {
 	return (&url.URL{Scheme: scheme, Host: net.JoinHostPort(name, port)}).String()
 }
 
-// ollamaModels gives the names of its models, none when there is no Ollama.
+// ollamaModels returns the names of its models, none when there is no Ollama.
 func (d *detector) ollamaModels(ctx context.Context, base string) []string {
 	ctx, cancel := context.WithTimeout(ctx, ollamaTimeout)
 	defer cancel()

@@ -58,8 +58,8 @@ func (s *Service) run(ctx context.Context, sp *spec, in call) (*answer, error) {
 	}
 }
 
-// runOn runs the call on one upstream. When it did not reach the server, or the server does not know the session any more, it is sent once more
-// on a fresh connection; refused keeps the latter, over several upstreams too: a call is refused so once.
+// runOn runs the call on one upstream. When it did not reach the server, or the server does not know the session any more, it is sent once
+// more on a fresh connection; refused keeps the latter, over several upstreams too: a call is refused so once.
 func (s *Service) runOn(ctx context.Context, u *upstream, sp *spec, in call, refused *error) (*answer, error) {
 	if err := u.enter(ctx, s.cfg.QueueTimeout); err != nil {
 		return nil, doubted(sp, in.tool, err, *refused)
@@ -135,8 +135,9 @@ func (s *Service) mend(ctx context.Context, u *upstream, c *connection, a *answe
 	return false
 }
 
-// ping asks the server whether it still knows the session, after it refused a call with a status that says that it does not. Proxies and tools use
-// these statuses too, also after they acted: only a server that refuses a ping alike has lost the session, and so did not look at the call.
+// ping asks the server whether it still knows the session, after it refused a call with a status that says that it does not. Proxies and
+// tools use these statuses too, also after they acted: only a server that refuses a ping alike has lost the session, and so did not look at
+// the call.
 func (c *connection) ping(ctx context.Context) *sendError {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -252,5 +253,5 @@ func (u *upstream) enter(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// leave gives the place back.
+// leave returns the place back.
 func (u *upstream) leave() { <-u.slots }

@@ -123,7 +123,7 @@ func (c *connection) lost() error {
 	return c.cause
 }
 
-// alive tells whether calls may be sent.
+// alive reports whether calls may be sent.
 func (c *connection) alive() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,7 @@ func (c *connection) idle() time.Duration {
 	return time.Since(c.used)
 }
 
-// modern tells whether the conversation is stateless.
+// modern reports whether the conversation is stateless.
 func (c *connection) modern() bool { return mcp.IsModernProtocol(c.version) }
 
 // request sends one request and returns its answer: a result, or what the server calls an error. Errors are *sendError.

@@ -97,7 +97,7 @@ func (q *questions) owner(ctx context.Context) *asking {
 	}
 }
 
-// answer gives what the server is told now.
+// answer returns what the server is told now.
 func (q *questions) answer(ctx context.Context, f formRequest) userAnswer {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -56,7 +56,7 @@ func (e *sendError) Error() string {
 	return plain(e.cause)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *sendError) Unwrap() error { return e.cause }
 
 // refused reports whether the request did not leave, or the server wants none of its kind.
@@ -80,8 +80,8 @@ type answer struct {
 	given   []said       // the answers to those before it
 }
 
-// judge sorts what came back for a request, or why nothing did. What carries the request's id is its answer, whatever the HTTP status. All else
-// says nothing about a tool call that was written: a proxy, or a tool that acted before it failed, may have said it.
+// judge sorts what came back for a request, or why nothing did. What carries the request's id is its answer, whatever the HTTP status. All
+// else says nothing about a tool call that was written: a proxy, or a tool that acted before it failed, may have said it.
 func (c *connection) judge(ctx context.Context, x *exchange, res *transport.JSONRPCResponse, err error) (*answer, error) {
 	f := x.facts()
 	if err != nil {
@@ -166,8 +166,8 @@ func refusal(f facts) string {
 	}
 }
 
-// staleMessage finds the several ways in which servers of the old era tell a client of the new one that they are not those it once shook hands
-// with. It decides only about the connection, never about sending a call again.
+// staleMessage finds the several ways in which servers of the old era tell a client of the new one that they are not those it once shook
+// hands with. It decides only about the connection, never about sending a call again.
 func staleMessage(message string) bool {
 	message = strings.ToLower(message)
 	return strings.Contains(message, "session") || strings.Contains(message, "not initialized") || strings.Contains(message, wrongRevision)

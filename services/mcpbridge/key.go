@@ -32,7 +32,7 @@ func (c *connection) withKey(header http.Header, method mcp.MCPMethod, params ma
 	return header
 }
 
-// visible gives a text as a header can carry it: two texts never become the same one.
+// visible returns a text as a header can carry it: two texts never become the same one.
 func visible(text string) string {
 	var b strings.Builder
 	for i := range len(text) {

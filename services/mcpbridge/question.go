@@ -98,7 +98,7 @@ func (s *spec) question(f formRequest, state askState) (*mcpbridgev1.InputRequir
 	return &mcpbridgev1.InputRequired{Message: clean(f.Message), SchemaJson: clean(string(f.Schema)), State: kept}, ""
 }
 
-// questionOf gives the question that a call ended with, or why it cannot be passed on; neither when the call has an answer.
+// questionOf returns the question that a call ended with, or why it cannot be passed on; neither when the call has an answer.
 func (s *spec) questionOf(a *answer) (*mcpbridgev1.InputRequired, string) {
 	if a.asked != nil {
 		return s.question(*a.asked, askState{Asked: a.asked.hash(), Said: a.given})

@@ -110,7 +110,7 @@ func (w *stdioWire) explain(err error) error {
 	return err
 }
 
-// notWritten tells whether a request did not get to the process.
+// notWritten reports whether a request did not get to the process.
 func notWritten(err error) bool {
 	_, ok := errors.AsType[*process.NotWrittenError](err)
 	return ok

@@ -188,7 +188,7 @@ func (u *upstream) mourn(c *connection, begin time.Time) bool {
 	return u.startReconnect()
 }
 
-// startReconnect tells whether the caller, who holds mu, has to see to it that reconnect runs.
+// startReconnect reports whether the caller, who holds mu, has to see to it that reconnect runs.
 func (u *upstream) startReconnect() bool {
 	if !u.wanted || u.reconnecting {
 		return false
@@ -216,7 +216,7 @@ func (u *upstream) reconnect() {
 	}
 }
 
-// drop gives up a connection whose session is gone. Calls that still run on it may end.
+// drop returns up a connection whose session is gone. Calls that still run on it may end.
 func (u *upstream) drop(c *connection, why *sendError) {
 	u.mu.Lock()
 	if u.conn == c && !u.retired {
@@ -261,7 +261,7 @@ func (u *upstream) retire() {
 	}
 }
 
-// idle tells whether nobody has used it for so long, and nobody wants it.
+// idle reports whether nobody has used it for so long, and nobody wants it.
 func (u *upstream) idle(limit time.Duration) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -118,7 +118,7 @@ func checkTools(patterns []string) error {
 	return nil
 }
 
-// Approval gives the rule that has the call wait for a person's leave: the first of the mesh's own that fits, else the first of the
+// Approval returns the rule that has the call wait for a person's leave: the first of the mesh's own that fits, else the first of the
 // agent's; nil when none does. The agent's rules are told apart by ofAgent.
 func (e *Engine) Approval(call ToolCall, agent []*policyv1.ApprovalRule) (rule *policyv1.ApprovalRule, ofAgent bool) {
 	for _, a := range e.approvals {

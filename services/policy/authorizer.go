@@ -17,12 +17,12 @@ type Authorizer struct {
 	slots   chan struct{}
 }
 
-// Authorizer gives the authorizer of this process's policy server.
+// Authorizer returns the authorizer of this process's policy server.
 func (s *Service) Authorizer() *Authorizer {
 	return &Authorizer{service: s, slots: make(chan struct{}, 8)}
 }
 
-// Decide says whether the rules give the permission. The error is always nil.
+// Decide reports whether the rules give the permission. The error is always nil.
 func (a *Authorizer) Decide(_ context.Context, p *policyv1.Principal, permission string) (authz.Verdict, error) {
 	return a.service.engine.Permission(p, permission), nil
 }

@@ -19,7 +19,7 @@ func toProto(d store.Decision) *policyv1.Decision {
 	}
 }
 
-// tenant gives where a decision about the principal is kept.
+// tenant returns where a decision about the principal is kept.
 func tenant(p *policyv1.Principal) string {
 	if t := p.GetTenant(); t != "" {
 		return t
@@ -27,7 +27,7 @@ func tenant(p *policyv1.Principal) string {
 	return authn.DefaultTenant
 }
 
-// effectName gives "read", "idempotent", "once", or "" when the effect is not known.
+// effectName returns "read", "idempotent", "once", or "" when the effect is not known.
 func effectName(e turnv1.EffectClass) string {
 	if e == turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED {
 		return ""

@@ -57,7 +57,7 @@ func NewEngine(cfg Config) (*Engine, error) {
 	return &Engine{users: cfg.Rules, services: cfg.ServiceRules, approvals: approvals, conditions: conditions}, nil
 }
 
-// Permissions gives the globs of what the principal may do, with "!" before those that are taken away, and the rules that take away, by
+// Permissions returns the globs of what the principal may do, with "!" before those that are taken away, and the rules that take away, by
 // glob. They are empty for a principal that no rule speaks of.
 func (e *Engine) Permissions(p *policyv1.Principal) (globs []string, deniedBy map[string]string) {
 	for _, r := range e.about(p) {
@@ -87,7 +87,7 @@ func (e *Engine) Tool(p *policyv1.Principal, tool string) Verdict {
 	return decide(e.about(p), p.GetSubject(), tool)
 }
 
-// Tools gives those of the tools that the principal may call, in their order.
+// Tools returns those of the tools that the principal may call, in their order.
 func (e *Engine) Tools(p *policyv1.Principal, tools []string) []string {
 	rules := e.about(p)
 	var allowed []string
@@ -118,7 +118,7 @@ func decide(rules []Rule, subject, tool string) Verdict {
 	return Verdict{Allowed: true, Rule: allowed.Name, Reason: fmt.Sprintf("rule %q allows tool %q", allowed.Name, tool)}
 }
 
-// about gives the rules that speak of the principal. Roles of the mesh and users have separate rules, so that a user's token
+// about returns the rules that speak of the principal. Roles of the mesh and users have separate rules, so that a user's token
 // that claims the role "worker" is not taken for the worker.
 func (e *Engine) about(p *policyv1.Principal) []Rule {
 	var rules []Rule

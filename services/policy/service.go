@@ -73,7 +73,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 // Register adds the service to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) { policyv1.RegisterPolicyServiceServer(r, s) }
 
-// Engine gives the rules in force.
+// Engine returns the rules in force.
 func (s *Service) Engine() *Engine { return s.engine }
 
 // GetPermissions implements PolicyService.

@@ -21,7 +21,7 @@ func (r *replica) waiting(name, key string) *registryv1.CallToolRequest {
 	return req
 }
 
-// with gives a copy of the request that is changed.
+// with returns a copy of the request that is changed.
 func with(req *registryv1.CallToolRequest, change func(*registryv1.CallToolRequest)) *registryv1.CallToolRequest {
 	req = proto.CloneOf(req)
 	change(req)

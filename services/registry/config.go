@@ -115,7 +115,7 @@ func (c Config) complete() (Config, error) {
 	return c, err
 }
 
-// static gives the sources of the configuration, and the mesh's own.
+// static returns the sources of the configuration, and the mesh's own.
 func (c Config) static() ([]store.Source, error) {
 	all := []store.Source{{Name: MeshSource, Kind: store.Builtin}}
 	seen := map[string]bool{MeshSource: true}

@@ -177,7 +177,7 @@ func (r *replica) notes() *registryv1.Source {
 	return src
 }
 
-// pinned gives a tool's present definition.
+// pinned returns a tool's present definition.
 func (r *replica) pinned(name string) *registryv1.Tool {
 	r.w.t.Helper()
 	resp, err := r.calls.ResolveTools(r.w.t.Context(), &registryv1.ResolveToolsRequest{Globs: []string{name}, Principal: authn.Local()})
@@ -272,7 +272,7 @@ func (w *world) eventually(what string, ok func() bool) {
 	}
 }
 
-// row gives the ledger's row of a key.
+// row returns the ledger's row of a key.
 func (r *replica) row(key string) *registryv1.Execution {
 	r.w.t.Helper()
 	resp, err := r.tools.ListExecutions(r.w.t.Context(), &registryv1.ListExecutionsRequest{})

@@ -152,7 +152,7 @@ func (s *Service) ResolveTools(ctx context.Context, req *registryv1.ResolveTools
 	return resp, nil
 }
 
-// fitting gives the names of the tools of enabled sources that are asked for, by name.
+// fitting returns the names of the tools of enabled sources that are asked for, by name.
 func (s *Service) fitting(ctx context.Context, tenant string, wanted func(tool string) bool) ([]string, error) {
 	var out []string
 	for after := ""; ; {

@@ -56,7 +56,7 @@ func (b *bridgeFake) set(change func()) {
 	change()
 }
 
-// seen gives the calls so far.
+// seen returns the calls so far.
 func (b *bridgeFake) seen() []*mcpbridgev1.CallToolRequest {
 	b.mu.Lock()
 	defer b.mu.Unlock()

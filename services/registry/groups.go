@@ -112,7 +112,7 @@ func noGroup(err error, name string) error {
 	return err
 }
 
-// withMembers gives a group with the tools it stands for now that the caller may use.
+// withMembers returns a group with the tools it stands for now that the caller may use.
 func (s *Service) withMembers(ctx context.Context, g store.Group) (*registryv1.ToolGroup, error) {
 	list := toolList{groups: []store.GroupSpec{g.Spec}}
 	names, err := s.fitting(ctx, g.Tenant, list.may)

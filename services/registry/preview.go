@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// maxImage is the size in bytes up to which an image is part of the conversation; other bytes that are no text are so up to the limit of text.
+// maxImage is the size in bytes up to which an image is part of the conversation; other bytes that are no text are so up to the limit of
+// text.
 const maxImage = 1 << 20
 
 // keeper names what is kept whole, after the execution that it comes from: whoever asks for the result again gets the same names.
@@ -36,15 +37,15 @@ func (k *keeper) keep(suffix, mediaType string, data []byte) *registryv1.Whole {
 	return whole
 }
 
-// show gives the part of a result's content that shows the two ends of a text that is kept whole.
+// show returns the part of a result's content that shows the two ends of a text that is kept whole.
 func show(result *turnv1.ToolResult, whole *registryv1.Whole, text string, limit int) *turnv1.ContentPart {
 	whole.PreviewLimit, whole.PreviewPart = int32(limit), int32(len(result.GetContent()))
 	return textPart(contract.Preview(text, limit, whole.GetArtifactId()))
 }
 
-// forModel makes what a model is given of a result: text of more than limit bytes in all is kept whole beside it, and shown by its two ends; so
-// are other bytes that are too large, which are only named. Structured content is as a rule the same thing again, and counts by itself: one
-// beyond the limit is left out, and kept where there is no text that says the same. The given result is not changed.
+// forModel makes what a model is given of a result: text of more than limit bytes in all is kept whole beside it, and shown by its two
+// ends; so are other bytes that are too large, which are only named. Structured content is as a rule the same thing again, and counts by
+// itself: one beyond the limit is left out, and kept where there is no text that says the same. The given result is not changed.
 func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult, []*registryv1.Whole) {
 	result := &turnv1.ToolResult{IsError: full.GetIsError(), StructuredContent: full.GetStructuredContent()}
 	var texts []string

@@ -17,7 +17,7 @@ const (
 	givenUp = turnv1.Verdict_VERDICT_GIVEN_UP
 )
 
-// says gives a copy of a request with a resolution.
+// says returns a copy of a request with a resolution.
 func says(req *registryv1.CallToolRequest, id string, verdict turnv1.Verdict) *registryv1.CallToolRequest {
 	return with(req, func(req *registryv1.CallToolRequest) {
 		req.Resolution = &registryv1.Resolution{Id: id, Verdict: verdict, Subject: "alice", Comment: "I looked"}

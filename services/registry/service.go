@@ -153,7 +153,7 @@ func (s *Service) seedOne(ctx context.Context, want store.Source) error {
 	}
 }
 
-// fresh gives a new source its id and times.
+// fresh returns a new source its id and times.
 func fresh(s store.Source, now time.Time) store.Source {
 	s.ID, s.State, s.Revision = ids.New(ids.Source), store.Pending, 1
 	s.CreateTime, s.UpdateTime = now, now

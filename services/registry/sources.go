@@ -218,7 +218,7 @@ func applyUpdate(have store.Source, req *registryv1.UpdateSourceRequest) (store.
 	return have, nil
 }
 
-// sourceToProto gives a source as it is kept, and what this replica knows of it.
+// sourceToProto returns a source as it is kept, and what this replica knows of it.
 func (s *Service) sourceToProto(src store.Source) *registryv1.Source {
 	p := sourceToProto(src)
 	p.Breaker = s.upstream.Breaker(src)

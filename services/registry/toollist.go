@@ -34,7 +34,7 @@ func (l toolList) has(t store.Tool) bool {
 	return fits(l.globs, t.Name) || slices.ContainsFunc(l.groups, func(g store.GroupSpec) bool { return meant(g, t.Name).Holds(t) })
 }
 
-// meant gives a group as it speaks of a tool. The one that asks the user is not meant by selectors over all sources.
+// meant returns a group as it speaks of a tool. The one that asks the user is not meant by selectors over all sources.
 func meant(g store.GroupSpec, tool string) store.GroupSpec {
 	if tool == MeshSource+"__"+builtin.AskUser {
 		g.Selectors = slices.DeleteFunc(slices.Clone(g.Selectors), func(sel store.Selector) bool { return sel.Source != MeshSource })

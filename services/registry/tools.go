@@ -48,7 +48,7 @@ func (s *Service) ListTools(ctx context.Context, req *registryv1.ListToolsReques
 	return resp, nil
 }
 
-// visible gives at most limit names of tools that the principal may use, after the given name.
+// visible returns at most limit names of tools that the principal may use, after the given name.
 func (s *Service) visible(ctx context.Context, p *policyv1.Principal, source, after string, limit int) ([]string, error) {
 	var seen []string
 	for len(seen) < limit {

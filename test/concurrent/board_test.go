@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// openRooms is how many sessions clients meet in at a time, sendsPerRoom after how many requests one is left for a new one: the checker's work
-	// grows fast with the size of a history.
+	// openRooms is how many sessions clients meet in at a time, sendsPerRoom after how many requests one is left for a new one: the checker's
+	// work grows fast with the size of a history.
 	openRooms    = 5
 	sendsPerRoom = 14
 )
@@ -59,14 +59,14 @@ func (b *board) add(r *room, meet bool) {
 	}
 }
 
-// lacks tells whether a room should be opened.
+// lacks reports whether a room should be opened.
 func (b *board) lacks() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.meeting) < openRooms
 }
 
-// pick gives a room in use, nil when there is none.
+// pick returns a room in use, nil when there is none.
 func (b *board) pick(dice *rand.Rand) *room {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,7 +90,7 @@ func (b *board) post(r *room, req request) {
 	}
 }
 
-// again gives a request of a room that was made before.
+// again returns a request of a room that was made before.
 func (b *board) again(r *room, dice *rand.Rand) (request, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,7 +110,7 @@ func (b *board) learn(r *room, turn string) {
 	}
 }
 
-// turn gives a turn of a room, most likely a late one; "" when none is known.
+// turn returns a turn of a room, most likely a late one; "" when none is known.
 func (b *board) turn(r *room, dice *rand.Rand) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,7 +133,7 @@ func (b *board) found(list []harness.JSON) {
 	}
 }
 
-// approval gives an approval that was seen, most likely a late one.
+// approval returns an approval that was seen, most likely a late one.
 func (b *board) approval(dice *rand.Rand) harness.JSON {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,7 +144,7 @@ func (b *board) approval(dice *rand.Rand) harness.JSON {
 	return b.approvals[max(n-1-dice.IntN(4), 0)]
 }
 
-// all gives the rooms there are.
+// all returns the rooms there are.
 func (b *board) all() []*room {
 	b.mu.Lock()
 	defer b.mu.Unlock()

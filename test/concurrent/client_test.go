@@ -29,7 +29,7 @@ type client struct {
 	keys   int
 }
 
-// key gives a key that no other request has.
+// key returns a key that no other request has.
 func (c *client) key() string {
 	c.keys++
 	return fmt.Sprintf("k%d-%d", c.number, c.keys)
@@ -156,7 +156,7 @@ func (c *client) resend(ctx context.Context, r *room) {
 	c.post(ctx, r, req)
 }
 
-// steer gives a turn more input.
+// steer returns a turn more input.
 func (c *client) steer(ctx context.Context, r *room) {
 	turn := c.board.turn(r, c.dice)
 	if turn == "" {

@@ -27,8 +27,8 @@ func keyOf(text string) string {
 	return key
 }
 
-// newModel starts a model that follows the newest input: it calls its tools one after the other, and answers with the keys of all inputs that it was
-// shown.
+// newModel starts a model that follows the newest input: it calls its tools one after the other, and answers with the keys of all inputs
+// that it was shown.
 func newModel(t testing.TB) *harness.Model {
 	return harness.NewModel(t, func(_ int, messages []any) harness.Answer {
 		var keys, plan []string
@@ -65,7 +65,8 @@ func newModel(t testing.TB) *harness.Model {
 // act is one call that a tool ran.
 type act struct{ tool, n, key string }
 
-// tools is an MCP server that writes down what its tools have done. What it has written is the truth that the mesh's ledger is compared with.
+// tools is an MCP server that writes down what its tools have done. What it has written is the truth that the mesh's ledger is compared
+// with.
 type tools struct {
 	mu   sync.Mutex
 	acts []act
@@ -138,7 +139,7 @@ func breakOff(w http.ResponseWriter, began bool) {
 	panic(http.ErrAbortHandler)
 }
 
-// done gives what the tools have done so far.
+// done returns what the tools have done so far.
 func (s *tools) done() []act {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -65,7 +65,7 @@ func (c *client) readApproval(ctx context.Context, a harness.JSON) {
 	})
 }
 
-// passed tells whether an approval's time is over.
+// passed reports whether an approval's time is over.
 func passed(a harness.JSON) bool {
 	at, err := time.Parse(time.RFC3339Nano, a.Str("expire_time"))
 	return err == nil && !time.Now().Before(at)

@@ -1,5 +1,5 @@
-// Package concurrent lets many clients use a mesh at once while its processes are killed and frozen, and checks what they saw: their answers against
-// a model (test/linear), their streams against the journal, and what tools did against the ledger.
+// Package concurrent lets many clients use a mesh at once while its processes are killed and frozen, and checks what they saw: their
+// answers against a model (test/linear), their streams against the journal, and what tools did against the ledger.
 package concurrent
 
 import (
@@ -155,7 +155,7 @@ func (c *client) act(ctx context.Context, r *room) {
 	}
 }
 
-// first tells whether a session that somebody was told of is new to all.
+// first reports whether a session that somebody was told of is new to all.
 func (r *run) first(session string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,8 +21,8 @@ case "$invocation" in *'"mode":"start"'*) sleep 1 ;; esac
 echo '{"type":"answer","text":"thought of it"}'
 `
 
-// families are inputs of the agent boss, each with what its answer ends with, how many sub-agents it begins, and how many turns its session has in
-// the end.
+// families are inputs of the agent boss, each with what its answer ends with, how many sub-agents it begins, and how many turns its session
+// has in the end.
 var families = []struct {
 	name, input, answer string
 	children, turns     int
@@ -35,8 +35,8 @@ var families = []struct {
 	{"a call that waits for leave", `call:faulty__idempotent {"call_id": "%s"} then say:allowed`, "allowed", 0, 1},
 }
 
-// TestUpKilledAgainAndAgainAmongFamilies: all dies three times while agents of all kinds work for each other. Each is begun once, each answer
-// arrives once, and what waits for people goes on.
+// TestUpKilledAgainAndAgainAmongFamilies: all dies three times while agents of all kinds work for each other. Each is begun once, each
+// answer arrives once, and what waits for people goes on.
 func TestUpKilledAgainAndAgainAmongFamilies(t *testing.T) {
 	u := newUp(t)
 	u.castFamilies(t)
@@ -112,7 +112,7 @@ func (u *upScene) castFamilies(t *testing.T) {
 	}
 }
 
-// approveAll gives leave to all that is asked for, until ctx ends; a service that is away is asked again.
+// approveAll returns leave to all that is asked for, until ctx ends; a service that is away is asked again.
 func (u *upScene) approveAll(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

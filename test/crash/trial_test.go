@@ -112,7 +112,7 @@ func (r *trial) watch() {
 // start has the turn accepted and watched.
 func (r *trial) start() { r.t.Helper(); r.post(); r.watch() }
 
-// approve gives leave as a patient person does: again and again until it is taken.
+// approve returns leave as a patient person does: again and again until it is taken.
 func (r *trial) approve() {
 	r.insist(func() bool {
 		status, list, err := r.client.Do(r.t.Context(), "GET", "/v1/approvals?turn_id="+r.turn, nil)
@@ -203,8 +203,8 @@ func (r *trial) verify(l leeway) {
 	}
 }
 
-// checkUsage compares what was counted with what the model did, to the token. A call whose answer was lost on the way is not counted; it is made anew,
-// and tells itself by message.reset.
+// checkUsage compares what was counted with what the model did, to the token. A call whose answer was lost on the way is not counted; it is
+// made anew, and tells itself by message.reset.
 func (r *trial) checkUsage(turn harness.JSON, events []harness.Event) {
 	r.t.Helper()
 	usage, _ := turn["usage"].(map[string]any)
@@ -289,7 +289,7 @@ func (r *trial) checkTools(events []harness.Event, l leeway) {
 // unreached is the code of a call that surely was not made.
 const unreached = "tool_unavailable"
 
-// outcomes gives what the model was told of each tool: the text of its answer, or the code of its fault.
+// outcomes returns what the model was told of each tool: the text of its answer, or the code of its fault.
 func outcomes(events []harness.Event) map[string]string {
 	told := map[string]string{}
 	for _, e := range events {

@@ -31,7 +31,7 @@ type block struct {
 
 func (b block) has(attr string) bool { return slices.Contains(b.attrs, attr) }
 
-// attr gives the value of name=value, "" when it is absent.
+// attr returns the value of name=value, "" when it is absent.
 func (b block) attr(name string) string {
 	for _, a := range b.attrs {
 		if value, ok := strings.CutPrefix(a, name+"="); ok {

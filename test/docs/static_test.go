@@ -106,7 +106,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors gives the ids of a page's headings, as GitHub makes them.
+// anchors returns the ids of a page's headings, as GitHub makes them.
 func anchors(text string) []string {
 	var out []string
 	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {

@@ -65,7 +65,7 @@ func bytesOf(t *testing.T, c *harness.Client, path string) (string, http.Header)
 	return string(data), resp.Header
 }
 
-// results gives the tool results of a session by tool.
+// results returns the tool results of a session by tool.
 func results(c *harness.Client, session string) map[string]map[string]any {
 	out := map[string]map[string]any{}
 	for _, m := range list(c.Must("GET", "/v1/sessions/"+session+"/messages?page_size=1000", nil), "messages") {
@@ -87,8 +87,8 @@ func list(j harness.JSON, field string) []harness.JSON {
 	return out
 }
 
-// Results of 10k tokens, 1 MB, 50 MB and without an end: the first is kept whole, of the second the model sees both ends and the whole is an
-// artifact, the others are cut off with an error, and the bridge's memory stays bounded.
+// Results of 10k tokens, 1 MB, 50 MB and without an end: the first is kept whole, of the second the model sees both ends and the whole is
+// an artifact, the others are cut off with an error, and the bridge's memory stays bounded.
 func TestResultsOfAllSizes(t *testing.T) {
 	t.Parallel()
 	tools := babbler(t)

@@ -46,7 +46,7 @@ func send(c *harness.Client, session, input string, limits harness.JSON) string 
 	return c.Must("POST", "/v1/sessions/"+session+"/turns", harness.JSON{"input": input, "limits": limits}).Str("id")
 }
 
-// told gives the newest event of a type in a turn's stream.
+// told returns the newest event of a type in a turn's stream.
 func told(t *testing.T, c *harness.Client, turn, typ string) harness.JSON {
 	t.Helper()
 	events := c.Watch("/v1/turns/" + turn + "/events").End()

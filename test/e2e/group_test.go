@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestToolGroups gives an agent a group of tools, changes the group, and takes it away.
+// TestToolGroups returns an agent a group of tools, changes the group, and takes it away.
 func TestToolGroups(t *testing.T) {
 	t.Parallel()
 	c := client(t)

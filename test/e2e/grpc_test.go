@@ -167,7 +167,7 @@ func (s *stranger) read(srv protoreflect.ServiceDescriptor, method, request stri
 	}
 }
 
-// str gives a field of a message, or of one inside it, as text.
+// str returns a field of a message, or of one inside it, as text.
 func str(m protoreflect.Message, names ...string) string {
 	for _, name := range names[:len(names)-1] {
 		m = m.Get(m.Descriptor().Fields().ByName(protoreflect.Name(name))).Message()

@@ -66,7 +66,7 @@ func (p people) waiting(t *testing.T, agent string) (turn, approval string) {
 	return "", ""
 }
 
-// decides gives status and body of what a decision is answered with.
+// decides returns status and body of what a decision is answered with.
 func decides(t *testing.T, c *harness.Client, approval, decision string) (int, harness.JSON) {
 	t.Helper()
 	status, out, err := c.Do(t.Context(), "POST", "/v1/approvals/"+approval+":decide", harness.JSON{"decision": decision, "comment": "seen"})

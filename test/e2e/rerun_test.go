@@ -10,7 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestReruns runs a turn again whose tool must not be repeated, and looks at the tool server's own ledger: recorded results leave it as it was.
+// TestReruns runs a turn again whose tool must not be repeated, and looks at the tool server's own ledger: recorded results leave it as it
+// was.
 func TestReruns(t *testing.T) {
 	t.Parallel()
 	model := harness.NewModel(t, func(_ int, messages []any) harness.Answer { // another model, that goes the same way
@@ -51,7 +52,8 @@ func TestReruns(t *testing.T) {
 	rerunWholes(t, c)
 }
 
-// rerunWholes runs turns again that are more than one model step after the other: what sub-agents said and tools did comes from the recordings.
+// rerunWholes runs turns again that are more than one model step after the other: what sub-agents said and tools did comes from the
+// recordings.
 func rerunWholes(t *testing.T, c *harness.Client) {
 	t.Helper()
 	for id, row := range map[string]struct {
@@ -112,7 +114,7 @@ func (r reruns) run(req harness.JSON) (end harness.JSON, events []harness.Event)
 	return end, events
 }
 
-// compare gives the rows of the tool calls in short.
+// compare returns the rows of the tool calls in short.
 func (r reruns) compare(with harness.JSON) (harness.JSON, []string) {
 	r.t.Helper()
 	got := r.c.Must("GET", "/v1/turns/"+r.of+":compare?with="+with.Str("id"), nil)

@@ -83,7 +83,7 @@ func TestSelector(t *testing.T) {
 	}
 }
 
-// chosen gives the strategy that was selected, with the agent where it is a route, and why. The turn is cancelled then.
+// chosen returns the strategy that was selected, with the agent where it is a route, and why. The turn is cancelled then.
 func chosen(c *harness.Client, agent, request string) (choice, reason string) {
 	turn := c.Must("POST", "/v1/sessions/"+c.Session(agent)+"/turns", harness.JSON{"input": request, "tools": operatorTools()}).Str("id")
 	w := c.Watch("/v1/turns/" + turn + "/events")

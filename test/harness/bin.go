@@ -13,7 +13,7 @@ import (
 // BinEnv names the folder of the programs under test. `make test` builds them with the race detector and sets it.
 const BinEnv = "WINDLASS_TEST_BIN"
 
-// Bin gives the path of a program: "windlass", "windlassd", "windlass-temporal", "examples/faulty".
+// Bin returns the path of a program: "windlass", "windlassd", "windlass-temporal", "examples/faulty".
 func Bin(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(binDir(t), name)
@@ -34,7 +34,7 @@ func binDir(t testing.TB) string {
 // FaultsBinEnv names the folder of the same programs, built with the tag "faults". By default it is "faults" beside the other.
 const FaultsBinEnv = "WINDLASS_FAULTS_BIN"
 
-// FaultsBin gives the path of a program whose fault points can be armed.
+// FaultsBin returns the path of a program whose fault points can be armed.
 func FaultsBin(t testing.TB, name string) string {
 	t.Helper()
 	dir := os.Getenv(FaultsBinEnv)
@@ -48,7 +48,8 @@ func FaultsBin(t testing.TB, name string) string {
 	return path
 }
 
-// PlainBin gives the path of a program without the race detector, whose memory can be held to a bound: in the folder "plain" beside the other.
+// PlainBin returns the path of a program without the race detector, whose memory can be held to a bound: in the folder "plain" beside the
+// other.
 func PlainBin(t testing.TB, name string) string {
 	t.Helper()
 	if !Raced(t) {

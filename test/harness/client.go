@@ -20,7 +20,8 @@ type Client struct {
 	HTTP *http.Client
 }
 
-// NewClient makes a client for a gateway's base URL. With addrs it connects to these in turn, whatever the URL says, as if they were behind one name.
+// NewClient makes a client for a gateway's base URL. With addrs it connects to these in turn, whatever the URL says, as if they were behind
+// one name.
 func NewClient(t testing.TB, base string, addrs ...string) *Client {
 	tr := &http.Transport{MaxIdleConnsPerHost: 64}
 	if len(addrs) > 0 {
@@ -48,7 +49,7 @@ func inTurn(addrs []string) func(context.Context, string, string) (net.Conn, err
 // JSON is a JSON object.
 type JSON map[string]any
 
-// Str gives a string field, "" when absent.
+// Str returns a string field, "" when absent.
 func (j JSON) Str(key string) string { s, _ := j[key].(string); return s }
 
 // Do makes one request and gives status and body. A connection that fails is an error.
@@ -89,8 +90,8 @@ func (c *Client) Do(ctx context.Context, method, path string, body any, header .
 	return resp.StatusCode, out, nil
 }
 
-// maxReadRetry is how long a read may be refused after a fault is over: as long as it may take until the pools of a database that was restarted have
-// only connections that live.
+// maxReadRetry is how long a read may be refused after a fault is over: as long as it may take until the pools of a database that was
+// restarted have only connections that live.
 const maxReadRetry = 5 * time.Second
 
 // Must is Do for calls that must succeed. A read that is refused as unavailable is repeated for a while, as clients do.

@@ -73,7 +73,7 @@ func (c *Collector) Export(_ context.Context, req *collectorv1.ExportTraceServic
 	return &collectorv1.ExportTraceServiceResponse{}, nil
 }
 
-// Trace gives the spans of a trace by start.
+// Trace returns the spans of a trace by start.
 func (c *Collector) Trace(id string) []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()

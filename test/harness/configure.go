@@ -23,7 +23,7 @@ func (m *Mesh) configure() {
 	}
 }
 
-// configOf gives a process's file of configuration.
+// configOf returns a process's file of configuration.
 func (m *Mesh) configOf(name string) string {
 	m.t.Helper()
 	if m.configs[name] == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 )
 
-// allowFaults gives the mesh's processes a folder in which their fault points are armed.
+// allowFaults returns the mesh's processes a folder in which their fault points are armed.
 func (m *Mesh) allowFaults() {
 	m.t.Helper()
 	m.faults = filepath.Join(m.dir, "faults")
@@ -56,7 +56,7 @@ func (m *Mesh) Disarm(p faultpoint.Point) {
 	}
 }
 
-// Taken tells whether somebody came by an armed point.
+// Taken reports whether somebody came by an armed point.
 func (m *Mesh) Taken(p faultpoint.Point) bool {
 	_, err := os.Stat(m.takenPath(p))
 	return err == nil

@@ -93,8 +93,8 @@ func Split(t testing.TB, o SplitOptions) *Mesh {
 	return m
 }
 
-// await waits for a process. Temporal gives up when it has not started within 15 s, and is started again, as a supervisor would: this machine may be
-// busy with other tests.
+// await waits for a process. Temporal gives up when it has not started within 15 s, and is started again, as a supervisor would: this
+// machine may be busy with other tests.
 func (m *Mesh) await(name string) {
 	m.t.Helper()
 	for attempt := 1; name == partyTemporal && attempt < 4 && !m.procs[name].settled(); attempt++ {
@@ -143,7 +143,7 @@ func (m *Mesh) Restart(name string) { m.t.Helper(); m.Kill(name); m.Start(name) 
 // ConfigFile is the configuration that all roles were started with.
 func (m *Mesh) ConfigFile() string { return m.config }
 
-// Process gives a role's process.
+// Process returns a role's process.
 func (m *Mesh) Process(name string) *Process { return m.procs[name] }
 
 // Names lists the processes there are, by name.

@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc"
 )
 
-// As gives a client of the mesh's REST API whose calls are those of a person. The edge that says who calls is the test's: it serves the
+// As returns a client of the mesh's REST API whose calls are those of a person. The edge that says who calls is the test's: it serves the
 // gateway's REST API over connections to the mesh's processes, which know the person by the token that the mesh's key signs.
 func (m *Mesh) As(subject string, roles ...string) *Client {
 	m.t.Helper()

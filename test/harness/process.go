@@ -123,7 +123,7 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Gone tells whether the process has ended.
+// Gone reports whether the process has ended.
 func (p *Process) Gone() bool {
 	select {
 	case <-p.done:
@@ -199,7 +199,7 @@ func (l *logBuffer) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// String gives all of it.
+// String returns all of it.
 func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,8 +22,8 @@ type Topology struct {
 	Proxied bool
 }
 
-// Small is one process of each role over SQLite files. Large is what is run in production: PostgreSQL, two processes of each role, a bus of three
-// nodes; its links can be broken.
+// Small is one process of each role over SQLite files. Large is what is run in production: PostgreSQL, two processes of each role, a bus of
+// three nodes; its links can be broken.
 var (
 	Small = Topology{}
 	Large = Topology{Postgres: true, Replicas: 2, BusNodes: 3, Proxied: true}
@@ -73,7 +73,7 @@ func (o SplitOptions) members(role string) []string {
 // Members names the processes of a role: "sessions" alone, or "sessions-1" and "sessions-2".
 func (m *Mesh) Members(role string) []string { return m.options.members(role) }
 
-// RoleOf gives the role of a process.
+// RoleOf returns the role of a process.
 func RoleOf(name string) string {
 	role, _, _ := strings.Cut(name, "-")
 	return role
@@ -116,7 +116,7 @@ func (m *Mesh) reached(from, role string) []string {
 	return out
 }
 
-// Through gives the address at which from reaches to, which serves at addr: that of a link, where the mesh has links.
+// Through returns the address at which from reaches to, which serves at addr: that of a link, where the mesh has links.
 func (m *Mesh) Through(from, to, addr string) string {
 	m.t.Helper()
 	if !m.options.Topology.Proxied {
@@ -131,7 +131,7 @@ func (m *Mesh) Through(from, to, addr string) string {
 	return l.Addr()
 }
 
-// Links gives the links between two parties: processes by name, or all of a role.
+// Links returns the links between two parties: processes by name, or all of a role.
 func (m *Mesh) Links(from, to string) []*netfault.Link {
 	fits := func(name, want string) bool { return name == want || RoleOf(name) == want }
 	var out []*netfault.Link

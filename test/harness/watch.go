@@ -162,7 +162,7 @@ func (w *Watcher) Cut() {
 	}
 }
 
-// Events gives what came so far.
+// Events returns what came so far.
 func (w *Watcher) Events() []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()

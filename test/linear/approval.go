@@ -25,8 +25,8 @@ var verdicts = map[string]string{
 	"done": "answered", "not_done": "not_done", "give_up": "given_up",
 }
 
-// approvalModel is one approval: the first decision stands, whoever decided it may say so again, everybody else is told that it is resolved. It
-// may end by itself: by its time, which must be over then, or with its turn.
+// approvalModel is one approval: the first decision stands, whoever decided it may say so again, everybody else is told that it is
+// resolved. It may end by itself: by its time, which must be over then, or with its turn.
 func approvalModel() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{approvalState{status: pending}} },
@@ -46,7 +46,7 @@ func approvalModel() porcupine.Model {
 	return m.ToModel()
 }
 
-// byItself gives the state and those that it may have come to without anybody's decision before an answer was given.
+// byItself returns the state and those that it may have come to without anybody's decision before an answer was given.
 func (s approvalState) byItself(out Output) []approvalState {
 	if s.status != pending {
 		return []approvalState{s}

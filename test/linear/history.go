@@ -35,8 +35,8 @@ const (
 	ReadApproval Kind = "read approval"
 )
 
-// OK is the code of a call that succeeded. Unknown is that of a call whose answer was lost: it took effect at any time after it was made, or
-// never. All others are error codes of the API.
+// OK is the code of a call that succeeded. Unknown is that of a call whose answer was lost: it took effect at any time after it was made,
+// or never. All others are error codes of the API.
 const (
 	OK      = "ok"
 	Unknown = "unknown"
@@ -125,7 +125,7 @@ func (r *Recorder) Begin(client int, in Input) func(Output) {
 	}
 }
 
-// Operations gives what was recorded so far.
+// Operations returns what was recorded so far.
 func (r *Recorder) Operations() []Operation {
 	r.mu.Lock()
 	defer r.mu.Unlock()

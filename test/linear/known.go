@@ -1,7 +1,7 @@
 package linear
 
-// effects are what the sessions came to in the end, by which calls whose answers were lost can be told to have had an effect or none. Without that each
-// of them doubles the orders to try.
+// effects are what the sessions came to in the end, by which calls whose answers were lost can be told to have had an effect or none.
+// Without that each of them doubles the orders to try.
 type effects struct {
 	settled map[string]bool // sessions of which the end is known
 	// taken are the turns that keys made or gave input to, by session and key; statuses those of turns, by name.
@@ -28,8 +28,8 @@ func effectsOf(ops []Operation, names turnsByID) effects {
 	return e
 }
 
-// decide gives an operation of a session, whose turns have names, the answer that it would have had where that is known, and reports false for one that had
-// no effect.
+// decide returns an operation of a session, whose turns have names, the answer that it would have had where that is known, and reports
+// false for one that had no effect.
 func (e effects) decide(op Operation) (Operation, bool) {
 	if op.Out.Code != Unknown || !e.settled[op.In.Session] {
 		return op, true

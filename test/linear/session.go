@@ -40,8 +40,8 @@ type sessionState struct {
 	text  string
 }
 
-// sessionModel is one session: turns run one after the other, the newest interrupting one first, then in the order in which they were accepted; each
-// that was accepted ends once; a cancel that was accepted ends it as cancelled; only the active turn takes more input.
+// sessionModel is one session: turns run one after the other, the newest interrupting one first, then in the order in which they were
+// accepted; each that was accepted ends once; a cancel that was accepted ends it as cancelled; only the active turn takes more input.
 //
 // Nobody sees the moment at which a turn ends, so each operation may find it running or over; what was seen of it once stays true.
 func sessionModel(maxQueued int) porcupine.Model {
@@ -109,12 +109,12 @@ func (s sessionState) clone() sessionState {
 	return sessionState{turns: slices.Clone(s.turns), ran: slices.Clone(s.ran), made: slices.Clone(s.made)}
 }
 
-// turn gives the index of a turn, -1 when there is none of this name.
+// turn returns the index of a turn, -1 when there is none of this name.
 func (s sessionState) turn(name string) int {
 	return slices.IndexFunc(s.turns, func(t turnState) bool { return t.name == name })
 }
 
-// active gives the index of the active turn, -1 when there is none.
+// active returns the index of the active turn, -1 when there is none.
 func (s sessionState) active() int {
 	return slices.IndexFunc(s.turns, func(t turnState) bool { return t.phase == active })
 }
@@ -138,7 +138,7 @@ func (s sessionState) madeBy(key string) (madeState, bool) {
 	return s.made[i], true
 }
 
-// ends gives the state, and those that it may come to by turns that end.
+// ends returns the state, and those that it may come to by turns that end.
 func (s sessionState) ends() []sessionState {
 	all := []sessionState{s}
 	for i := s.active(); i >= 0; i = s.active() {

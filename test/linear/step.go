@@ -13,7 +13,7 @@ const (
 // session holds the rules of sessions.
 type session struct{ maxQueued int }
 
-// step gives the states after an operation, none when it cannot have had this answer.
+// step returns the states after an operation, none when it cannot have had this answer.
 func (r session) step(s sessionState, in Input, out Output) []sessionState {
 	switch in.Kind {
 	case Send, Born:
@@ -176,7 +176,7 @@ func (r session) read(s sessionState, in Input, out Output) []sessionState {
 	return []sessionState{s}
 }
 
-// endsAs tells whether a turn may have ended with a status.
+// endsAs reports whether a turn may have ended with a status.
 func (t turnState) endsAs(status string) bool {
 	switch {
 	case t.phase != ended || t.status != "" && t.status != status:
@@ -187,7 +187,7 @@ func (t turnState) endsAs(status string) bool {
 	return status == "completed" || status == "failed"
 }
 
-// cameTo tells whether a session whose turns are over may be what is in its journal.
+// cameTo reports whether a session whose turns are over may be what is in its journal.
 func (s sessionState) cameTo(f *Outcome) bool {
 	if f == nil || s.active() >= 0 || len(f.Turns) != len(s.turns) {
 		return false
@@ -207,8 +207,8 @@ func (s sessionState) cameTo(f *Outcome) bool {
 	return s.ranAs(f.Started)
 }
 
-// ranAs tells whether turns may have started in an order: as they became active, without those that were cancelled before their surface was pinned.
-// A turn is running, and can be cancelled, from when a worker takes it, which is a little earlier.
+// ranAs reports whether turns may have started in an order: as they became active, without those that were cancelled before their surface
+// was pinned. A turn is running, and can be cancelled, from when a worker takes it, which is a little earlier.
 func (s sessionState) ranAs(started []string) bool {
 	for _, name := range s.ran {
 		if len(started) > 0 && started[0] == name {

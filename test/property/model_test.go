@@ -76,7 +76,7 @@ func (c *call) text() string {
 	return fmt.Sprintf(`call:%s {"n":%q}`, c.name(), c.n)
 }
 
-// asked tells whether a call of the model's is this one.
+// asked reports whether a call of the model's is this one.
 func (c *call) asked(m *turnv1.ToolCall) bool {
 	if c.tool == delegate {
 		return m.GetTool() == c.name() && strings.Contains(m.GetArgumentsJson(), "say:"+c.n+`"`)

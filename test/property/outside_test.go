@@ -96,7 +96,7 @@ func (h hearing) Generate(req *inferencev1.GenerateRequest, stream grpc.ServerSt
 	return h.InferenceServiceServer.Generate(req, stream)
 }
 
-// of gives the model calls of a turn.
+// of returns the model calls of a turn.
 func (h *heard) of(turn string) []*inferencev1.GenerateRequest {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -31,8 +31,8 @@ func TestSessionsAndTurns(t *testing.T) {
 	})
 }
 
-// TestSessionsAndTurnsOfReplicas does the same with two replicas of each service on one PostgreSQL database. Each call goes to any of them. Each
-// replica has one connection: a statement beside an open transaction would wait for itself.
+// TestSessionsAndTurnsOfReplicas does the same with two replicas of each service on one PostgreSQL database. Each call goes to any of them.
+// Each replica has one connection: a statement beside an open transaction would wait for itself.
 func TestSessionsAndTurnsOfReplicas(t *testing.T) {
 	sequences(t, usuallyShared, func(t *testing.T) engine {
 		url := testpg.URL(t)
@@ -84,7 +84,7 @@ func drive(t *testing.T, e engine, happened map[string]int) {
 	})
 }
 
-// given tells whether a flag was given.
+// given reports whether a flag was given.
 func given(name string) (found bool) {
 	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
 	return found

@@ -222,7 +222,7 @@ func (w *world) checkCalls(t *turn, events []*turnv1.Event) {
 	}
 }
 
-// said tells whether the call's result is that it was done.
+// said reports whether the call's result is that it was done.
 func (c *call) said(o *outcome) bool {
 	return o.result != nil && strings.Contains(o.result.GetResult().String(), "did "+c.n)
 }

@@ -47,7 +47,7 @@ func (w *watcher) stop() []*turnv1.Event {
 	return w.seen
 }
 
-// follow gives durable events after a cursor until the stream breaks or each has enough, and the cursor of the last one.
+// follow returns durable events after a cursor until the stream breaks or each has enough, and the cursor of the last one.
 func (m *mesh) follow(ctx context.Context, session, cursor string, each func(*turnv1.Event) bool) string {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -72,7 +72,7 @@ func transient(e *turnv1.Event) bool {
 	return e.GetMessageDelta() != nil || e.GetReasoningDelta() != nil || e.GetToolCallArgumentsDelta() != nil || e.GetToolCallProgress() != nil
 }
 
-// read gives the events of a session after a cursor, up to a seq that is there.
+// read returns the events of a session after a cursor, up to a seq that is there.
 func (m *mesh) read(session, cursor string, last uint32) []*turnv1.Event {
 	var out []*turnv1.Event
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -84,7 +84,7 @@ func (m *mesh) read(session, cursor string, last uint32) []*turnv1.Event {
 	return out
 }
 
-// await gives what was seen once that is all there is.
+// await returns what was seen once that is all there is.
 func (w *watcher) await(last uint32) []*turnv1.Event {
 	for range 100 {
 		w.mu.Lock()

@@ -149,7 +149,7 @@ func (m *mesh) work(name string, t *turn) *worker {
 	return w
 }
 
-// over tells whether it has come to its end.
+// over reports whether it has come to its end.
 func (w *worker) over() bool {
 	select {
 	case <-w.done:

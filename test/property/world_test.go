@@ -26,7 +26,7 @@ type world struct {
 	client map[string]bool
 }
 
-// name gives a name that nothing else in any sequence has.
+// name returns a name that nothing else in any sequence has.
 func (w *world) name() string {
 	w.names++
 	return fmt.Sprintf("%d-%d", w.mesh.sequence, w.names)
@@ -142,7 +142,7 @@ func (w *world) refused(err error, code, what string) {
 	}
 }
 
-// session gives a session of a user's.
+// session returns a session of a user's.
 func (w *world) session() *session {
 	var users []*session
 	for _, s := range w.sessions {
@@ -153,7 +153,7 @@ func (w *world) session() *session {
 	return rapid.SampledFrom(users).Draw(w.T, "session")
 }
 
-// any gives a turn of any session, nil when there is none.
+// any returns a turn of any session, nil when there is none.
 func (w *world) any(fits func(*turn) bool) *turn {
 	var all []*turn
 	for _, s := range w.sessions {
@@ -169,7 +169,7 @@ func (w *world) any(fits func(*turn) bool) *turn {
 	return rapid.SampledFrom(all).Draw(w.T, "turn")
 }
 
-// likely gives a turn as any does, but mostly one that somebody works on.
+// likely returns a turn as any does, but mostly one that somebody works on.
 func (w *world) likely() *turn {
 	if rapid.IntRange(0, 3).Draw(w.T, "any") < 3 {
 		if t := w.any(w.under); t != nil {
@@ -179,7 +179,7 @@ func (w *world) likely() *turn {
 	return w.any(func(*turn) bool { return true })
 }
 
-// under tells whether a turn is under way in a worker.
+// under reports whether a turn is under way in a worker.
 func (w *world) under(t *turn) bool {
 	return t.end == nil && slices.ContainsFunc(w.workers[:], func(k *worker) bool { return k != nil && k.turn == t && !k.over() })
 }
@@ -202,7 +202,7 @@ func (w *world) create() {
 	w.add(s)
 }
 
-// limit gives a session a budget.
+// limit returns a session a budget.
 func (w *world) limit(s *session) {
 	s.maxCalls = rapid.IntRange(1, 4).Draw(w.T, "calls of a budget")
 	b, err := w.user.budgets.CreateBudget(w.ctx(), &sessionsv1.CreateBudgetRequest{Budget: &sessionsv1.Budget{
@@ -268,7 +268,7 @@ func (w *world) send() {
 	}
 }
 
-// steer gives a turn more input.
+// steer returns a turn more input.
 func (w *world) steer() {
 	t := w.likely()
 	if t == nil {
@@ -287,8 +287,8 @@ func (w *world) steer() {
 	}
 }
 
-// endedMeanwhile reports whether a request was refused because its turn has ended since the model last looked: a worker may go on while the request is
-// under way.
+// endedMeanwhile reports whether a request was refused because its turn has ended since the model last looked: a worker may go on while the
+// request is under way.
 func (w *world) endedMeanwhile(t *turn, err error) bool {
 	if fault.CodeOf(err) != "turn_ended" {
 		return false
@@ -519,7 +519,7 @@ func (w *world) push(t *turn, round int) {
 	<-k.done
 }
 
-// timeUp tells whether nobody has answered an approval in its time.
+// timeUp reports whether nobody has answered an approval in its time.
 func (w *world) timeUp(id string) bool {
 	a, err := w.user.approvals.GetApproval(w.ctx(), &sessionsv1.GetApprovalRequest{ApprovalId: id})
 	w.need(err, "read an approval")

@@ -51,7 +51,7 @@ func OS(version string) *App {
 	}
 }
 
-// self gives the command as it was typed, where that is us: `make up` starts bin/windlass, which need not be on PATH.
+// self returns the command as it was typed, where that is us: `make up` starts bin/windlass, which need not be on PATH.
 func self(arg0 string) string {
 	if filepath.Base(arg0) == "windlass" && !filepath.IsAbs(arg0) {
 		return arg0

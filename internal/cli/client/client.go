@@ -68,7 +68,7 @@ func New(cfg Config) (*Client, error) {
 	}, nil
 }
 
-// Close gives connections free.
+// Close returns connections free.
 func (c *Client) Close() { c.egress.CloseIdle() }
 
 // Server is the address that is spoken to.

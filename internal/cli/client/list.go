@@ -12,7 +12,7 @@ import (
 // pageSize is how many items are asked for at once.
 const pageSize = 200
 
-// List gives the items of a list, as the server wrote them, up to limit (0 = all) over as many pages as it takes; more says that there
+// List returns the items of a list, as the server wrote them, up to limit (0 = all) over as many pages as it takes; more says that there
 // are others. Field is the list's name in the answer, for example "agents".
 func (c *Client) List(ctx context.Context, path, field string, query url.Values, limit int) (items []json.RawMessage, more bool, err error) {
 	query = maps.Clone(query)

@@ -149,7 +149,7 @@ func wantJSON(cmd *cobra.Command) (bool, error) {
 	return false, app.Usage("%s prints text, or one JSON object with -o json; not %q", cmd.CommandPath(), flag.Value)
 }
 
-// say gives a printer of progress for people, which is mute when a program reads.
+// say returns a printer of progress for people, which is mute when a program reads.
 func say(w io.Writer, mute bool) func(format string, args ...any) {
 	return func(format string, args ...any) {
 		if !mute {

@@ -12,12 +12,12 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// IsImage tells whether a media type is an image that models commonly take.
+// IsImage reports whether a media type is an image that models commonly take.
 func IsImage(mediaType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType)
 }
 
-// PartText gives the text that stands for a piece of content: text as it is, a text file's bytes, and a note for what
+// PartText returns the text that stands for a piece of content: text as it is, a text file's bytes, and a note for what
 // cannot be shown.
 func PartText(p *turnv1.ContentPart) string {
 	switch v := p.GetPart().(type) {
@@ -50,7 +50,7 @@ func Text(parts []*turnv1.ContentPart) string {
 	return strings.Join(texts, "\n")
 }
 
-// ResultText gives what a model reads of a tool's result: its content, or its structured result when it has no content.
+// ResultText returns what a model reads of a tool's result: its content, or its structured result when it has no content.
 // It is never empty.
 func ResultText(r *turnv1.ToolResult) string {
 	text := Text(r.GetContent())
@@ -68,7 +68,7 @@ func ResultText(r *turnv1.ToolResult) string {
 	return text
 }
 
-// ArgumentsObject gives a call's arguments as a JSON object, whatever the model wrote: providers refuse a conversation that
+// ArgumentsObject returns a call's arguments as a JSON object, whatever the model wrote: providers refuse a conversation that
 // holds anything else. Text that is no object is kept under "invalid_json", so that the model sees its mistake.
 func ArgumentsObject(written string) json.RawMessage {
 	var object map[string]json.RawMessage
@@ -85,7 +85,7 @@ func ArgumentsObject(written string) json.RawMessage {
 	return wrapped
 }
 
-// Schema gives a tool's input schema as providers want it: an object with a type and, if only an empty one, properties. A
+// Schema returns a tool's input schema as providers want it: an object with a type and, if only an empty one, properties. A
 // schema that is complete already keeps its bytes.
 func Schema(written string) (json.RawMessage, error) {
 	if strings.TrimSpace(written) == "" {

@@ -124,7 +124,7 @@ func rejected(format string, args ...any) *fault.Error {
 	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, format, args...)
 }
 
-// text gives ": " and what the provider said, in one line, short and without our secrets; "" when it said nothing.
+// text returns ": " and what the provider said, in one line, short and without our secrets; "" when it said nothing.
 func (id Identity) text(message string) string {
 	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "\uFFFD")), " ")
 	for _, s := range id.Secrets {

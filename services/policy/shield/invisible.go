@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// invisible finds characters that people do not see but models read, and those that change the direction of text. What writing systems and emoji
-// need is none: joiners between letters that are not Latin, one variation selector, the tags of a flag.
+// invisible finds characters that people do not see but models read, and those that change the direction of text. What writing systems and
+// emoji need is none: joiners between letters that are not Latin, one variation selector, the tags of a flag.
 func invisible(text string) []finding {
 	var out []finding
 	add := func(from, to int, category string) {
@@ -41,7 +41,7 @@ func invisible(text string) []finding {
 
 func selector(c rune) bool { return c >= 0xFE00 && c <= 0xFE0F || c >= 0xE0100 && c <= 0xE01EF }
 
-// flagTags gives the length of the tags of a flag: two to six, and their end.
+// flagTags returns the length of the tags of a flag: two to six, and their end.
 func flagTags(text string) int {
 	const end = "\U000E007F"
 	tags, _, found := strings.Cut(text, end)

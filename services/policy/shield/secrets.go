@@ -25,7 +25,7 @@ func secrets() detector {
 // minEntropy is how many bits a character of a random value has at least; words of a language have fewer.
 const minEntropy = 3.2
 
-// random tells whether a value looks drawn by lot: several kinds of characters, and hardly any repetition.
+// random reports whether a value looks drawn by lot: several kinds of characters, and hardly any repetition.
 func random(value string) bool {
 	if strings.HasPrefix(value, "${") || strings.HasPrefix(value, "[redacted") {
 		return false

@@ -1,4 +1,5 @@
-// Package shield looks for things in texts that must not pass: patterns, secrets, personal data, invisible characters. It is deterministic and asks nobody.
+// Package shield looks for things in texts that must not pass: patterns, secrets, personal data, invisible characters. It is deterministic
+// and asks nobody.
 package shield
 
 import (
@@ -95,10 +96,10 @@ func New(c Config) (*Shield, error) {
 	return s, nil
 }
 
-// Looks tells whether the shield looks at a stage.
+// Looks reports whether the shield looks at a stage.
 func (s *Shield) Looks(stage string) bool { return slices.Contains(s.Stages, stage) }
 
-// Check gives the kinds of things found, sorted, and the text with all of them replaced. Nothing found: no kinds, and the text itself.
+// Check returns the kinds of things found, sorted, and the text with all of them replaced. Nothing found: no kinds, and the text itself.
 func (s *Shield) Check(text string) (categories []string, redacted string) {
 	found := s.find(text)
 	if len(found) == 0 {

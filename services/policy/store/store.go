@@ -62,7 +62,7 @@ type Store interface {
 	Get(ctx context.Context, tenant, id string) (Decision, error)
 	// Forget removes from the decisions of turns which turn and call they were about, and the hash of the arguments.
 	Forget(ctx context.Context, tenant string, turns []string) error
-	// List gives at most limit decisions after the cursor, newest first; the zero cursor is the start.
+	// List returns at most limit decisions after the cursor, newest first; the zero cursor is the start.
 	List(ctx context.Context, tenant string, f Filter, after Cursor, limit int) ([]Decision, error)
 }
 
@@ -74,7 +74,7 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 	return db.Migrate(ctx, migrations, "migrations")
 }
 
-// New gives the store in a database that Migrate has prepared.
+// New returns the store in a database that Migrate has prepared.
 func New(db *sqldb.DB) Store { return sqlStore{db} }
 
 type sqlStore struct{ db *sqldb.DB }

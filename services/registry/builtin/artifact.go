@@ -39,7 +39,7 @@ type Caller struct {
 
 // Artifacts is what the tools read artifacts from. It acts for the principal in the context.
 type Artifacts interface {
-	// ReadArtifact gives bytes of an artifact.
+	// ReadArtifact returns bytes of an artifact.
 	ReadArtifact(ctx context.Context, req *sessionsv1.ReadArtifactRequest, opts ...grpc.CallOption) (*sessionsv1.ReadArtifactResponse, error)
 }
 
@@ -48,7 +48,7 @@ type awayError struct{ error }
 
 func (e awayError) Unwrap() error { return e.error }
 
-// Away tells whether an error of Call is none of the tool's answers: what it needs could not be reached.
+// Away reports whether an error of Call is none of the tool's answers: what it needs could not be reached.
 func Away(err error) bool {
 	_, ok := errors.AsType[awayError](err)
 	return ok

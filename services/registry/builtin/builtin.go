@@ -45,7 +45,7 @@ type Tools struct {
 // New makes the tools; now is the clock they tell, time.Now outside tests.
 func New(now func() time.Time, artifacts Artifacts) Tools { return Tools{now, artifacts} }
 
-// List gives the tools by name.
+// List returns the tools by name.
 func (ts Tools) List() ([]Tool, error) {
 	all := []Tool{
 		askUser(),
@@ -80,7 +80,8 @@ func (ts Tools) List() ([]Tool, error) {
 	return all, nil
 }
 
-// Call runs a tool. An error is the tool's answer for the model, as text, unless Away says otherwise; false means that there is no such tool.
+// Call runs a tool. An error is the tool's answer for the model, as text, unless Away says otherwise; false means that there is no such
+// tool.
 func (ts Tools) Call(ctx context.Context, name string, args map[string]any, by Caller) (text string, found bool, err error) {
 	all, err := ts.List()
 	if err != nil {

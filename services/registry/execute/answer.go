@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// leaveFor gives the id of the approval that holds for the call as it is now: the arguments and the tool's definition are those that were
+// leaveFor returns the id of the approval that holds for the call as it is now: the arguments and the tool's definition are those that were
 // approved. Leave under which the call ran already holds for its further attempts. Empty = none.
 func leaveFor(r *request, t store.Tool, row *store.Execution) string {
 	if a := r.Approved; a.GetApprovalId() != "" && a.GetArgumentsHash() == r.argsHash && a.GetDefinitionHash() == t.DefinitionHash {
@@ -81,8 +81,8 @@ func used(had, said store.Resolution) bool {
 	return had == said
 }
 
-// notRunAfterAll answers a word that does not fit a row of which the ledger knows that it did not run: it is not run because somebody says that
-// it was done, or that nobody knows.
+// notRunAfterAll answers a word that does not fit a row of which the ledger knows that it did not run: it is not run because somebody says
+// that it was done, or that nobody knows.
 func (r *request) notRunAfterAll(row store.Execution) (Outcome, bool) {
 	if r.Resolution == nil || r.Resolution.GetVerdict() == turnv1.Verdict_VERDICT_NOT_DONE {
 		return Outcome{}, false

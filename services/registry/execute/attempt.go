@@ -52,7 +52,7 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 	return x.send(ctx, f, r, t, opened, inDoubtBefore(row))
 }
 
-// inDoubtBefore tells whether an earlier attempt may have run: nobody knows, and nobody has said that it did not.
+// inDoubtBefore reports whether an earlier attempt may have run: nobody knows, and nobody has said that it did not.
 func inDoubtBefore(row *store.Execution) bool {
 	return row != nil && row.State == store.Unresolved && row.Resolution.What != store.SaidNotDone
 }
@@ -132,8 +132,8 @@ func (x *Executor) resolve(ctx context.Context, r *request) (store.Tool, *fault.
 	return t, nil, nil
 }
 
-// check parses nothing anew: it says what is wrong with the arguments under the definition with the hash, the present one when that is empty
-// or unknown.
+// check parses nothing anew: it says what is wrong with the arguments under the definition with the hash, the present one when that is
+// empty or unknown.
 func (x *Executor) check(ctx context.Context, r *request, t store.Tool, hash string) (*fault.Error, error) {
 	if r.badArgs != nil {
 		return badArguments(r.Tool, []schema.Fault{{Message: r.badArgs.Error()}}), nil

@@ -43,7 +43,7 @@ type Store interface {
 	store.Ledger
 	// Tool reads a present tool with its source; store.ErrNotFound.
 	Tool(ctx context.Context, tenant, name string) (store.Tool, error)
-	// ToolNames gives names of present tools, by name.
+	// ToolNames returns names of present tools, by name.
 	ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error)
 	// Definitions reads those of the definitions there are.
 	Definitions(ctx context.Context, tenant string, hashes []string) ([]store.Definition, error)
@@ -53,7 +53,7 @@ type Store interface {
 type Upstream interface {
 	// Call sends one; errors are of *upstream.Error.
 	Call(ctx context.Context, r upstream.Request, progress func(upstream.Progress)) (upstream.Reply, error)
-	// CallTimeout gives the time for one call to the source.
+	// CallTimeout returns the time for one call to the source.
 	CallTimeout(s store.Source) time.Duration
 }
 

@@ -50,7 +50,7 @@ type flight struct {
 	err       error
 }
 
-// join gives the flight of the request's key and counts the caller in; leader means that the caller has to run it.
+// join returns the flight of the request's key and counts the caller in; leader means that the caller has to run it.
 // The error is IDEMPOTENCY_CONFLICT, UNAVAILABLE when the set is closed, or ctx's own.
 func (s *flights) join(ctx context.Context, r *request) (f *flight, leader bool, err error) {
 	key := flightKey{r.Tenant, r.Key}
@@ -141,7 +141,7 @@ func (s *flights) release(row string) {
 	delete(s.rows, row)
 }
 
-// held gives the ids of our open rows.
+// held returns the ids of our open rows.
 func (s *flights) held() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,8 @@ const (
 	closeTimeout = 15 * time.Second
 )
 
-// send calls the tool and closes the row. Whatever happens, the row tells the truth as far as it is known. With doubt an earlier attempt may have run.
+// send calls the tool and closes the row. Whatever happens, the row tells the truth as far as it is known. With doubt an earlier attempt
+// may have run.
 func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool, row store.Execution, doubt bool) (Outcome, error) {
 	if t.Effect != store.Read && !f.bind() {
 		return x.finish(ctx, r, t, row, upstream.Reply{}, doubted(&upstream.Error{Kind: upstream.NotSent, Fault: cancelled()}, doubt))
@@ -62,12 +63,12 @@ func doubted(failure *upstream.Error, before bool) *upstream.Error {
 	return failure
 }
 
-// exchange sends the call until there is an answer or no sense in trying on, at the latest until its time is up. The error
-// is that of the ledger.
+// exchange sends the call until there is an answer or no sense in trying on, at the latest until its time is up. The error is that of the
+// ledger.
 //
-// This is the one place that repeats calls. The bridge below only sends a call once more, in a new session, when the server has lost the one that it
-// was sent in, and the HTTP client only what was not written at all; the worker above repeats a step whose registry did not answer, which comes back to
-// the same row, and takes what is given up here for the call's result.
+// This is the one place that repeats calls. The bridge below only sends a call once more, in a new session, when the server has lost the
+// one that it was sent in, and the HTTP client only what was not written at all; the worker above repeats a step whose registry did not
+// answer, which comes back to the same row, and takes what is given up here for the call's result.
 func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, row *store.Execution, until time.Time) (upstream.Reply, *upstream.Error, error) {
 	by := builtin.Caller{Principal: r.Principal, SessionID: r.SessionID}
 	req := upstream.Request{Source: t.Source, Tool: t.OriginalName, Arguments: r.args, By: by, CanAsk: r.CanWait, Answer: r.Input, Meta: map[string]string{
@@ -161,7 +162,7 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row sto
 	return out, nil
 }
 
-// encode gives the result as it is kept; one that is too large becomes an error for the model.
+// encode returns the result as it is kept; one that is too large becomes an error for the model.
 func (x *Executor) encode(tool string, result *turnv1.ToolResult, code string) (*turnv1.ToolResult, string, []byte) {
 	raw, err := proto.Marshal(result)
 	if err == nil && len(raw) <= x.cfg.MaxResultBytes {
@@ -193,7 +194,7 @@ func (x *Executor) close(ctx context.Context, row store.Execution) {
 	}
 }
 
-// stored gives the outcome of a row that is done.
+// stored returns the outcome of a row that is done.
 func (x *Executor) stored(row store.Execution) (Outcome, error) {
 	result := &turnv1.ToolResult{}
 	if err := proto.Unmarshal(row.Result, result); err != nil {
@@ -202,7 +203,7 @@ func (x *Executor) stored(row store.Execution) (Outcome, error) {
 	return Outcome{Result: result, Code: row.Code, Cached: true, ExecutionID: row.ID, Latency: row.Latency, source: row.Source}, nil
 }
 
-// unresolved gives the outcome of a ONCE row in doubt.
+// unresolved returns the outcome of a ONCE row in doubt.
 func unresolved(row store.Execution) Outcome {
 	out := failed(inDoubt(row.Tool, nil, row.Effect))
 	out.Unresolved, out.Cached, out.ExecutionID, out.Latency, out.source = true, true, row.ID, row.Latency, row.Source

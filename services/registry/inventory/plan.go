@@ -130,7 +130,7 @@ func (p *plan) know(sources []store.Source) {
 	}
 }
 
-// take gives the sources to look at now, as tenant by id. A full round takes all that do not wait for a retry.
+// take returns the sources to look at now, as tenant by id. A full round takes all that do not wait for a retry.
 func (p *plan) take(now time.Time, all bool) map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

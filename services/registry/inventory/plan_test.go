@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// due tells whether the source is taken now, in or out of a full round.
+// due reports whether the source is taken now, in or out of a full round.
 func due(p *plan, all bool) bool { return len(p.take(time.Now(), all)) == 1 }
 
 func TestPlan(t *testing.T) {

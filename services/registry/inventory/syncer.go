@@ -25,13 +25,13 @@ const parallel = 8
 type Store interface {
 	// Source reads one by id or name; store.ErrNotFound.
 	Source(ctx context.Context, tenant, idOrName string) (store.Source, error)
-	// AllSources gives the sources of all tenants.
+	// AllSources returns the sources of all tenants.
 	AllSources(ctx context.Context) ([]store.Source, error)
 	// Unreachable notes that a look failed.
 	Unreachable(ctx context.Context, s store.Source, why string) error
 	// ApplyInventory writes what a look found; store.ErrChanged when the source changed meanwhile.
 	ApplyInventory(ctx context.Context, s store.Source, found store.Inventory) (store.Diff, error)
-	// Counts gives what can be reached now.
+	// Counts returns what can be reached now.
 	Counts(ctx context.Context) (tools, sources int, err error)
 }
 
@@ -92,8 +92,8 @@ func (s *Syncer) Sync(ctx context.Context, src store.Source) (store.Diff, error)
 	return diff, err
 }
 
-// SyncAnew is Sync by a look that begins after the call: one that is under way may have read the source before what the caller wants seen. It is waited
-// for, and what it found counts where the new look finds nothing more.
+// SyncAnew is Sync by a look that begins after the call: one that is under way may have read the source before what the caller wants seen.
+// It is waited for, and what it found counts where the new look finds nothing more.
 func (s *Syncer) SyncAnew(ctx context.Context, src store.Source) (store.Diff, error) {
 	asked := s.ticks.Add(1)
 	before, after, err := s.join(ctx, src, asked)
@@ -115,8 +115,8 @@ type ended struct {
 	err      error
 }
 
-// join looks at a source, or waits for a look at it that is under way, and tells whether that began after asked. One that both began and ended since
-// serves too, so that many wishes are one look.
+// join looks at a source, or waits for a look at it that is under way, and tells whether that began after asked. One that both began and
+// ended since serves too, so that many wishes are one look.
 func (s *Syncer) join(ctx context.Context, src store.Source, asked uint64) (_ store.Diff, after bool, _ error) {
 	answer := s.looks.DoChan(fmt.Sprintf("%s@%d", src.ID, src.Revision), func() (any, error) {
 		if known, ok := s.newest.Load(src.ID); ok && known.(ended).revision == src.Revision && known.(ended).began > asked {

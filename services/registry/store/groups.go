@@ -18,7 +18,7 @@ type GroupStore interface {
 	CreateGroup(ctx context.Context, g Group) error
 	// Group reads one; ErrNotFound.
 	Group(ctx context.Context, tenant, name string) (Group, error)
-	// Groups gives at most limit groups of the tenant whose name is after the given one, by name.
+	// Groups returns at most limit groups of the tenant whose name is after the given one, by name.
 	Groups(ctx context.Context, tenant, after string, limit int) ([]Group, error)
 	// UpdateGroup writes spec and update time of a group that change gives from what is stored; ErrNotFound, or change's error.
 	UpdateGroup(ctx context.Context, tenant, name string, change func(*Group) error) (Group, error)
@@ -41,8 +41,8 @@ type GroupSpec struct {
 	Exclude     []string   `json:"exclude,omitempty"`
 }
 
-// Selector fits tools whose source and own name fit both globs, that have one of the effects, and whose source has all the labels; what is empty
-// fits all.
+// Selector fits tools whose source and own name fit both globs, that have one of the effects, and whose source has all the labels; what is
+// empty fits all.
 type Selector struct {
 	Source  string            `json:"source,omitempty"`
 	Name    string            `json:"name,omitempty"`

@@ -125,7 +125,7 @@ func (a *apply) define(ctx context.Context, name, hash string, t Found) error {
 	return err
 }
 
-// freeName gives the name for a new tool: the plain one, or one with a hash where another tool has that already.
+// freeName returns the name for a new tool: the plain one, or one with a hash where another tool has that already.
 func (a *apply) freeName(ctx context.Context, original string) (string, error) {
 	for _, name := range []string{ToolName(a.source.Name, original), hashedName(a.source.Name, original)} {
 		n, err := sqldb.One(ctx, a.tx, sqldb.Column[int], `SELECT COUNT(*) FROM tools WHERE tenant = $1 AND name = $2`, a.source.Tenant, name)

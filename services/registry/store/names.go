@@ -12,7 +12,7 @@ const maxName = 64
 // hashLen is the number of hex digits that tell colliding names apart.
 const hashLen = 8
 
-// ToolName gives the plain namespaced name of a source's tool: "source__tool", with "_" for each character that model APIs
+// ToolName returns the plain namespaced name of a source's tool: "source__tool", with "_" for each character that model APIs
 // refuse, and the end of a name that is too long replaced by a hash. Two tools may get the same name; the store then
 // gives the second one a hash. The way back is the store's table, never the name's text.
 func ToolName(source, original string) string {

@@ -122,7 +122,7 @@ type Source struct {
 	Revision uint32
 }
 
-// Effect gives a tool's effect class: the owner's word, else the definition's.
+// Effect returns a tool's effect class: the owner's word, else the definition's.
 func (s Source) Effect(d Definition) Effect { return s.effect(d.OriginalName, d.Effect) }
 
 func (s Source) effect(original string, declared Effect) Effect {

@@ -25,9 +25,9 @@ type SourceStore interface {
 	CreateSource(ctx context.Context, s Source) error
 	// Source reads one by id or name; ErrNotFound.
 	Source(ctx context.Context, tenant, idOrName string) (Source, error)
-	// Sources gives at most limit sources of the tenant whose name is after the given one, by name.
+	// Sources returns at most limit sources of the tenant whose name is after the given one, by name.
 	Sources(ctx context.Context, tenant, after string, limit int) ([]Source, error)
-	// AllSources gives the sources of all tenants, by tenant and name.
+	// AllSources returns the sources of all tenants, by tenant and name.
 	AllSources(ctx context.Context) ([]Source, error)
 	// UpdateSource writes spec, disabled and update time of the source if its revision is still s.Revision, which it raises;
 	// ErrChanged if it is another, ErrNotFound.
@@ -43,7 +43,7 @@ type ToolStore interface {
 	// ApplyInventory makes the tools of a source what a look at it found, in one transaction, and marks the source ready.
 	// ErrChanged when the source is gone or has another revision than s.
 	ApplyInventory(ctx context.Context, s Source, found Inventory) (Diff, error)
-	// ToolNames gives the names of present tools of enabled sources after the given name, by name, at most limit; of one
+	// ToolNames returns the names of present tools of enabled sources after the given name, by name, at most limit; of one
 	// source (by name) if that is not empty.
 	ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error)
 	// Tool reads a present tool with its source, without its definition; ErrNotFound.
@@ -52,7 +52,7 @@ type ToolStore interface {
 	Tools(ctx context.Context, tenant string, names []string) ([]Tool, error)
 	// Definitions reads those of the definitions there are, in no particular order.
 	Definitions(ctx context.Context, tenant string, hashes []string) ([]Definition, error)
-	// Counts gives the number of present tools of enabled sources that are ready, and of those sources, over all tenants.
+	// Counts returns the number of present tools of enabled sources that are ready, and of those sources, over all tenants.
 	Counts(ctx context.Context) (tools, sources int, err error)
 }
 
@@ -83,7 +83,7 @@ type Ledger interface {
 	AskStop(ctx context.Context, tenant, key string, at time.Time) (bool, error)
 	// Forget erases from the executions of turns what they say of the conversation, and gives how many are still open; see forget.go.
 	Forget(ctx context.Context, tenant string, turns []string) (open int, err error)
-	// Executions gives at most limit rows after the cursor, newest first, without results.
+	// Executions returns at most limit rows after the cursor, newest first, without results.
 	Executions(ctx context.Context, tenant string, f ExecutionFilter, after Cursor, limit int) ([]Execution, error)
 }
 
@@ -103,7 +103,7 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 	return db.Migrate(ctx, migrations, "migrations")
 }
 
-// New gives the store in a database that Migrate has prepared.
+// New returns the store in a database that Migrate has prepared.
 func New(db *sqldb.DB) Store { return sqlStore{db} }
 
 type sqlStore struct{ db *sqldb.DB }

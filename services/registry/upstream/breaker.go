@@ -14,8 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// breakers keep calls away from sources that could not be reached several times in a row: one for each source, in this process. A bridge that
-// is away, and a call that its caller gave up, say nothing about the source.
+// breakers keep calls away from sources that could not be reached several times in a row: one for each source, in this process. A bridge
+// that is away, and a call that its caller gave up, say nothing about the source.
 type breakers struct {
 	failures uint32
 	pause    time.Duration
@@ -63,13 +63,13 @@ func (b *breakers) fresh(s store.Source) *gobreaker.CircuitBreaker[Reply] {
 	})
 }
 
-// isUnreachable tells whether a call failed because its tool server could not be reached.
+// isUnreachable reports whether a call failed because its tool server could not be reached.
 func isUnreachable(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Kind == NotSent && e.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE
 }
 
-// hasReached tells whether a call came to its tool server, or may have, whatever became of it.
+// hasReached reports whether a call came to its tool server, or may have, whatever became of it.
 func hasReached(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return err == nil || ok && e.Kind == TooLarge || ok && e.Kind == InDoubt && e.Fault.Code != codes.Canceled

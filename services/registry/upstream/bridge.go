@@ -23,7 +23,8 @@ const (
 	Away Kind = iota + 1
 	// NotSent means that nothing was sent. Trying again is of use only where the tool server could not be reached (TOOL_UNAVAILABLE).
 	NotSent
-	// Stopped means that nothing was sent, because the source could not be reached several times in a row. There is no use in trying again soon.
+	// Stopped means that nothing was sent, because the source could not be reached several times in a row. There is no use in trying again
+	// soon.
 	Stopped
 	// InDoubt means that the call may have run.
 	InDoubt
@@ -39,13 +40,13 @@ type Error struct {
 	Fault *fault.Error
 }
 
-// Error gives the fault's text.
+// Error returns the fault's text.
 func (e *Error) Error() string { return e.Fault.Error() }
 
-// NothingSent tells whether it is known that this attempt did not run.
+// NothingSent reports whether it is known that this attempt did not run.
 func (e *Error) NothingSent() bool { return e.Kind == Away || e.Kind == NotSent || e.Kind == Stopped }
 
-// Unwrap gives the fault.
+// Unwrap returns the fault.
 func (e *Error) Unwrap() error { return e.Fault }
 
 func (u *Upstream) callBridge(ctx context.Context, r Request, progress func(Progress)) (Reply, error) {

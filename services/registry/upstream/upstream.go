@@ -46,7 +46,7 @@ func New(cfg Config, bridge mcpbridgev1.BridgeServiceClient, tools builtin.Tools
 	}}
 }
 
-// Breaker tells whether calls go to a source: "closed" (they do), "open" or "half_open"; empty for the mesh's own.
+// Breaker reports whether calls go to a source: "closed" (they do), "open" or "half_open"; empty for the mesh's own.
 func (u *Upstream) Breaker(s store.Source) string {
 	if s.Kind == store.Builtin {
 		return ""
@@ -54,7 +54,7 @@ func (u *Upstream) Breaker(s store.Source) string {
 	return u.breakers.state(s)
 }
 
-// CallTimeout gives the time for one call to the source.
+// CallTimeout returns the time for one call to the source.
 func (u *Upstream) CallTimeout(s store.Source) time.Duration {
 	if s.Spec.CallTimeout > 0 {
 		return time.Duration(s.Spec.CallTimeout) * time.Second

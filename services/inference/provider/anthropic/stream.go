@@ -167,7 +167,7 @@ func (s *stream) stop(ev event) error {
 	return s.emit(provider.Delta{Call: &provider.CallDelta{Index: b.index, Arguments: string(b.input)}})
 }
 
-// finish gives the end, or says that the stream stopped before it.
+// finish returns the end, or says that the stream stopped before it.
 func (s *stream) finish() (provider.Finished, error) {
 	if s.reason == "" {
 		return provider.Finished{}, provider.Broken("the answer of %s stopped before its end", s.provider.id.Name)
@@ -175,7 +175,7 @@ func (s *stream) finish() (provider.Finished, error) {
 	return provider.Finished{Reason: s.reason, Model: s.name, Usage: s.usage.domain()}, nil
 }
 
-// reason gives our name of a stop reason. A paused turn ends here: only tools that the provider runs itself can pause it.
+// reason returns our name of a stop reason. A paused turn ends here: only tools that the provider runs itself can pause it.
 func reason(theirs string) string {
 	switch theirs {
 	case "max_tokens", "model_context_window_exceeded":

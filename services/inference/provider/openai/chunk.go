@@ -48,7 +48,7 @@ type usage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// domain gives nil for a server that counts nothing.
+// domain returns nil for a server that counts nothing.
 func (u *usage) domain() *provider.Usage {
 	if u == nil || u.PromptTokens <= 0 {
 		return nil
@@ -63,7 +63,7 @@ func (u *usage) domain() *provider.Usage {
 	return out
 }
 
-// text gives a string, or the texts of a list of parts.
+// text returns a string, or the texts of a list of parts.
 func text(raw json.RawMessage) string {
 	if isNull(raw) {
 		return ""
@@ -85,7 +85,7 @@ func text(raw json.RawMessage) string {
 	return b.String()
 }
 
-// thoughts gives the reasoning text; some servers send it under both names at once.
+// thoughts returns the reasoning text; some servers send it under both names at once.
 func (d delta) thoughts() string {
 	if t := text(d.ReasoningContent); t != "" {
 		return t
@@ -93,7 +93,7 @@ func (d delta) thoughts() string {
 	return text(d.Reasoning)
 }
 
-// arguments gives the JSON text of a call's arguments: a string holds it, an object is it.
+// arguments returns the JSON text of a call's arguments: a string holds it, an object is it.
 func (c toolCall) arguments() string {
 	raw := c.Function.Arguments
 	if isNull(raw) {
@@ -106,7 +106,7 @@ func (c toolCall) arguments() string {
 	return string(raw)
 }
 
-// reason gives our name of a finish reason; "error" for a server that failed, "" for none.
+// reason returns our name of a finish reason; "error" for a server that failed, "" for none.
 func reason(raw json.RawMessage) string {
 	var word string
 	if isNull(raw) || json.Unmarshal(raw, &word) != nil {

@@ -37,7 +37,7 @@ type slot struct {
 // maxPending is how many bytes of arguments may come before the name of their call.
 const maxPending = 1 << 20
 
-// ended tells whether the answer is whole.
+// ended reports whether the answer is whole.
 func (s *stream) ended() bool { return s.reason != "" || s.done && s.some }
 
 // event takes one event; io.EOF ends the reading.
@@ -132,8 +132,9 @@ func (s *stream) call(tc toolCall) error {
 	return s.emit(provider.Delta{Call: d})
 }
 
-// slot finds the call that a piece belongs to. The index decides, unless a new id and name come under the index of another
-// call (some servers number all calls 0). Without an index the id decides, then the name: a named piece is a new call. It gives nil for one call too many.
+// slot finds the call that a piece belongs to. The index decides, unless a new id and name come under the index of another call (some
+// servers number all calls 0). Without an index the id decides, then the name: a named piece is a new call. It gives nil for one call too
+// many.
 func (s *stream) slot(tc toolCall) *slot {
 	var found *slot
 	for _, c := range s.calls {
@@ -159,7 +160,7 @@ func (s *stream) slot(tc toolCall) *slot {
 	return c
 }
 
-// finish gives the end, or says that the stream stopped before it.
+// finish returns the end, or says that the stream stopped before it.
 func (s *stream) finish() (provider.Finished, error) {
 	for _, c := range s.calls {
 		if !c.begun {

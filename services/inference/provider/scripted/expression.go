@@ -12,7 +12,7 @@ var (
 	spelled       = regexp.MustCompile(`(\d)\s+(plus|minus|times|divided by|x)\s+(\d)`)
 )
 
-// findExpression gives the longest arithmetic expression in a text, "" when there is none. "6 times 7" is one too.
+// findExpression returns the longest arithmetic expression in a text, "" when there is none. "6 times 7" is one too.
 func findExpression(text string) string {
 	text = strings.NewReplacer("×", "*", "÷", "/", "−", "-").Replace(text)
 	for range 2 { // "1 plus 2 plus 3": matches cannot overlap

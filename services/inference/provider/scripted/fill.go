@@ -52,7 +52,7 @@ func parseSchema(written string) schema {
 	return s
 }
 
-// text gives the names and descriptions of the arguments.
+// text returns the names and descriptions of the arguments.
 func (s schema) text() string {
 	var b strings.Builder
 	for name, p := range s.Properties {
@@ -61,7 +61,7 @@ func (s schema) text() string {
 	return b.String()
 }
 
-// expression gives the name of the argument that takes arithmetic, "" when there is none.
+// expression returns the name of the argument that takes arithmetic, "" when there is none.
 func (s schema) expression() string {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[name]

@@ -107,7 +107,7 @@ func (f *finder) text(name string, p property) string {
 	}
 }
 
-// quote gives the next quoted text, or otherwise. A title shares its quote with the text when there is only one.
+// quote returns the next quoted text, or otherwise. A title shares its quote with the text when there is only one.
 func (f *finder) quote(take bool, otherwise string) string {
 	if len(f.quotes) == 0 {
 		return otherwise
@@ -121,7 +121,7 @@ func (f *finder) quote(take bool, otherwise string) string {
 	return text
 }
 
-// tail gives what the message is about: what follows a colon, else what follows the opening verb.
+// tail returns what the message is about: what follows a colon, else what follows the opening verb.
 func (f *finder) tail() string {
 	if m := tailMark.FindStringSubmatch(f.message); m != nil {
 		return strings.TrimSpace(m[1])
@@ -132,7 +132,7 @@ func (f *finder) tail() string {
 	return ""
 }
 
-// about gives what to look for.
+// about returns what to look for.
 func (f *finder) about() string {
 	if m := tailMark.FindStringSubmatch(f.message); m != nil {
 		return strings.TrimSpace(m[1])
@@ -160,7 +160,7 @@ func (f *finder) unit(name string) string {
 	return ""
 }
 
-// title gives the first words of a text.
+// title returns the first words of a text.
 func title(text string) string {
 	const most = 8
 	line, _, _ := strings.Cut(text, "\n")

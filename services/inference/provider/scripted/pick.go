@@ -27,7 +27,7 @@ type candidate struct {
 	missing []string
 }
 
-// rank gives the tools that fit a message best: all those with the highest score, in the given order. None may fit.
+// rank returns the tools that fit a message best: all those with the highest score, in the given order. None may fit.
 func rank(message string, tools []*inferencev1.ToolDefinition) []candidate {
 	said := tokens(message)
 	meant := map[string]bool{}
@@ -84,7 +84,7 @@ func (c candidate) worth(t *inferencev1.ToolDefinition, words map[string]bool) i
 	return sum
 }
 
-// tokens gives the words of a text that say something, in a base form.
+// tokens returns the words of a text that say something, in a base form.
 func tokens(text string) map[string]bool {
 	out := map[string]bool{}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -111,7 +111,7 @@ func stem(word string) string {
 	return word
 }
 
-// verbs gives the names that tools have for what people call differently. The word is in its base form.
+// verbs returns the names that tools have for what people call differently. The word is in its base form.
 func verbs(word string) []string {
 	switch word {
 	case "remember", "save", "store", "write", "add", "new", "make", "put", "keep":

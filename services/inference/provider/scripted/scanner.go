@@ -52,7 +52,7 @@ func (s *scanner) stage() *stage { return &s.out.stages[len(s.out.stages)-1] }
 var directive = regexp.MustCompile(`^(?:(call):[A-Za-z0-9_.-]|(say|think):\S|(loop|slow|first|tokens):\d+(?:\s|$)` +
 	`|(fail):(?:once|always)(?:\s|$)|(finish):(?:stop|length|content_filter)(?:\s|$))`)
 
-// directive gives the name of the directive that begins at pos, and where its value begins; "" when there is none.
+// directive returns the name of the directive that begins at pos, and where its value begins; "" when there is none.
 func (s *scanner) directive(pos int) (name string, value int) {
 	if pos > 0 && !isSpace(s.text[pos-1]) {
 		return "", 0
@@ -65,7 +65,7 @@ func (s *scanner) directive(pos int) (name string, value int) {
 	return name, pos + len(name) + 1
 }
 
-// then tells whether at pos the word stands that separates stages.
+// then reports whether at pos the word stands that separates stages.
 func (s *scanner) then(pos int) bool {
 	if !strings.HasPrefix(s.text[pos:], "then") || (pos > 0 && !isSpace(s.text[pos-1])) {
 		return false
@@ -76,7 +76,7 @@ func (s *scanner) then(pos int) bool {
 	return next > after && name != ""
 }
 
-// nextWord gives the start of the word after the one at pos.
+// nextWord returns the start of the word after the one at pos.
 func (s *scanner) nextWord(pos int) int {
 	for pos < len(s.text) && !isSpace(s.text[pos]) {
 		pos++

@@ -35,7 +35,7 @@ type stage struct {
 	think string
 }
 
-// filler gives n numbered words, so that a lost or doubled one is seen.
+// filler returns n numbered words, so that a lost or doubled one is seen.
 func filler(n int) string {
 	var b strings.Builder
 	for i := range n {

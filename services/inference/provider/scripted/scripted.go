@@ -66,7 +66,7 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 	return provider.Finished{Reason: r.finish, Model: ModelName}, nil
 }
 
-// fail gives the error that the script asks for, if any.
+// fail returns the error that the script asks for, if any.
 func (p *Provider) fail(s script, req provider.Request, text string) error {
 	switch s.fail {
 	case "always":

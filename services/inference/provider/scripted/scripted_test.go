@@ -40,7 +40,7 @@ func FuzzGenerate(f *testing.F) {
 	})
 }
 
-// play gives what the model says and the arguments of its calls.
+// play returns what the model says and the arguments of its calls.
 func play(t *testing.T, model *scripted.Provider, req provider.Request) (said, arguments string) {
 	t.Helper()
 	_, err := model.Generate(t.Context(), req, func(d provider.Delta) error {

@@ -142,7 +142,7 @@ func (s suite) revisions(t *testing.T) {
 	}
 }
 
-// inventory gives tools "name" or "name=raw".
+// inventory returns tools "name" or "name=raw".
 func inventory(tools ...string) store.Inventory {
 	inv := store.Inventory{ServerVersion: "srv 1", ProtocolVersion: "2025-11-25", Time: begin.Add(time.Hour)}
 	for _, text := range tools {
