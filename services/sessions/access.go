@@ -57,3 +57,9 @@ type timeCursor struct {
 	Us int64  `json:"us"`
 	ID string `json:"id"`
 }
+
+// checkSession returns nil if the caller may see a session.
+func (s *Service) checkSession(ctx context.Context, id string) error {
+	_, err := s.session(ctx, id)
+	return err
+}

@@ -37,7 +37,7 @@ func writeArtifacts(tx *journal.Tx, t store.Turn, step store.Step, artifacts []*
 		if err := tx.AddArtifact(tx.Context(), row, a.GetData()); err != nil {
 			return err
 		}
-		if _, err := tx.Append(stepOrigin(t, step), &turnv1.Event{Data: &turnv1.Event_ArtifactCreated{ArtifactCreated: &turnv1.ArtifactCreated{
+		if _, err := tx.Append(journal.OfStep(t, step), &turnv1.Event{Data: &turnv1.Event_ArtifactCreated{ArtifactCreated: &turnv1.ArtifactCreated{
 			ArtifactId: row.ID, Name: row.Name, MediaType: row.MediaType, Size: row.Size, Sha256: row.SHA256, CallId: row.CallID,
 		}}}); err != nil {
 			return err

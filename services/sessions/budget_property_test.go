@@ -13,7 +13,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
-	"github.com/windlass-dev/windlass/services/sessions/reserve"
+	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -131,11 +131,11 @@ func (s *spending) claim(i int) {
 	call := &spent{w: w, lease: got.GetLease(), step: step, bound: now.GetReservedTokens() - before.GetReservedTokens()}
 	if s.input == 0 { // nothing is learned yet: the plain estimate is reserved
 		calls := contract.ModelCallsOf(step, s.strategy)
-		plain := reserve.Step{ModelCalls: calls}.Need(int64(call.lease.GetMaxOutputTokens())).Tokens
+		plain := budget.Estimate{ModelCalls: calls}.Need(int64(call.lease.GetMaxOutputTokens())).Tokens
 		s.input = (call.bound - plain) / calls.Calls
 	}
 	if len(s.reserved) == 0 { // alone, the plain estimate decides
-		call.bound = reserve.Step{ModelCalls: contract.ModelCallsOf(step, s.strategy), Input: s.input}.Need(int64(call.lease.GetMaxOutputTokens())).Tokens
+		call.bound = budget.Estimate{ModelCalls: contract.ModelCallsOf(step, s.strategy), Input: s.input}.Need(int64(call.lease.GetMaxOutputTokens())).Tokens
 		now.ReservedTokens = call.bound
 	}
 	if now.GetUsedTokens()+now.GetReservedTokens() > s.max {

@@ -16,6 +16,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -37,7 +38,7 @@ func (s *Service) callBack(ctx context.Context, c store.Child, end *childEnd) er
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("[from the agent %q, which was asked in the background (call %s)]\n\n%s", c.AgentID, c.CallID, partsText(end.result.GetContent()))
+	text := fmt.Sprintf("[from the agent %q, which was asked in the background (call %s)]\n\n%s", c.AgentID, c.CallID, conversation.Text(end.result.GetContent()))
 	text = truncate.Cut(text, s.cfg.MaxInputBytes) // an answer may be longer than what people may say
 	content, err := s.checkText("input", text)
 	if err != nil {

@@ -28,14 +28,6 @@ const (
 	defaultMaxChildren = 32
 )
 
-// agentPath are the agents of a turn from the outermost on, separated by "/".
-func agentPath(t store.Turn) string {
-	if t.AgentPath != "" {
-		return t.AgentPath
-	}
-	return t.AgentID
-}
-
 // CreateChild implements ExecutionService. The link is written first, under the parent's lock; then the child, in a session of its own. A crash in
 // between leaves a link that the same step finds again.
 func (s *Service) CreateChild(ctx context.Context, req *sessionsv1.CreateChildRequest) (*sessionsv1.CreateChildResponse, error) {
@@ -93,7 +85,7 @@ func link(tx *journal.Tx, parent *store.Turn, step store.Step, req *sessionsv1.C
 	c := store.Child{
 		Tenant: parent.Tenant, TurnID: ids.New(ids.Turn), SessionID: ids.New(ids.Session), AgentID: req.GetAgentId(),
 		ParentTurnID: parent.ID, ParentSessionID: parent.SessionID, RootTurnID: parent.ID, StepKey: step.Key, CallID: req.GetCallId(),
-		Depth: uint32(1 + strings.Count(agentPath(*parent), "/")), Background: req.GetBackground(), CreateUs: tx.NowUs,
+		Depth: uint32(1 + strings.Count(parent.Path(), "/")), Background: req.GetBackground(), CreateUs: tx.NowUs,
 	}
 	if parent.AgentPath != "" {
 		above, err := tx.Child(ctx, parent.Tenant, parent.ID)
@@ -124,7 +116,7 @@ func link(tx *journal.Tx, parent *store.Turn, step store.Step, req *sessionsv1.C
 	if err := tx.SetChildren(ctx, *parent); err != nil {
 		return c, err
 	}
-	_, err = tx.Append(stepOrigin(*parent, step), &turnv1.Event{Data: &turnv1.Event_ChildStarted{ChildStarted: &turnv1.ChildStarted{
+	_, err = tx.Append(journal.OfStep(*parent, step), &turnv1.Event{Data: &turnv1.Event_ChildStarted{ChildStarted: &turnv1.ChildStarted{
 		CallId: c.CallID, AgentId: c.AgentID, SessionId: c.SessionID, TurnId: c.TurnID, Background: c.Background,
 	}}})
 	return c, err
@@ -162,7 +154,7 @@ func (s *Service) startChild(
 	}
 	ses.ID, ses.ParentSession, ses.ParentTurn = c.SessionID, parent.SessionID, parent.ID
 	_, err = s.accept(ctx, order{
-		session: ses, fresh: true, content: content, child: &c, path: agentPath(parent) + "/" + c.AgentID,
+		session: ses, fresh: true, content: content, child: &c, path: parent.Path() + "/" + c.AgentID,
 	})
 	if sqldb.IsUnique(err) { // another attempt of the step was faster
 		return nil

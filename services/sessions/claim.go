@@ -124,25 +124,25 @@ func (s *Service) decideClaim(
 		out.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: busy(step, tx.NowUs)}
 		return out, step, nil
 	}
-	got, err := s.afford(tx, *t, step, req.GetStep())
+	got, err := s.budgets.Reserve(tx, *t, step, req.GetStep())
 	switch {
 	case err != nil:
 		return nil, step, err
-	case guess && (got.over != nil || got.waits != ""):
+	case guess && (got.Exhausted != nil || got.WaitsFor != ""):
 		return nil, step, store.ErrGuess
-	case got.over != nil:
-		outcome, err := exhaust(tx, *t, req, got.over)
+	case got.Exhausted != nil:
+		outcome, err := exhaust(tx, *t, req, got.Exhausted)
 		out.Result = &sessionsv1.ClaimStepResponse_Done{Done: outcome}
 		return out, step, err
-	case got.waits != "":
-		out.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: &sessionsv1.Busy{BudgetId: got.waits, ExpiresInMs: int32(askBudgetAgain.Milliseconds())}}
+	case got.WaitsFor != "":
+		out.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: &sessionsv1.Busy{BudgetId: got.WaitsFor, ExpiresInMs: int32(askBudgetAgain.Milliseconds())}}
 		return out, step, nil
 	}
 	lease, err := takeLease(tx, t, &step, req)
 	if err != nil {
 		return nil, step, err
 	}
-	step.Guessed, lease.MaxOutputTokens = guess, int32(got.output)
+	step.Guessed, lease.MaxOutputTokens = guess, int32(got.MaxOutput)
 	out.Result = &sessionsv1.ClaimStepResponse_Lease{Lease: lease}
 	return out, step, nil
 }
@@ -176,7 +176,7 @@ func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, req *sessionsv1.
 	step.Owner, step.StartedUs = req.GetOwner(), tx.NowUs
 	step.LeaseExpiresUs = tx.NowUs + int64(req.GetTtlMs())*1000
 	for _, e := range claimEvents(*step, previous, req) {
-		if _, err := tx.Append(stepOrigin(*t, *step), e); err != nil {
+		if _, err := tx.Append(journal.OfStep(*t, *step), e); err != nil {
 			return nil, err
 		}
 	}
@@ -189,10 +189,6 @@ func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, req *sessionsv1.
 		tx.KeepTurn(t)
 	}
 	return &sessionsv1.Lease{Fence: step.Fence, Attempt: step.Attempt, BaseSeq: tx.Session.LastSeq, MessageId: step.MessageID}, nil
-}
-
-func stepOrigin(t store.Turn, step store.Step) journal.Origin {
-	return journal.Origin{TurnID: t.ID, AgentPath: agentPath(t), Step: step.Key, Attempt: step.Attempt}
 }
 
 // claimEvents tells of a claim. The event that deltas hang on comes last.

@@ -13,6 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/ids"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/budget"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -74,7 +76,7 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *se
 			return nil, err
 		}
 	}
-	if err := applyOutcome(tx, t, step, outcome, req); err != nil {
+	if err := s.applyOutcome(tx, t, step, outcome, req); err != nil {
 		return nil, err
 	}
 	data, err := proto.Marshal(outcome)
@@ -194,12 +196,12 @@ func writeEvent(tx *journal.Tx, t store.Turn, step store.Step, e *turnv1.Event, 
 		break
 	}
 	if c := e.GetContextCompacted(); c != nil {
-		return pending, writeCompaction(tx, t, step, c)
+		return pending, conversation.Compact(tx, t, step, c)
 	}
 	if e.GetArtifactCreated() != nil {
 		return nil, fault.Invalid("events", "artifact.created is written for the artifacts of a commit, and only for them")
 	}
-	_, err := tx.Append(stepOrigin(t, step), e)
+	_, err := tx.Append(journal.OfStep(t, step), e)
 	return pending, err
 }
 
@@ -216,7 +218,7 @@ func tells(e *turnv1.Event, step store.Step, m *turnv1.Message) bool {
 }
 
 // applyOutcome writes what the outcome changes in the turn, then usage.updated and step.finished.
-func applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv1.StepOutcome, req *sessionsv1.CommitStepRequest) error {
+func (s *Service) applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv1.StepOutcome, req *sessionsv1.CommitStepRequest) error {
 	switch turnv1.StepKind(step.Kind) {
 	case turnv1.StepKind_STEP_KIND_BEGIN:
 		if err := pin(tx, t, outcome.GetSurface(), &sessionsv1.LoadTurnResponse{Tools: req.GetTools(), AgentTools: req.GetAgentTools()}); err != nil {
@@ -229,18 +231,18 @@ func applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv
 			return err
 		}
 		tx.KeepTurn(t)
-		if err := settle(tx, *t, step, outcome); err != nil {
+		if err := s.budgets.Settle(tx, *t, step, outcome); err != nil {
 			return err
 		}
 		if step.Kind == int32(turnv1.StepKind_STEP_KIND_TOOL) {
 			break
 		}
 		e := &turnv1.Event{Data: &turnv1.Event_UsageUpdated{UsageUpdated: &turnv1.UsageUpdated{Usage: total}}}
-		if _, err := tx.Append(stepOrigin(*t, step), e); err != nil {
+		if _, err := tx.Append(journal.OfStep(*t, step), e); err != nil {
 			return err
 		}
 	}
-	_, err := tx.Append(stepOrigin(*t, step), &turnv1.Event{Data: &turnv1.Event_StepFinished{StepFinished: &turnv1.StepFinished{
+	_, err := tx.Append(journal.OfStep(*t, step), &turnv1.Event{Data: &turnv1.Event_StepFinished{StepFinished: &turnv1.StepFinished{
 		Kind: kindNames[turnv1.StepKind(step.Kind)], DurationMs: req.GetDurationMs(), Error: outcome.GetError(),
 	}}})
 	return err
@@ -261,7 +263,7 @@ func pin(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface, tools *sessions
 	if err != nil {
 		return fmt.Errorf("tools of turn %s: %w", t.ID, err)
 	}
-	if err := limitTurn(tx, t, surface); err != nil {
+	if err := budget.LimitTurn(tx, t, surface); err != nil {
 		return err
 	}
 	return tx.AddSurface(tx.Context(), t.Tenant, t.ID, store.Surface{Surface: data, Tools: list})

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/truncate"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -68,7 +69,7 @@ func (s *Service) comparable(ctx context.Context, id string) (*compared, error) 
 	if row.Place == store.Unplaced {
 		return c, nil // nothing was done
 	}
-	messages, err := s.messagesOf(ctx, ses, row, nil)
+	messages, err := s.conversations.OfTurn(ctx, ses, row, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (s *Service) comparable(ctx context.Context, id string) (*compared, error) 
 func (s *Service) recordedCalls(ctx context.Context, t store.Turn) (map[string]bool, error) {
 	out := map[string]bool{}
 	for after := t.FirstSeq; ; {
-		rows, err := s.store.Events(ctx, t.Tenant, t.SessionID, after, pastPage)
+		rows, err := s.store.Events(ctx, t.Tenant, t.SessionID, after, readPage)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +101,7 @@ func (s *Service) recordedCalls(ctx context.Context, t store.Turn) (map[string]b
 				out[c.GetResult().GetCallId()] = true
 			}
 		}
-		if len(rows) < pastPage {
+		if len(rows) < readPage {
 			return out, nil
 		}
 	}
@@ -159,7 +160,7 @@ func (c *compared) side(i int) *sessionsv1.ComparedSide {
 	made := c.calls[i]
 	taken := made.turn != c.turn.GetTurnId()
 	return &sessionsv1.ComparedSide{
-		CallId: made.call.GetCallId(), ArgumentsJson: made.call.GetArgumentsJson(), Result: firstChars(partsText(made.result.GetContent()), maxResult),
+		CallId: made.call.GetCallId(), ArgumentsJson: made.call.GetArgumentsJson(), Result: firstChars(conversation.Text(made.result.GetContent()), maxResult),
 		IsError: made.result.GetIsError(), Open: made.result == nil, TakenOver: taken, Recorded: !taken && c.recorded[made.call.GetCallId()],
 	}
 }

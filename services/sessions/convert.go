@@ -104,14 +104,6 @@ func sessionToProto(s store.Session) (*sessionsv1.Session, error) {
 	}, err
 }
 
-func messageToProto(m store.Message) (*turnv1.Message, error) {
-	out := &turnv1.Message{}
-	if err := proto.Unmarshal(m.Data, out); err != nil {
-		return nil, fmt.Errorf("message %s: %w", m.ID, err)
-	}
-	return out, nil
-}
-
 func agentToProto(a store.Agent) (*sessionsv1.Agent, error) {
 	out := &sessionsv1.Agent{}
 	if err := proto.Unmarshal(a.Data, out); err != nil {
@@ -128,18 +120,4 @@ func shown(a *sessionsv1.Agent) *sessionsv1.Agent {
 	a = proto.CloneOf(a)
 	a.DisplayName = a.GetId()
 	return a
-}
-
-// partsText is the text of content parts, one after the other.
-func partsText(parts []*turnv1.ContentPart) string {
-	var text []byte
-	for _, p := range parts {
-		if t := p.GetText(); t != "" {
-			if len(text) > 0 {
-				text = append(text, '\n')
-			}
-			text = append(text, t...)
-		}
-	}
-	return string(text)
 }

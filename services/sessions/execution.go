@@ -14,6 +14,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -72,9 +73,11 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	out.NowMicros = s.store.NowUs()
 	// What a turn that waits behind others will read is not known yet.
 	if req.GetWithContext() && t.StartUs == 0 && t.Place != store.Unplaced && out.GetRerun() == nil && asksFirst(out.GetAgent()) {
-		if out.Context, err = s.shown(ctx, t, ses, contextBytes); err != nil {
+		read, err := s.conversations.Window(ctx, t, ses, 0)
+		if err != nil {
 			return nil, err
 		}
+		out.Context = windowToProto(read)
 	}
 	// Behind the conversation: where no step is done now, what was just read is what was said before the turn.
 	if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {
@@ -253,6 +256,23 @@ func (s *Service) ReleaseStep(ctx context.Context, req *sessionsv1.ReleaseStepRe
 	return &sessionsv1.ReleaseStepResponse{}, nil
 }
 
+// GetContext implements ExecutionService.
+func (s *Service) GetContext(ctx context.Context, req *sessionsv1.GetContextRequest) (*sessionsv1.GetContextResponse, error) {
+	t, ses, err := s.turn(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	read, err := s.conversations.Window(ctx, t, ses, int(req.GetMaxBytes()))
+	if err != nil {
+		return nil, err
+	}
+	return windowToProto(read), nil
+}
+
+func windowToProto(w conversation.Window) *sessionsv1.GetContextResponse {
+	return &sessionsv1.GetContextResponse{Messages: w.Messages, Truncated: w.Truncated, Inputs: w.Inputs, Compacted: w.Compacted}
+}
+
 // GetToolCall implements ExecutionService.
 func (s *Service) GetToolCall(ctx context.Context, req *sessionsv1.GetToolCallRequest) (*turnv1.ToolCall, error) {
 	t, _, err := s.turn(ctx, req.GetTurnId())
@@ -270,7 +290,7 @@ func (s *Service) GetToolCall(ctx context.Context, req *sessionsv1.GetToolCallRe
 	if err != nil {
 		return nil, err
 	}
-	m, err := messageToProto(row)
+	m, err := conversation.Message(row)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,12 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
+
+// readPage is how many rows one read of a session takes.
+const readPage = 200
 
 // ExportSession implements SessionService. What happens while it reads may be in it or not.
 func (s *Service) ExportSession(ctx context.Context, req *sessionsv1.ExportSessionRequest) (*sessionsv1.ExportSessionResponse, error) {
@@ -74,7 +78,7 @@ func (x *export) tooLarge() error {
 
 func (x *export) turns(ctx context.Context) error {
 	for after := uint32(0); ; {
-		rows, err := x.service.store.TurnsInOrder(ctx, x.session.Tenant, x.session.ID, after, pastPage)
+		rows, err := x.service.store.TurnsInOrder(ctx, x.session.Tenant, x.session.ID, after, readPage)
 		if err != nil {
 			return err
 		}
@@ -88,28 +92,28 @@ func (x *export) turns(ctx context.Context) error {
 				return err
 			}
 		}
-		if len(rows) < pastPage {
+		if len(rows) < readPage {
 			return nil
 		}
 	}
 }
 
 func (x *export) messages(ctx context.Context) error {
-	err := x.service.conversation(ctx, x.session, store.AfterAll, func(row store.Message) error {
-		m, err := messageToProto(row)
+	err := x.service.conversations.Each(ctx, x.session, store.AfterAll, func(row store.Message) error {
+		m, err := conversation.Message(row)
 		if err != nil {
 			return err
 		}
 		x.out.Messages = append(x.out.Messages, m)
 		return x.grow(m)
 	})
-	x.out.Messages = resultsAtCalls(x.out.Messages)
+	x.out.Messages = conversation.ResultsAtCalls(x.out.Messages)
 	return err
 }
 
 func (x *export) events(ctx context.Context) error {
 	for after := uint32(0); ; {
-		rows, err := x.service.store.Events(ctx, x.session.Tenant, x.session.ID, after, pastPage)
+		rows, err := x.service.store.Events(ctx, x.session.Tenant, x.session.ID, after, readPage)
 		if err != nil {
 			return err
 		}
@@ -123,7 +127,7 @@ func (x *export) events(ctx context.Context) error {
 				return err
 			}
 		}
-		if len(rows) < pastPage {
+		if len(rows) < readPage {
 			return nil
 		}
 	}

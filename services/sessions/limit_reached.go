@@ -32,7 +32,7 @@ func limitText(l *turnv1.LimitReached) string {
 	whose := "may"
 	switch {
 	case l.GetBudgetId() == "":
-	case l.GetScope() == store.ScopeTurn:
+	case l.GetScope() == string(store.ScopeTurn):
 		whose = fmt.Sprintf("and the turn %s that it works for may together", l.GetBudgetId())
 	default:
 		whose = fmt.Sprintf("and others may, by budget %s of the %s,", l.GetBudgetId(), l.GetScope())
@@ -66,7 +66,7 @@ func limitText(l *turnv1.LimitReached) string {
 // limitHint says what to do about it.
 func limitHint(t store.Turn, l *turnv1.LimitReached) string {
 	switch {
-	case l.GetBudgetId() != "" && l.GetScope() == store.ScopeTurn:
+	case l.GetBudgetId() != "" && l.GetScope() == string(store.ScopeTurn):
 		return fmt.Sprintf("Raise limits.%s of the request of turn %s if it set it, else of that turn's agent.", l.GetLimit(), l.GetBudgetId())
 	case l.GetBudgetId() != "":
 		return fmt.Sprintf("Raise %s of budget %s, or wait for its next period if it has one; then go on with a further turn of the session.",

@@ -70,7 +70,7 @@ func (s *Service) notify(tx *journal.Tx, t store.Turn, typ string, fill func(*se
 		return err
 	}
 	return s.webhooks.Enqueue(tx, webhook.Event{
-		Type: typ, Turn: t, Root: root, Agents: strings.Split(agentPath(t), "/"),
+		Type: typ, Turn: t, Root: root, Agents: strings.Split(t.Path(), "/"),
 		Body: func() ([]byte, error) {
 			m := &sessionsv1.WebhookTurn{
 				TurnId: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Subject: t.Subject, CreateTime: stamp(t.CreateUs), StartTime: stamp(t.StartUs),
@@ -89,7 +89,7 @@ func rootTurn(tx *journal.Tx, t store.Turn) (store.Turn, error) {
 	if t.AgentPath == "" {
 		return t, nil
 	}
-	line, err := lineage(tx, t)
+	line, err := tx.WithAncestors(tx.Context(), t)
 	if err != nil {
 		return t, err
 	}

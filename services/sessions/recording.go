@@ -57,7 +57,7 @@ func (s *Service) GetRecording(ctx context.Context, req *sessionsv1.GetRecording
 	if err != nil || rerun == nil {
 		return &sessionsv1.GetRecordingResponse{}, err
 	}
-	messages, err := s.messagesOf(ctx, ses, t, nil)
+	messages, err := s.conversations.OfTurn(ctx, ses, t, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (s *Service) recordings(ctx context.Context, tenant, turn string) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	messages, err := s.messagesOf(ctx, store.Session{Tenant: t.Tenant, ID: t.SessionID}, t, nil)
+	messages, err := s.conversations.OfTurn(ctx, store.Session{Tenant: t.Tenant, ID: t.SessionID}, t, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -83,9 +83,9 @@ func (s *Service) rerunOrder(ctx context.Context, t store.Turn, from, ses store.
 		return order{}, err
 	}
 	if event.GetTools() == contract.ToolsLive {
-		p.aside = nil
+		p.Aside = nil
 	}
-	c, err := s.copyPast(ctx, ses, from, p)
+	c, err := s.copySnapshot(ctx, ses, from, p)
 	if err != nil {
 		return order{}, err
 	}
@@ -96,10 +96,10 @@ func (s *Service) rerunOrder(ctx context.Context, t store.Turn, from, ses store.
 	if input == nil {
 		return order{}, noTurn(t.ID) // it was deleted just now
 	}
-	event.Messages, event.Plan = uint32(len(c.turn)), renamePlan(event.GetPlan(), c.called)
+	event.Messages, event.Plan = uint32(len(c.Turn)), renamePlan(event.GetPlan(), c.Renamed)
 	return order{
-		session: c.session, fresh: true, copy: c, content: input.GetContent(), from: input.GetFromAgent(), tools: given.ClientTools,
-		rerun: &rerun{event: event, messages: c.turn},
+		session: c.Session, fresh: true, copy: c, content: input.GetContent(), from: input.GetFromAgent(), tools: given.ClientTools,
+		rerun: &rerun{event: event, messages: c.Turn},
 	}, nil
 }
 
@@ -160,7 +160,7 @@ func (r *rerun) write(tx *journal.Tx, t store.Turn) error {
 	if r == nil {
 		return nil
 	}
-	seq, err := tx.Append(origin(t), &turnv1.Event{Data: &turnv1.Event_TurnRerun{TurnRerun: r.event}})
+	seq, err := tx.Append(journal.OfTurn(t), &turnv1.Event{Data: &turnv1.Event_TurnRerun{TurnRerun: r.event}})
 	if err != nil {
 		return err
 	}

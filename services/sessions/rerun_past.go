@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -99,22 +100,22 @@ func (s *Service) fromTheMiddle(ctx context.Context, t store.Turn, was turnv1.St
 
 // pastOf reads the conversation as it stood when a turn of it came to a model step: what was said before the turn, its input, and what it did
 // up to the message cut, "" = to its end.
-func (s *Service) pastOf(ctx context.Context, ses store.Session, t store.Turn, from int, cut string) (p past, input *turnv1.Message, err error) {
+func (s *Service) pastOf(ctx context.Context, ses store.Session, t store.Turn, from int, cut string) (p conversation.Snapshot, input *turnv1.Message, err error) {
 	size := 0
 	add := func(m *turnv1.Message) error {
-		p.upTo = max(p.upTo, m.GetSeq())
+		p.UpTo = max(p.UpTo, m.GetSeq())
 		if size += proto.Size(m); size > s.cfg.MaxForkBytes {
 			return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the conversation up to there has more than the %d bytes allowed", s.cfg.MaxForkBytes).
 				Hint("Send the turn's input to a new session.")
 		}
 		return nil
 	}
-	own, err := s.messagesOf(ctx, ses, t, func(m *turnv1.Message) error {
-		p.messages = append(p.messages, m)
+	own, err := s.conversations.OfTurn(ctx, ses, t, func(m *turnv1.Message) error {
+		p.Messages = append(p.Messages, m)
 		return add(m)
 	})
 	if err != nil {
-		return past{}, nil, err
+		return conversation.Snapshot{}, nil, err
 	}
 	reached := false
 	for _, m := range own {
@@ -123,47 +124,13 @@ func (s *Service) pastOf(ctx context.Context, ses store.Session, t store.Turn, f
 		case m.GetTurnId() == t.ID && m.GetSeq() == t.InputSeq:
 			input = m
 		case reached, from == 1 && m.GetTurnId() == t.ID && m.GetRole() != turnv1.Role_ROLE_USER: // with 1 it is a plan
-			p.aside = append(p.aside, m)
+			p.Aside = append(p.Aside, m)
 		default:
-			p.turn = append(p.turn, m)
+			p.Turn = append(p.Turn, m)
 			if err := add(m); err != nil {
-				return past{}, nil, err
+				return conversation.Snapshot{}, nil, err
 			}
 		}
 	}
 	return p, input, nil
-}
-
-// messagesOf reads a turn's messages in the order of the conversation, those that it took over included. Each is called for the messages of the
-// turns before it; nil leaves them out.
-func (s *Service) messagesOf(ctx context.Context, ses store.Session, t store.Turn, before func(*turnv1.Message) error) ([]*turnv1.Message, error) {
-	point := store.Beginning()
-	if before == nil {
-		point.TurnSeq = t.Place
-	}
-	var own []*turnv1.Message
-	for {
-		rows, err := s.store.Conversation(ctx, ses.Tenant, ses.ID, point, store.AfterAll, pastPage)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			if row.TurnSeq > t.Place {
-				return own, nil
-			}
-			m, err := messageToProto(row)
-			if err != nil {
-				return nil, err
-			}
-			if row.TurnSeq == t.Place {
-				own = append(own, m)
-			} else if err := before(m); err != nil {
-				return nil, err
-			}
-			point = row.Point()
-		}
-		if len(rows) < pastPage {
-			return own, nil
-		}
-	}
 }

@@ -52,7 +52,7 @@ func (s *Service) planAt(ctx context.Context, t store.Turn, cut string) (*turnv1
 // plansOf calls each for the versions of a turn's plan before a seq.
 func (s *Service) plansOf(ctx context.Context, t store.Turn, end uint32, each func(*turnv1.PlanUpdated)) error {
 	for after := t.FirstSeq; ; {
-		rows, err := s.store.Events(ctx, t.Tenant, t.SessionID, after, pastPage)
+		rows, err := s.store.Events(ctx, t.Tenant, t.SessionID, after, readPage)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (s *Service) plansOf(ctx context.Context, t store.Turn, end uint32, each fu
 			}
 			each(e.GetPlanUpdated())
 		}
-		if len(rows) < pastPage {
+		if len(rows) < readPage {
 			return nil
 		}
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
+	"github.com/windlass-dev/windlass/services/sessions/budget"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
@@ -62,29 +64,30 @@ type Service struct {
 	sessionsv1.UnimplementedAgentServiceServer
 	sessionsv1.UnimplementedSessionServiceServer
 	sessionsv1.UnimplementedTurnServiceServer
-	sessionsv1.UnimplementedBudgetServiceServer
 	sessionsv1.UnimplementedExecutionServiceServer
 	sessionsv1.UnimplementedApprovalServiceServer
 	sessionsv1.UnimplementedArtifactServiceServer
 
-	cfg       Config
-	store     *store.Store
-	journal   *journal.Journal
-	hub       *watch.Hub
-	bus       *bus.Bus
-	outbox    *outbox
-	webhooks  *webhook.Service
-	eraser    *erase.Eraser
-	schedules *schedule.Service
-	registry  registryv1.SourceServiceClient
-	groups    registryv1.ToolGroupServiceClient
-	models    ModelResolver
-	approvals ApprovalChecker
-	allowed   access.PermissionReader
-	validator protovalidate.Validator
-	checker   blueprint.Checker
-	getenv    func(string) string
-	log       *slog.Logger
+	cfg           Config
+	store         *store.Store
+	journal       *journal.Journal
+	hub           *watch.Hub
+	bus           *bus.Bus
+	outbox        *outbox
+	webhooks      *webhook.Service
+	eraser        *erase.Eraser
+	conversations *conversation.Service
+	budgets       *budget.Service
+	schedules     *schedule.Service
+	registry      registryv1.SourceServiceClient
+	groups        registryv1.ToolGroupServiceClient
+	models        ModelResolver
+	approvals     ApprovalChecker
+	allowed       access.PermissionReader
+	validator     protovalidate.Validator
+	checker       blueprint.Checker
+	getenv        func(string) string
+	log           *slog.Logger
 }
 
 // New checks the configuration, brings the tables up to date and makes the service. It answers calls at once; Run does its
@@ -123,6 +126,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s.eraser = erase.New(erase.Eraser{
 		Store: st, Ledger: deps.Ledger, Decisions: deps.Policy, Histories: deps.Dispatcher, Log: deps.Log, Every: cfg.SweepInterval, Now: st.NowUs,
 	})
+	s.conversations = conversation.New(conversation.Config{MaxCopyBytes: cfg.MaxForkBytes}, st)
+	s.budgets = budget.New(budget.Deps{Store: st, Prompts: s.conversations, CheckSession: s.checkSession, OutputTokens: int64(cfg.ReserveOutputTokens)})
 	s.schedules = schedule.New(cfg.Schedules, schedule.Deps{
 		Store: st, Turns: scheduledTurns{s}, Calendars: deps.Dispatcher, Policy: deps.Policy, PollInterval: cfg.SweepInterval, Log: deps.Log,
 	})
@@ -137,7 +142,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterAgentServiceServer(r, s)
 	sessionsv1.RegisterSessionServiceServer(r, s)
 	sessionsv1.RegisterTurnServiceServer(r, s)
-	sessionsv1.RegisterBudgetServiceServer(r, s)
+	sessionsv1.RegisterBudgetServiceServer(r, api.NewBudgets(s.budgets))
 	sessionsv1.RegisterExecutionServiceServer(r, s)
 	sessionsv1.RegisterApprovalServiceServer(r, s)
 	sessionsv1.RegisterArtifactServiceServer(r, s)

@@ -13,6 +13,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -178,7 +179,7 @@ func (s *Service) ListMessages(ctx context.Context, req *sessionsv1.ListMessages
 	rows, next := page.Trim(rows, size, list, func(m store.Message) any { return m.Seq })
 	out := &sessionsv1.ListMessagesResponse{NextPageToken: next}
 	for _, row := range rows {
-		m, err := messageToProto(row)
+		m, err := conversation.Message(row)
 		if err != nil {
 			return nil, err
 		}

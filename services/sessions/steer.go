@@ -12,6 +12,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -100,7 +101,7 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 	if err := takeInput(tx, *t); err != nil {
 		return 0, err
 	}
-	seq, err := tx.Append(origin(*t), &turnv1.Event{Data: &turnv1.Event_InputAccepted{InputAccepted: &turnv1.InputAccepted{
+	seq, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_InputAccepted{InputAccepted: &turnv1.InputAccepted{
 		MessageId: message, Content: content, Number: t.Inputs,
 	}}})
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 	}
 	if err := record(tx, *t, &turnv1.StepOutcome{
 		Key: contract.SteerKey(int(t.Inputs)), Kind: turnv1.StepKind_STEP_KIND_STEER, MessageId: message, CommittedMicros: tx.NowUs,
-		ContextTokens: messageTokens(m),
+		ContextTokens: conversation.MessageTokens(m),
 	}); err != nil {
 		return 0, err
 	}

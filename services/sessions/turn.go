@@ -263,7 +263,7 @@ func (s *Service) requestCancel(tx *journal.Tx, t store.Turn, reason string) (bo
 // askCancel writes the wish and tells whether nobody has taken the turn yet; stop is to follow.
 func askCancel(tx *journal.Tx, t *store.Turn, reason string) (untaken bool, err error) {
 	t.CancelRequested = true
-	if _, err := tx.Append(origin(*t), &turnv1.Event{Data: &turnv1.Event_TurnCancelRequested{
+	if _, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnCancelRequested{
 		TurnCancelRequested: &turnv1.TurnCancelRequested{Reason: reason},
 	}}); err != nil {
 		return false, err

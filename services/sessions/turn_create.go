@@ -19,6 +19,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -28,9 +29,9 @@ type order struct {
 	session store.Session
 	fresh   bool // the session is to be made too
 	content []*turnv1.ContentPart
-	mode    string  // what to do about an active turn; "" is to wait
-	copy    *copied // what the fresh session begins with, nil = nothing
-	tools   []byte  // of the client, nil = none
+	mode    string             // what to do about an active turn; "" is to wait
+	copy    *conversation.Copy // what the fresh session begins with, nil = nothing
+	tools   []byte             // of the client, nil = none
 	once    store.Once
 	child   *store.Child       // the sub-agent's turn that it is, nil for a user's
 	path    string             // of a sub-agent's turn: all agents down to it
@@ -75,7 +76,7 @@ func (s *Service) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequ
 		if o.copy, err = s.fork(ctx, ses, &sessionsv1.ForkSessionRequest{}); err != nil {
 			return nil, err
 		}
-		o.session, o.fresh = o.copy.session, true
+		o.session, o.fresh = o.copy.Session, true
 	}
 	return s.accept(ctx, o)
 }
@@ -204,7 +205,7 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 
 // input is what is kept of an order with its turn, whose id is not known yet.
 func (o order) input(ctx context.Context, limits []byte) (in store.TurnInput, err error) {
-	in = store.TurnInput{Input: partsText(o.content), ClientTools: o.tools, Limits: limits, ScheduleID: o.clock}
+	in = store.TurnInput{Input: conversation.Text(o.content), ClientTools: o.tools, Limits: limits, ScheduleID: o.clock}
 	if in.Principal, err = proto.Marshal(authn.From(ctx)); err != nil {
 		return in, fmt.Errorf("principal: %w", err)
 	}
@@ -263,8 +264,4 @@ func addMessage(tx *journal.Tx, t store.Turn, m *turnv1.Message) error {
 	return tx.AddMessages(tx.Context(), store.Message{
 		Tenant: t.Tenant, SessionID: t.SessionID, Seq: int64(m.GetSeq()), ID: m.GetId(), TurnID: t.ID, TurnSeq: t.Place, Data: data,
 	})
-}
-
-func origin(t store.Turn) journal.Origin {
-	return journal.Origin{TurnID: t.ID, AgentPath: agentPath(t)}
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -30,7 +31,7 @@ func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) 
 	if err := dropWaits(tx, t); err != nil {
 		return "", err
 	}
-	if t.LastSeq, err = tx.Append(origin(*t), &turnv1.Event{Data: &turnv1.Event_TurnEnded{TurnEnded: end}}); err != nil {
+	if t.LastSeq, err = tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnEnded{TurnEnded: end}}); err != nil {
 		return "", err
 	}
 	if t.End, err = proto.Marshal(end); err != nil {
@@ -49,7 +50,7 @@ func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) 
 	if err := tx.FenceOff(ctx, t.Tenant, t.ID); err != nil {
 		return "", err
 	}
-	if err := freeHolds(tx, *t); err != nil {
+	if err := s.budgets.Release(tx, *t); err != nil {
 		return "", err
 	}
 	if err := tx.OutgoingOver(ctx, t.Tenant, t.ID); err != nil {
@@ -90,7 +91,7 @@ func (s *Service) nextTurn(tx *journal.Tx) (string, error) {
 // lastAnswer is the text of the last assistant message of a turn, "" when there is none.
 func lastAnswer(tx *journal.Tx, t store.Turn) (string, error) {
 	if m := tx.Said; m.GetTurnId() == t.ID && m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
-		return partsText(m.GetContent()), nil
+		return conversation.Text(m.GetContent()), nil
 	}
 	const page = 8
 	for before := store.EndOf(t.Place); ; {
@@ -102,12 +103,12 @@ func lastAnswer(tx *journal.Tx, t store.Turn) (string, error) {
 			if row.TurnSeq != t.Place || row.TurnID != t.ID { // or it was taken over from the turn that this one runs again
 				return "", nil
 			}
-			m, err := messageToProto(row)
+			m, err := conversation.Message(row)
 			if err != nil {
 				return "", err
 			}
 			if m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
-				return partsText(m.GetContent()), nil
+				return conversation.Text(m.GetContent()), nil
 			}
 			before = row.Point()
 		}

@@ -59,7 +59,7 @@ func (s *Service) enterSession(tx *journal.Tx, o order) error {
 	case !o.fresh:
 		return tx.Lock(o.session.Tenant, o.session.ID)
 	case o.copy != nil:
-		return o.copy.write(tx)
+		return o.copy.Write(tx)
 	}
 	tx.Session = o.session
 	return tx.AddSession(tx.Context(), o.session)
@@ -112,7 +112,7 @@ func (s *Service) queue(tx *journal.Tx, t *store.Turn, o order, text string, cut
 	m := &turnv1.Message{
 		Id: ids.New(ids.Message), SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: o.content, CreateTime: stamp(tx.NowUs), FromAgent: o.from,
 	}
-	seq, err := tx.Append(origin(*t), &turnv1.Event{Data: &turnv1.Event_TurnQueued{TurnQueued: &turnv1.TurnQueued{
+	seq, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnQueued{TurnQueued: &turnv1.TurnQueued{
 		AgentId: t.AgentID, MessageId: m.GetId(), Input: o.content, Position: uint32(position),
 	}}})
 	if err != nil {

@@ -24,8 +24,7 @@ func (s scheduledTurns) CheckInput(field, text string) error {
 
 // CheckSession implements schedule.Turns.
 func (s scheduledTurns) CheckSession(ctx context.Context, id string) error {
-	_, err := s.session(ctx, id)
-	return err
+	return s.checkSession(ctx, id)
 }
 
 // CheckAgent implements schedule.Turns.

@@ -57,7 +57,7 @@ func (w *wait) ref() *turnv1.WaitRef {
 
 // origin is what the event of its end belongs to.
 func (w *wait) origin(t store.Turn) journal.Origin {
-	return journal.Origin{TurnID: w.TurnID, AgentPath: agentPath(t), Step: contract.WaitKey(w.StepKey), Attempt: 1}
+	return journal.Origin{TurnID: w.TurnID, AgentPath: t.Path(), Step: contract.WaitKey(w.StepKey), Attempt: 1}
 }
 
 // save writes verdict, end and answer. The session must be locked.
@@ -118,7 +118,7 @@ func (s *Service) beginWait(tx *journal.Tx, t *store.Turn, step store.Step, req 
 		return nil, err
 	}
 	if e := w.requested(); e != nil {
-		if _, err := tx.Append(stepOrigin(*t, step), e); err != nil {
+		if _, err := tx.Append(journal.OfStep(*t, step), e); err != nil {
 			return nil, err
 		}
 	}
@@ -155,7 +155,7 @@ func (s *Service) expiresIn(req *sessionsv1.WaitRequest) time.Duration {
 // pause notes that the turn waits for people from now on.
 func pause(tx *journal.Tx, t *store.Turn, w *wait) error {
 	t.PausedUs, t.Status = tx.NowUs, int32(turnv1.TurnStatus_TURN_STATUS_WAITING)
-	_, err := tx.Append(origin(*t), &turnv1.Event{Data: &turnv1.Event_TurnPaused{TurnPaused: &turnv1.TurnPaused{
+	_, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnPaused{TurnPaused: &turnv1.TurnPaused{
 		WaitingFor: w.kind(), ApprovalId: w.ID,
 	}}})
 	return err

@@ -60,7 +60,7 @@ func resume(tx *journal.Tx, t *store.Turn) error {
 	if t.DeadlineUs > 0 {
 		t.DeadlineUs += paused
 	}
-	_, err := tx.Append(origin(*t), &turnv1.Event{Data: &turnv1.Event_TurnResumed{TurnResumed: &turnv1.TurnResumed{PausedMs: paused / 1000}}})
+	_, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnResumed{TurnResumed: &turnv1.TurnResumed{PausedMs: paused / 1000}}})
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
@@ -21,34 +22,57 @@ func (a Amount) Minus(b Amount) Amount {
 	return Amount{a.Tokens - b.Tokens, a.Cost - b.Cost, a.Calls - b.Calls}
 }
 
-// ScopeTurn is the scope of a turn's own limits. The row's id is the turn's.
-const ScopeTurn = "turn"
+// BudgetScope says whose turns a budget is for.
+type BudgetScope string
+
+// The scopes of budgets.
+const (
+	ScopeTenant  BudgetScope = "tenant"
+	ScopeSubject BudgetScope = "subject"
+	ScopeSession BudgetScope = "session"
+	ScopeAgent   BudgetScope = "agent"
+	// ScopeTurn is that of a turn's own limits. The row's id is the turn's.
+	ScopeTurn BudgetScope = "turn"
+)
+
+// BudgetPeriod says when a budget starts to count from zero again.
+type BudgetPeriod string
+
+// The periods of budgets. Days and months are those of UTC.
+const (
+	PeriodNone  BudgetPeriod = "none"
+	PeriodDay   BudgetPeriod = "day"
+	PeriodMonth BudgetPeriod = "month"
+)
 
 // Budget is a limit over many turns, or a turn's own limits.
 type Budget struct {
 	// Tenant and ID name it.
 	Tenant, ID string
-	// Scope and Target say whose turns it is for; Period is "none", "day" or "month".
-	Scope, Target, Period string
+	// Scope and Target say whose turns it is for, Period when it starts to count from zero.
+	Scope  BudgetScope
+	Target string
+	Period BudgetPeriod
 	// Max are the limits, 0 = none; WarnAt the part to warn at, in percent.
 	Max    Amount
 	WarnAt int64
-	// PeriodUs is when the counted period began, 0 without a period. Used counts from then; Reserved is what steps under way hold.
-	PeriodUs       int64
-	Used, Reserved Amount
-	// CreateUs and UpdateUs are when it was made and changed, in Unix microseconds.
-	CreateUs, UpdateUs int64
+	// PeriodStart is when the counted period began, zero without a period. Used counts from then; Reserved is what steps hold.
+	PeriodStart            time.Time
+	Used, Reserved         Amount
+	CreateTime, UpdateTime time.Time
 }
 
-// ScopeKey names a scope and its target as budgets are looked up by it.
-func ScopeKey(scope, target string) string { return scope + ":" + target }
+// ScopeKey returns the key by which the budgets of a scope and its target are found.
+func ScopeKey(scope BudgetScope, target string) string { return string(scope) + ":" + target }
 
 const budgetColumns = `tenant, id, scope, target, period, max_tokens, max_cost, max_calls, warn_at, period_us, used_tokens, used_cost, used_calls,
 	reserved_tokens, reserved_cost, reserved_calls, create_us, update_us`
 
 func scanBudget(s sqldb.Scanner) (b Budget, err error) {
-	err = s.Scan(&b.Tenant, &b.ID, &b.Scope, &b.Target, &b.Period, &b.Max.Tokens, &b.Max.Cost, &b.Max.Calls, &b.WarnAt, &b.PeriodUs,
-		&b.Used.Tokens, &b.Used.Cost, &b.Used.Calls, &b.Reserved.Tokens, &b.Reserved.Cost, &b.Reserved.Calls, &b.CreateUs, &b.UpdateUs)
+	var start, create, update int64
+	err = s.Scan(&b.Tenant, &b.ID, &b.Scope, &b.Target, &b.Period, &b.Max.Tokens, &b.Max.Cost, &b.Max.Calls, &b.WarnAt, &start,
+		&b.Used.Tokens, &b.Used.Cost, &b.Used.Calls, &b.Reserved.Tokens, &b.Reserved.Cost, &b.Reserved.Calls, &create, &update)
+	b.PeriodStart, b.CreateTime, b.UpdateTime = sqldb.Time(start), sqldb.Time(create), sqldb.Time(update)
 	return b, err
 }
 
@@ -85,8 +109,8 @@ func (tx *Tx) LockBudgets(ctx context.Context, tenant string, keys []string) ([]
 func (tx *Tx) AddBudget(ctx context.Context, b Budget) error {
 	_, err := sqldb.Exec(ctx, tx, "INSERT INTO budgets (scope_key, "+budgetColumns+
 		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
-		ScopeKey(b.Scope, b.Target), b.Tenant, b.ID, b.Scope, b.Target, b.Period, b.Max.Tokens, b.Max.Cost, b.Max.Calls, b.WarnAt, b.PeriodUs,
-		b.Used.Tokens, b.Used.Cost, b.Used.Calls, b.Reserved.Tokens, b.Reserved.Cost, b.Reserved.Calls, b.CreateUs, b.UpdateUs)
+		ScopeKey(b.Scope, b.Target), b.Tenant, b.ID, string(b.Scope), b.Target, string(b.Period), b.Max.Tokens, b.Max.Cost, b.Max.Calls, b.WarnAt, sqldb.Micros(b.PeriodStart),
+		b.Used.Tokens, b.Used.Cost, b.Used.Calls, b.Reserved.Tokens, b.Reserved.Cost, b.Reserved.Calls, sqldb.Micros(b.CreateTime), sqldb.Micros(b.UpdateTime))
 	return err
 }
 
@@ -94,8 +118,8 @@ func (tx *Tx) AddBudget(ctx context.Context, b Budget) error {
 func (tx *Tx) SaveBudget(ctx context.Context, b Budget) error {
 	return sqldb.ExecOne(ctx, tx, `UPDATE budgets SET max_tokens = $3, max_cost = $4, max_calls = $5, warn_at = $6, period_us = $7, used_tokens = $8,
 		used_cost = $9, used_calls = $10, reserved_tokens = $11, reserved_cost = $12, reserved_calls = $13, update_us = $14
-		WHERE tenant = $1 AND id = $2`, b.Tenant, b.ID, b.Max.Tokens, b.Max.Cost, b.Max.Calls, b.WarnAt, b.PeriodUs,
-		b.Used.Tokens, b.Used.Cost, b.Used.Calls, b.Reserved.Tokens, b.Reserved.Cost, b.Reserved.Calls, b.UpdateUs)
+		WHERE tenant = $1 AND id = $2`, b.Tenant, b.ID, b.Max.Tokens, b.Max.Cost, b.Max.Calls, b.WarnAt, sqldb.Micros(b.PeriodStart),
+		b.Used.Tokens, b.Used.Cost, b.Used.Calls, b.Reserved.Tokens, b.Reserved.Cost, b.Reserved.Calls, sqldb.Micros(b.UpdateTime))
 }
 
 // DeleteBudget removes a budget, or a turn's own limits, with what steps hold of it. ErrNotFound when there is none.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
@@ -66,6 +67,26 @@ func (s *Store) Child(ctx context.Context, tenant, turn string) (Child, error) {
 // Child reads the link of a sub-agent's turn. ErrNotFound for any other turn.
 func (tx *Tx) Child(ctx context.Context, tenant, turn string) (Child, error) {
 	return sqldb.One(ctx, tx, scanChild, selectChild, tenant, turn)
+}
+
+// WithAncestors returns a turn and, for that of a sub-agent, its ancestors, the nearest first. It ends at one whose session was deleted. What callers read
+// of ancestors must not change once they are started: they are not locked.
+func (tx *Tx) WithAncestors(ctx context.Context, t Turn) ([]Turn, error) {
+	line := []Turn{t}
+	for t.AgentPath != "" {
+		link, err := tx.Child(ctx, t.Tenant, t.ID)
+		if err == nil {
+			t, err = tx.Turn(ctx, t.Tenant, link.ParentTurnID)
+		}
+		if errors.Is(err, ErrNotFound) {
+			return line, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		line = append(line, t)
+	}
+	return line, nil
 }
 
 // CountChildren counts the turns of sub-agents that follow from a turn, callbacks and what they began included.

@@ -54,6 +54,14 @@ type Turn struct {
 	Budgeted bool
 }
 
+// Path returns the agents of the turn from the outermost to its own, separated by "/".
+func (t Turn) Path() string {
+	if t.AgentPath != "" {
+		return t.AgentPath
+	}
+	return t.AgentID
+}
+
 // Unplaced is the place of a turn that waits, or was given up while it did: behind all others, so that none of them reads its input.
 const Unplaced = ^uint32(0)
 

@@ -1,5 +1,4 @@
-// Package reserve computes what a model step takes out of budgets before it begins, and whether it may begin now.
-package reserve
+package budget
 
 import (
 	"math"
@@ -10,24 +9,18 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// Kinds of limits, as events name them.
-const (
-	Tokens = "tokens"
-	Cost   = "cost"
-)
-
-// MinOutput is the least that a model call under a limit must be able to write: fewer tokens are no answer.
+// MinOutput is how many tokens a model call under a limit can write at least; a step whose budget has room for fewer is refused.
 const MinOutput = 64
 
-// complaint is what a repeated call reads besides the answer that could not be read, in tokens.
+// complaint is what a repeated call reads besides the answer that could not be parsed, in tokens.
 const complaint = 64
 
-// Step is what a model step may use, by estimate.
-type Step struct {
+// Estimate is what a model step may use.
+type Estimate struct {
 	contract.ModelCalls
 	// Input is what one call reads, Output what it may write, in tokens.
 	Input, Output int64
-	// Price is that of the tokens, nil when they cost nothing.
+	// Price is the price of the tokens, nil when they cost nothing.
 	Price *turnv1.Price
 	// Learned corrects the estimate.
 	Learned Ratio
@@ -37,28 +30,28 @@ type Step struct {
 type Verdict int
 
 const (
-	// Admitted: it may.
+	// Admitted: it may begin.
 	Admitted Verdict = iota
-	// Waits: it fits, but not beside what other steps have reserved.
+	// Waits: it fits, but not together with what other steps have reserved.
 	Waits
-	// Exhausted: it does not fit, whatever others hold.
+	// Exhausted: it does not fit, whatever other steps hold.
 	Exhausted
 )
 
-// Decision is what becomes of a step.
+// Decision says whether a step may begin, and with what limits.
 type Decision struct {
 	Verdict Verdict
-	// Output is what each call may write, at most Step.Output.
+	// Output is what each call may write, at most Estimate.Output.
 	Output int64
 	// Budget is the index of the budget that decided, -1 when none did; Limit is the limit of it that did.
 	Budget int
-	Limit  string
+	Limit  Limit
 }
 
-// Decide says what becomes of a step under some budgets. Beside others it begins when all that it may use, by what was learned, fits in what they
-// leave. What does not fit there begins when it is alone: then the plain estimate counts, its answer is cut as short as it has to be, and what one
-// call uses beyond the estimate is the most by which a budget is passed.
-func (s Step) Decide(budgets []store.Budget) Decision {
+// Decide admits a step to its budgets or not. While other steps hold a part of a budget, a step is admitted if its estimate, corrected by what was
+// learned, fits into what they leave; otherwise it waits. A step that is alone is admitted if its plain estimate fits; its answer is then limited to
+// the room there is. So a budget is passed by no more than what one call uses beyond its estimate.
+func (s Estimate) Decide(budgets []store.Budget) Decision {
 	d := Decision{Output: s.Output, Budget: -1}
 	for i, b := range budgets {
 		if b.Max.Tokens == 0 && b.Max.Cost == 0 {
@@ -77,15 +70,15 @@ func (s Step) Decide(budgets []store.Budget) Decision {
 	return d
 }
 
-// fitsBeside tells whether the whole step fits in what others leave of a budget. Before anything was learned nobody can tell.
-func (s Step) fitsBeside(b store.Budget) bool {
+// fitsBeside reports whether the whole step fits into what other steps leave of a budget. Without a learned ratio it does not.
+func (s Estimate) fitsBeside(b store.Budget) bool {
 	need := s.Need(s.Output)
 	free := b.Max.Minus(b.Used).Minus(b.Reserved)
 	return s.Learned.Known() && (b.Max.Tokens == 0 || need.Tokens <= free.Tokens) && (b.Max.Cost == 0 || need.Cost <= free.Cost)
 }
 
-// Need is what the step may use by what was learned when each call may write so much.
-func (s Step) Need(output int64) store.Amount {
+// Need returns what the step may use, corrected by what was learned, when each call may write output tokens.
+func (s Estimate) Need(output int64) store.Amount {
 	read := s.Learned.input(s.Calls*s.Input) + s.Reread*(s.Learned.output(output)+complaint)
 	written := s.Calls * s.Learned.output(output)
 	return store.Amount{
@@ -94,13 +87,13 @@ func (s Step) Need(output int64) store.Amount {
 	}
 }
 
-// room is how many tokens each call may write by the plain estimate so that the step fits in what is left, below 0 when not even its input fits;
-// limit is the limit that says so.
-func (s Step) room(left, limits store.Amount) (room int64, limit string) {
+// room returns how many tokens each call may write, by the plain estimate, for the step to fit into what is left, and the limit that decides.
+// It is below 0 when not even the input fits.
+func (s Estimate) room(left, limits store.Amount) (room int64, limit Limit) {
 	room = math.MaxInt64
 	read := s.Calls*s.Input + s.Reread*complaint
 	if limits.Tokens > 0 {
-		room, limit = (left.Tokens-read)/(s.Calls+s.Reread), Tokens
+		room, limit = (left.Tokens-read)/(s.Calls+s.Reread), LimitTokens
 	}
 	if limits.Cost == 0 {
 		return room, limit
@@ -109,9 +102,9 @@ func (s Step) room(left, limits store.Amount) (room int64, limit string) {
 	each := s.Calls*s.Price.GetOutputMicros() + s.Reread*s.Price.GetInputMicros()
 	switch {
 	case rest < 0:
-		return -1, Cost
+		return -1, LimitCost
 	case each > 0 && rest/each < room:
-		return rest / each, Cost
+		return rest / each, LimitCost
 	}
 	return room, limit
 }

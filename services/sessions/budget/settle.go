@@ -1,4 +1,4 @@
-package sessions
+package budget
 
 import (
 	"slices"
@@ -7,18 +7,17 @@ import (
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
-	"github.com/windlass-dev/windlass/services/sessions/reserve"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// settle puts what a step has used in the place of what it held, in all budgets of its turn, and tells where a limit is near or was reached. An
-// answer that was cut where a limit ends has its outcome say so.
-func settle(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1.StepOutcome) error {
+// Settle replaces what a step has reserved in the budgets of its turn by what it used, and appends an event for each limit that is nearly used up. If
+// an answer was cut off by a limit, Settle sets outcome.Exhausted and appends an event for that too. The turn's session must be locked.
+func (s *Service) Settle(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1.StepOutcome) error {
 	kind := turnv1.StepKind(step.Kind)
-	if !spends(kind) {
+	if !counts(kind) {
 		return nil
 	}
-	budgets, err := lockBudgets(tx, t)
+	budgets, err := lock(tx, t)
 	if err != nil || len(budgets) == 0 {
 		return err
 	}
@@ -26,7 +25,7 @@ func settle(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1.StepO
 	if err != nil {
 		return err
 	}
-	if err := learn(tx, t, outcome, holds); err != nil {
+	if err := updateRatio(tx, t, outcome, holds); err != nil {
 		return err
 	}
 	used := usedBy(kind, outcome)
@@ -41,7 +40,7 @@ func settle(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1.StepO
 			return err
 		}
 		if h.Bound != "" && outcome.GetFinishReason() == "length" {
-			if err := cutShort(tx, t, step, exhausted(b, h.Bound), outcome); err != nil {
+			if err := cutOff(tx, t, step, Limit(h.Bound).exhausted(b), outcome); err != nil {
 				return err
 			}
 		}
@@ -49,13 +48,13 @@ func settle(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1.StepO
 	return tx.DropHolds(tx.Context(), t.Tenant, t.ID, step.Key)
 }
 
-// learn has the next estimates for the turn's agent and model start from what a model step used, if that was told.
-func learn(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome, holds []store.Hold) error {
+// updateRatio learns from what a model step used, if its provider reported that, for the next estimates of the turn's agent and model.
+func updateRatio(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome, holds []store.Hold) error {
 	i := slices.IndexFunc(holds, func(h store.Hold) bool { return h.Prompt > 0 })
 	if i < 0 || outcome.GetUsage().GetModelCalls() == 0 || outcome.GetError() != nil || outcome.GetCancelled() {
 		return nil
 	}
-	var known reserve.Ratio
+	var known Ratio
 	var err error
 	if known.Input, known.Output, err = tx.ModelRatio(tx.Context(), t.Tenant, t.AgentID, t.Model); err != nil {
 		return err
@@ -67,7 +66,7 @@ func learn(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome, holds []st
 	return tx.SaveModelRatio(tx.Context(), t.Tenant, t.AgentID, t.Model, now.Input, now.Output)
 }
 
-// usedBy is what a step counts for in budgets.
+// usedBy returns what a step used of budgets.
 func usedBy(kind turnv1.StepKind, outcome *turnv1.StepOutcome) store.Amount {
 	u := outcome.GetUsage()
 	if kind == turnv1.StepKind_STEP_KIND_TOOL {
@@ -85,16 +84,16 @@ func holdOf(holds []store.Hold, budget string) store.Hold {
 	return store.Hold{}
 }
 
-// warn tells once in a period that most of a limit is used: when the part to warn at is passed.
+// warn appends an event for each limit of which the part to warn at was passed now: once in a period.
 func warn(tx *journal.Tx, t store.Turn, step store.Step, b store.Budget, before store.Amount) error {
-	for _, what := range []string{limitTokens, limitCost, limitCalls} {
-		limit := part(b.Max, what)
+	for _, l := range []Limit{LimitTokens, LimitCost, LimitCalls} {
+		limit := l.of(b.Max)
 		passed := func(used int64) bool { return limit > 0 && used >= (limit*b.WarnAt+99)/100 }
-		if passed(part(before, what)) || !passed(part(b.Used, what)) {
+		if passed(l.of(before)) || !passed(l.of(b.Used)) {
 			continue
 		}
-		_, err := tx.Append(stepOrigin(t, step), &turnv1.Event{Data: &turnv1.Event_BudgetWarning{
-			BudgetWarning: &turnv1.BudgetWarning{Use: limitUse(b, what), WarnAt: int32(b.WarnAt)},
+		_, err := tx.Append(journal.OfStep(t, step), &turnv1.Event{Data: &turnv1.Event_BudgetWarning{
+			BudgetWarning: &turnv1.BudgetWarning{Use: l.use(b), WarnAt: int32(b.WarnAt)},
 		}})
 		if err != nil {
 			return err
@@ -103,17 +102,17 @@ func warn(tx *journal.Tx, t store.Turn, step store.Step, b store.Budget, before 
 	return nil
 }
 
-// cutShort says that an answer was cut where a budget ends.
-func cutShort(tx *journal.Tx, t store.Turn, step store.Step, over *turnv1.BudgetExhausted, outcome *turnv1.StepOutcome) error {
+// cutOff records that an answer was cut off by a limit.
+func cutOff(tx *journal.Tx, t store.Turn, step store.Step, over *turnv1.BudgetExhausted, outcome *turnv1.StepOutcome) error {
 	outcome.Exhausted = proto.CloneOf(over.GetUse())
-	_, err := tx.Append(stepOrigin(t, step), &turnv1.Event{Data: &turnv1.Event_BudgetExhausted{BudgetExhausted: over}})
+	_, err := tx.Append(journal.OfStep(t, step), &turnv1.Event{Data: &turnv1.Event_BudgetExhausted{BudgetExhausted: over}})
 	return err
 }
 
-// freeHolds releases what steps of a turn that ends have reserved and not settled, and removes the turn's own limits. A tool call among it counts as
-// made: a worker that was lost, or that another one has overtaken, may have sent it.
-func freeHolds(tx *journal.Tx, t store.Turn) error {
-	budgets, err := lockBudgets(tx, t)
+// Release releases what the steps of a turn that ends have reserved and not settled, and deletes the turn's own limits. A reserved tool call counts as
+// made: a worker that was lost, or overtaken by another one, may have sent it. The turn's session must be locked.
+func (s *Service) Release(tx *journal.Tx, t store.Turn) error {
+	budgets, err := lock(tx, t)
 	if err != nil || len(budgets) == 0 {
 		return err
 	}

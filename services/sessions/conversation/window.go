@@ -1,0 +1,106 @@
+package conversation
+
+import (
+	"context"
+	"slices"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+const (
+	// DefaultWindow is how many bytes of conversation a model step reads unless it asks for less or more.
+	DefaultWindow = 3 << 20
+	// windowPage is how many messages one read of a window takes.
+	windowPage = 64
+)
+
+// Window is what a model step reads of a conversation.
+type Window struct {
+	// Messages are in the order of turns, then of events: the input of a turn that waited stands after the answers before it. Each tool call has a
+	// result; one that was never executed gets a result that says so. The turn's own input is always there.
+	Messages []*turnv1.Message
+	// Truncated: older messages were left out, or a summary stands for messages of the turn itself.
+	Truncated bool
+	// Inputs counts the input that came while the turn runs.
+	Inputs uint32
+	// Compacted is how many of the messages stand for what was compacted.
+	Compacted uint32
+}
+
+// Window returns what a model step of a turn reads, at most limit bytes; 0 stands for DefaultWindow.
+func (s *Service) Window(ctx context.Context, t store.Turn, ses store.Session, limit int) (Window, error) {
+	if limit == 0 {
+		limit = DefaultWindow
+	}
+	sum, err := s.summaryOf(ctx, t, ses)
+	if err != nil {
+		return Window{}, err
+	}
+	messages, more, err := s.tail(ctx, t, limit, sum)
+	if err != nil {
+		return Window{}, err
+	}
+	var input *turnv1.Message // when the turn alone is too long
+	if !slices.ContainsFunc(messages, func(m *turnv1.Message) bool { return m.GetSeq() == t.InputSeq }) {
+		if input, err = s.input(ctx, t); err != nil {
+			return Window{}, err
+		}
+	}
+	chosen, truncated := fit(blocks(messages), t, limit, input)
+	return Window{
+		Messages: sum.before(chosen), Truncated: more || truncated || sum != nil && sum.inTurn,
+		Inputs: countInputs(sum.before(messages), t), Compacted: sum.size(),
+	}, nil
+}
+
+// countInputs counts the input that came while the turn runs, as far as the messages that were read show it. Input that was left out because the
+// conversation is too long counts too: another read would not show it either.
+func countInputs(messages []*turnv1.Message, t store.Turn) uint32 {
+	n := uint32(0)
+	for _, m := range messages {
+		if m.GetTurnId() == t.ID && m.GetRole() == turnv1.Role_ROLE_USER && m.GetSeq() != t.InputSeq {
+			n++
+		}
+	}
+	return max(n, t.Inputs)
+}
+
+// tail reads the conversation up to the turn, from its end back until limit bytes are read or a summary covers the rest, and reports whether
+// there is more.
+func (s *Service) tail(ctx context.Context, t store.Turn, limit int, sum *summary) ([]*turnv1.Message, bool, error) {
+	var out []*turnv1.Message
+	point := store.EndOf(t.Place)
+	for size := 0; ; {
+		rows, err := s.store.ConversationBack(ctx, t.Tenant, t.SessionID, point, windowPage)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, row := range rows {
+			if sum.covers(row) {
+				slices.Reverse(out)
+				return out, false, nil
+			}
+			m, err := Message(row)
+			if err != nil {
+				return nil, false, err
+			}
+			out = append(out, m)
+			size += len(row.Data)
+			point = row.Point()
+		}
+		if len(rows) < windowPage || size > limit {
+			slices.Reverse(out)
+			return out, len(rows) == windowPage, nil
+		}
+	}
+}
+
+// input reads the message that a turn began with, nil when it is not there.
+func (s *Service) input(ctx context.Context, t store.Turn) (*turnv1.Message, error) {
+	rows, err := s.store.Messages(ctx, t.Tenant, t.SessionID, int64(t.InputSeq)-1, 1)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return Message(rows[0])
+}
