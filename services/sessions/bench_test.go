@@ -1,13 +1,13 @@
 package sessions_test
 
 import (
-	"fmt"
 	"runtime"
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // BenchmarkStep measures the hot path without the network: the claim and the commit of an infer step, and the adoption of a done one.
@@ -35,13 +35,13 @@ func BenchmarkStep(b *testing.B) {
 	b.Run("claim", func(b *testing.B) {
 		for b.Loop() {
 			n++
-			claim(fmt.Sprintf("infer-%d", n))
+			claim(stepkey.Infer(n))
 		}
 	})
 	b.Run("claim+commit", func(b *testing.B) {
 		for b.Loop() {
 			n++
-			key := fmt.Sprintf("infer-%d", n)
+			key := stepkey.Infer(n)
 			commit(key, claim(key).GetLease())
 		}
 	})
@@ -51,9 +51,9 @@ func BenchmarkStep(b *testing.B) {
 		}
 	})
 	b.Run("renew", func(b *testing.B) {
-		l := w.lease("infer-renewed")
+		l := w.lease(stepkey.Infer(1))
 		for b.Loop() {
-			_, err := k.svc.RenewStep(ctx, &sessionsv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-renewed", Fence: l.GetFence(), TtlMs: 1000})
+			_, err := k.svc.RenewStep(ctx, &sessionsv1.RenewStepRequest{TurnId: turn.GetId(), Step: stepkey.Infer(1), Fence: l.GetFence(), TtlMs: 1000})
 			must(b, err)
 		}
 	})

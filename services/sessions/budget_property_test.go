@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // TestABudgetIsPassedByReservedCallsAtMost has 20 turns take calls from one budget in any order, each of which uses another part or multiple of its
@@ -112,7 +113,7 @@ func (s *spending) act() {
 
 func (s *spending) claim(i int) {
 	w, before := s.idle[i], s.k.stands(s.budget)
-	step := &turnv1.StepRef{Key: fmt.Sprintf("infer-%d", s.done[w]+1), Kind: turnv1.StepKind_STEP_KIND_INFER}
+	step := &turnv1.StepRef{Key: stepkey.Infer(s.done[w] + 1), Kind: turnv1.StepKind_STEP_KIND_INFER}
 	got, err := w.exec.ClaimStep(context.Background(), &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, TtlMs: 60_000})
 	must(s.k.t, err)
 	now := s.k.stands(s.budget)

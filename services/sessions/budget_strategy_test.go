@@ -9,6 +9,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // TestTwentyTurnsPassABudgetByOneStepAtMost has 20 turns of each strategy take the calls that their steps may make from one budget, where prompts and
@@ -49,7 +50,7 @@ func TestTwentyTurnsPassABudgetByOneStepAtMost(t *testing.T) {
 				w.beginWith(&turnv1.Surface{PromptTokens: prompt, Strategy: tt.strategy})
 				all.Go(func() {
 					for n := 0; ; n++ {
-						step := &turnv1.StepRef{Key: fmt.Sprintf("infer-%d", n), Kind: turnv1.StepKind_STEP_KIND_INFER}
+						step := &turnv1.StepRef{Key: stepkey.Infer(n), Kind: turnv1.StepKind_STEP_KIND_INFER}
 						if tt.strategy == auto { // it chooses what makes the most calls
 							step.Strategy = route
 						}

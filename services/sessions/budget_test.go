@@ -2,7 +2,6 @@ package sessions_test
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 func (k *kit) budgets() sessionsv1.BudgetServiceClient {
@@ -260,7 +260,7 @@ func TestManyTurnsNeverPassABudget(t *testing.T) {
 			w.beginWith(&turnv1.Surface{PromptTokens: 50})
 			all.Go(func() {
 				for n := 1; n <= 3; n++ {
-					got, err := w.claimSoon(fmt.Sprintf("infer-%d", n))
+					got, err := w.claimSoon(stepkey.Infer(n))
 					if err != nil {
 						t.Error(err)
 						return
@@ -270,9 +270,9 @@ func TestManyTurnsNeverPassABudget(t *testing.T) {
 						refused.Add(1)
 						return
 					}
-					w.used(fmt.Sprintf("infer-%d", n), l, 50, l.GetMaxOutputTokens(), nil)
+					w.used(stepkey.Infer(n), l, 50, l.GetMaxOutputTokens(), nil)
 					spent.Add(50 + int64(l.GetMaxOutputTokens()))
-					key := fmt.Sprintf("tool-%d.0", n)
+					key := stepkey.Tool(n, 0)
 					if got, err = w.claim(key); err != nil {
 						t.Error(err)
 						return

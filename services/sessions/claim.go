@@ -18,17 +18,16 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-var kindNames = map[turnv1.StepKind]string{
-	turnv1.StepKind_STEP_KIND_BEGIN:  "begin",
-	turnv1.StepKind_STEP_KIND_SELECT: "select",
-	turnv1.StepKind_STEP_KIND_PLAN:   "plan",
-	turnv1.StepKind_STEP_KIND_INFER:  "infer",
-	turnv1.StepKind_STEP_KIND_TOOL:   "tool",
-	turnv1.StepKind_STEP_KIND_FINISH: "finish",
-
-	turnv1.StepKind_STEP_KIND_COMPACT: "compact",
+// claimable reports whether a worker claims steps of a kind. The ends of waits and input are written by this service.
+func claimable(kind turnv1.StepKind) bool {
+	switch kind {
+	case turnv1.StepKind_STEP_KIND_WAIT, turnv1.StepKind_STEP_KIND_STEER:
+		return false
+	}
+	return stepkey.KindName(kind) != ""
 }
 
 // askBudgetAgain is after what time a step that waits for a budget is best claimed again at first.
@@ -67,7 +66,7 @@ func (s *Service) checkClaim(req *sessionsv1.ClaimStepRequest) error {
 	switch key := req.GetStep().GetKey(); {
 	case key == "" || len(key) > maxStepKey || !access.Storable(key):
 		return fault.Invalid("step.key", "must have 1 to %d characters", maxStepKey)
-	case kindNames[req.GetStep().GetKind()] == "":
+	case !claimable(req.GetStep().GetKind()):
 		return fault.Invalid("step.kind", "is not set")
 	case time.Duration(req.GetTtlMs())*time.Millisecond > s.cfg.MaxLease:
 		return fault.Invalid("ttl_ms", "is longer than %s", s.cfg.MaxLease)
@@ -201,7 +200,7 @@ func claimEvents(step store.Step, previous string, req *sessionsv1.ClaimStepRequ
 	}
 	if first {
 		add(&turnv1.Event{Data: &turnv1.Event_StepStarted{StepStarted: &turnv1.StepStarted{
-			Kind: kindNames[turnv1.StepKind(step.Kind)], Title: req.GetStep().GetTitle(),
+			Kind: stepkey.KindName(turnv1.StepKind(step.Kind)), Title: req.GetStep().GetTitle(),
 		}}})
 	}
 	switch turnv1.StepKind(step.Kind) {

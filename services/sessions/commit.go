@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // CommitStep implements ExecutionService.
@@ -243,7 +244,7 @@ func (s *Service) applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, o
 		}
 	}
 	_, err := tx.Append(journal.OfStep(*t, step), &turnv1.Event{Data: &turnv1.Event_StepFinished{StepFinished: &turnv1.StepFinished{
-		Kind: kindNames[turnv1.StepKind(step.Kind)], DurationMs: req.GetDurationMs(), Error: outcome.GetError(),
+		Kind: stepkey.KindName(turnv1.StepKind(step.Kind)), DurationMs: req.GetDurationMs(), Error: outcome.GetError(),
 	}}})
 	return err
 }

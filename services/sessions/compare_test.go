@@ -8,6 +8,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 func TestComparison(t *testing.T) {
@@ -69,7 +70,7 @@ func TestComparedCallsStandInOrder(t *testing.T) {
 		w := k.worker(turn)
 		w.begin()
 		for i, a := range arguments {
-			w.asked(fmt.Sprintf("infer-%d", i+1), fmt.Sprintf("c%d", i), a)
+			w.asked(stepkey.Infer(i+1), fmt.Sprintf("c%d", i), a)
 		}
 		return turn.GetId()
 	}

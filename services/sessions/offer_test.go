@@ -3,7 +3,6 @@ package sessions_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // of is the kit as somebody of another tenant sees it.
@@ -51,7 +51,7 @@ func (w *worker) helpers(n int) []string {
 	w.t.Helper()
 	var out []string
 	for i := range n {
-		step := fmt.Sprintf("tool-1.%d", i)
+		step := stepkey.Tool(1, i)
 		made, err := w.exec.CreateChild(context.Background(), &sessionsv1.CreateChildRequest{
 			TurnId: w.turn.GetId(), Step: step, Fence: w.lease(step).GetFence(), CallId: step, AgentId: "helper", Input: "help", Background: true,
 		})

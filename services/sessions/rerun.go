@@ -3,8 +3,8 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // rerun is what makes a new turn run another one again.
@@ -121,9 +122,12 @@ func rerunEvent(req *sessionsv1.RerunTurnRequest) (*turnv1.TurnRerun, error) {
 	if e.GetTools() == contract.ToolsRecorded && e.GetMissing() == "" {
 		e.Missing = contract.MissingFail
 	}
-	if step := strings.TrimPrefix(req.GetFromStep(), "infer-"); step != "" && step != failedStep {
-		n, err := strconv.ParseUint(step, 10, 16)
-		if err != nil || n == 0 {
+	if step := req.GetFromStep(); step != "" && step != failedStep {
+		n, ok := stepkey.ParseInfer(step)
+		if !ok {
+			n, _ = strconv.Atoi(step)
+		}
+		if n < 1 || n > math.MaxUint16 {
 			return nil, fault.Invalid("from_step", "%q is no model step: write \"infer-2\", \"2\" or \"failed\"", req.GetFromStep())
 		}
 		e.FromStep = uint32(n)

@@ -8,6 +8,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // failedStep as from_step stands for the model step at which a turn failed.
@@ -35,9 +36,9 @@ func failedIn(steps []store.Step) (int, error) {
 		if turnv1.StepKind(step.Kind) != turnv1.StepKind_STEP_KIND_INFER {
 			continue
 		}
-		var n int
-		if _, err := fmt.Sscanf(step.Key, "infer-%d", &n); err != nil {
-			return 0, fmt.Errorf("step %q: %w", step.Key, err)
+		n, ok := stepkey.ParseInfer(step.Key)
+		if !ok {
+			return 0, fmt.Errorf("step %q is no model step", step.Key)
 		}
 		if !step.Done {
 			return n, nil

@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -13,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // rerunFrom finds the message at which a re-run from a model step cuts: the one that the step wrote, "" when it wrote none. It refuses steps
@@ -40,7 +40,7 @@ func (s *Service) rerunFrom(ctx context.Context, t store.Turn, agentID string, e
 		switch turnv1.StepKind(step.Kind) {
 		case turnv1.StepKind_STEP_KIND_INFER:
 			infers++
-			if step.Key == fmt.Sprintf("infer-%d", from) {
+			if step.Key == stepkey.Infer(int(from)) {
 				cut = outcome.GetMessageId()
 			}
 		case turnv1.StepKind_STEP_KIND_BEGIN:
@@ -56,7 +56,7 @@ func (s *Service) rerunFrom(ctx context.Context, t store.Turn, agentID string, e
 	case int(from) > infers && infers == 0:
 		return "", fault.Invalid("from_step", "turn %s has no model steps: leave it out", t.ID)
 	case int(from) > infers:
-		return "", fault.Invalid("from_step", "turn %s has the model steps infer-1 to infer-%d", t.ID, infers)
+		return "", fault.Invalid("from_step", "turn %s has the model steps %s to %s", t.ID, stepkey.Infer(1), stepkey.Infer(infers))
 	}
 	if event.Strategy, err = s.fromTheMiddle(ctx, t, chosen, agentID); err != nil {
 		return "", err

@@ -15,7 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
-	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // SteerTurn implements TurnService.
@@ -114,7 +114,7 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 		return 0, err
 	}
 	if err := record(tx, *t, &turnv1.StepOutcome{
-		Key: contract.SteerKey(int(t.Inputs)), Kind: turnv1.StepKind_STEP_KIND_STEER, MessageId: message, CommittedMicros: tx.NowUs,
+		Key: stepkey.Steer(int(t.Inputs)), Kind: turnv1.StepKind_STEP_KIND_STEER, MessageId: message, CommittedMicros: tx.NowUs,
 		ContextTokens: conversation.MessageTokens(m),
 	}); err != nil {
 		return 0, err
@@ -182,7 +182,7 @@ func unheard(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome) error {
 	}
 	heard := map[string]bool{}
 	for n := range int(outcome.GetInputs()) {
-		heard[contract.SteerKey(n+1)] = true
+		heard[stepkey.Steer(n+1)] = true
 	}
 	for _, o := range given {
 		if heard[o.GetKey()] {

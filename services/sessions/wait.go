@@ -14,7 +14,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
-	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // wait is a row of what turns wait for, with its contents.
@@ -57,7 +57,7 @@ func (w *wait) ref() *turnv1.WaitRef {
 
 // origin is what the event of its end belongs to.
 func (w *wait) origin(t store.Turn) journal.Origin {
-	return journal.Origin{TurnID: w.TurnID, AgentPath: t.Path(), Step: contract.WaitKey(w.StepKey), Attempt: 1}
+	return journal.Origin{TurnID: w.TurnID, AgentPath: t.Path(), Step: stepkey.Wait(w.StepKey), Attempt: 1}
 }
 
 // save writes verdict, end and answer. The session must be locked.
@@ -79,7 +79,7 @@ func checkWait(req *sessionsv1.CommitStepRequest) error {
 	switch {
 	case w == nil:
 		return nil
-	case contract.WaitKey(req.GetOutcome().GetKey()) == "":
+	case stepkey.Wait(req.GetOutcome().GetKey()) == "":
 		return fault.Invalid("wait", "belongs to a tool step, and only to it")
 	case len(req.GetMessages()) > 0:
 		return fault.Invalid("messages", "a step that waits has none")

@@ -10,7 +10,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
-	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // endWait ends an open wait of a turn whose session is locked, with the verdict and the answer as it stands in w: row, event, the turn's state,
@@ -20,7 +20,7 @@ func (s *Service) endWait(tx *journal.Tx, t *store.Turn, w *wait, verdict turnv1
 		return err
 	}
 	outcome := &turnv1.StepOutcome{
-		Key: contract.WaitKey(w.StepKey), Kind: turnv1.StepKind_STEP_KIND_WAIT, Cancelled: t.CancelRequested, CommittedMicros: tx.NowUs,
+		Key: stepkey.Wait(w.StepKey), Kind: turnv1.StepKind_STEP_KIND_WAIT, Cancelled: t.CancelRequested, CommittedMicros: tx.NowUs,
 		Answer: &turnv1.WaitAnswer{WaitId: w.ID, Verdict: verdict},
 	}
 	if t.PausedUs > 0 && t.PeopleWaits == 0 {

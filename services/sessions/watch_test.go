@@ -17,6 +17,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // drain reads a watch until it ends.
@@ -120,7 +121,7 @@ func (l *ledger) follow(ctx context.Context, turns sessionsv1.TurnServiceClient,
 func (w *worker) stream(k *kit, rounds, deltas int) {
 	w.begin()
 	for round := range rounds {
-		key := fmt.Sprintf("infer-%d", round+1)
+		key := stepkey.Infer(round + 1)
 		l := w.lease(key)
 		for n := range deltas {
 			w.delta(l, uint32(n+1), "x")

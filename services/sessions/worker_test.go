@@ -2,8 +2,6 @@ package sessions_test
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -13,6 +11,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // worker does steps of one turn by hand.
@@ -30,21 +29,13 @@ func (k *kit) worker(turn *sessionsv1.Turn) *worker {
 }
 
 func ref(key string) *turnv1.StepRef {
-	kind := turnv1.StepKind_STEP_KIND_TOOL
-	switch {
-	case key == "begin":
-		kind = turnv1.StepKind_STEP_KIND_BEGIN
-	case key == "finish":
-		kind = turnv1.StepKind_STEP_KIND_FINISH
-	case key[0] == 'c':
-		kind = turnv1.StepKind_STEP_KIND_COMPACT
-	case key[0] == 'i':
-		kind = turnv1.StepKind_STEP_KIND_INFER
+	k, ok := stepkey.Parse(key)
+	if !ok {
+		panic("no step has the key " + key)
 	}
-	out := &turnv1.StepRef{Key: key, Kind: kind, Title: key}
-	if parts := strings.Split(key, "."); len(parts) == 3 { // a round of a tool step after a wait
-		n, _ := strconv.Atoi(parts[2])
-		out.Round = uint32(n)
+	out := &turnv1.StepRef{Key: key, Kind: k.Kind, Title: key}
+	if k.Round > 1 {
+		out.Round = uint32(k.Round)
 	}
 	return out
 }

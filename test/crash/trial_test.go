@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/test/harness"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // patience bounds what must happen soon; only a failing test waits that long.
@@ -235,7 +236,7 @@ func (r *trial) checkUsage(turn harness.JSON, events []harness.Event) {
 			usage, playModelCalls, read, written, playToolCalls, len(counted))
 	}
 	for i, asked := range r.play.askedAt {
-		step := fmt.Sprintf("infer-%d", i+1)
+		step := stepkey.Infer(i + 1)
 		if lost := asked - 1; lost < 0 || lost > resets[step] {
 			r.t.Errorf("the model was asked %d times for %s, which was reset %d times", asked, step, resets[step])
 		}

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/test/harness"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // TestALimitIsToldEverywhere: which limit ended a turn stands in the chat's answer, in what a parent's model reads of its child, in the
@@ -69,7 +71,7 @@ func checkLimit(t *testing.T, end harness.JSON, events []harness.Event, limit st
 func busiest(events []harness.Event) int {
 	most, open := 0, map[string]bool{}
 	for _, e := range events {
-		if !strings.HasPrefix(e.Step, "tool-") {
+		if k, ok := stepkey.Parse(e.Step); !ok || k.Kind != turnv1.StepKind_STEP_KIND_TOOL {
 			continue
 		}
 		switch e.Type {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/test/harness"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // TestRerunsFromTheMiddleOfAWhole runs turns again, from each of their model steps, that are more than one model step after the other: the plan and
@@ -51,7 +52,7 @@ func TestRerunsFromTheMiddleOfAWhole(t *testing.T) {
 			t.Errorf("%s: %d model steps, %v", id, infers, of)
 		}
 		for from := 2; from <= infers; from++ {
-			again := c.Wait(c.Must("POST", "/v1/turns/"+of.Str("id")+":rerun", harness.JSON{"from_step": fmt.Sprint("infer-", from)}).Str("id"))
+			again := c.Wait(c.Must("POST", "/v1/turns/"+of.Str("id")+":rerun", harness.JSON{"from_step": stepkey.Infer(from)}).Str("id"))
 			if again.Str("output") != of.Str("output") || again.Str("status") != "completed" {
 				t.Errorf("%s from %d: %v\nwas %v", id, from, again, of)
 			}

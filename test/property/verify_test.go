@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -12,6 +11,7 @@ import (
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 func (w *world) ctx() context.Context { return context.Background() }
@@ -315,10 +315,7 @@ func (w *world) checkHeard(t *turn) {
 
 // number is that of a model step, "infer-3".
 func number(step string) int {
-	n, err := strconv.Atoi(strings.TrimPrefix(step, "infer-"))
-	if err != nil {
-		return 0
-	}
+	n, _ := stepkey.ParseInfer(step) // 0 of any other
 	return n
 }
 

@@ -1,6 +1,9 @@
 package contract
 
-import turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+import (
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
+)
 
 // How often a step asks a model again because its answer could not be read.
 const (
@@ -9,8 +12,8 @@ const (
 	TextRepairs  = 2
 )
 
-// RouteStep is the model step that chooses an agent under the strategy route.
-const RouteStep = "infer-1"
+// RouteStep is the number of the model step that chooses an agent under the strategy route.
+const RouteStep = 1
 
 // ModelCalls bounds the model calls of one step.
 type ModelCalls struct {
@@ -33,7 +36,7 @@ func ModelCallsOf(ref *turnv1.StepRef, strategy turnv1.Strategy) ModelCalls {
 		return ModelCalls{Calls: 1}
 	case strategy == turnv1.Strategy_STRATEGY_REACT_TEXT:
 		return repaired(TextRepairs)
-	case strategy == turnv1.Strategy_STRATEGY_ROUTE && ref.GetKey() == RouteStep:
+	case strategy == turnv1.Strategy_STRATEGY_ROUTE && ref.GetKey() == stepkey.Infer(RouteStep):
 		calls := repaired(RouteRepairs)
 		calls.Calls++ // when no agent fits, the model answers
 		return calls

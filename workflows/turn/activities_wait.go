@@ -6,7 +6,7 @@ import (
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
-	"github.com/windlass-dev/windlass/workflows/turn/engine"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
@@ -23,7 +23,7 @@ func (a *Activities) Look(ctx context.Context, in contract.TurnInput, known []st
 			p.Outcomes = append(p.Outcomes, o)
 		}
 	}
-	if now.GetEnded() && !has(now.GetOutcomes(), engine.FinishKey) {
+	if now.GetEnded() && !has(now.GetOutcomes(), stepkey.Finish) {
 		return nil, toTemporal(step.ErrTurnEnded)
 	}
 	return p, nil

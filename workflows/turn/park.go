@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -64,7 +65,7 @@ func (w *walk) park(decision engine.Decision) error {
 func (w *walk) parkedText(now time.Time) string {
 	var waits []string
 	for _, o := range w.outcomes {
-		if o.GetWait() != nil && !has(w.outcomes, engine.WaitKey(o.GetKey())) {
+		if o.GetWait() != nil && !has(w.outcomes, stepkey.Wait(o.GetKey())) {
 			waits = append(waits, "tool "+engine.ToolOf(w.outcomes, o.GetKey())+" "+waitsFor(o.GetWait(), true))
 		}
 	}

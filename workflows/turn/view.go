@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.temporal.io/sdk/temporal"
@@ -9,6 +10,7 @@ import (
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -48,25 +50,34 @@ func (w *walk) mark(o *turnv1.StepOutcome) {
 func (w *walk) title(o *turnv1.StepOutcome) string {
 	switch o.GetKind() {
 	case turnv1.StepKind_STEP_KIND_INFER:
-		return strings.Replace(o.GetKey(), "infer-", "infer #", 1)
+		return numbered(o, "infer #")
 	case turnv1.StepKind_STEP_KIND_TOOL:
 		return "tool " + engine.ToolOf(w.outcomes, o.GetKey())
 	case turnv1.StepKind_STEP_KIND_WAIT:
 		return w.waitTitle(o)
 	case turnv1.StepKind_STEP_KIND_STEER:
-		return strings.Replace(o.GetKey(), "steer-", "input #", 1)
+		return numbered(o, "input #")
 	case turnv1.StepKind_STEP_KIND_COMPACT:
-		return strings.Replace(o.GetKey(), "compact-", "compact before infer #", 1)
+		return numbered(o, "compact before infer #")
 	case turnv1.StepKind_STEP_KIND_SELECT:
 		return "select strategy"
 	case turnv1.StepKind_STEP_KIND_PLAN:
-		if o.GetKey() != engine.PlanKey(1) {
+		if o.GetKey() != stepkey.Plan(1) {
 			return "plan again"
 		}
 		return "plan"
 	default:
 		return o.GetKey()
 	}
+}
+
+// numbered is a title that ends with the number of the step.
+func numbered(o *turnv1.StepOutcome, words string) string {
+	k, ok := stepkey.Parse(o.GetKey())
+	if !ok {
+		return o.GetKey()
+	}
+	return words + strconv.Itoa(k.N)
 }
 
 // summary tells a step's outcome in a few words, without content.

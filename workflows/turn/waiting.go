@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -81,7 +82,7 @@ func (w *walk) ask(summary string, activity any) {
 func (w *walk) waits() []*turnv1.WaitRef {
 	var out []*turnv1.WaitRef
 	for _, o := range w.outcomes {
-		if o.GetWait() != nil && !has(w.outcomes, engine.WaitKey(o.GetKey())) {
+		if o.GetWait() != nil && !has(w.outcomes, stepkey.Wait(o.GetKey())) {
 			out = append(out, o.GetWait())
 		}
 	}
@@ -91,7 +92,7 @@ func (w *walk) waits() []*turnv1.WaitRef {
 // waitTitle names a wait by what it was for and the tool that was called.
 func (w *walk) waitTitle(end *turnv1.StepOutcome) string {
 	for _, o := range w.outcomes {
-		if o.GetWait() != nil && engine.WaitKey(o.GetKey()) == end.GetKey() {
+		if o.GetWait() != nil && stepkey.Wait(o.GetKey()) == end.GetKey() {
 			return waitNames[o.GetWait().GetKind()] + ", tool " + engine.ToolOf(w.outcomes, o.GetKey())
 		}
 	}

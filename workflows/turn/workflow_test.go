@@ -19,7 +19,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
-	"github.com/windlass-dev/windlass/workflows/turn/engine"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
@@ -117,7 +117,7 @@ func (s *script) usual(ref *turnv1.StepRef) *turnv1.StepOutcome {
 		return surface(s.now(), 4)
 	case turnv1.StepKind_STEP_KIND_INFER:
 		n := 0
-		for ref.GetKey() != engine.InferKey(n+1) {
+		for ref.GetKey() != stepkey.Infer(n+1) {
 			n++
 		}
 		o := &turnv1.StepOutcome{FinishReason: "stop"}
@@ -191,7 +191,7 @@ func TestToolsRunTogetherUpToTheLimit(t *testing.T) {
 	all := make(chan struct{})
 	var once sync.Once
 	for i := range 9 {
-		s.steps[engine.ToolKey(1, i)] = func(context.Context, int) (*turnv1.StepOutcome, error) {
+		s.steps[stepkey.Tool(1, i)] = func(context.Context, int) (*turnv1.StepOutcome, error) {
 			s.mu.Lock()
 			if s.running == 4 {
 				once.Do(func() { close(all) })

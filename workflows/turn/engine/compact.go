@@ -5,13 +5,11 @@ import (
 	"slices"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // CodeContext is the error code of a model step whose conversation the provider refused as too long.
 const CodeContext = "context_too_long"
-
-// CompactKey is the key of the step that compacts the conversation before model step n, from 1. There is one at most before each.
-func CompactKey(n int) string { return fmt.Sprintf("compact-%d", n) }
 
 // PerMille is the unit of CompactRef.per_mille.
 const PerMille = 1000
@@ -26,7 +24,7 @@ const (
 // conversation before, or when it has outgrown what the surface lets a model read. A turn whose surface has no bound is never compacted.
 func (t record) compactRef() *turnv1.StepRef {
 	limit, n := t.surface().GetContextTokens(), len(t.infers)+1
-	if limit <= 0 || t.byKey[CompactKey(n)] != nil {
+	if limit <= 0 || t.byKey[stepkey.Compact(n)] != nil {
 		return nil
 	}
 	why := &turnv1.CompactRef{Tokens: t.reads(), PerMille: t.counted(), Refused: t.refused()}
@@ -34,7 +32,7 @@ func (t record) compactRef() *turnv1.StepRef {
 		return nil
 	}
 	return &turnv1.StepRef{
-		Key: CompactKey(n), Kind: turnv1.StepKind_STEP_KIND_COMPACT, Title: fmt.Sprintf("compact (before infer #%d)", n), Compact: why,
+		Key: stepkey.Compact(n), Kind: turnv1.StepKind_STEP_KIND_COMPACT, Title: fmt.Sprintf("compact (before infer #%d)", n), Compact: why,
 	}
 }
 
@@ -42,7 +40,7 @@ func (t record) compactRef() *turnv1.StepRef {
 // it would be compacted for ever.
 func (t record) nextCompaction() int64 {
 	for n := len(t.infers); n > 0; n-- {
-		o := t.byKey[CompactKey(n)]
+		o := t.byKey[stepkey.Compact(n)]
 		if o == nil {
 			continue
 		}
@@ -62,11 +60,11 @@ func (t record) reads() int64 {
 	used := last.GetUsage()
 	sum := read1(used) + int64(used.GetOutputTokens())
 	for m := range last.GetCalls() {
-		sum += t.calibrated(t.result(ToolKey(n, m)).GetContextTokens())
+		sum += t.calibrated(t.result(stepkey.Tool(n, m)).GetContextTokens())
 	}
 	newest := t.newest()
-	for i := last.GetInputs() + 1; t.byKey[SteerKey(int(i))] != nil; i++ {
-		if o := t.byKey[SteerKey(int(i))]; o.GetCommittedMicros() <= newest {
+	for i := last.GetInputs() + 1; t.byKey[stepkey.Steer(int(i))] != nil; i++ {
+		if o := t.byKey[stepkey.Steer(int(i))]; o.GetCommittedMicros() <= newest {
 			sum += t.calibrated(o.GetContextTokens())
 		}
 	}

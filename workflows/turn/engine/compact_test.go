@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -26,11 +27,11 @@ func sized(o *turnv1.StepOutcome, tokens int64) *turnv1.StepOutcome {
 }
 
 func compacted(n int, tokens int64) *turnv1.StepOutcome {
-	return &turnv1.StepOutcome{Key: engine.CompactKey(n), Kind: turnv1.StepKind_STEP_KIND_COMPACT, ContextTokens: tokens}
+	return &turnv1.StepOutcome{Key: stepkey.Compact(n), Kind: turnv1.StepKind_STEP_KIND_COMPACT, ContextTokens: tokens}
 }
 
 func steered(n int, tokens, at int64) *turnv1.StepOutcome {
-	return &turnv1.StepOutcome{Key: engine.SteerKey(n), Kind: turnv1.StepKind_STEP_KIND_STEER, ContextTokens: tokens, CommittedMicros: at}
+	return &turnv1.StepOutcome{Key: stepkey.Steer(n), Kind: turnv1.StepKind_STEP_KIND_STEER, ContextTokens: tokens, CommittedMicros: at}
 }
 
 func TestWhenAConversationIsCompacted(t *testing.T) {

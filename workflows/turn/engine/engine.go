@@ -6,6 +6,7 @@ import (
 	"time"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // Stop reasons of a turn, see windlass.turn.v1.TurnEnded.
@@ -57,11 +58,11 @@ func Next(s State) Decision {
 		return Decision{Done: true}
 	}
 	if ending := t.ending(s); ending != nil {
-		return one(&turnv1.StepRef{Key: FinishKey, Kind: turnv1.StepKind_STEP_KIND_FINISH, Title: "finish", Ending: ending, Inputs: t.inputs()})
+		return one(&turnv1.StepRef{Key: stepkey.Finish, Kind: turnv1.StepKind_STEP_KIND_FINISH, Title: "finish", Ending: ending, Inputs: t.inputs()})
 	}
 	switch {
 	case t.begin == nil:
-		return one(&turnv1.StepRef{Key: BeginKey, Kind: turnv1.StepKind_STEP_KIND_BEGIN, Title: "begin"})
+		return one(&turnv1.StepRef{Key: stepkey.Begin, Kind: turnv1.StepKind_STEP_KIND_BEGIN, Title: "begin"})
 	case t.selecting():
 		return one(t.fitting(selectRef()))
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -26,7 +27,7 @@ func begun(change ...func(*turnv1.Surface)) *turnv1.StepOutcome {
 // infer is a model step that asks for tools.
 func infer(n int, reason string, tools ...string) *turnv1.StepOutcome {
 	o := &turnv1.StepOutcome{
-		Key: engine.InferKey(n), Kind: turnv1.StepKind_STEP_KIND_INFER, FinishReason: reason,
+		Key: stepkey.Infer(n), Kind: turnv1.StepKind_STEP_KIND_INFER, FinishReason: reason,
 		Usage: &turnv1.Usage{InputTokens: 10, OutputTokens: 5},
 	}
 	for _, t := range tools {
@@ -36,7 +37,7 @@ func infer(n int, reason string, tools ...string) *turnv1.StepOutcome {
 }
 
 func tool(n, m int, hash string) *turnv1.StepOutcome {
-	return &turnv1.StepOutcome{Key: engine.ToolKey(n, m), Kind: turnv1.StepKind_STEP_KIND_TOOL, CallHash: hash}
+	return &turnv1.StepOutcome{Key: stepkey.Tool(n, m), Kind: turnv1.StepKind_STEP_KIND_TOOL, CallHash: hash}
 }
 
 func with(o *turnv1.StepOutcome, change func(*turnv1.StepOutcome)) *turnv1.StepOutcome {

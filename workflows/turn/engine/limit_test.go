@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -13,8 +14,8 @@ func TestALimitNamesItself(t *testing.T) {
 	limits := &turnv1.Surface{
 		MaxSteps: 2, MaxParallelTools: 4, MaxIdenticalCalls: 1, MaxTokens: 100, MaxOutputTokens: 50, TurnSeconds: 60, DeadlineMicros: now.UnixMicro(),
 	}
-	begin := &turnv1.StepOutcome{Key: engine.BeginKey, Kind: turnv1.StepKind_STEP_KIND_BEGIN, Surface: limits}
-	early := &turnv1.StepOutcome{Key: engine.BeginKey, Kind: turnv1.StepKind_STEP_KIND_BEGIN, Surface: &turnv1.Surface{MaxSteps: 9, MaxIdenticalCalls: 1}}
+	begin := &turnv1.StepOutcome{Key: stepkey.Begin, Kind: turnv1.StepKind_STEP_KIND_BEGIN, Surface: limits}
+	early := &turnv1.StepOutcome{Key: stepkey.Begin, Kind: turnv1.StepKind_STEP_KIND_BEGIN, Surface: &turnv1.Surface{MaxSteps: 9, MaxIdenticalCalls: 1}}
 	over := func(scope, budget, what string, limit int64) *turnv1.StepOutcome {
 		return with(infer(1, ""), func(o *turnv1.StepOutcome) {
 			o.Exhausted = &turnv1.LimitUse{Scope: scope, BudgetId: budget, What: what, Limit: limit}

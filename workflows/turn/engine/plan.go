@@ -6,29 +6,24 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
-
-// SelectKey is the key of the step that asks the model for a strategy.
-const SelectKey = "select"
 
 // maxReplans bounds how often the rest of a plan is written anew after a step that failed. When one fails after that, the turn answers
 // with what it has.
 const maxReplans = 1
-
-// PlanKey is the key of the n-th plan of a turn, n from 1.
-func PlanKey(n int) string { return fmt.Sprintf("plan-%d", n) }
 
 // strategy is how the turn is decided: as its surface says, or as the select step chose.
 func (t record) strategy() turnv1.Strategy {
 	if s := t.surface().GetStrategy(); s != turnv1.Strategy_STRATEGY_AUTO {
 		return s
 	}
-	return t.byKey[SelectKey].GetStrategy()
+	return t.byKey[stepkey.Select].GetStrategy()
 }
 
 // selecting tells whether the strategy is still to be chosen.
 func (t record) selecting() bool {
-	return t.surface().GetStrategy() == turnv1.Strategy_STRATEGY_AUTO && t.byKey[SelectKey] == nil
+	return t.surface().GetStrategy() == turnv1.Strategy_STRATEGY_AUTO && t.byKey[stepkey.Select] == nil
 }
 
 // progress is where a planned turn stands.
@@ -98,7 +93,7 @@ func (t record) resumed() (p progress, plans, ended int) {
 
 // take adds the steps of the next plan behind those that have ended. It tells whether that plan is there.
 func (p *progress) take(t record, plans *int, ended int) bool {
-	o := t.byKey[PlanKey(*plans+1)]
+	o := t.byKey[stepkey.Plan(*plans+1)]
 	if o == nil {
 		p.write = *plans + 1
 		return false
@@ -122,7 +117,7 @@ func (p progress) ref() *turnv1.PlanRef {
 func (t record) nextOfPlan() *turnv1.StepRef {
 	p := t.progress()
 	if p.write > 0 {
-		ref := &turnv1.StepRef{Key: PlanKey(p.write), Kind: turnv1.StepKind_STEP_KIND_PLAN, Title: "plan"}
+		ref := &turnv1.StepRef{Key: stepkey.Plan(p.write), Kind: turnv1.StepKind_STEP_KIND_PLAN, Title: "plan"}
 		if p.write > 1 {
 			ref.Title, ref.Plan = "plan again", p.ref()
 		}
@@ -153,12 +148,12 @@ func (t record) whole() bool {
 }
 
 func selectRef() *turnv1.StepRef {
-	return &turnv1.StepRef{Key: SelectKey, Kind: turnv1.StepKind_STEP_KIND_SELECT, Title: "select strategy"}
+	return &turnv1.StepRef{Key: stepkey.Select, Kind: turnv1.StepKind_STEP_KIND_SELECT, Title: "select strategy"}
 }
 
 // preparationError is the error of a select or plan step, nil when there is none.
 func (t record) preparationError() *turnv1.TurnError {
-	for _, key := range []string{SelectKey, PlanKey(1), PlanKey(1 + maxReplans)} {
+	for _, key := range []string{stepkey.Select, stepkey.Plan(1), stepkey.Plan(1 + maxReplans)} {
 		if e := t.byKey[key].GetError(); e != nil {
 			return e
 		}

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -17,7 +18,7 @@ func thinking(strategy turnv1.Strategy) *turnv1.StepOutcome {
 func planning() *turnv1.StepOutcome { return thinking(turnv1.Strategy_STRATEGY_PLAN) }
 
 func plan(n int, titles ...string) *turnv1.StepOutcome {
-	return &turnv1.StepOutcome{Key: engine.PlanKey(n), Kind: turnv1.StepKind_STEP_KIND_PLAN, Plan: titles, MessageId: "plan"}
+	return &turnv1.StepOutcome{Key: stepkey.Plan(n), Kind: turnv1.StepKind_STEP_KIND_PLAN, Plan: titles, MessageId: "plan"}
 }
 
 func selected(strategy turnv1.Strategy) *turnv1.StepOutcome {
@@ -117,7 +118,7 @@ func TestAPlanIsTakenUpInItsMiddle(t *testing.T) {
 			before++ // the second plan
 		}
 		ref := engine.Next(engine.State{Outcomes: whole[:before], Now: now}).Steps[0]
-		if ref.GetKey() != engine.InferKey(from) {
+		if ref.GetKey() != stepkey.Infer(from) {
 			t.Fatalf("%d outcomes lead to %s", before, ref.GetKey())
 		}
 		plans := uint32(1)
@@ -135,8 +136,8 @@ func TestAPlanIsTakenUpInItsMiddle(t *testing.T) {
 			}
 			if at < len(whole) {
 				next := with(proto.CloneOf(whole[at]), func(o *turnv1.StepOutcome) {
-					if n, ok := strings.CutPrefix(o.GetKey(), "infer-"); ok {
-						o.Key = engine.InferKey(int(n[0]-'0') - from + 1)
+					if n, ok := stepkey.ParseInfer(o.GetKey()); ok {
+						o.Key = stepkey.Infer(n - from + 1)
 					}
 				})
 				again = append(again, next)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -91,7 +92,7 @@ func (w *world) people(t *rapid.T, d engine.Decision) {
 	if len(w.waits) > 0 && (len(w.running) == 0 && len(d.Steps) == 0 || rapid.IntRange(0, 3).Draw(t, "answer") == 0) {
 		i := rapid.IntRange(0, len(w.waits)-1).Draw(t, "which wait")
 		w.commit(&turnv1.StepOutcome{
-			Key: engine.WaitKey(w.waits[i]), Kind: turnv1.StepKind_STEP_KIND_WAIT,
+			Key: stepkey.Wait(w.waits[i]), Kind: turnv1.StepKind_STEP_KIND_WAIT,
 			DeadlineMicros: w.surface.GetDeadlineMicros() + rapid.Int64Range(0, 1e6).Draw(t, "moved"),
 		})
 		w.waits = append(w.waits[:i:i], w.waits[i+1:]...)
@@ -99,7 +100,7 @@ func (w *world) people(t *rapid.T, d engine.Decision) {
 	if !w.ended && rapid.IntRange(0, 20).Draw(t, "steer") == 0 {
 		w.inputs++
 		w.commit(&turnv1.StepOutcome{
-			Key: engine.SteerKey(int(w.inputs)), Kind: turnv1.StepKind_STEP_KIND_STEER, ContextTokens: rapid.Int64Range(0, 60).Draw(t, "said"),
+			Key: stepkey.Steer(int(w.inputs)), Kind: turnv1.StepKind_STEP_KIND_STEER, ContextTokens: rapid.Int64Range(0, 60).Draw(t, "said"),
 		})
 	}
 }
@@ -203,7 +204,7 @@ func (w *world) outcome(t *rapid.T, step *turnv1.StepRef) *turnv1.StepOutcome {
 		}
 		if step.GetEnding().GetStopReason() == engine.StopEnd && step.GetInputs() != w.inputs {
 			o.Key = "refused" // as the journal does
-			w.ended, w.started[engine.FinishKey] = false, false
+			w.ended, w.started[stepkey.Finish] = false, false
 		}
 	}
 	return o

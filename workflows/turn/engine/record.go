@@ -2,34 +2,22 @@ package engine
 
 import (
 	"fmt"
-	"strings"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
-
-// Keys of the steps that a turn has once.
-const (
-	BeginKey  = "begin"
-	FinishKey = "finish"
-)
-
-// InferKey is the key of the n-th model step, n from 1.
-func InferKey(n int) string { return fmt.Sprintf("infer-%d", n) }
-
-// ToolKey is the key of the step for call m (from 0) of model step n (from 1).
-func ToolKey(n, m int) string { return fmt.Sprintf("tool-%d.%d", n, m) }
 
 // ToolOf names the tool that a tool step ran, "" when the model step that asked for it is not among the outcomes.
 func ToolOf(outcomes []*turnv1.StepOutcome, key string) string {
-	t := read(outcomes)
-	for n, o := range t.infers {
-		for m, call := range o.GetCalls() {
-			if first := ToolKey(n+1, m); first == key || strings.HasPrefix(key, first+".") {
-				return call.GetTool()
-			}
-		}
+	k, ok := stepkey.Parse(key)
+	if !ok || k.Kind != turnv1.StepKind_STEP_KIND_TOOL {
+		return ""
 	}
-	return ""
+	infers := read(outcomes).infers
+	if k.N > len(infers) || k.Call >= len(infers[k.N-1].GetCalls()) {
+		return ""
+	}
+	return infers[k.N-1].GetCalls()[k.Call].GetTool()
 }
 
 // record is what is known of a turn, by place.
@@ -45,9 +33,9 @@ func read(outcomes []*turnv1.StepOutcome) record {
 	for _, o := range outcomes {
 		t.byKey[o.GetKey()] = o
 	}
-	t.begin, t.finish = t.byKey[BeginKey], t.byKey[FinishKey]
+	t.begin, t.finish = t.byKey[stepkey.Begin], t.byKey[stepkey.Finish]
 	for {
-		o, ok := t.byKey[InferKey(len(t.infers)+1)]
+		o, ok := t.byKey[stepkey.Infer(len(t.infers)+1)]
 		if !ok {
 			return t
 		}
@@ -81,7 +69,7 @@ func (t record) repeats() int {
 		for m, call := range o.GetCalls() {
 			hash := call.GetCallHash()
 			if hash == "" { // from a worker that did not tell it before the call was made
-				hash = t.result(ToolKey(n+1, m)).GetCallHash()
+				hash = t.result(stepkey.Tool(n+1, m)).GetCallHash()
 			}
 			switch {
 			case hash == "":
@@ -100,7 +88,7 @@ func (t record) repeats() int {
 // inferRef is the next model step.
 func (t record) inferRef() *turnv1.StepRef {
 	n := len(t.infers) + 1
-	ref := &turnv1.StepRef{Key: InferKey(n), Kind: turnv1.StepKind_STEP_KIND_INFER, Title: fmt.Sprintf("infer #%d", n)}
+	ref := &turnv1.StepRef{Key: stepkey.Infer(n), Kind: turnv1.StepKind_STEP_KIND_INFER, Title: fmt.Sprintf("infer #%d", n)}
 	if t.surface().GetStrategy() == turnv1.Strategy_STRATEGY_AUTO {
 		ref.Strategy = t.strategy()
 	}

@@ -1,31 +1,16 @@
 package engine
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // MaxRounds bounds how often one tool call may wait. A call that still asks for something then fails.
 const MaxRounds = 20
-
-// RoundKey is the key of round r (from 1) of the tool step with the key ToolKey(n, m).
-func RoundKey(tool string, r int) string {
-	if r <= 1 {
-		return tool
-	}
-	return fmt.Sprintf("%s.%d", tool, r)
-}
-
-// WaitKey is the key under which the end of the wait is recorded that a tool step ended with, given that step's key: "tool-1.0" has
-// "wait-1.0".
-func WaitKey(tool string) string { return contract.WaitKey(tool) }
-
-// SteerKey is the key under which input n (from 1) of a running turn is recorded.
-func SteerKey(n int) string { return contract.SteerKey(n) }
 
 // ForPeople tells whether a wait is for somebody, so that the turn's time does not run meanwhile.
 func ForPeople(kind turnv1.WaitKind) bool { return kind != turnv1.WaitKind_WAIT_KIND_CHILD }
@@ -33,7 +18,7 @@ func ForPeople(kind turnv1.WaitKind) bool { return kind != turnv1.WaitKind_WAIT_
 // tools sorts the calls of the newest model step that have no result: those to be run, in the model's order, and the waits of the others.
 func (t record) tools() (pending []*turnv1.StepRef, waiting []*turnv1.WaitRef) {
 	for m, call := range t.last().GetCalls() {
-		step, wait := t.round(ToolKey(len(t.infers), m), call)
+		step, wait := t.round(stepkey.Tool(len(t.infers), m), call)
 		if wait != nil {
 			waiting = append(waiting, wait)
 		} else if step != nil {
@@ -49,7 +34,7 @@ func (t record) round(key string, call *turnv1.ToolCallRef) (*turnv1.StepRef, *t
 	step.Routed = t.handsOver()
 	for r := 1; ; r++ {
 		if r > 1 {
-			step.Key, step.Round = RoundKey(key, r), uint32(r)
+			step.Key, step.Round = stepkey.Round(key, r), uint32(r)
 		}
 		done := t.byKey[step.GetKey()]
 		switch {
@@ -57,25 +42,17 @@ func (t record) round(key string, call *turnv1.ToolCallRef) (*turnv1.StepRef, *t
 			return step, nil
 		case done.GetWait() == nil:
 			return nil, nil
-		case t.byKey[WaitKey(step.GetKey())] == nil:
+		case t.byKey[stepkey.Wait(step.GetKey())] == nil:
 			return nil, done.GetWait()
 		}
 		step.Wait = done.GetWait()
 	}
 }
 
-// CallKey is the key of the first round of a tool step: it stands for the call, whatever its rounds.
-func CallKey(step *turnv1.StepRef) string {
-	if step.GetRound() > 1 {
-		return strings.TrimSuffix(step.GetKey(), fmt.Sprintf(".%d", step.GetRound()))
-	}
-	return step.GetKey()
-}
-
 // result is the outcome of the round that ended a call, given the key of its first round; nil while it has none.
 func (t record) result(key string) *turnv1.StepOutcome {
 	for r := 1; ; r++ {
-		if done := t.byKey[RoundKey(key, r)]; done.GetWait() == nil {
+		if done := t.byKey[stepkey.Round(key, r)]; done.GetWait() == nil {
 			return done
 		}
 	}
@@ -94,7 +71,7 @@ func (t record) routed() bool {
 	if !t.handsOver() {
 		return len(t.last().GetCalls()) == 0
 	}
-	done := t.result(ToolKey(1, 0))
+	done := t.result(stepkey.Tool(1, 0))
 	return done != nil && !done.GetIsError()
 }
 
@@ -142,7 +119,7 @@ func (t record) pausedSince() int64 {
 	since := int64(0)
 	for _, o := range t.all {
 		if w := o.GetWait(); w != nil && ForPeople(w.GetKind()) {
-			p := pause{o.GetCommittedMicros(), t.byKey[WaitKey(o.GetKey())].GetCommittedMicros()}
+			p := pause{o.GetCommittedMicros(), t.byKey[stepkey.Wait(o.GetKey())].GetCommittedMicros()}
 			pauses = append(pauses, p)
 			if p.to == 0 && (since == 0 || p.from < since) {
 				since = p.from
@@ -178,7 +155,7 @@ func (t record) withDeadline(d Decision, now time.Time) Decision {
 // inputs counts the inputs that were accepted while the turn runs.
 func (t record) inputs() uint32 {
 	n := uint32(0)
-	for t.byKey[SteerKey(int(n)+1)] != nil {
+	for t.byKey[stepkey.Steer(int(n)+1)] != nil {
 		n++
 	}
 	return n

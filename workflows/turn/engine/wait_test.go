@@ -5,6 +5,7 @@ import (
 	"time"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -136,7 +137,7 @@ func TestTimeStandsStillWhilePeopleAreWaitedFor(t *testing.T) {
 	if len(d.Steps) != 1 || d.Steps[0].GetKey() != "tool-1.0.2" || d.Steps[0].GetDeadlineMicros() != at(1000+20) {
 		t.Errorf("next is %v", d.Steps)
 	}
-	if got := engine.CallKey(d.Steps[0]); got != "tool-1.0" {
+	if got := stepkey.FirstRound(d.Steps[0].GetKey()); got != "tool-1.0" {
 		t.Errorf("key of the call is %s", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/truncate"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // errUnknownSession means that the executor does not know the session it is asked to resume.
@@ -131,7 +132,7 @@ func (in *reading) attach(ctx context.Context, id string) error {
 func (in *reading) call(c *turnv1.ToolCall) error {
 	id := c.GetCallId()
 	if id == "" {
-		id = fmt.Sprintf("call_%s_%d", stepNumber(in.round.Invocation.GetInvocationId()), len(in.calls))
+		id = fmt.Sprintf("call_%d_%d", stepNumber(in.round.Invocation.GetInvocationId()), len(in.calls))
 	} else if !usableID.MatchString(id) || ourID.MatchString(id) {
 		return failed("the executor's call id %q is not usable", truncate.Chars(id, 80)).
 			Hint("Ids are letters, digits, _ and -, at most 64, and not of the form call_N_N; or leave it out.")
@@ -157,9 +158,10 @@ func (in *reading) call(c *turnv1.ToolCall) error {
 	return nil
 }
 
-// stepNumber is N of "TURN/infer-N".
-func stepNumber(invocation string) string {
-	return invocation[strings.LastIndexByte(invocation, '-')+1:]
+// stepNumber is that of the model step in an invocation's id, "TURN/infer-N".
+func stepNumber(invocation string) int {
+	n, _ := stepkey.ParseInfer(invocation[strings.LastIndexByte(invocation, '/')+1:]) // a worker makes no other
+	return n
 }
 
 func (in *reading) use(u *turnv1.Usage) {

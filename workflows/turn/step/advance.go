@@ -12,6 +12,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -64,7 +65,7 @@ func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput, news <-ch
 	}
 	if first := loaded.GetContext(); first != nil {
 		loaded.Context = nil
-		a.read(engine.InferKey(1), first)
+		a.read(stepkey.Infer(1), first)
 	}
 	defer a.release(ctx)
 	return a.run(ctx)

@@ -7,6 +7,7 @@ import (
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -154,17 +155,17 @@ func (t *talk) before(infer string) *sessionsv1.GetContextResponse {
 	}
 	messages := append([]*turnv1.Message(nil), t.base.GetMessages()...)
 	seen := false
-	for n := 1; engine.InferKey(n) != infer; n++ {
-		if seen = seen || engine.InferKey(n) == t.first; !seen {
+	for n := 1; stepkey.Infer(n) != infer; n++ {
+		if seen = seen || stepkey.Infer(n) == t.first; !seen {
 			continue
 		}
-		answer := t.written[engine.InferKey(n)]
+		answer := t.written[stepkey.Infer(n)]
 		if len(answer) != 1 {
 			return nil
 		}
 		messages = append(messages, answer[0])
 		for m := range answer[0].GetToolCalls() {
-			result := t.written[engine.ToolKey(n, m)]
+			result := t.written[stepkey.Tool(n, m)]
 			if len(result) != 1 {
 				return nil
 			}

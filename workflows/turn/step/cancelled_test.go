@@ -6,7 +6,7 @@ import (
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/workflows/turn/engine"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
@@ -49,7 +49,7 @@ func TestTheCallOfACancelledTurn(t *testing.T) {
 			w := row.world(t)
 			w.answer("tool-1.0", row.verdict, row.fill)
 			ref := &turnv1.StepRef{
-				Key: engine.RoundKey("tool-1.0", 2), Kind: turnv1.StepKind_STEP_KIND_TOOL, Round: 2,
+				Key: stepkey.Round("tool-1.0", 2), Kind: turnv1.StepKind_STEP_KIND_TOOL, Round: 2,
 				Call: w.outcome("infer-1").GetCalls()[0], Wait: w.outcome("tool-1.0").GetWait(),
 			}
 			w.Journal.Cancel(in.TurnID)

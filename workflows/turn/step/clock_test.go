@@ -6,6 +6,7 @@ import (
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
@@ -28,13 +29,13 @@ func TestWorkersWithWrongClocks(t *testing.T) {
 			if _, err := wrong.Outcomes(t.Context(), in); err != nil { // it knows the time from any answer
 				t.Fatal(err)
 			}
-			begin := w.do(&turnv1.StepRef{Key: engine.BeginKey, Kind: turnv1.StepKind_STEP_KIND_BEGIN})
+			begin := w.do(&turnv1.StepRef{Key: stepkey.Begin, Kind: turnv1.StepKind_STEP_KIND_BEGIN})
 			turnTime := time.Duration(begin.GetSurface().GetTurnSeconds()) * time.Second
 			if off := time.UnixMicro(begin.GetSurface().GetDeadlineMicros()).Sub(time.Now().Add(turnTime)).Abs(); off > 30*time.Minute {
 				t.Errorf("the deadline is off by %s", off)
 			}
 			w.runner = right
-			w.do(&turnv1.StepRef{Key: engine.InferKey(1), Kind: turnv1.StepKind_STEP_KIND_INFER})
+			w.do(&turnv1.StepRef{Key: stepkey.Infer(1), Kind: turnv1.StepKind_STEP_KIND_INFER})
 			w.runner = wrong
 			w.advance()
 			w.once("begin finish infer-1 infer-2 infer-3 tool-1.0 tool-2.0")

@@ -4,6 +4,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/tokens"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -32,7 +33,7 @@ func (compact) plan(w *work, history *sessionsv1.GetContextResponse) *cutPlan {
 	messages, why, surface := adopted(history.GetMessages(), w.turn.TurnID), w.ref.GetCompact(), w.loaded.GetSurface()
 	size := tokens.Messages(messages)
 	p := &cutPlan{head: int(history.GetCompacted()), room: roomFor(why, surface, int64(size))}
-	leftOut := history.GetTruncated() && w.ref.GetKey() == engine.CompactKey(1) // later it may be the turn's own summary that is meant
+	leftOut := history.GetTruncated() && w.ref.GetKey() == stepkey.Compact(1) // later it may be the turn's own summary that is meant
 	if !why.GetRefused() && !leftOut && int64(size) <= p.room {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -41,7 +40,7 @@ func (r *Runner) hosted(ctx context.Context, w *work, truncated bool) (*callIDs,
 			used[call.GetCallId()] = true
 		}
 	}
-	ids := &callIDs{infer: strings.TrimPrefix(w.ref.GetKey(), "infer-"), used: maps.Clone(used), given: map[int]string{}}
+	ids := &callIDs{infer: number(w.ref), used: maps.Clone(used), given: map[int]string{}}
 	return ids, func(ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse)) (*inferencev1.Finished, error) {
 		w.used, w.over = nil, nil // of an earlier try
 		round := executor.Round{Executor: w.loaded.GetAgent().GetExecutor(), Used: used, Invocation: invocation(w, now, req, truncated)}

@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/tokens"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // answer collects what a model says, so that something is left when the stream is cut.
@@ -75,7 +76,7 @@ func (a *answer) used(prompt int64) *turnv1.Usage {
 // callIDs makes the ids of a message's calls unique in their turn: the model's own where it is usable, else one of ours. It is
 // deterministic, so that deltas and the whole message agree.
 type callIDs struct {
-	infer string          // key of the step
+	infer int             // number of the step
 	used  map[string]bool // ids that are taken
 	given map[int]string  // by place in the message
 	ours  bool            // take no id of the model's
@@ -89,7 +90,7 @@ var (
 // newCallIDs knows the ids that the turn's earlier messages use. When some of them are not at hand, only our own ids are sure to be new.
 func newCallIDs(w *work, history []*turnv1.Message, truncated bool) *callIDs {
 	ids := &callIDs{
-		infer: strings.TrimPrefix(w.ref.GetKey(), "infer-"), used: map[string]bool{}, given: map[int]string{}, ours: truncated,
+		infer: number(w.ref), used: map[string]bool{}, given: map[int]string{}, ours: truncated,
 	}
 	for _, m := range history {
 		if m.GetTurnId() != w.turn.TurnID {
@@ -102,13 +103,19 @@ func newCallIDs(w *work, history []*turnv1.Message, truncated bool) *callIDs {
 	return ids
 }
 
+// number is that of a model step.
+func number(ref *turnv1.StepRef) int {
+	n, _ := stepkey.ParseInfer(ref.GetKey()) // the engine names no other
+	return n
+}
+
 func (c *callIDs) id(index int, own string) string {
 	if id, ok := c.given[index]; ok {
 		return id
 	}
 	id := own
 	if c.ours || !usableID.MatchString(own) || ourID.MatchString(own) || c.used[own] {
-		id = fmt.Sprintf("call_%s_%d", c.infer, index)
+		id = fmt.Sprintf("call_%d_%d", c.infer, index)
 	}
 	c.used[id], c.given[index] = true, id
 	return id

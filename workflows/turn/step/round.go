@@ -10,6 +10,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -74,7 +75,7 @@ func (t tool) round(ctx context.Context, w *work) (round, error) {
 func (t tool) request(w *work) *registryv1.CallToolRequest {
 	return &registryv1.CallToolRequest{
 		Principal: w.loaded.GetPrincipal(), Tool: w.call.GetTool(), DefinitionHash: w.pinnedHash(), ArgumentsJson: w.call.GetArgumentsJson(),
-		TurnId: w.turn.TurnID, SessionId: w.turn.SessionID, CallId: w.call.GetCallId(), Key: w.turn.TurnID + "/" + engine.CallKey(w.ref),
+		TurnId: w.turn.TurnID, SessionId: w.turn.SessionID, CallId: w.call.GetCallId(), Key: w.turn.TurnID + "/" + stepkey.FirstRound(w.ref.GetKey()),
 		ApprovalRules: w.loaded.GetAgent().GetApprovals(), CanWait: true,
 	}
 }

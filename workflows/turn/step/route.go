@@ -12,6 +12,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/contract/rules"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 const routeInstructions = contract.MarkRoute + `
@@ -23,7 +24,7 @@ const noAgent = "none"
 
 // routes tells whether the step chooses an agent: the first model step of a routed turn does.
 func (w *work) routes() bool {
-	return w.strategy() == turnv1.Strategy_STRATEGY_ROUTE && w.ref.GetKey() == contract.RouteStep && len(w.loaded.GetAgentTools()) > 0
+	return w.strategy() == turnv1.Strategy_STRATEGY_ROUTE && w.ref.GetKey() == stepkey.Infer(contract.RouteStep) && len(w.loaded.GetAgentTools()) > 0
 }
 
 // inRoute asks the model which agent fits, and gives its answer as a call of that agent with the user's message. The reason becomes the

@@ -14,7 +14,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/workflows/turn/engine"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
@@ -191,7 +191,7 @@ func TestInputForATurnThatWaits(t *testing.T) {
 	w.mustWait(1) // it is read behind the call's result
 	w.answer("tool-1.0", turnv1.Verdict_VERDICT_APPROVED)
 	w.advance()
-	if got := reads(w.Asked()[1]); got != "user:hello assistant: tool: user:hurry" || w.outcome(engine.InferKey(2)).GetInputs() != 1 {
+	if got := reads(w.Asked()[1]); got != "user:hello assistant: tool: user:hurry" || w.outcome(stepkey.Infer(2)).GetInputs() != 1 {
 		t.Errorf("the second call reads %s", got)
 	}
 }

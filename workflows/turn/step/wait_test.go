@@ -12,7 +12,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/workflows/turn/engine"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
@@ -315,7 +315,7 @@ func TestACallThatNeverStopsAskingIsGivenUp(t *testing.T) {
 	}
 	w := waiting(t, &sessionsv1.Agent{}, ask)
 	for r := 1; r <= 20; r++ {
-		w.answer(engine.RoundKey("tool-1.0", r), turnv1.Verdict_VERDICT_ANSWERED)
+		w.answer(stepkey.Round("tool-1.0", r), turnv1.Verdict_VERDICT_ANSWERED)
 		if r < 20 {
 			w.mustWait(1)
 		}

@@ -12,7 +12,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
-	"github.com/windlass-dev/windlass/workflows/turn/engine"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 const (
@@ -56,7 +56,7 @@ func (b begin) atBegin(ctx context.Context, w *work, loaded *sessionsv1.LoadTurn
 		return 0, fmt.Errorf("read context: %w", err)
 	}
 	if w.advance != nil {
-		w.advance.read(engine.InferKey(1), history)
+		w.advance.read(stepkey.Infer(1), history)
 	}
 	size = int64(surface.GetPromptTokens()) + int64(tokens.Messages(history.GetMessages()))
 	if history.GetTruncated() { // the journal gives no more at once: what it left out is to be summed up

@@ -12,6 +12,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
@@ -70,7 +71,7 @@ func (j *Journal) Answer(turn, step string, verdict turnv1.Verdict, fill ...func
 func (j *Journal) ends(t *turnRecord, w *waitRecord, verdict turnv1.Verdict) {
 	w.wait.Verdict = verdict
 	o := &turnv1.StepOutcome{
-		Key: engine.WaitKey(w.step), Kind: turnv1.StepKind_STEP_KIND_WAIT,
+		Key: stepkey.Wait(w.step), Kind: turnv1.StepKind_STEP_KIND_WAIT,
 		Answer: &turnv1.WaitAnswer{WaitId: w.wait.GetRef().GetId(), Verdict: verdict},
 	}
 	if engine.ForPeople(w.wait.GetRef().GetKind()) {
@@ -90,7 +91,7 @@ func (j *Journal) Steer(turn, text string) {
 		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}},
 	}
 	t.history = append(t.history, m)
-	o := &turnv1.StepOutcome{Key: engine.SteerKey(n), Kind: turnv1.StepKind_STEP_KIND_STEER, MessageId: m.GetId()}
+	o := &turnv1.StepOutcome{Key: stepkey.Steer(n), Kind: turnv1.StepKind_STEP_KIND_STEER, MessageId: m.GetId()}
 	j.settle(t, j.step(t, o.GetKey()), o)
 	t.inputs = append(t.inputs, o)
 	j.wake(t)

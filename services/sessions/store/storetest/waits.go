@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
 // addWaits stores n waits of turn trn_1, which expire one after the other from 100 on. Every third may be decided by a lead.
@@ -21,7 +22,7 @@ func addWaits(t *testing.T, s *store.Store, n int) {
 			}
 			if err := tx.AddWait(ctx, store.Wait{
 				Tenant: tenant, ID: fmt.Sprintf("apr_%d", i), TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", Owner: "local", Requester: "bob",
-				StepKey: fmt.Sprintf("tool-1.%d", i), Kind: int32(1 + i%2), CallID: "c", Tool: "t", CreateUs: int64(10 + i/2), ExpiresUs: int64(100 + i),
+				StepKey: stepkey.Tool(1, i), Kind: int32(1 + i%2), CallID: "c", Tool: "t", CreateUs: int64(10 + i/2), ExpiresUs: int64(100 + i),
 				Request: []byte("r"),
 			}, roles); err != nil {
 				return err
