@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// comparison measures two builds of the mesh beside each other. Both run all the time and take turns, one by one where turns are made one at a
+// comparison compares two builds of the mesh. Both run all the time and alternate, one by one where turns are made one at a
 // time and in blocks where many are made at once, so that a machine that is busy for a while hits both alike.
 type comparison struct {
 	machine machine
@@ -133,7 +133,7 @@ func (c *comparison) table() *table {
 		}
 		if before.concurrency > 1 {
 			add(name, "turns/s", "", before.mesh.rate(), after.mesh.rate())
-			add(name, "lasting turns/s", "", before.lasting(), after.lasting())
+			add(name, "sustained turns/s", "", before.sustained(), after.sustained())
 		}
 		for _, group := range []string{groupWindlass, groupTemporal} {
 			each := func(r row) float64 { return in(r.used[group].cpu) / float64(r.turns) }

@@ -6,7 +6,7 @@ import (
 )
 
 func (s *siege) inputs() *table {
-	t := &table{head: []string{"entrance, input", "what became of it", "processor ms", "memory MiB", ""}}
+	t := &table{head: []string{"entry point, input", "result", "processor ms", "memory MiB", ""}}
 	for _, r := range s.rows {
 		verdict := ""
 		if r.missed() {
@@ -18,10 +18,10 @@ func (s *siege) inputs() *table {
 }
 
 func (s *siege) turns() *table {
-	t := &table{head: []string{fmt.Sprintf("%d turns at once", hostileTurns), "turns", "turn p50", "p99", "p50 to alone"}}
+	t := &table{head: []string{fmt.Sprintf("%d turns at once", hostileTurns), "turns", "turn p50", "p99", "p50 relative to alone"}}
 	alone, beside := spreadOf(s.alone.samples, totalOf), spreadOf(s.beside.samples, totalOf)
 	t.add("alone", fmt.Sprint(len(s.alone.samples)), millis(alone.p50), millis(alone.p99), "")
-	t.add(fmt.Sprintf("beside %d hostile inputs", s.sent), fmt.Sprint(len(s.beside.samples)), millis(beside.p50), millis(beside.p99), fmt.Sprintf("%.2fx", s.ratio()))
+	t.add(fmt.Sprintf("with %d hostile inputs", s.sent), fmt.Sprint(len(s.beside.samples)), millis(beside.p50), millis(beside.p99), fmt.Sprintf("%.2fx", s.ratio()))
 	return t
 }
 
@@ -42,7 +42,7 @@ func (s *siege) missed() []string {
 		}
 	}
 	if s.ratio() > hostileRatio {
-		out = append(out, "p50 of turns beside hostile inputs")
+		out = append(out, "p50 of turns with hostile inputs")
 	}
 	return out
 }
@@ -64,25 +64,25 @@ func (s *siege) text() string {
 
 func (s *siege) markdown() string {
 	var b strings.Builder
-	b.WriteString("# Performance under hostile input\n\nWhat inputs cost that are made to cost more than they weigh, at every entrance. " +
-		"This page is written by the benchmark; do not edit it, run it:\n\n")
+	b.WriteString("# Performance under hostile input\n\nThe cost of inputs that are designed to be expensive for their size, at every entry point. " +
+		"The benchmark writes this page. Do not edit it; run the benchmark:\n\n")
 	fmt.Fprintf(&b, "```sh\nmake bench ARGS='%s'\n```\n\n", strings.Join(s.options.args, " "))
 	b.WriteString(hostileHow + "\n## Where and when\n\n" + (&report{machine: s.machine, date: s.date}).where())
-	b.WriteString("\n## One by one\n\n" + s.inputs().markdown() + "\n## Beside turns\n\n" + s.turns().markdown())
+	b.WriteString("\n## One by one\n\n" + s.inputs().markdown() + "\n## Effect on turns\n\n" + s.turns().markdown())
 	b.WriteString("\n## How to read it\n\n")
 	if missed := s.missed(); len(missed) > 0 {
 		b.WriteString("- Missed: " + strings.Join(missed, "; ") + ".\n")
 	} else {
-		fmt.Fprintf(&b, "- Every input is within %s of processor time and %s MiB, and p50 of turns beside them within %.1f times.\n", hostileCPU, mebi(hostileBytes), hostileRatio)
+		fmt.Fprintf(&b, "- Every input uses at most %s of processor time and %s MiB, and p50 of turns grows by a factor of at most %.1f.\n", hostileCPU, mebi(hostileBytes), hostileRatio)
 	}
-	b.WriteString("- Inputs that are answers (of models, tool servers and receivers of webhooks) contain the turn or the sync that fetches them, which is tried again as for any other failure.\n" +
-		"- The bounds that refuse these inputs are listed in [Limits of input](limits.md).\n")
+	b.WriteString("- The figures of responses (of models, tool servers and webhook receivers) include the turn or sync that requests them and its retries.\n" +
+		"- [Input limits](limits.md) lists the limits that reject these inputs.\n")
 	return b.String()
 }
 
 const hostileHow = `## How it is measured
 
-Each input is sent alone to ` + "`windlass up`" + ` at rest. Processor time is what its process used, user and system, until it is at rest again. Memory is
-how far its resident memory grew at most beyond what it held before. Then turns run in a closed loop with the paced model of the
-[other benchmark](performance.md), in alternating blocks: alone, and beside one client that sends all the inputs, one after the other without a pause.
+Each input is sent to an idle ` + "`windlass up`" + `, on its own. Processor time is the user and system time of its process until it is idle again. Memory is the
+maximum growth of its resident memory. Then turns run in a closed loop with the paced model of the [other benchmark](performance.md), in
+alternating blocks: alone, and together with one client that sends all inputs one after the other without a pause.
 `

@@ -1,4 +1,4 @@
-// Command bench measures what a turn costs in Windlass beside the same model and tool calls made directly.
+// Command bench compares the cost of a turn in Windlass with the same model and tool calls made directly.
 //
 // It starts a real mesh on a temporary directory, a model server of its own and the calculator example as MCP server, and runs turns of
 // two model calls and one tool call: through Windlass over REST and SSE, and as the floor straight from this process. Both see the same

@@ -14,8 +14,8 @@ func (r *report) markdown() string {
 		title, args = "Performance on PostgreSQL", strings.ReplaceAll(args, dsn, "DSN")
 	}
 	fmt.Fprintf(&b, "# %s\n\n", title)
-	b.WriteString("What a turn costs in Windlass beside the same model and tool calls made directly. " +
-		"This page is written by the benchmark; do not edit it, run it:\n\n")
+	b.WriteString("The cost of a turn in Windlass, compared with the same model and tool calls made directly. " +
+		"The benchmark writes this page. Do not edit it; run the benchmark:\n\n")
 	fmt.Fprintf(&b, "```sh\nmake bench ARGS='%s'\n```\n\n", args)
 	b.WriteString("## How it is measured\n\n")
 	fmt.Fprintf(&b, how, r.options.tokens, milliseconds(r.options.pace.first), milliseconds(r.options.pace.next), milliseconds(r.options.rest))
@@ -41,19 +41,20 @@ func (r *report) markdown() string {
 	return b.String()
 }
 
-const how = `A turn is two streamed model calls and one call of an MCP tool over HTTP: the model answers with some words and a tool call, reads
-the tool's result and answers again. Each answer has %d tokens. The model is a server inside the benchmark that speaks the OpenAI
-protocol, once without any time of its own ("zero") and once with %s until the first token and %s for each further one ("paced"),
-counted from the request on, however busy the machine is.
-The tool is the calculator of ` + "`examples/`" + `. Rows with "9 calls" are turns of ten model calls with nine tool calls between them, one after the
-other; what a further round adds is an eighth of what they add over turns with one call.
+const how = `A turn consists of two streamed model calls and one call of an MCP tool over HTTP: the model answers with some text and a tool call, reads
+the tool's result and answers again. Each answer has %d tokens. The model is a server in the benchmark that implements the OpenAI
+protocol. It runs once without delay ("zero") and once with a delay of %s before the first token and %s before each further token
+("paced"), both counted from the request, so that the load of the machine does not change them.
+The tool is the calculator of ` + "`examples/`" + `. Rows with "9 calls" are turns with ten model calls and nine tool calls, one after the other. The
+cost of each further round is one eighth of the difference to turns with one call.
 
-- **Windlass**: ` + "`POST /v1/sessions/{id}/turns`" + ` with ` + "`Accept: text/event-stream`" + `: the answer is the turn's event stream, read until it ends. First text is the first ` + "`message.delta`" + `.
-- **Floor**: the same calls straight from the benchmark, to the same servers, with the very requests that Windlass sent, over
-  kept connections, streamed. No journal, no policy, no workflow: what is left when everything Windlass does is left out.
+- **Windlass**: ` + "`POST /v1/sessions/{id}/turns`" + ` with ` + "`Accept: text/event-stream`" + `: the response is the turn's event stream, read to its end. First text is
+  the first ` + "`message.delta`" + `.
+- **Floor**: the same calls, made by the benchmark directly to the same servers, with exactly the requests that Windlass sent, over
+  kept-alive connections, streamed. It has no journal, no policy and no workflow: it is the cost without Windlass.
 
-Both are timed from the moment the client begins to send, in one run, in alternating blocks when turns are made one at a time. Those come with
-a pause of %s between them, in which the mesh does what is left to do after a turn's end; rows "without rest" have none.
+Both are timed from the start of the request, in one run, in alternating blocks if turns run one at a time. These turns are separated
+by a pause of %s, in which the mesh completes the work that follows the end of a turn; rows "without pause" have no pause.
 `
 
 func (d *deployment) heading() string {
@@ -92,7 +93,7 @@ func (r *report) reading() []string {
 			if re.missed <= 1 {
 				met = append(met, re.name)
 			} else {
-				missed = append(missed, fmt.Sprintf("%s (%s, wanted %s)", re.name, re.got, re.want))
+				missed = append(missed, fmt.Sprintf("%s (%s, target %s)", re.name, re.got, re.want))
 			}
 		}
 		line := fmt.Sprintf("%s: %d of %d goals met.", d.heading(), len(met), len(met)+len(missed))
@@ -103,7 +104,7 @@ func (r *report) reading() []string {
 		for _, row := range d.rows {
 			if row.concurrency == 1 && row.model == paced {
 				floor, mesh := spreadOf(row.floor.samples, totalOf).p50, spreadOf(row.mesh.samples, totalOf).p50
-				out = append(out, fmt.Sprintf("With a model that takes its time, a turn takes %s instead of %s: %s. Real models take seconds, so there the ratio nears 1.",
+				out = append(out, fmt.Sprintf("With the paced model, a turn takes %s instead of %s: %s. Real models take seconds, so the ratio is closer to 1.",
 					milliseconds(mesh), milliseconds(floor), ratio(mesh, floor)))
 			}
 		}
@@ -113,13 +114,13 @@ func (r *report) reading() []string {
 	}
 	var load float64
 	if _, err := fmt.Sscan(r.machine.load, &load); err == nil && load > 0.5 {
-		out = append(out, fmt.Sprintf("The machine was not at rest (load %s before the start): the figures contain other programs' work. Measure again on a quiet machine before quoting them.", r.machine.load))
+		out = append(out, fmt.Sprintf("The machine was not idle (load %s before the start), so the figures include other programs. Measure again on an idle machine before you quote them.", r.machine.load))
 	}
 	return append(out,
-		"With model time zero the ratio to the floor is large by nature: the floor does almost nothing. What counts there is the difference, the price of a durable turn.",
-		"At many turns at once, processor time per turn bounds turns/s from above. The benchmark's own client and model server take their part of the same processors.",
-		"p99 of a few hundred turns is the two or three slowest of them; the turns are counted in the tables.",
-		"Other work on the machine shows at once. Compare figures of one run with each other, and runs only on a quiet machine.",
+		"With model time zero the ratio is large because the floor does almost no work. Look at the difference, which is the cost of a durable turn.",
+		"With many concurrent turns, processor time per turn limits turns/s. The benchmark's client and model server use the same processors.",
+		"The p99 of a few hundred turns depends on the two or three slowest; the tables contain the number of turns.",
+		"Other load on the machine changes the figures. Compare figures within one run, and compare runs only on an idle machine.",
 	)
 }
 

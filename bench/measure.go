@@ -264,8 +264,8 @@ func (r *row) meshBlock(ctx context.Context, m *mesh, d *deployment, c *client, 
 	return nil
 }
 
-// lasting is how many turns a second the mesh can do for long: what it does after the clients have their answers takes its time too.
-func (r row) lasting() float64 { return float64(r.turns) / r.worked.Seconds() }
+// sustained is the rate of turns per second that the mesh can sustain: work that follows the answers is included.
+func (r row) sustained() float64 { return float64(r.turns) / r.worked.Seconds() }
 
 func (o outcome) plus(more outcome) outcome {
 	return outcome{samples: append(o.samples, more.samples...), elapsed: o.elapsed + more.elapsed}

@@ -39,7 +39,7 @@ func (d *deployment) reaches() []reach {
 		case r.concurrency == 1:
 			model := "model time zero"
 			if r.model == paced {
-				model = "model with its own time"
+				model = "model time paced"
 			}
 			model += r.hurry()
 			first, total := r.addedFirst().p50, r.addedTotal().p50
@@ -57,11 +57,11 @@ func (d *deployment) reaches() []reach {
 	}
 	if s := d.steady; s != nil && s.first.p50 > 0 {
 		growth := float64(s.last.p50) / float64(s.first.p50)
-		got := fmt.Sprintf("%.1f times, %d turns under way", growth, s.left)
-		out = append(out, reach{fmt.Sprintf("turns grow slower in %s at 80 %% of the lasting rate", s.lasted), "≤ 1.5 times", got, growth / reachGrowth, 4})
+		got := fmt.Sprintf("%.1f times, %d turns in progress", growth, s.left)
+		out = append(out, reach{fmt.Sprintf("growth of turn time in %s at 80 %% of the sustained rate", s.lasted), "≤ 1.5 times", got, growth / reachGrowth, 4})
 	}
 	if rss := stack(d.peak); rss > 0 && d.name == embeddedMesh {
-		out = append(out, reach{"memory of windlass and Temporal at most", "≤ 400 MiB", mebi(rss) + " MiB", float64(rss) / float64(reachRSS), 2})
+		out = append(out, reach{"maximum memory of Windlass and Temporal", "≤ 400 MiB", mebi(rss) + " MiB", float64(rss) / float64(reachRSS), 2})
 	}
 	return out
 }
@@ -71,7 +71,7 @@ func (r row) hurry() string {
 	if r.concurrency > 1 || r.rest > 0 {
 		return ""
 	}
-	return ", without rest"
+	return ", without pause"
 }
 
 // roundReach compares turns of many rounds with those of one.
@@ -83,7 +83,7 @@ func (d *deployment) roundReach(many row) []reach {
 		return nil
 	}
 	each := (many.addedTotal().p50 - d.rows[i].addedTotal().p50) / time.Duration(many.rounds-1)
-	return []reach{{"added by each further round, p50, model time zero", "≤ 2.5 ms", millis(each) + " ms", float64(each) / float64(reachRound), 10}}
+	return []reach{{"added turn time per further round, p50, model time zero", "≤ 2.5 ms", millis(each) + " ms", float64(each) / float64(reachRound), 10}}
 }
 
 func (r reach) verdict() string {
@@ -103,7 +103,7 @@ func (r *report) check() error {
 	for _, d := range r.deployments {
 		for _, re := range d.reaches() {
 			if re.missed > re.allowed {
-				bad = append(bad, fmt.Sprintf("%s: %s is %s, wanted %s", d.name, re.name, re.got, re.want))
+				bad = append(bad, fmt.Sprintf("%s: %s is %s, target %s", d.name, re.name, re.got, re.want))
 			}
 		}
 	}

@@ -23,24 +23,27 @@ type section struct {
 // sections are the tables of a deployment.
 func (d *deployment) sections(timeline bool) []section {
 	out := []section{
-		{"Reach", "", d.reachTable()},
+		{"Goals", "", d.reachTable()},
 		{
-			"One turn at a time", "Milliseconds from sending the request. First text: the first piece of the answer is here. Without rest: each turn is sent " +
-				"when the one before has ended, beside the work that the mesh does after a turn's end. Added: difference of the quantiles. Ratio: windlass to floor.", d.latency(),
+			"One turn at a time", "Milliseconds since the request was sent. First text: the first part of the answer was received. Without pause: each turn is sent " +
+				"when the previous one has ended, while the mesh still completes the work that follows its end. Added: difference of the quantiles. " +
+				"Ratio: Windlass to floor.", d.latency(),
 		},
 		{
-			"Many at once", "Closed loop: who has his answer asks again. A session of its own for each turn. turns/s is all turns over the time until the last one ended, so a few slow turns at the end lower it. lasting is all turns over the time until the mesh was at rest again: some work, Temporal's above all, is done after the clients have their answers.", d.throughput(),
+			"Many at once", "Closed loop: each client sends its next turn when it has the answer to the previous one. Each turn has a session of its own. " +
+				"turns/s: all turns divided by the time until the last one ended, so a few slow turns at the end lower it. " +
+				"sustained: all turns divided by the time until the mesh was idle again, because some work, mostly Temporal's, follows the answers.", d.throughput(),
 		},
 		{
-			"Processor time", "Milliseconds of processor time for each turn, until the mesh is at rest again; what it uses at rest is " +
-				"included. The floor's own calls and the model server are in bench.", d.processor(),
+			"Processor time", "Milliseconds of processor time per turn, measured until the mesh is idle again and including its idle usage. " +
+				"bench includes the floor's calls and the model server.", d.processor(),
 		},
 		{
-			"Memory", "MiB resident. Each process is counted whole, also the program's code that several of them share.", d.memory(),
+			"Memory", "MiB of resident memory, counted per process, including program code that several processes share.", d.memory(),
 		},
 	}
 	if d.steady != nil {
-		note := fmt.Sprintf("Open loop: turns come at 80 %% of the lasting rate of %d at once, for %s, whether or not those before have ended. Milliseconds.", reachAt, d.steady.lasted)
+		note := fmt.Sprintf("Open loop: turns are sent at 80 %% of the sustained rate of %d at once, for %s, regardless of whether earlier turns have ended. Milliseconds.", reachAt, d.steady.lasted)
 		out = append(out, section{"Steady load", note, d.steady.table()})
 	}
 	for _, model := range []string{instant, paced} {
@@ -56,7 +59,7 @@ func (d *deployment) sections(timeline bool) []section {
 }
 
 func (d *deployment) reachTable() *table {
-	t := &table{head: []string{"goal", "wanted", "found", ""}}
+	t := &table{head: []string{"goal", "target", "measured", ""}}
 	for _, r := range d.reaches() {
 		t.add(r.name, r.want, r.got, r.verdict())
 	}
@@ -71,7 +74,7 @@ func modelTitle(name string) string {
 }
 
 func (d *deployment) latency() *table {
-	t := &table{head: []string{"model time, who", "accepted p50", "first text p50", "p99", "turn p50", "p99"}}
+	t := &table{head: []string{"model time, system", "accepted p50", "first text p50", "p99", "turn p50", "p99"}}
 	for _, r := range d.rows {
 		if r.concurrency > 1 {
 			continue
@@ -93,14 +96,14 @@ func (d *deployment) latency() *table {
 }
 
 func (d *deployment) throughput() *table {
-	t := &table{head: []string{"model time, at once", "turns", "turns/s", "lasting", "floor turns/s", "of floor", "first text p50", "p99", "turn p50", "p99"}}
+	t := &table{head: []string{"model time, at once", "turns", "turns/s", "sustained", "floor turns/s", "of floor", "first text p50", "p99", "turn p50", "p99"}}
 	for _, r := range d.rows {
 		if r.concurrency == 1 {
 			continue
 		}
 		first, total := spreadOf(r.mesh.samples, firstOf), spreadOf(r.mesh.samples, totalOf)
 		t.add(fmt.Sprintf("%s, %d", modelTitle(r.model), r.concurrency), fmt.Sprint(r.turns),
-			fmt.Sprintf("%.1f", r.mesh.rate()), fmt.Sprintf("%.1f", r.lasting()), fmt.Sprintf("%.0f", r.floor.rate()), fmt.Sprintf("%.1f %%", 100*r.mesh.rate()/r.floor.rate()),
+			fmt.Sprintf("%.1f", r.mesh.rate()), fmt.Sprintf("%.1f", r.sustained()), fmt.Sprintf("%.0f", r.floor.rate()), fmt.Sprintf("%.1f %%", 100*r.mesh.rate()/r.floor.rate()),
 			millis(first.p50), millis(first.p99), millis(total.p50), millis(total.p99))
 	}
 	return t
@@ -127,7 +130,7 @@ func (d *deployment) memory() *table {
 	for _, at := range []struct {
 		name string
 		u    usages
-	}{{"started, nothing done", d.idle}, {fmt.Sprintf("at most, in %d turns", d.turns), d.peak}} {
+	}{{"after start, idle", d.idle}, {fmt.Sprintf("maximum, in %d turns", d.turns), d.peak}} {
 		t.add(at.name, mebi(at.u[groupWindlass].rss), mebi(at.u[groupTemporal].rss), mebi(stack(at.u)), mebi(at.u[groupTools].rss))
 	}
 	return t
@@ -147,7 +150,7 @@ func timelineTable(events []moment) *table {
 func (d *deployment) facts() []string {
 	return []string{
 		fmt.Sprintf("Workflow history of a turn: %d bytes in %d events.", d.historyBytes, d.historyLen),
-		fmt.Sprintf("At rest the mesh uses %.1f %% of one processor. Started and filled in %.1f s.", 100*d.idleCores, d.startup.Seconds()),
+		fmt.Sprintf("When idle, the mesh uses %.1f %% of one processor. It starts and receives its agents and tools in %.1f s.", 100*d.idleCores, d.startup.Seconds()),
 	}
 }
 

@@ -35,7 +35,7 @@ func TestReportSaysWhatWasFound(t *testing.T) {
 	})
 	d.steady = &steady{rate: 40, lasted: time.Minute, turns: 2400, first: spread{p50: 10 * time.Millisecond}, last: spread{p50: 13 * time.Millisecond}, left: 5}
 	for form, text := range map[string]string{"text": r.text(), "markdown": r.markdown()} {
-		for _, want := range []string{"58.0", "19.0", "30.0x", "18.0", "3500 bytes in 25 events", "300 MiB", "turn.queued", "missed", "50.0", "7.0 ms", "1.3 times, 5 turns under way", "2400", "zero, 9 calls, added"} {
+		for _, want := range []string{"58.0", "19.0", "30.0x", "18.0", "3500 bytes in 25 events", "300 MiB", "turn.queued", "missed", "50.0", "7.0 ms", "1.3 times, 5 turns in progress", "2400", "zero, 9 calls, added"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: no %q in\n%s", form, want, text)
 			}

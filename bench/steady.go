@@ -30,7 +30,7 @@ func (b *bench) steady(ctx context.Context, m *mesh, d *deployment) error {
 	if b.options.steady <= 0 || i < 0 {
 		return nil
 	}
-	s := &steady{rate: steadyShare * d.rows[i].lasting(), lasted: b.options.steady}
+	s := &steady{rate: steadyShare * d.rows[i].sustained(), lasted: b.options.steady}
 	s.turns = int(s.rate * s.lasted.Seconds())
 	b.say("%s: model %s, %.0f turns each second, %d turns", d.name, instant, s.rate, s.turns)
 	c := &client{mesh: m, agent: instant, rounds: 1, apart: b.options.apart}
@@ -97,7 +97,7 @@ func (s *steady) offer(ctx context.Context, c *client) ([]sample, error) {
 
 // table shows it.
 func (s *steady) table() *table {
-	t := &table{head: []string{"turns/s offered", "turns", "turn p50, first third", "p99", "last third", "p99", "under way at the end", "processor, windlass", "temporal"}}
+	t := &table{head: []string{"turns/s offered", "turns", "turn p50, first third", "p99", "last third", "p99", "in progress at the end", "processor, windlass", "temporal"}}
 	each := func(group string) string { return millis(s.used[group].cpu / time.Duration(max(s.turns, 1))) }
 	t.add(fmt.Sprintf("%.0f", s.rate), fmt.Sprint(s.turns), millis(s.first.p50), millis(s.first.p99), millis(s.last.p50), millis(s.last.p99),
 		fmt.Sprint(s.left), each(groupWindlass), each(groupTemporal))
