@@ -11,12 +11,12 @@ import (
 // longDefault is the length from which a default is not shown in the table.
 const longDefault = 90
 
-const configIntro = `Everything that can be configured, with the names it has in a YAML file and in the environment. Later sources win:
-defaults, then the file named by ` + "`--config`" + `, then the environment, then flags. A name that does not exist is a mistake, and is
-refused with its place. Give secrets in the environment, or as ` + "`${env:NAME}`" + ` in the file where the description says so.
+const configIntro = `All settings, with their names in a YAML file and in the environment. Later sources override earlier ones: defaults, the file
+given with ` + "`--config`" + `, the environment, flags. An unknown name is an error, which names its position. Set secrets in the environment,
+or refer to them as ` + "`${env:NAME}`" + ` in the file where the description says so.
 
-A list in the environment is separated by commas, a map is written ` + "`name=value,name=value`" + `. ` + "`<name>`" + ` stands for a key
-of your choice; what is inside a list (` + "`[]`" + `) can be set in the file only. ` + "`windlassd config`" + ` prints the same list.`
+In the environment, list items are separated by commas, and a map is written ` + "`name=value,name=value`" + `. ` + "`<name>`" + ` is a key that you
+choose. Fields of list items (` + "`[]`" + `) can be set only in the file. ` + "`windlassd config`" + ` prints the same list.`
 
 // writeConfig writes the page of configuration keys: the defaults of windlassd, and those of windlass up where they differ.
 func writeConfig(w *writer, _ string) error {
@@ -38,11 +38,11 @@ func writeConfig(w *writer, _ string) error {
 	w.line("| Variable | Meaning |\n|---|---|")
 	for _, row := range [][2]string{
 		{"WINDLASS_MODEL", "Short for `WINDLASS_INFERENCE_DEFAULT_MODEL`."},
-		{"WINDLASS_SERVER", "The server that the commands of `windlass` speak to, where `--server` says nothing."},
-		{"WINDLASS_TOOL_*", "Yours: tool servers may refer to these as `${env:NAME}`, see `mcpbridge.env_allow`."},
-		{"OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL", "A provider named `openai`, where `inference.detect` is on."},
-		{"ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, ANTHROPIC_MODEL", "A provider named `anthropic`, where `inference.detect` is on."},
-		{"OLLAMA_HOST", "Where to look for Ollama, where `inference.detect` is on."},
+		{"WINDLASS_SERVER", "Address of the server for the commands of `windlass`, if `--server` is not set."},
+		{"WINDLASS_TOOL_*", "Secrets of tool servers: sources can refer to these as `${env:NAME}`, see `mcpbridge.env_allow`."},
+		{"OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL", "Define a provider named `openai`, if `inference.detect` is on."},
+		{"ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, ANTHROPIC_MODEL", "Define a provider named `anthropic`, if `inference.detect` is on."},
+		{"OLLAMA_HOST", "Address of Ollama, if `inference.detect` is on."},
 	} {
 		w.line("| %s | %s |", code(row[0]), row[1])
 	}

@@ -7,7 +7,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-const errorsIntro = `An error over HTTP is a problem as in RFC 9457, with the media type ` + "`application/problem+json`" + `:
+const errorsIntro = `An HTTP error is a problem document (RFC 9457) with the media type ` + "`application/problem+json`" + `:
 
 ` + "```json" + `
 {
@@ -20,12 +20,12 @@ const errorsIntro = `An error over HTTP is a problem as in RFC 9457, with the me
 }
 ` + "```" + `
 
-Programs should look at ` + "`code`" + `: it is stable, the texts are not. ` + "`todo`" + ` says what to do, where we know it; ` + "`fields`" + ` names each wrong
-field with what is wrong; ` + "`trace_id`" + ` is there when tracing is on. ` + "`Retry-After`" + ` comes as a header where a time is known.
+Programs should use ` + "`code`" + `: it is stable, the texts are not. ` + "`todo`" + `, if present, says what to do. ` + "`fields`" + ` lists each invalid
+field with the reason. ` + "`trace_id`" + ` is set when tracing is on. The header ` + "`Retry-After`" + ` is set when the time to wait is known.
 
-Over gRPC the same error is a status with a ` + "`google.rpc.ErrorInfo`" + ` detail of the domain ` + "`windlass.dev`" + `; its reason is the code in upper case.
-A failed turn and a tool call that did not run carry a code of this list too. An error we did not foresee is ` + "`internal`" + `; its cause is
-in the server's log only.`
+Over gRPC the same error is a status with a ` + "`google.rpc.ErrorInfo`" + ` detail with the domain ` + "`windlass.dev`" + `; its reason is the code in upper case.
+Failed turns and tool calls that were not executed have a code from this list too. Unexpected errors have the code ` + "`internal`" + `; their
+cause is only in the server's log.`
 
 // writeErrors writes the page of reasons.
 func writeErrors(w *writer, root string) error {

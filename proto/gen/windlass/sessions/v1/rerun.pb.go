@@ -32,9 +32,9 @@ type RerunTurnRequest struct {
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// First model step to repeat: "infer-2" or "2". "failed": the step at which a failed turn failed, or the step that would have read the
 	// results of the tool calls at which it failed. Empty or "1" = from the start. Work before this step is copied: answers, tool results,
-	// accepted input, and the plan that contains the step. A re-run that starts inside a plan requires an agent that plans (strategy plan
-	// or auto); a re-run that starts inside a turn without a plan requires one that does not. A turn of an agent with an executor can only
-	// be run again from the start.
+	// accepted input, and the plan that contains the step. A re-run that starts inside a plan requires an agent with strategy plan or auto;
+	// one that starts inside a turn without a plan is rejected for an agent with strategy plan. A turn of an agent with an executor can
+	// only be run again from the start.
 	FromStep string `protobuf:"bytes,2,opt,name=from_step,json=fromStep,proto3" json:"from_step,omitempty"`
 	// ID of the agent of the new turn; empty = the same agent. Its newest revision is used in any case.
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
