@@ -1,13 +1,15 @@
 // Package ids creates and validates the prefixed identifiers of all stored resources.
 //
-// An id is its kind's prefix, an underscore, and 26 lower-case base32 characters: 48 bits of Unix milliseconds followed by 80 random bits.
-// Ids of one kind therefore sort by creation time, to the millisecond.
+// An id is its kind's prefix, an underscore, and a ULID in lower case: 26 characters of base32, 48 bits of Unix milliseconds followed by 80
+// random bits. Ids of one kind therefore sort by creation time, to the millisecond.
 package ids
 
 import (
 	"crypto/rand"
 	"strings"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 )
 
 // Prefixes of the kinds of ids.
@@ -66,11 +68,8 @@ const (
 	Delivery = "whd"
 )
 
-// alphabet is Crockford's base32 in lower case, without i, l, o and u. It is in ASCII order, so that text order is numeric order.
-const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-
-// bodyLen is the number of characters after the underscore: 128 bits at 5 bits each, rounded up.
-const bodyLen = 26
+// maxTime is the last time that an id holds, milliseconds since 1970.
+const maxTime = 1<<48 - 1
 
 // New returns a new id of the given kind. It is unique without coordination. New is safe for concurrent use.
 func New(prefix string) string { return At(prefix, time.Now()) }
@@ -78,59 +77,42 @@ func New(prefix string) string { return At(prefix, time.Now()) }
 // At returns a new id that sorts as if it had been created at the given time, to the millisecond. Times outside 1970..10889 are not
 // representable and wrap.
 func At(prefix string, t time.Time) string {
-	var raw [16]byte
-	ms := uint64(t.UnixMilli())
-	for i := range 6 {
-		raw[i] = byte(ms >> (40 - 8*i))
-	}
-	_, _ = rand.Read(raw[6:]) // documented never to fail
-	out := make([]byte, 0, len(prefix)+1+bodyLen)
-	out = append(out, prefix...)
+	var id ulid.ULID
+	_ = id.SetTime(uint64(t.UnixMilli()) & maxTime) // fails above maxTime only
+	_, _ = rand.Read(id[6:])                        // documented never to fail
+	out := append(make([]byte, 0, len(prefix)+1+ulid.EncodedSize), prefix...)
 	out = append(out, '_')
-	return string(appendBase32(out, raw))
-}
-
-// appendBase32 writes 128 bits as 26 characters, the first of which carries only the top 3 bits.
-func appendBase32(out []byte, raw [16]byte) []byte {
-	bit := func(i int) byte { // bits are numbered from the most significant; two zero bits pad the front
-		if i -= 2; i < 0 {
-			return 0
+	body := out[len(out):cap(out)]
+	_ = id.MarshalTextTo(body) // fails for another size only
+	for i, c := range body {
+		if c >= 'A' {
+			body[i] = c + 'a' - 'A'
 		}
-		return raw[i/8] >> (7 - i%8) & 1
 	}
-	for c := range bodyLen {
-		var v byte
-		for b := range 5 {
-			v = v<<1 | bit(c*5+b)
-		}
-		out = append(out, alphabet[v])
-	}
-	return out
+	return string(out[:cap(out)])
 }
 
 // Valid reports whether id has the form that New returns. It does not check that the resource exists.
 func Valid(prefix, id string) bool {
-	body, ok := strings.CutPrefix(id, prefix+"_")
-	if !ok || len(body) != bodyLen || body[0] > '7' {
-		return false
-	}
-	for i := range len(body) {
-		if strings.IndexByte(alphabet, body[i]) < 0 {
-			return false
-		}
-	}
-	return true
+	_, ok := parse(prefix, id)
+	return ok
 }
 
 // Time returns when the id was created, to the millisecond; false if the id does not have the form that New returns.
 func Time(id string) (time.Time, bool) {
-	prefix, body, ok := strings.Cut(id, "_")
-	if !ok || !Valid(prefix, id) {
+	prefix, _, _ := strings.Cut(id, "_")
+	u, ok := parse(prefix, id)
+	if !ok {
 		return time.Time{}, false
 	}
-	var ms uint64
-	for i := range 10 { // 50 bits: two of padding, 48 of time
-		ms = ms<<5 | uint64(strings.IndexByte(alphabet, body[i]))
+	return ulid.Time(u.Time()), true
+}
+
+func parse(prefix, id string) (ulid.ULID, bool) {
+	body, ok := strings.CutPrefix(id, prefix+"_")
+	if !ok || strings.ToLower(body) != body {
+		return ulid.ULID{}, false
 	}
-	return time.UnixMilli(int64(ms)), true
+	u, err := ulid.ParseStrict(body)
+	return u, err == nil
 }

@@ -44,6 +44,30 @@ func TestTime(t *testing.T) {
 	}
 }
 
+// TestIDsOfEarlierVersions are of the encoder that this package had before it used a library: databases hold ids like these.
+func TestIDsOfEarlierVersions(t *testing.T) {
+	for id, want := range map[string]int64{
+		"ses_01m7wtgf3vzw080zrh48sm8nb6": 0x01a1f9a83c7b,
+		"ses_00000000000000000000000000": 0,
+		"ses_7zzzzzzzzzzzzzzzzzzzzzzzzz": 1<<48 - 1,
+	} {
+		if got, ok := ids.Time(id); !ok || got.UnixMilli() != want || !ids.Valid(ids.Session, id) {
+			t.Errorf("%s: %d, %v, want %d", id, got.UnixMilli(), ok, want)
+		}
+		if made := ids.At(ids.Session, time.UnixMilli(want)); made[:len("ses_")+10] != id[:len("ses_")+10] {
+			t.Errorf("of the time of %s: %s", id, made)
+		}
+	}
+}
+
+func TestTimesThatNoIDHoldsWrap(t *testing.T) {
+	for _, at := range []time.Time{time.UnixMilli(-1), time.UnixMilli(1 << 48), {}} {
+		if id := ids.At(ids.Turn, at); !ids.Valid(ids.Turn, id) {
+			t.Errorf("%v: %q", at, id)
+		}
+	}
+}
+
 func TestValid(t *testing.T) {
 	good := ids.New(ids.Session)
 	body := strings.TrimPrefix(good, "ses_")
