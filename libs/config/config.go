@@ -13,12 +13,10 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/knadh/koanf/providers/confmap"
-	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 )
 
-// delim joins path elements inside koanf. It cannot occur in a key, unlike the dot, which is in host names.
+// delim joins path elements. It cannot occur in a key, unlike the dot, which is in host names.
 const delim = "\x1f"
 
 // Options are the sources of a configuration.
@@ -49,7 +47,7 @@ func Load(opts Options) error {
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
 		return fmt.Errorf("load configuration: Into is %T, want a pointer to a struct", opts.Into)
 	}
-	l := &loader{root: schemaOf(target.Type().Elem()), k: koanf.New(delim), origins: map[string]origin{}, opts: opts}
+	l := &loader{root: schemaOf(target.Type().Elem()), values: map[string]any{}, origins: map[string]origin{}, opts: opts}
 	if l.opts.Environ == nil {
 		l.opts.Environ = os.Environ()
 	}
@@ -66,7 +64,7 @@ func Load(opts Options) error {
 	l.env()
 	l.flags()
 	if len(l.errs) == 0 {
-		l.decode(result.Elem(), l.root, l.k.Raw(), nil)
+		l.decode(result.Elem(), l.root, l.values, nil)
 	}
 	if len(l.errs) > 0 {
 		return fmt.Errorf("load configuration: %w", errors.Join(l.errs...))
@@ -94,11 +92,11 @@ type origin struct {
 	secret bool // expanded from the environment: never printed
 }
 
-// loader merges layers in koanf and remembers where each path was last set.
+// loader merges layers and remembers where each path was last set.
 type loader struct {
 	opts    Options
 	root    *node
-	k       *koanf.Koanf
+	values  map[string]any
 	origins map[string]origin
 	errs    []error
 }
@@ -107,9 +105,20 @@ func (l *loader) fail(path []string, from, format string, args ...any) {
 	l.errs = append(l.errs, &Error{Key: dotted(path), Origin: from, Problem: fmt.Sprintf(format, args...)})
 }
 
-func (l *loader) merge(layer map[string]any) {
-	if err := l.k.Load(confmap.Provider(layer, ""), nil); err != nil {
-		l.errs = append(l.errs, err)
+// merge puts a layer over values: mappings are merged, everything else is replaced. The layer's mappings are copied.
+func merge(values, layer map[string]any) {
+	for key, value := range layer {
+		above, mapping := value.(map[string]any)
+		if !mapping {
+			values[key] = value
+			continue
+		}
+		below, ok := values[key].(map[string]any)
+		if !ok {
+			below = map[string]any{}
+			values[key] = below
+		}
+		merge(below, above)
 	}
 }
 

@@ -32,7 +32,7 @@ func (l *loader) env() {
 		}
 		l.put(layer, path, n, value, from)
 	}
-	l.merge(layer)
+	merge(l.values, layer)
 }
 
 func (l *loader) allowed(name string) bool {
@@ -173,7 +173,7 @@ func (l *loader) flags() {
 			l.put(layer, keys, n, flagText(f), from)
 		}
 	})
-	l.merge(layer)
+	merge(l.values, layer)
 }
 
 // flagText returns a flag's value in the form that put expects: pflag formats lists in brackets.

@@ -39,7 +39,7 @@ func (l *loader) file() {
 	}
 	r := &yamlReader{l: l, at: func(line int) string { return fmt.Sprintf("%s:%d", l.opts.File, line) }}
 	if layer, ok := r.value(doc.Content[0], l.root, nil).(map[string]any); ok {
-		l.merge(layer)
+		merge(l.values, layer)
 	}
 }
 
