@@ -6,12 +6,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"os"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/glob"
 )
 
 // anyReference matches "${env:NAME}" with any name.
@@ -45,7 +45,7 @@ func New(cfg Config) *Resolver { return &Resolver{cfg: cfg} }
 func (r *Resolver) Resolve(field, text string) string {
 	return anyReference.ReplaceAllStringFunc(text, func(ref string) string {
 		name := anyReference.FindStringSubmatch(ref)[1]
-		if !slices.ContainsFunc(r.cfg.Allow, func(glob string) bool { ok, err := path.Match(glob, name); return ok && err == nil }) {
+		if !glob.AnyFile(r.cfg.Allow, name) {
 			r.Refuse(field, "the "+r.cfg.Owner+"'s variable "+name+" may not be used here: rename it to fit "+r.allowed()+
 				", or add it to "+r.cfg.Setting)
 			return ""

@@ -3,10 +3,10 @@ package mcpbridge
 import (
 	"errors"
 	"fmt"
-	"path"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/backoff"
+	"github.com/windlass-dev/windlass/libs/glob"
 )
 
 // Config shapes the bridge. Zero values mean the defaults of DefaultConfig, apart from EnvAllow, where an empty list allows nothing.
@@ -95,10 +95,8 @@ func (c Config) complete() (Config, error) {
 	if c.ReconnectMin > c.ReconnectMax {
 		return c, errors.New("mcpbridge: reconnect_min is longer than reconnect_max")
 	}
-	for _, glob := range c.EnvAllow {
-		if _, err := path.Match(glob, ""); err != nil {
-			return c, fmt.Errorf("mcpbridge: env_allow %q: %w", glob, err)
-		}
+	if err := glob.CheckFile(c.EnvAllow); err != nil {
+		return c, fmt.Errorf("mcpbridge: env_allow %w", err)
 	}
 	return c, nil
 }

@@ -3,8 +3,9 @@ package executor
 import (
 	"errors"
 	"fmt"
-	"path"
 	"time"
+
+	"github.com/windlass-dev/windlass/libs/glob"
 )
 
 // Config shapes how a worker runs executors. Zero values mean the defaults of DefaultConfig, apart from Process, EnvAllow and Commands.
@@ -60,11 +61,9 @@ func (c Config) complete() (Config, error) {
 	if c.Grace == 0 {
 		c.Grace = def.Grace
 	}
-	for key, globs := range map[string][]string{"commands": c.Commands, "env_allow": c.EnvAllow} {
-		for _, glob := range globs {
-			if _, err := path.Match(glob, ""); err != nil {
-				return c, fmt.Errorf("worker.executors.%s %q: %w", key, glob, err)
-			}
+	for key, patterns := range map[string][]string{"commands": c.Commands, "env_allow": c.EnvAllow} {
+		if err := glob.CheckFile(patterns); err != nil {
+			return c, fmt.Errorf("worker.executors.%s %w", key, err)
 		}
 	}
 	return c, nil

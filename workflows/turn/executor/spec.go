@@ -2,13 +2,12 @@ package executor
 
 import (
 	"fmt"
-	"path"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -100,7 +99,7 @@ func (s *spec) allowed(cfg Config) error {
 	case !cfg.Process:
 		return failed("executors of kind process do not run on this worker").
 			Hint("Set worker.executors.process to true in the worker's configuration, or reach the executor over http or grpc.")
-	case len(cfg.Commands) > 0 && !slices.ContainsFunc(cfg.Commands, func(glob string) bool { ok, err := path.Match(glob, program); return ok && err == nil }):
+	case len(cfg.Commands) > 0 && !glob.AnyFile(cfg.Commands, program):
 		return failed("the program %q may not run as an executor on this worker", program).
 			Hint("Add it to worker.executors.commands in the worker's configuration.")
 	}
