@@ -56,7 +56,7 @@ var rooms = []struct {
 	tree, imports string
 	dirs          []string
 }{
-	{"services/sessions", "proto/gen/windlass/sessions/v1", []string{".", "api", "blueprint", "bundle"}},
+	{"services/sessions", "proto/gen/windlass/sessions/v1", []string{".", "api", "bundle"}},
 	{"", "proto/gen/windlass/sessions/store", []string{"services/sessions/store"}},
 }
 

@@ -20,7 +20,6 @@ func visible(ctx context.Context, ses store.Session) error {
 
 func noSession(id string) error { return fault.NotFound("session %q does not exist", id) }
 func noTurn(id string) error    { return fault.NotFound("turn %q does not exist", id) }
-func noAgent(id string) error   { return fault.NotFound("agent %q does not exist", id) }
 
 // session reads a session that the caller may see.
 func (s *Service) session(ctx context.Context, id string) (store.Session, error) {

@@ -4,18 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
-	"buf.build/go/protovalidate"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/rpc"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/agent"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/bundle"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -103,7 +102,7 @@ func (s *Service) applyDocs(ctx context.Context, docs []*bundle.Document, plans 
 			var err error
 			switch d.Kind {
 			case bundle.Agent:
-				err = applyAgent(ctx, tx, d.Agent, applied[i], dry)
+				err = s.applyAgent(ctx, tx, d.Agent, applied[i], dry)
 			case bundle.Schedule, bundle.Webhook:
 				err = plans[i].carryOut(ctx, tx, d, applied[i])
 			}
@@ -137,19 +136,23 @@ func (s *Service) checkBundle(ctx context.Context, docs []*bundle.Document) erro
 	if err := s.checkAlone(docs); err != nil {
 		return err
 	}
-	seen, rules := newExisting(), 0
+	var here []string
+	rules := 0
 	for _, d := range docs {
-		seen.agents[d.ID()] = seen.agents[d.ID()] || d.Kind == bundle.Agent
+		if d.Kind == bundle.Agent {
+			here = append(here, d.ID())
+		}
 		if rules += len(d.Agent.GetApprovals()); rules > maxBundleRules {
 			return fault.Invalid("yaml", "holds more than %d approval rules", maxBundleRules).Hint("Apply it in several bundles.")
 		}
 	}
 	var wrong []fault.Field
+	known := agent.Known(here...)
 	for _, d := range docs {
 		if d.Kind != bundle.Agent {
 			continue
 		}
-		asked, err := s.checkElsewhere(ctx, "", d.Agent, seen)
+		asked, err := s.agents.CheckReferences(ctx, "", convert.AgentFromProto(d.Agent), known)
 		if err != nil {
 			return err
 		}
@@ -175,11 +178,11 @@ func firstMistakes(wrong []fault.Field) error {
 func (s *Service) checkAlone(docs []*bundle.Document) error {
 	var wrong []fault.Field
 	for _, d := range docs {
-		found := s.violations("", d.Message())
+		found := convert.Violations(s.validator, "", d.Message())
 		missing := func(field, message string) { found = append(found, fault.Field{Path: field, Message: message}) }
 		switch {
 		case d.Kind == bundle.Agent:
-			found = append(found, s.checkAgent("", d.Agent)...)
+			found = append(found, s.agents.Check("", convert.AgentFromProto(d.Agent))...)
 		case d.Kind == bundle.Source:
 			if d.ID() == "" {
 				missing("name", "is required")
@@ -208,40 +211,9 @@ func placed(d *bundle.Document, found []fault.Field) []fault.Field {
 	return out
 }
 
-// violations finds what breaks the validation rules of a message's fields.
-func (s *Service) violations(prefix string, m proto.Message) []fault.Field {
-	bad, err := rpc.Violations(s.validator, m)
-	if err != nil {
-		return []fault.Field{{Path: strings.TrimSuffix(prefix, "."), Message: err.Error()}}
-	}
-	var wrong []fault.Field
-	for _, v := range bad {
-		wrong = append(wrong, fault.Field{Path: prefix + protovalidate.FieldPathString(v.Proto.GetField()), Message: v.Proto.GetMessage()})
-	}
-	return wrong
-}
-
-func applyAgent(ctx context.Context, tx *store.Tx, want *sessionsv1.Agent, out *sessionsv1.Applied, dry bool) error {
-	old, row, err := agentIn(ctx, tx, want.GetId())
-	if err != nil {
-		return err
-	}
-	out.Action = created
-	if old != nil && !row.Deleted {
-		same := proto.CloneOf(want)
-		same.Revision, same.CreateTime, same.UpdateTime = old.GetRevision(), old.GetCreateTime(), old.GetUpdateTime()
-		if out.Action = updated; proto.Equal(same, old) {
-			out.Action, out.Revision = unchanged, old.GetRevision()
-			return nil
-		}
-	} else {
-		old = nil
-	}
-	out.Revision = row.Revision + 1
-	if dry {
-		return nil
-	}
-	_, err = putAgent(ctx, tx, want, row, old)
+func (s *Service) applyAgent(ctx context.Context, tx *store.Tx, want *sessionsv1.Agent, out *sessionsv1.Applied, dry bool) error {
+	outcome, revision, err := s.agents.Put(ctx, tx, want.GetId(), convert.AgentFromProto(want), dry)
+	out.Action, out.Revision = string(outcome), revision
 	return err
 }
 

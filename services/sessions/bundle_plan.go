@@ -14,6 +14,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/bundle"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -73,21 +74,21 @@ func mistakes(d *bundle.Document, err error) ([]fault.Field, error) {
 }
 
 // agentOf finds the agent that a document names.
-type agentOf func(ctx context.Context, id string) (*sessionsv1.Agent, error)
+type agentOf func(ctx context.Context, id string) (store.Agent, error)
 
 // agentsOf finds agents as they will be when the bundle is applied.
 func (s *Service) agentsOf(docs []*bundle.Document) agentOf {
-	here := map[string]*sessionsv1.Agent{}
+	here := map[string]store.Agent{}
 	for _, d := range docs {
 		if d.Kind == bundle.Agent {
-			here[d.ID()] = d.Agent
+			here[d.ID()] = store.Agent{ID: d.ID(), Spec: convert.AgentFromProto(d.Agent)}
 		}
 	}
-	return func(ctx context.Context, id string) (*sessionsv1.Agent, error) {
-		if a := here[id]; a != nil {
+	return func(ctx context.Context, id string) (store.Agent, error) {
+		if a, ok := here[id]; ok {
 			return a, nil
 		}
-		a, err := s.liveAgent(ctx, id)
+		a, err := s.agents.Get(ctx, id, 0)
 		if fault.Is(err, faultv1.Reason_REASON_NOT_FOUND) {
 			err = fault.Invalid("agent_id", "there is no agent %q, neither here nor in the bundle", id)
 		}
@@ -135,7 +136,7 @@ func (s *Service) planSchedule(ctx context.Context, d *bundle.Document, find age
 		if err != nil {
 			return "", err
 		}
-		return agent.GetId(), s.checkParams(ctx, agent, params)
+		return agent.ID, s.checkParams(ctx, agent, params)
 	}
 	spec := api.ScheduleFromProto(d.Schedule)
 	old, found, err := s.schedules.Lookup(ctx, d.ID())

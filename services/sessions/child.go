@@ -18,6 +18,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -35,7 +36,7 @@ func (s *Service) CreateChild(ctx context.Context, req *sessionsv1.CreateChildRe
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.liveAgent(ctx, req.GetAgentId()); err != nil {
+	if _, err := s.agents.Get(ctx, req.GetAgentId(), 0); err != nil {
 		return nil, err
 	}
 	parent, _, err := s.turn(ctx, req.GetTurnId())
@@ -69,11 +70,12 @@ func (s *Service) CreateChild(ctx context.Context, req *sessionsv1.CreateChildRe
 }
 
 func (s *Service) familyLimits(ctx context.Context, t store.Turn) (*sessionsv1.Limits, error) {
-	a, err := s.blueprint(ctx, t)
+	a, err := s.agents.OfTurn(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	l := &sessionsv1.Limits{MaxDepth: a.GetLimits().GetMaxDepth(), MaxChildren: a.GetLimits().GetMaxChildren()}
+	own := convert.LimitsToProto(a.Spec.Limits)
+	l := &sessionsv1.Limits{MaxDepth: own.GetMaxDepth(), MaxChildren: own.GetMaxChildren()}
 	or(&l.MaxDepth, defaultMaxDepth)
 	or(&l.MaxChildren, defaultMaxChildren)
 	return l, nil

@@ -9,6 +9,7 @@ import (
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -95,29 +96,11 @@ func usageOf(t store.Turn) (*turnv1.Usage, error) {
 }
 
 func sessionToProto(s store.Session) (*sessionsv1.Session, error) {
-	params, err := paramsOf(s)
+	params, err := blueprint.SessionParams(s)
 	return &sessionsv1.Session{
 		Id: s.ID, AgentId: s.AgentID, Title: s.Title, Subject: s.Subject, Labels: s.Labels, LastSeq: s.LastSeq,
 		ActiveTurnId: s.ActiveTurnID, CreateTime: stamp(s.CreateUs), UpdateTime: stamp(s.UpdateUs),
 		ForkedFromSession: s.ForkedFrom, ForkedFromSeq: s.ForkedSeq, Params: params,
 		ParentSessionId: s.ParentSession, ParentTurnId: s.ParentTurn,
 	}, err
-}
-
-func agentToProto(a store.Agent) (*sessionsv1.Agent, error) {
-	out := &sessionsv1.Agent{}
-	if err := proto.Unmarshal(a.Data, out); err != nil {
-		return nil, fmt.Errorf("agent %s: %w", a.ID, err)
-	}
-	return out, nil
-}
-
-// shown is an agent as callers see it.
-func shown(a *sessionsv1.Agent) *sessionsv1.Agent {
-	if a.GetDisplayName() != "" {
-		return a
-	}
-	a = proto.CloneOf(a)
-	a.DisplayName = a.GetId()
-	return a
 }

@@ -14,6 +14,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -30,14 +31,15 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if err := s.readSurface(ctx, t, out); err != nil {
 		return nil, err
 	}
-	if out.Agent, err = s.blueprint(ctx, t); err != nil {
+	a, err := s.agents.OfTurn(ctx, t)
+	if err != nil {
 		return nil, err
 	}
 	if t.AgentPath != "" {
 		out.AgentPath = strings.Split(t.AgentPath, "/")
 	}
 	if out.Surface == nil {
-		if out.AgentTools, err = s.agentTools(ctx, out.GetAgent()); err != nil {
+		if out.AgentTools, err = s.agentTools(ctx, a); err != nil {
 			return nil, err
 		}
 	}
@@ -57,7 +59,7 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if err := proto.Unmarshal(in[0].Principal, out.Principal); err != nil {
 		return nil, fmt.Errorf("principal of turn %s: %w", t.ID, err)
 	}
-	if err := s.resolveBlueprint(ctx, out, t, ses); err != nil {
+	if err := s.resolveAgent(ctx, out, a, t, ses); err != nil {
 		return nil, err
 	}
 	if out.ExecutorSessionId, err = s.executorSession(ctx, t, out.GetAgent()); err != nil { // it is known by what the placeholders came to
@@ -90,7 +92,35 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 		return out, err
 	}
 	own, err := limitsOf(out.GetTurn().GetLimits())
-	out.Agent.Limits = withFamily(s.agentLimits(out.GetAgent()).lowered(own), out.GetAgent().GetLimits())
+	out.Agent.Limits = withFamily(s.agentLimits(a).lowered(own), out.GetAgent().GetLimits())
+	return out, err
+}
+
+// resolveAgent puts the agent that a turn runs with into what is loaded of it. What cannot be resolved is told there.
+func (s *Service) resolveAgent(ctx context.Context, out *sessionsv1.LoadTurnResponse, a store.Agent, t store.Turn, ses store.Session) error {
+	r, err := s.blueprints.ResolveTurn(ctx, a, t, ses, out.GetPrincipal())
+	if err != nil {
+		return err
+	}
+	limits := s.agentLimits(a)
+	a.Spec = r.Spec
+	out.Agent, out.Params, out.ExecutorSealed = convert.AgentToProto(a), r.Params, r.ExecutorSealed
+	out.Agent.Limits = withFamily(limits, out.GetAgent().GetLimits())
+	if r.Unresolved != nil {
+		out.Unresolved = &turnv1.TurnError{Code: fault.CodeName(r.Unresolved.Reason), Message: r.Unresolved.Text()}
+	}
+	return nil
+}
+
+// agentTools converts the sub-agents of an agent.
+func (s *Service) agentTools(ctx context.Context, a store.Agent) ([]*sessionsv1.AgentTool, error) {
+	tools, err := s.agents.Tools(ctx, a)
+	var out []*sessionsv1.AgentTool
+	for _, t := range tools {
+		out = append(out, &sessionsv1.AgentTool{
+			Name: t.Name, AgentId: t.AgentID, Description: t.Description, InputSchemaJson: t.InputSchema, DefinitionHash: t.Hash,
+		})
+	}
 	return out, err
 }
 
@@ -157,29 +187,6 @@ func (s *Service) outcomes(ctx context.Context, t store.Turn) ([]*turnv1.StepOut
 		}
 	}
 	return done, held, nil
-}
-
-// blueprint reads the agent at the turn's pinned revision, or at the newest one before its start, even if it was deleted meanwhile.
-func (s *Service) blueprint(ctx context.Context, t store.Turn) (*sessionsv1.Agent, error) {
-	var row store.Agent
-	var err error
-	if t.BlueprintRevision != 0 {
-		row, err = s.store.AgentRevision(ctx, t.Tenant, t.AgentID, t.BlueprintRevision)
-	} else {
-		row, err = s.store.Agent(ctx, t.Tenant, t.AgentID)
-	}
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, noAgent(t.AgentID)
-	}
-	if err != nil {
-		return nil, err
-	}
-	a, err := agentToProto(row)
-	if err != nil {
-		return nil, err
-	}
-	a.Limits = withFamily(s.agentLimits(a), a.GetLimits())
-	return a, nil
 }
 
 // RenewStep implements ExecutionService.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -102,7 +103,7 @@ func (s *Service) forkedSession(ctx context.Context, from store.Session, req *se
 	params := req.GetParams()
 	if params == nil {
 		var err error
-		if params, err = paramsOf(from); err != nil {
+		if params, err = blueprint.SessionParams(from); err != nil {
 			return store.Session{}, err
 		}
 	}

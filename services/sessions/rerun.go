@@ -108,7 +108,7 @@ func (s *Service) rerunOrder(ctx context.Context, t store.Turn, from, ses store.
 func rerunEvent(req *sessionsv1.RerunTurnRequest) (*turnv1.TurnRerun, error) {
 	e := &turnv1.TurnRerun{OfTurn: req.GetTurnId(), FromStep: 1, Tools: req.GetTools(), Missing: req.GetMissing(), Model: req.GetModel()}
 	if m := e.GetModel(); m != "" && !blueprint.Model(m) {
-		return nil, fault.Invalid("model", "%s", wantModel)
+		return nil, fault.Invalid("model", "%s", blueprint.WantModel)
 	}
 	if e.GetTools() == "" && req.GetFromStep() == failedStep {
 		e.Tools = contract.ToolsLive // it goes on with what the other turn did not come to

@@ -11,7 +11,6 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/store"
-	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
@@ -70,18 +69,18 @@ func (s *Service) rerunFrom(ctx context.Context, t store.Turn, agentID string, e
 // fromTheMiddle says how a re-run goes on in the middle of a turn, unset when as its agent says. It refuses what does not fit together.
 func (s *Service) fromTheMiddle(ctx context.Context, t store.Turn, was turnv1.Strategy, agentID string) (turnv1.Strategy, error) {
 	const asAgentSays = turnv1.Strategy_STRATEGY_UNSPECIFIED
-	before, err := s.blueprint(ctx, t)
+	before, err := s.agents.OfTurn(ctx, t)
 	if err != nil {
 		return asAgentSays, err
 	}
-	agent, err := s.liveAgent(ctx, agentID)
+	agent, err := s.agents.Get(ctx, agentID, 0)
 	if err != nil {
 		return asAgentSays, agentGone(err, agentID)
 	}
-	if contract.Hosted(before) || contract.Hosted(agent) {
+	if before.Spec.Hosted() || agent.Spec.Hosted() {
 		return asAgentSays, fault.Invalid("from_step", "an agent with an executor runs a turn again from the start only: leave it out")
 	}
-	now := agent.GetStrategy()
+	now := agent.Spec.Strategy
 	planned := was == turnv1.Strategy_STRATEGY_PLAN
 	switch {
 	case planned && (now == turnv1.Strategy_STRATEGY_PLAN || now == turnv1.Strategy_STRATEGY_AUTO):

@@ -17,6 +17,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/agent"
 	"github.com/windlass-dev/windlass/services/sessions/api"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
@@ -45,7 +46,7 @@ type Deps struct {
 	Models ModelResolver
 	// Policy checks the approval rules of agents, says what those may do whose schedules fire, and keeps decisions.
 	Policy interface {
-		ApprovalChecker
+		agent.ApprovalChecker
 		access.PermissionReader
 		erase.Decisions
 	}
@@ -61,7 +62,6 @@ type Deps struct {
 
 // Service implements the services of windlass.sessions.v1.
 type Service struct {
-	sessionsv1.UnimplementedAgentServiceServer
 	sessionsv1.UnimplementedSessionServiceServer
 	sessionsv1.UnimplementedTurnServiceServer
 	sessionsv1.UnimplementedExecutionServiceServer
@@ -80,13 +80,11 @@ type Service struct {
 	budgets       *budget.Service
 	schedules     *schedule.Service
 	registry      registryv1.SourceServiceClient
-	groups        registryv1.ToolGroupServiceClient
 	models        ModelResolver
-	approvals     ApprovalChecker
 	allowed       access.PermissionReader
+	agents        *agent.Service
+	blueprints    blueprint.Resolver
 	validator     protovalidate.Validator
-	checker       blueprint.Checker
-	getenv        func(string) string
 	log           *slog.Logger
 }
 
@@ -119,9 +117,12 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{
 		cfg: cfg, store: st, journal: journal.New(st, deps.Bus, deps.Log), hub: hub, bus: deps.Bus,
-		registry: deps.Registry, groups: deps.Groups, models: deps.Models, approvals: deps.Policy, allowed: deps.Policy, validator: validator,
-		checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, getenv: deps.Getenv, log: deps.Log,
+		registry: deps.Registry, models: deps.Models, allowed: deps.Policy, validator: validator,
+		blueprints: blueprint.Resolver{Checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, Getenv: deps.Getenv}, log: deps.Log,
 	}
+	s.agents = agent.New(agent.Deps{
+		Store: st, Approvals: deps.Policy, Groups: deps.Groups, Blueprints: s.blueprints.Checker, CheckLimits: s.checkAgentLimits,
+	})
 	s.outbox = newOutbox(st, deps.Dispatcher, deps.Log, cfg)
 	s.eraser = erase.New(erase.Eraser{
 		Store: st, Ledger: deps.Ledger, Decisions: deps.Policy, Histories: deps.Dispatcher, Log: deps.Log, Every: cfg.SweepInterval, Now: st.NowUs,
@@ -139,7 +140,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 
 // Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
-	sessionsv1.RegisterAgentServiceServer(r, s)
+	sessionsv1.RegisterAgentServiceServer(r, api.NewAgents(s.agents, s, s.validator))
 	sessionsv1.RegisterSessionServiceServer(r, s)
 	sessionsv1.RegisterTurnServiceServer(r, s)
 	sessionsv1.RegisterBudgetServiceServer(r, api.NewBudgets(s.budgets))

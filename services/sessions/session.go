@@ -13,14 +13,12 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
-
-// defaultAgent is the agent of a session that names none, where there are several.
-const defaultAgent = "assistant"
 
 // CreateSession implements SessionService.
 func (s *Service) CreateSession(ctx context.Context, req *sessionsv1.CreateSessionRequest) (*sessionsv1.Session, error) {
@@ -38,7 +36,7 @@ func (s *Service) CreateSession(ctx context.Context, req *sessionsv1.CreateSessi
 func (s *Service) newSession(
 	ctx context.Context, agentID, title string, labels map[string]string, params *structpb.Struct,
 ) (store.Session, error) {
-	agent, err := s.chooseAgent(ctx, agentID)
+	agent, err := s.agents.Choose(ctx, agentID)
 	if err != nil {
 		return store.Session{}, err
 	}
@@ -47,7 +45,7 @@ func (s *Service) newSession(
 
 // sessionWith makes a session of the caller's with an agent, without storing it.
 func (s *Service) sessionWith(
-	ctx context.Context, agent *sessionsv1.Agent, title string, labels map[string]string, params *structpb.Struct,
+	ctx context.Context, a store.Agent, title string, labels map[string]string, params *structpb.Struct,
 ) (store.Session, error) {
 	if !access.Storable(title) {
 		return store.Session{}, fault.Invalid("title", "must not contain NUL")
@@ -55,39 +53,13 @@ func (s *Service) sessionWith(
 	now := s.store.NowUs()
 	p := authn.From(ctx)
 	ses := store.Session{
-		Tenant: p.GetTenant(), ID: ids.New(ids.Session), AgentID: agent.GetId(), Subject: p.GetSubject(), Title: title, Labels: labels,
+		Tenant: p.GetTenant(), ID: ids.New(ids.Session), AgentID: a.ID, Subject: p.GetSubject(), Title: title, Labels: labels,
 		CreateUs: now, UpdateUs: now,
 	}
-	if err := giveParams(ctx, &ses, agent, params); err != nil {
+	if err := blueprint.SetSessionParams(ctx, &ses, a, params); err != nil {
 		return store.Session{}, err
 	}
-	return ses, s.checkResolvable(ctx, agent, ses)
-}
-
-// chooseAgent checks that the named agent is there; without a name it takes the only one, or "assistant".
-func (s *Service) chooseAgent(ctx context.Context, id string) (*sessionsv1.Agent, error) {
-	tenant := authn.Tenant(ctx)
-	if id != "" {
-		return s.liveAgent(ctx, id)
-	}
-	agents, err := s.store.Agents(ctx, tenant, "", 2)
-	if err != nil {
-		return nil, err
-	}
-	if len(agents) == 1 {
-		return agentToProto(agents[0])
-	}
-	a, err := s.store.Agent(ctx, tenant, defaultAgent)
-	switch {
-	case err == nil && !a.Deleted:
-		return agentToProto(a)
-	case err != nil && !errors.Is(err, store.ErrNotFound):
-		return nil, err
-	case len(agents) == 0:
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "there is no agent yet").
-			Hint("Create one first: POST /v1/agents {\"id\":\"assistant\"}.")
-	}
-	return nil, fault.Invalid("agent_id", "is required: there are several agents and none is called %q", defaultAgent)
+	return ses, s.blueprints.CheckTurn(ctx, a, ses, p, s.store.Now())
 }
 
 // GetSession implements SessionService.

@@ -144,11 +144,11 @@ func tooLarge(field string, size, limit int) error {
 
 // accept stores a turn and has it dispatched if it is the session's turn to go; all of it in one transaction.
 func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error) {
-	agent, err := s.liveAgent(ctx, o.session.AgentID)
+	agent, err := s.agents.Get(ctx, o.session.AgentID, 0)
 	if err != nil {
 		return nil, agentGone(err, o.session.AgentID)
 	}
-	if err := s.checkResolvable(ctx, agent, o.session); err != nil {
+	if err := s.blueprints.CheckTurn(ctx, agent, o.session, authn.From(ctx), s.store.Now()); err != nil {
 		return nil, err
 	}
 	limits, err := s.checkLimits(o.limits, agent)

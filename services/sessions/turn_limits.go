@@ -8,6 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/money"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
+	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 // limitsOf reads limits as people write them. Only the cost can be wrong; then it is left out.
@@ -49,8 +51,8 @@ func lower[T int32 | uint32 | money.Micros](a, b T) T {
 }
 
 // agentLimits are the limits of an agent's turns: the mesh's where it names none.
-func (s *Service) agentLimits(a *sessionsv1.Agent) LimitsConfig {
-	l, _ := limitsOf(a.GetLimits()) // checked when it was stored
+func (s *Service) agentLimits(a store.Agent) LimitsConfig {
+	l, _ := limitsOf(convert.LimitsToProto(a.Spec.Limits)) // checked when it was stored
 	return l.or(s.cfg.Limits)
 }
 
@@ -62,7 +64,7 @@ func withFamily(l LimitsConfig, of *sessionsv1.Limits) *sessionsv1.Limits {
 }
 
 // checkLimits checks the limits that a caller sets for one turn, and gives them as they are stored, nil when he set none.
-func (s *Service) checkLimits(asked *sessionsv1.Limits, agent *sessionsv1.Agent) ([]byte, error) {
+func (s *Service) checkLimits(asked *sessionsv1.Limits, agent store.Agent) ([]byte, error) {
 	l, err := limitsOf(asked)
 	if err != nil {
 		return nil, fault.Invalid("limits.max_cost", "%v", err)
@@ -74,7 +76,7 @@ func (s *Service) checkLimits(asked *sessionsv1.Limits, agent *sessionsv1.Agent)
 		return nil, nil
 	}
 	if name, most, ok := l.within(s.agentLimits(agent)); !ok {
-		return nil, fault.Invalid("limits."+name, "is higher than that of agent %q, %s: a turn can only lower the limits of its agent", agent.GetId(), most)
+		return nil, fault.Invalid("limits."+name, "is higher than that of agent %q, %s: a turn can only lower the limits of its agent", agent.ID, most)
 	}
 	if name, most, ok := l.within(s.cfg.MaxLimits); !ok {
 		return nil, fault.Invalid("limits."+name, "%s", aboveMesh(name, most))
@@ -84,6 +86,19 @@ func (s *Service) checkLimits(asked *sessionsv1.Limits, agent *sessionsv1.Agent)
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	return data, nil
+}
+
+// checkAgentLimits finds what is wrong with the limits of an agent.
+func (s *Service) checkAgentLimits(v store.LimitsSpec) []fault.Field {
+	var wrong []fault.Field
+	asked, err := limitsOf(convert.LimitsToProto(&v))
+	if err != nil {
+		wrong = append(wrong, fault.Field{Path: "max_cost", Message: err.Error()})
+	}
+	if name, most, ok := asked.within(s.cfg.MaxLimits); !ok {
+		wrong = append(wrong, fault.Field{Path: name, Message: aboveMesh(name, most)})
+	}
+	return wrong
 }
 
 // aboveMesh says that a limit is higher than the configuration allows.

@@ -8,6 +8,7 @@ import (
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
+	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 // scheduleLabel is the label of sessions that schedules open.
@@ -29,15 +30,15 @@ func (s scheduledTurns) CheckSession(ctx context.Context, id string) error {
 
 // CheckAgent implements schedule.Turns.
 func (s scheduledTurns) CheckAgent(ctx context.Context, id string, params *structpb.Struct) (string, error) {
-	agent, err := s.chooseAgent(ctx, id)
+	agent, err := s.agents.Choose(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	return agent.GetId(), s.checkParams(ctx, agent, params)
+	return agent.ID, s.checkParams(ctx, agent, params)
 }
 
 // checkParams checks that the caller could open a session with an agent and params.
-func (s *Service) checkParams(ctx context.Context, agent *sessionsv1.Agent, params *structpb.Struct) error {
+func (s *Service) checkParams(ctx context.Context, agent store.Agent, params *structpb.Struct) error {
 	_, err := s.sessionWith(ctx, agent, "", nil, params)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -46,13 +46,13 @@ type slot struct {
 }
 
 // slots lists them, in the order of their fields.
-func slots(a *sessionsv1.Agent) []slot {
+func slots(a *store.AgentSpec) []slot {
 	out := []slot{{path: "instructions", text: &a.Instructions, sealed: true}, {path: "model", text: &a.Model}}
-	for i := range a.GetTools() {
+	for i := range a.Tools {
 		out = append(out, slot{path: fmt.Sprintf("tools[%d]", i), text: &a.Tools[i], part: true})
 	}
-	for i, r := range a.GetInstructionRules() {
-		out = append(out, slot{path: fmt.Sprintf("instruction_rules[%d].instructions", i), text: &r.Instructions, sealed: true})
+	for i := range a.InstructionRules {
+		out = append(out, slot{path: fmt.Sprintf("instruction_rules[%d].instructions", i), text: &a.InstructionRules[i].Instructions, sealed: true})
 	}
 	return out
 }
@@ -64,27 +64,27 @@ type Checker struct {
 }
 
 // Check finds what is wrong with an agent's params schema, rules and placeholders. Paths begin with the prefix.
-func (c Checker) Check(prefix string, a *sessionsv1.Agent) []fault.Field {
+func (c Checker) Check(prefix string, a store.AgentSpec) []fault.Field {
 	var wrong []fault.Field
-	if message := checkSchema(a.GetParamsSchema()); message != "" {
+	if message := checkSchema(a.ParamsSchema); message != "" {
 		wrong = append(wrong, fault.Field{Path: prefix + "params_schema", Message: message})
 	}
-	for i, r := range a.GetInstructionRules() {
+	for i, r := range a.InstructionRules {
 		path := fmt.Sprintf("%sinstruction_rules[%d]", prefix, i)
 		switch {
-		case len(r.GetRoles()) == 0 && r.GetClaim() == "":
+		case len(r.Roles) == 0 && r.Claim == "":
 			wrong = append(wrong, fault.Field{Path: path, Message: `speaks of nobody: give roles or a claim (roles: ["*"] = everybody with a role)`})
-		case len(r.GetValues()) > 0 && r.GetClaim() == "":
+		case len(r.Values) > 0 && r.Claim == "":
 			wrong = append(wrong, fault.Field{Path: path + ".values", Message: "needs a claim whose values they are"})
 		}
 	}
-	schema := a.GetParamsSchema().AsMap()
-	for _, s := range slots(a) {
+	schema := a.ParamsSchema.AsMap()
+	for _, s := range slots(&a) {
 		for _, e := range placeholder.Check(*s.text, func(r placeholder.Ref) *placeholder.Error { return c.ref(s, schema, r) }) {
 			wrong = append(wrong, fault.Field{Path: prefix + s.path, Message: e.Error()})
 		}
 	}
-	return append(wrong, c.checkExecutor(prefix, a)...)
+	return append(wrong, c.checkExecutor(prefix, &a)...)
 }
 
 // ref checks one placeholder.

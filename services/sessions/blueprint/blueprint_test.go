@@ -10,8 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
+	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 var checker = blueprint.Checker{Env: []string{"REGION", "UNSET"}}
@@ -19,31 +19,31 @@ var checker = blueprint.Checker{Env: []string{"REGION", "UNSET"}}
 func TestPlaceholdersAreChecked(t *testing.T) {
 	for _, row := range []struct {
 		name   string
-		agent  *sessionsv1.Agent
+		agent  store.AgentSpec
 		schema string
 		wrong  string // "" = none
 	}{
-		{name: "all that there is", schema: customer, agent: &sessionsv1.Agent{
+		{name: "all that there is", schema: customer, agent: store.AgentSpec{
 			Instructions: "${params.name} ${params.address.city} ${runtime.session_id} ${scope.claims.a.b} ${env.REGION} ${runner.host} $${x}",
 			Model:        "a/${params.name}", Tools: []string{"${params.name}__*"},
 		}},
-		{name: "an unknown namespace", agent: &sessionsv1.Agent{Instructions: "${secret.x}"}, wrong: "instructions: ${secret.x} is unknown: there are ${params.*}"},
-		{name: "an unknown runtime name", agent: &sessionsv1.Agent{Instructions: "${runtime.moon}"}, wrong: "instructions: ${runtime.moon} is unknown: ${runtime.*} has session_id"},
-		{name: "an unknown scope name", agent: &sessionsv1.Agent{Model: "${scope.name}/x"}, wrong: "model: ${scope.name} is unknown"},
-		{name: "claims without a name", agent: &sessionsv1.Agent{Model: "${scope.claims}/x"}, wrong: "model: ${scope.claims} is unknown"},
-		{name: "an unknown runner name", agent: &sessionsv1.Agent{Instructions: "${runner.password}"}, wrong: "instructions: ${runner.password} is unknown: ${runner.*} has worker_id"},
-		{name: "env that is not allowed", agent: &sessionsv1.Agent{Instructions: "${env.HOME}"}, wrong: "instructions: ${env.HOME} is not allowed: name the variable in sessions.placeholder_env"},
-		{name: "env in a model", agent: &sessionsv1.Agent{Model: "a/${env.REGION}"}, wrong: "model: ${env.REGION} is not allowed here"},
-		{name: "runner in tools", agent: &sessionsv1.Agent{Tools: []string{"a", "${runner.host}__*"}}, wrong: "tools[1]: ${runner.host} is not allowed here"},
-		{name: "params without a schema", agent: &sessionsv1.Agent{Instructions: "${params.a}"}, wrong: "instructions: ${params.a} is unknown: the agent has no params_schema"},
-		{name: "params that the schema does not know", schema: customer, agent: &sessionsv1.Agent{Instructions: "${params.nick}"}, wrong: "instructions: ${params.nick} is unknown: the params_schema has no such property"},
-		{name: "params inside", schema: customer, agent: &sessionsv1.Agent{Instructions: "${params.address.town}"}, wrong: "instructions: ${params.address.town} is unknown"},
-		{name: "params of an open schema", schema: `{"type":"object","additionalProperties":true}`, agent: &sessionsv1.Agent{Instructions: "${params.x.y}"}},
-		{name: "params of an object without properties", schema: `{"type":"object","properties":{"x":{"type":"object"}}}`, agent: &sessionsv1.Agent{Instructions: "${params.x.y}"}},
-		{name: "params by reference", schema: `{"type":"object","properties":{"x":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"object","properties":{"y":{}}}}}`, agent: &sessionsv1.Agent{Instructions: "${params.x.y} ${params.x.z}"}, wrong: "instructions: ${params.x.z} is unknown"},
+		{name: "an unknown namespace", agent: store.AgentSpec{Instructions: "${secret.x}"}, wrong: "instructions: ${secret.x} is unknown: there are ${params.*}"},
+		{name: "an unknown runtime name", agent: store.AgentSpec{Instructions: "${runtime.moon}"}, wrong: "instructions: ${runtime.moon} is unknown: ${runtime.*} has session_id"},
+		{name: "an unknown scope name", agent: store.AgentSpec{Model: "${scope.name}/x"}, wrong: "model: ${scope.name} is unknown"},
+		{name: "claims without a name", agent: store.AgentSpec{Model: "${scope.claims}/x"}, wrong: "model: ${scope.claims} is unknown"},
+		{name: "an unknown runner name", agent: store.AgentSpec{Instructions: "${runner.password}"}, wrong: "instructions: ${runner.password} is unknown: ${runner.*} has worker_id"},
+		{name: "env that is not allowed", agent: store.AgentSpec{Instructions: "${env.HOME}"}, wrong: "instructions: ${env.HOME} is not allowed: name the variable in sessions.placeholder_env"},
+		{name: "env in a model", agent: store.AgentSpec{Model: "a/${env.REGION}"}, wrong: "model: ${env.REGION} is not allowed here"},
+		{name: "runner in tools", agent: store.AgentSpec{Tools: []string{"a", "${runner.host}__*"}}, wrong: "tools[1]: ${runner.host} is not allowed here"},
+		{name: "params without a schema", agent: store.AgentSpec{Instructions: "${params.a}"}, wrong: "instructions: ${params.a} is unknown: the agent has no params_schema"},
+		{name: "params that the schema does not know", schema: customer, agent: store.AgentSpec{Instructions: "${params.nick}"}, wrong: "instructions: ${params.nick} is unknown: the params_schema has no such property"},
+		{name: "params inside", schema: customer, agent: store.AgentSpec{Instructions: "${params.address.town}"}, wrong: "instructions: ${params.address.town} is unknown"},
+		{name: "params of an open schema", schema: `{"type":"object","additionalProperties":true}`, agent: store.AgentSpec{Instructions: "${params.x.y}"}},
+		{name: "params of an object without properties", schema: `{"type":"object","properties":{"x":{"type":"object"}}}`, agent: store.AgentSpec{Instructions: "${params.x.y}"}},
+		{name: "params by reference", schema: `{"type":"object","properties":{"x":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"object","properties":{"y":{}}}}}`, agent: store.AgentSpec{Instructions: "${params.x.y} ${params.x.z}"}, wrong: "instructions: ${params.x.z} is unknown"},
 		{name: "a rule's", agent: rules(rule("a", "", "${foo}")), wrong: "instruction_rules[0].instructions: ${foo} is no placeholder"},
-		{name: "a rule about nobody", agent: rules(&sessionsv1.InstructionRule{Instructions: "x"}), wrong: "instruction_rules[0]: speaks of nobody"},
-		{name: "values without a claim", agent: rules(&sessionsv1.InstructionRule{Roles: []string{"a"}, Values: []string{"b"}, Instructions: "x"}), wrong: "instruction_rules[0].values: needs a claim"},
+		{name: "a rule about nobody", agent: rules(store.InstructionRule{Instructions: "x"}), wrong: "instruction_rules[0]: speaks of nobody"},
+		{name: "values without a claim", agent: rules(store.InstructionRule{Roles: []string{"a"}, Values: []string{"b"}, Instructions: "x"}), wrong: "instruction_rules[0].values: needs a claim"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.agent.ParamsSchema = object(t, row.schema)
@@ -58,13 +58,13 @@ func TestPlaceholdersAreChecked(t *testing.T) {
 	}
 }
 
-func rules(all ...*sessionsv1.InstructionRule) *sessionsv1.Agent {
-	return &sessionsv1.Agent{Instructions: "Base.", InstructionRules: all}
+func rules(all ...store.InstructionRule) store.AgentSpec {
+	return store.AgentSpec{Instructions: "Base.", InstructionRules: all}
 }
 
 // rule is one about a role or a claim=value.
-func rule(role, claim, text string) *sessionsv1.InstructionRule {
-	r := &sessionsv1.InstructionRule{Instructions: text}
+func rule(role, claim, text string) store.InstructionRule {
+	r := store.InstructionRule{Instructions: text}
 	if role != "" {
 		r.Roles = []string{role}
 	}
@@ -82,10 +82,10 @@ func user(t *testing.T, claims string, roles ...string) *policyv1.Principal {
 }
 
 func TestInstructionsByRoleAndClaim(t *testing.T) {
-	replace := func(r *sessionsv1.InstructionRule) *sessionsv1.InstructionRule { r.Mode = "replace"; return r }
+	replace := func(r store.InstructionRule) store.InstructionRule { r.Mode = "replace"; return r }
 	for _, row := range []struct {
 		name   string
-		agent  *sessionsv1.Agent
+		agent  store.AgentSpec
 		claims string
 		roles  []string
 		want   string
@@ -103,11 +103,12 @@ func TestInstructionsByRoleAndClaim(t *testing.T) {
 		{name: "no roles at all", agent: rules(rule("*", "", "A.")), want: "Base."},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if problems := checker.Resolve(row.agent, blueprint.Facts{Principal: user(t, row.claims, row.roles...)}); problems != nil {
+			got, problems := checker.Resolve(store.Agent{Spec: row.agent}, blueprint.Facts{Principal: user(t, row.claims, row.roles...)})
+			if problems != nil {
 				t.Fatal(problems)
 			}
-			if row.agent.GetInstructions() != row.want || row.agent.GetInstructionRules() != nil {
-				t.Errorf("%q, want %q", row.agent.GetInstructions(), row.want)
+			if got.Instructions != row.want || got.InstructionRules != nil {
+				t.Errorf("%q, want %q", got.Instructions, row.want)
 			}
 		})
 	}
@@ -140,19 +141,20 @@ func TestResolve(t *testing.T) {
 		{name: "a variable that is not allowed any more", instructions: "${env.HOME}", wrong: "instructions: ${env.HOME} is not allowed"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			a := &sessionsv1.Agent{Id: "a", Revision: 2, Instructions: row.instructions, Model: row.model, ParamsSchema: object(t, open)}
+			a := store.AgentSpec{Instructions: row.instructions, Model: row.model, ParamsSchema: object(t, open)}
 			if row.tool != "" {
 				a.Tools = []string{row.tool}
 			}
-			problems := strings.Join(checker.Resolve(a, facts), "; ")
+			a, found := checker.Resolve(store.Agent{ID: "a", Revision: 2, Spec: a}, facts)
+			problems := strings.Join(found, "; ")
 			if row.wrong != "" {
 				if !strings.HasPrefix(problems, row.wrong) || strings.Contains(problems, "eu$1") {
 					t.Errorf("problems %q, want %q", problems, row.wrong)
 				}
 				return
 			}
-			text, wrong := placeholder.Finish(a.GetInstructions(), func(placeholder.Ref) (string, *placeholder.Error) { return "HERE", nil })
-			if got := text + "|" + a.GetModel() + "|" + strings.Join(a.GetTools(), ","); problems != "" || wrong != nil || got != row.want {
+			text, wrong := placeholder.Finish(a.Instructions, func(placeholder.Ref) (string, *placeholder.Error) { return "HERE", nil })
+			if got := text + "|" + a.Model + "|" + strings.Join(a.Tools, ","); problems != "" || wrong != nil || got != row.want {
 				t.Errorf("%q (%s, %v), want %q", got, problems, wrong, row.want)
 			}
 		})
@@ -163,22 +165,22 @@ func FuzzResolve(f *testing.F) {
 	f.Add("Hello ${params.x} at ${runner.host}, $${ and $", "${runner.host}")
 	f.Add("${params.x", "$")
 	f.Fuzz(func(t *testing.T, text, value string) {
-		a := &sessionsv1.Agent{Instructions: text, ParamsSchema: &structpb.Struct{Fields: map[string]*structpb.Value{
+		a := store.AgentSpec{Instructions: text, ParamsSchema: &structpb.Struct{Fields: map[string]*structpb.Value{
 			"type": structpb.NewStringValue("object"), "additionalProperties": structpb.NewBoolValue(true),
 		}}}
 		refused := len(checker.Check("", a)) > 0
-		problems := checker.Resolve(a, blueprint.Facts{
+		a, problems := checker.Resolve(store.Agent{Spec: a}, blueprint.Facts{
 			Params: &structpb.Struct{Fields: map[string]*structpb.Value{"x": structpb.NewStringValue(value)}}, Principal: authn.User("u"),
 			Getenv: func(string) string { return "v" },
 		})
-		if refused && problems == nil && blueprint.Needed(&sessionsv1.Agent{Instructions: text}) {
+		if refused && problems == nil && blueprint.Needed(store.AgentSpec{Instructions: text}) {
 			t.Fatalf("%q is refused, but resolved", text)
 		}
 		if problems != nil {
 			return
 		}
-		if _, wrong := placeholder.Finish(a.GetInstructions(), func(placeholder.Ref) (string, *placeholder.Error) { return "h", nil }); wrong != nil {
-			t.Fatalf("%q is not sealed: %v", a.GetInstructions(), wrong)
+		if _, wrong := placeholder.Finish(a.Instructions, func(placeholder.Ref) (string, *placeholder.Error) { return "h", nil }); wrong != nil {
+			t.Fatalf("%q is not sealed: %v", a.Instructions, wrong)
 		}
 	})
 }

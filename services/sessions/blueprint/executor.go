@@ -9,7 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -38,40 +38,40 @@ type part struct {
 func (p part) refs() bool { return p.place == variable || p.place == header }
 
 // parts are all texts of an agent's executor.
-func parts(a *sessionsv1.Agent) []part {
-	x := a.GetExecutor()
+func parts(a *store.AgentSpec) []part {
+	x := a.Executor
 	if x == nil {
 		return nil
 	}
 	var out []part
-	for i, text := range x.GetCommand() {
+	for i, text := range x.Command {
 		p := part{path: fmt.Sprintf("executor.command[%d]", i), place: argument, text: text, put: func(s string) { x.Command[i] = s }}
 		switch {
 		case i == 0:
 			p.place = program
-		case isScript(x.GetCommand(), i):
+		case isScript(x.Command, i):
 			p.place = script
 		}
 		out = append(out, p)
 	}
-	for _, name := range slices.Sorted(maps.Keys(x.GetEnv())) {
-		out = append(out, part{path: "executor.env." + name, place: variable, text: x.GetEnv()[name], put: func(s string) { x.Env[name] = s }})
+	for _, name := range slices.Sorted(maps.Keys(x.Env)) {
+		out = append(out, part{path: "executor.env." + name, place: variable, text: x.Env[name], put: func(s string) { x.Env[name] = s }})
 	}
-	for _, name := range slices.Sorted(maps.Keys(x.GetHeaders())) {
-		out = append(out, part{path: "executor.headers." + name, place: header, text: x.GetHeaders()[name], put: func(s string) { x.Headers[name] = s }})
+	for _, name := range slices.Sorted(maps.Keys(x.Headers)) {
+		out = append(out, part{path: "executor.headers." + name, place: header, text: x.Headers[name], put: func(s string) { x.Headers[name] = s }})
 	}
 	return append(out,
-		part{path: "executor.dir", place: folder, text: x.GetDir(), put: func(s string) { x.Dir = s }},
-		part{path: "executor.url", place: address, text: x.GetUrl(), put: func(s string) { x.Url = s }})
+		part{path: "executor.dir", place: folder, text: x.Dir, put: func(s string) { x.Dir = s }},
+		part{path: "executor.url", place: address, text: x.URL, put: func(s string) { x.URL = s }})
 }
 
 // ExecutorNeeded tells whether the texts of an agent's executor have placeholders, and so must be resolved and are sealed. References alone are the
 // worker's to resolve.
-func ExecutorNeeded(a *sessionsv1.Agent) bool {
-	if !contract.Hosted(a) {
+func ExecutorNeeded(a store.AgentSpec) bool {
+	if !a.Hosted() {
 		return false
 	}
-	return slices.ContainsFunc(parts(a), func(p part) bool { return placeholder.In(p.bare()) })
+	return slices.ContainsFunc(parts(&a), func(p part) bool { return placeholder.In(p.bare()) })
 }
 
 var reference = regexp.MustCompile(`\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
@@ -102,8 +102,8 @@ func callers(r placeholder.Ref) bool {
 }
 
 // checkExecutor finds placeholders in an executor that are unknown, or that may not stand where they do.
-func (c Checker) checkExecutor(prefix string, a *sessionsv1.Agent) (wrong []fault.Field) {
-	schema := a.GetParamsSchema().AsMap()
+func (c Checker) checkExecutor(prefix string, a *store.AgentSpec) (wrong []fault.Field) {
+	schema := a.ParamsSchema.AsMap()
 	for _, p := range parts(a) {
 		errs := placeholder.Check(p.bare(), func(r placeholder.Ref) *placeholder.Error {
 			switch {
@@ -125,7 +125,7 @@ func (c Checker) checkExecutor(prefix string, a *sessionsv1.Agent) (wrong []faul
 }
 
 // resolveExecutor puts values in the texts of an executor, and seals them for the worker.
-func (c Checker) resolveExecutor(a *sessionsv1.Agent, f Facts, report func(path string, wrong []*placeholder.Error)) {
+func (c Checker) resolveExecutor(a *store.AgentSpec, f Facts, report func(path string, wrong []*placeholder.Error)) {
 	for _, p := range parts(a) {
 		lookup := func(r placeholder.Ref) (string, *placeholder.Error) {
 			if r.Namespace == contract.WorkerEnvNamespace { // from rewrite

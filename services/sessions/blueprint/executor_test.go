@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/placeholder"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
+	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-type executor = sessionsv1.Executor
+type executor = store.ExecutorSpec
 
 func process(command ...string) *executor { return &executor{Kind: "process", Command: command} }
 
-func at(url string) *executor { return &executor{Kind: "http", Url: url} }
+func at(url string) *executor { return &executor{Kind: "http", URL: url} }
 
 func TestPlaceholdersOfExecutorsAreChecked(t *testing.T) {
 	for _, row := range []struct {
@@ -28,7 +28,7 @@ func TestPlaceholdersOfExecutorsAreChecked(t *testing.T) {
 			Env: map[string]string{"A": "${params.name} ${env:WINDLASS_EXECUTOR_A} ${runner.host}"}, Dir: "/work/${params.name}",
 		}},
 		{name: "an address", x: &executor{
-			Kind: "http", Url: "https://${params.name}.agents.example.com:8443/run/${runtime.session_id}?user=${scope.subject}&at=${runner.host}",
+			Kind: "http", URL: "https://${params.name}.agents.example.com:8443/run/${runtime.session_id}?user=${scope.subject}&at=${runner.host}",
 			Headers: map[string]string{"X-User": "${scope.subject}", "Authorization": "Bearer ${env:WINDLASS_EXECUTOR_T}"},
 		}},
 		{name: "a name with a part", x: at("http://agent-${params.name}:8080/")},
@@ -55,10 +55,10 @@ func TestPlaceholdersOfExecutorsAreChecked(t *testing.T) {
 		{name: "a host that goes on", x: at("http://example.com${params.name}"), wrong: "executor.url: ${params.name} is not allowed here"},
 		{name: "the scheme", x: at("${params.name}://example.com/"), wrong: "executor.url: ${params.name} is not allowed here: placeholders may stand in"},
 		{name: "a user", x: at("http://${params.name}@example.com/"), wrong: "executor.url: ${params.name} is not allowed here: placeholders may stand in"},
-		{name: "a header", x: &executor{Kind: "http", Url: "http://x/", Headers: map[string]string{"X-A": "${foo.bar}"}}, wrong: "executor.headers.X-A: ${foo.bar} is unknown"},
+		{name: "a header", x: &executor{Kind: "http", URL: "http://x/", Headers: map[string]string{"X-A": "${foo.bar}"}}, wrong: "executor.headers.X-A: ${foo.bar} is unknown"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			a := &sessionsv1.Agent{Executor: row.x, ParamsSchema: object(t, customer)}
+			a := store.AgentSpec{Executor: row.x, ParamsSchema: object(t, customer)}
 			var got []string
 			for _, f := range checker.Check("", a) {
 				got = append(got, f.Path+": "+f.Message)
@@ -83,15 +83,15 @@ func opened(t *testing.T, x *executor) string {
 		return out
 	}
 	var words []string
-	for _, c := range x.GetCommand() {
+	for _, c := range x.Command {
 		words = append(words, "["+open(c)+"]")
 	}
-	for _, m := range []map[string]string{x.GetEnv(), x.GetHeaders()} {
+	for _, m := range []map[string]string{x.Env, x.Headers} {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
 			words = append(words, name+"="+open(m[name]))
 		}
 	}
-	return strings.TrimSpace(strings.Join(words, " ") + " " + open(x.GetDir()) + open(x.GetUrl()))
+	return strings.TrimSpace(strings.Join(words, " ") + " " + open(x.Dir) + open(x.URL))
 }
 
 func TestExecutorsAreResolved(t *testing.T) {
@@ -123,25 +123,26 @@ func TestExecutorsAreResolved(t *testing.T) {
 		{name: "another host", x: at("https://${params.host}.example.com/"), want: "!executor.url: ${params.host} stands for something that is no label"},
 		{name: "another host by its path", x: at("https://${params.path}.example.com/"), want: "!executor.url: ${params.path} stands for something that is no label"},
 		{name: "the operator's host", x: at("http://${env.REGION}/${runner.worker_id}"), want: "http://eu.example.com:8080/<runner.worker_id>"},
-		{name: "a header of another line", x: &executor{Kind: "http", Url: "http://x/", Headers: map[string]string{"X-A": "${params.line}"}}, want: "!executor.headers.X-A: ${params.line} stands for something that is no header's value"},
+		{name: "a header of another line", x: &executor{Kind: "http", URL: "http://x/", Headers: map[string]string{"X-A": "${params.line}"}}, want: "!executor.headers.X-A: ${params.line} stands for something that is no header's value"},
 		{name: "a missing claim", x: process("a", "${scope.claims.group}"), want: `!executor.command[1]: ${scope.claims.group} has no value`},
 		{name: "references alone are the worker's", x: &executor{Kind: "process", Command: []string{"a", "$x"}, Env: map[string]string{"A": "${env:B}"}}, want: "as it was"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			a := &sessionsv1.Agent{Id: "a", Executor: row.x, ParamsSchema: object(t, `{"type":"object","additionalProperties":true}`)}
+			a := store.AgentSpec{Executor: row.x, ParamsSchema: object(t, `{"type":"object","additionalProperties":true}`)}
 			needed := blueprint.ExecutorNeeded(a)
-			problems := strings.Join(checker.Resolve(a, facts), "; ")
+			a, found := checker.Resolve(store.Agent{ID: "a", Spec: a}, facts)
+			problems := strings.Join(found, "; ")
 			switch refused, is := strings.CutPrefix(row.want, "!"); {
 			case row.want == "as it was":
-				if needed || problems != "" || a.GetExecutor().GetEnv()["A"] != "${env:B}" || a.GetExecutor().GetCommand()[1] != "$x" {
-					t.Errorf("needed %v, %q: %v", needed, problems, a.GetExecutor())
+				if needed || problems != "" || a.Executor.Env["A"] != "${env:B}" || a.Executor.Command[1] != "$x" {
+					t.Errorf("needed %v, %q: %v", needed, problems, a.Executor)
 				}
 			case is:
 				if !strings.HasPrefix(problems, refused) {
 					t.Errorf("problems %q, want %q", problems, refused)
 				}
 			default:
-				if got := opened(t, a.GetExecutor()); !needed || problems != "" || got != row.want {
+				if got := opened(t, a.Executor); !needed || problems != "" || got != row.want {
 					t.Errorf("%q\nwant %q (%s)", got, row.want, problems)
 				}
 			}

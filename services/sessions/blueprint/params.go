@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/schema"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 // maxParams bounds a session's params, in bytes of JSON.
@@ -73,20 +73,20 @@ func checkDefaults(root map[string]any) string {
 
 // Params checks the params that a session with the agent shall have, and fills in the defaults of its schema. The error names each wrong one below
 // "params".
-func Params(ctx context.Context, a *sessionsv1.Agent, params *structpb.Struct) (*structpb.Struct, error) {
-	if a.GetParamsSchema() == nil {
+func Params(ctx context.Context, a store.Agent, params *structpb.Struct) (*structpb.Struct, error) {
+	if a.Spec.ParamsSchema == nil {
 		if len(params.GetFields()) > 0 {
-			return nil, fault.Invalid("params", "agent %q takes none: it has no params_schema", a.GetId()).
+			return nil, fault.Invalid("params", "agent %q takes none: it has no params_schema", a.ID).
 				Hint("Leave params out, or give the agent a params_schema.")
 		}
 		return nil, nil
 	}
-	root := a.GetParamsSchema().AsMap()
+	root := a.Spec.ParamsSchema.AsMap()
 	object := params.AsMap()
 	f := filler{root: root, left: maxFilled}
 	f.fill(root, object)
 	if f.left <= 0 {
-		return nil, fault.Invalid("params", "the defaults of agent %q's params_schema are more than %d values", a.GetId(), maxFilled).
+		return nil, fault.Invalid("params", "the defaults of agent %q's params_schema are more than %d values", a.ID, maxFilled).
 			Hint("Change the agent: a default must not lead to itself again.")
 	}
 	text, err := json.Marshal(object)
@@ -102,7 +102,7 @@ func Params(ctx context.Context, a *sessionsv1.Agent, params *structpb.Struct) (
 	}
 	v, err := schema.Compile(schemaText)
 	if err != nil {
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_INVALID_BLUEPRINT, "the params_schema of agent %q cannot be used: %s", a.GetId(), err).
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_INVALID_BLUEPRINT, "the params_schema of agent %q cannot be used: %s", a.ID, err).
 			Hint("Give the agent a smaller schema.")
 	}
 	faults, err := v.Validate(ctx, object)

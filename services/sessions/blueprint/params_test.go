@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
+	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 // object reads JSON; "" is none.
@@ -53,7 +53,7 @@ func TestParams(t *testing.T) {
 		{"too large", `{"type":"object"}`, `{"x":"` + strings.Repeat("y", 70000) + `"}`, "", "params: has 70008 bytes"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got, err := blueprint.Params(t.Context(), &sessionsv1.Agent{Id: "a", ParamsSchema: object(t, row.schema)}, object(t, row.params))
+			got, err := blueprint.Params(t.Context(), store.Agent{ID: "a", Spec: store.AgentSpec{ParamsSchema: object(t, row.schema)}}, object(t, row.params))
 			if row.wrong != "" {
 				if f := fault.As(err); f == nil || !strings.HasPrefix(f.Message, row.wrong) || f.Todo == "" {
 					t.Errorf("error %v, want %s", err, row.wrong)
@@ -99,7 +99,7 @@ func TestSchemasAreChecked(t *testing.T) {
 		{"a default by reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/n","default":1}},"$defs":{"n":{"type":"integer"}}}`, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			wrong := blueprint.Checker{}.Check("agent.", &sessionsv1.Agent{ParamsSchema: object(t, row.schema)})
+			wrong := blueprint.Checker{}.Check("agent.", store.AgentSpec{ParamsSchema: object(t, row.schema)})
 			if row.wrong == "" && len(wrong) > 0 || row.wrong != "" && (len(wrong) != 1 || wrong[0].Path != "agent.params_schema" || !strings.Contains(wrong[0].Message, row.wrong)) {
 				t.Errorf("%v, want %s", wrong, row.wrong)
 			}

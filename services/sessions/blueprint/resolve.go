@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -28,22 +28,28 @@ type Facts struct {
 	Principal *policyv1.Principal
 	// Getenv reads the environment.
 	Getenv func(string) string
+
+	agent    string // the agent's id
+	revision uint32
 }
 
 // Needed tells whether an agent must be resolved at all.
-func Needed(a *sessionsv1.Agent) bool {
-	if len(a.GetInstructionRules()) > 0 || strings.Contains(a.GetInstructions(), "$") || placeholder.In(a.GetModel()) || ExecutorNeeded(a) {
+func Needed(a store.AgentSpec) bool {
+	if len(a.InstructionRules) > 0 || strings.Contains(a.Instructions, "$") || placeholder.In(a.Model) || ExecutorNeeded(a) {
 		return true
 	}
-	return slices.ContainsFunc(a.GetTools(), placeholder.In)
+	return slices.ContainsFunc(a.Tools, placeholder.In)
 }
 
-// Resolve makes a the agent of one turn: rules are applied and gone, and placeholders replaced; instructions, and the executor's texts if
-// ExecutorNeeded, are sealed for the worker, see placeholder.Finish. The problems are for people and name placeholders, never values.
-func (c Checker) Resolve(a *sessionsv1.Agent, f Facts) []string {
-	if !Needed(a) {
-		return nil
+// Resolve returns the blueprint of an agent for one turn: rules are applied and gone, and placeholders replaced; instructions, and the executor's
+// texts if ExecutorNeeded, are sealed for the worker, see placeholder.Finish. The problems are for people and name placeholders, never values.
+func (c Checker) Resolve(of store.Agent, f Facts) (store.AgentSpec, []string) {
+	if !Needed(of.Spec) {
+		return of.Spec, nil
 	}
+	f.agent, f.revision = of.ID, of.Revision
+	spec := of.Spec.Clone()
+	a := &spec
 	parts := choose(a, f.Principal)
 	a.Instructions, a.InstructionRules = "", nil
 	var problems []string
@@ -69,11 +75,14 @@ func (c Checker) Resolve(a *sessionsv1.Agent, f Facts) []string {
 		report(s.path, wrong)
 		*s.text = text
 	}
-	if ExecutorNeeded(a) {
+	if ExecutorNeeded(of.Spec) {
 		c.resolveExecutor(a, f, report)
 	}
-	return problems
+	return spec, problems
 }
+
+// WantModel says what a model is named like.
+const WantModel = `want "provider/model", for example "openai/gpt-4o"`
 
 // Model tells whether a text names a model, "provider/model".
 func Model(text string) bool {
@@ -82,17 +91,17 @@ func Model(text string) bool {
 }
 
 // choose gives the instructions for a user: the agent's own, or those that replace them, and those that are added.
-func choose(a *sessionsv1.Agent, p *policyv1.Principal) []string {
-	base := a.GetInstructions()
+func choose(a *store.AgentSpec, p *policyv1.Principal) []string {
+	base := a.Instructions
 	var added []string
-	for _, r := range a.GetInstructionRules() {
+	for _, r := range a.InstructionRules {
 		if !speaksOf(r, p) {
 			continue
 		}
-		if r.GetMode() == "replace" {
-			base = r.GetInstructions()
+		if r.Mode == store.ModeReplace {
+			base = r.Instructions
 		} else {
-			added = append(added, r.GetInstructions())
+			added = append(added, r.Instructions)
 		}
 	}
 	if base == "" {
@@ -101,18 +110,18 @@ func choose(a *sessionsv1.Agent, p *policyv1.Principal) []string {
 	return append([]string{base}, added...)
 }
 
-func speaksOf(r *sessionsv1.InstructionRule, p *policyv1.Principal) bool {
-	if len(r.GetRoles()) > 0 && !anyFits(r.GetRoles(), p.GetRoles()) {
+func speaksOf(r store.InstructionRule, p *policyv1.Principal) bool {
+	if len(r.Roles) > 0 && !anyFits(r.Roles, p.GetRoles()) {
 		return false
 	}
-	if r.GetClaim() == "" {
-		return len(r.GetRoles()) > 0
+	if r.Claim == "" {
+		return len(r.Roles) > 0
 	}
-	value, ok := placeholder.Find(p.GetClaims().AsMap(), r.GetClaim())
+	value, ok := placeholder.Find(p.GetClaims().AsMap(), r.Claim)
 	if !ok || value == nil {
 		return false
 	}
-	if len(r.GetValues()) == 0 {
+	if len(r.Values) == 0 {
 		return true
 	}
 	list, ok := value.([]any)
@@ -123,7 +132,7 @@ func speaksOf(r *sessionsv1.InstructionRule, p *policyv1.Principal) bool {
 	for i, v := range list {
 		texts[i] = placeholder.Text(v)
 	}
-	return anyFits(r.GetValues(), texts)
+	return anyFits(r.Values, texts)
 }
 
 func anyFits(patterns, texts []string) bool {
@@ -139,18 +148,18 @@ func anyFits(patterns, texts []string) bool {
 var namePart = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // value gives what a placeholder of an agent stands for.
-func (c Checker) value(s slot, a *sessionsv1.Agent, r placeholder.Ref, f Facts) (string, *placeholder.Error) {
-	if wrong := c.ref(s, a.GetParamsSchema().AsMap(), r); wrong != nil { // the configuration may have changed since the agent was stored
+func (c Checker) value(s slot, a *store.AgentSpec, r placeholder.Ref, f Facts) (string, *placeholder.Error) {
+	if wrong := c.ref(s, a.ParamsSchema.AsMap(), r); wrong != nil { // the configuration may have changed since the agent was stored
 		return "", wrong
 	}
-	text, wrong := f.value(a, r)
+	text, wrong := f.value(r)
 	if wrong == nil && s.part && !namePart.MatchString(text) {
 		wrong = placeholder.Wrong(r, `stands for something that is no part of a tool's name: want letters, digits, "_" and "-"`)
 	}
 	return text, wrong
 }
 
-func (f Facts) value(a *sessionsv1.Agent, r placeholder.Ref) (string, *placeholder.Error) {
+func (f Facts) value(r placeholder.Ref) (string, *placeholder.Error) {
 	switch r.Namespace {
 	case nsParams:
 		if v, ok := placeholder.Find(f.Params.AsMap(), r.Path); ok {
@@ -167,7 +176,7 @@ func (f Facts) value(a *sessionsv1.Agent, r placeholder.Ref) (string, *placehold
 	case contract.RunnerNamespace:
 		return "", nil // the worker's
 	default:
-		return f.runtime(a, r.Path), nil
+		return f.runtime(r.Path), nil
 	}
 }
 
@@ -191,16 +200,16 @@ func (f Facts) scope(r placeholder.Ref) (string, *placeholder.Error) {
 	return placeholder.Text(v), nil
 }
 
-func (f Facts) runtime(a *sessionsv1.Agent, name string) string {
+func (f Facts) runtime(name string) string {
 	switch name {
 	case "session_id":
 		return f.SessionID
 	case "turn_id":
 		return f.TurnID
 	case "agent_id":
-		return a.GetId()
+		return f.agent
 	case "agent_revision":
-		return strconv.FormatUint(uint64(a.GetRevision()), 10)
+		return strconv.FormatUint(uint64(f.revision), 10)
 	case "tenant":
 		return f.Principal.GetTenant()
 	case "subject":

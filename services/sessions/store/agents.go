@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
@@ -14,22 +15,29 @@ type Agent struct {
 	Revision uint32
 	// Deleted agents are out of sight; their revisions stay for the turns that began with them.
 	Deleted bool
-	// Data is the windlass.sessions.v1.Agent.
-	Data []byte
+	Spec    AgentSpec
+	// CreateTime is the agent's, UpdateTime the revision's.
+	CreateTime, UpdateTime time.Time
 }
 
 const agentColumns = "tenant, id, revision, deleted, data"
 
 func scanAgent(s sqldb.Scanner) (a Agent, err error) {
 	var deleted int64
-	err = s.Scan(&a.Tenant, &a.ID, &a.Revision, &deleted, &a.Data)
+	var data []byte
+	if err = s.Scan(&a.Tenant, &a.ID, &a.Revision, &deleted, &data); err != nil {
+		return a, err
+	}
 	a.Deleted = deleted != 0
-	return a, err
+	return a, a.unmarshal(data)
 }
 
 func scanRevision(s sqldb.Scanner) (a Agent, err error) {
-	err = s.Scan(&a.Tenant, &a.ID, &a.Revision, &a.Data)
-	return a, err
+	var data []byte
+	if err = s.Scan(&a.Tenant, &a.ID, &a.Revision, &data); err != nil {
+		return a, err
+	}
+	return a, a.unmarshal(data)
 }
 
 const selectAgent = "SELECT " + agentColumns + " FROM agents WHERE tenant = $1 AND id = $2"
@@ -65,14 +73,18 @@ func (s *Store) AgentRevisions(ctx context.Context, tenant, id string, below int
 
 // PutAgent makes a the newest revision. The revision must be a new one.
 func (tx *Tx) PutAgent(ctx context.Context, a Agent) error {
-	_, err := sqldb.Exec(ctx, tx, `INSERT INTO agents (tenant, id, revision, deleted, data) VALUES ($1, $2, $3, 0, $4)
+	data, err := a.marshal()
+	if err != nil {
+		return err
+	}
+	_, err = sqldb.Exec(ctx, tx, `INSERT INTO agents (tenant, id, revision, deleted, data) VALUES ($1, $2, $3, 0, $4)
 		ON CONFLICT (tenant, id) DO UPDATE SET revision = excluded.revision, deleted = 0, data = excluded.data`,
-		a.Tenant, a.ID, int64(a.Revision), a.Data)
+		a.Tenant, a.ID, int64(a.Revision), blob(data))
 	if err != nil {
 		return err
 	}
 	_, err = sqldb.Exec(ctx, tx, "INSERT INTO agent_revisions (tenant, id, revision, data) VALUES ($1, $2, $3, $4)",
-		a.Tenant, a.ID, int64(a.Revision), a.Data)
+		a.Tenant, a.ID, int64(a.Revision), blob(data))
 	return err
 }
 

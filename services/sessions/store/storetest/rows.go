@@ -99,38 +99,6 @@ func lists(t *testing.T, s *store.Store) {
 	}
 }
 
-func revisions(t *testing.T, s *store.Store) {
-	put := func(revision uint32) {
-		write(t, s, func(ctx context.Context, tx *store.Tx) error {
-			return tx.PutAgent(ctx, store.Agent{Tenant: tenant, ID: "a", Revision: revision, Data: []byte{byte(revision)}})
-		})
-	}
-	put(1)
-	put(2)
-	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteAgent(ctx, tenant, "a") })
-	err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.DeleteAgent(t.Context(), tenant, "a") })
-	if !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("second delete: %v", err)
-	}
-	if a, err := s.Agent(t.Context(), tenant, "a"); err != nil || !a.Deleted || a.Revision != 2 {
-		t.Errorf("deleted agent %+v, %v", a, err)
-	}
-	if list, err := s.Agents(t.Context(), tenant, "", 9); err != nil || len(list) != 0 {
-		t.Errorf("agents %v, %v", list, err)
-	}
-	put(3)
-	a, err := s.AgentRevision(t.Context(), tenant, "a", 1)
-	must(t, err)
-	if string(a.Data) != "\x01" {
-		t.Errorf("revision 1 is %+v", a)
-	}
-	rows, err := s.AgentRevisions(t.Context(), tenant, "a", 3, 9)
-	must(t, err)
-	if len(rows) != 2 || rows[0].Revision != 2 {
-		t.Errorf("revisions below 3: %v", rows)
-	}
-}
-
 func stale(t *testing.T, s *store.Store) {
 	fillOutbox(t, s, 4)
 	take(t, s, 10, 3, 0) // the fourth is not dispatched

@@ -1,0 +1,46 @@
+package agent
+
+import (
+	"fmt"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/glob"
+	"github.com/windlass-dev/windlass/libs/placeholder"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/blueprint"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// minContextTokens is the least that an agent may allow its conversations: in less there is no room for instructions, tools and an answer.
+const minContextTokens = 2000
+
+// Check finds what is wrong with a blueprint by itself, beside what the validation rules of the API's fields say: limits above the configured ones, a model
+// without provider, broken globs. Paths begin with the prefix.
+func (s *Service) Check(prefix string, a store.AgentSpec) []fault.Field {
+	var wrong []fault.Field
+	add := func(path, message string) { wrong = append(wrong, fault.Field{Path: prefix + path, Message: message}) }
+	if a.Limits != nil {
+		for _, f := range s.deps.CheckLimits(*a.Limits) {
+			add("limits."+f.Path, f.Message)
+		}
+	}
+	if m := a.Model; m != "" && !placeholder.In(m) && !blueprint.Model(m) {
+		add("model", blueprint.WantModel)
+	}
+	if a.Strategy == turnv1.Strategy_STRATEGY_ROUTE && len(a.Agents) == 0 {
+		add("agents", `is empty: strategy "route" hands each request to one of these agents`)
+	}
+	if n := a.MaxContextTokens; n != 0 && n < minContextTokens {
+		add("max_context_tokens", fmt.Sprintf("is %d: at least %d are needed, or 0 for all of the model's window", n, minContextTokens))
+	}
+	for i, pattern := range a.Tools {
+		if placeholder.In(pattern) {
+			continue // what it stands for is a part of a name
+		}
+		if err := glob.CheckName(pattern); err != nil {
+			add(fmt.Sprintf("tools[%d]", i), err.Error())
+		}
+	}
+	wrong = append(wrong, checkExecutor(prefix, a)...)
+	return append(wrong, s.deps.Blueprints.Check(prefix, a)...)
+}

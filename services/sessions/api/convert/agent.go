@@ -1,0 +1,95 @@
+// Package convert converts between the API's messages and the types of the sessions service.
+package convert
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// Timestamp converts a time, nil for the zero time.
+func Timestamp(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
+// AgentToProto converts an agent as it was written: an empty display name stays empty.
+func AgentToProto(a store.Agent) *sessionsv1.Agent {
+	v := a.Spec
+	out := &sessionsv1.Agent{
+		Id: a.ID, DisplayName: v.DisplayName, Description: v.Description, Instructions: v.Instructions, Model: v.Model, Strategy: v.Strategy,
+		Tools: v.Tools, Limits: LimitsToProto(v.Limits), Temperature: v.Temperature, MaxOutputTokens: v.MaxOutputTokens,
+		OnUnknownOutcome: string(v.OnUnknownOutcome), Labels: v.Labels, Revision: a.Revision, CreateTime: Timestamp(a.CreateTime),
+		UpdateTime: Timestamp(a.UpdateTime), Approvals: v.Approvals, ParamsSchema: v.ParamsSchema, Shields: v.Shields,
+		Executor: executorToProto(v.Executor), Agents: v.Agents, MaxContextTokens: v.MaxContextTokens,
+	}
+	for _, r := range v.InstructionRules {
+		out.InstructionRules = append(out.InstructionRules, &sessionsv1.InstructionRule{
+			Roles: r.Roles, Claim: r.Claim, Values: r.Values, Instructions: r.Instructions, Mode: string(r.Mode),
+		})
+	}
+	return out
+}
+
+// AgentFromProto converts the fields that an author sets.
+func AgentFromProto(v *sessionsv1.Agent) store.AgentSpec {
+	out := store.AgentSpec{
+		DisplayName: v.GetDisplayName(), Description: v.GetDescription(), Instructions: v.GetInstructions(), Model: v.GetModel(),
+		Strategy: v.GetStrategy(), Tools: v.GetTools(), Limits: limitsFromProto(v.GetLimits()), Temperature: v.Temperature,
+		MaxOutputTokens: v.GetMaxOutputTokens(), OnUnknownOutcome: store.UnknownOutcome(v.GetOnUnknownOutcome()), Labels: v.GetLabels(),
+		Approvals: v.GetApprovals(), ParamsSchema: v.GetParamsSchema(), Shields: v.GetShields(), Executor: executorFromProto(v.GetExecutor()),
+		Agents: v.GetAgents(), MaxContextTokens: v.GetMaxContextTokens(),
+	}
+	for _, r := range v.GetInstructionRules() {
+		out.InstructionRules = append(out.InstructionRules, store.InstructionRule{
+			Roles: r.GetRoles(), Claim: r.GetClaim(), Values: r.GetValues(), Instructions: r.GetInstructions(), Mode: store.RuleMode(r.GetMode()),
+		})
+	}
+	return out
+}
+
+// LimitsToProto converts limits, nil for none.
+func LimitsToProto(l *store.LimitsSpec) *sessionsv1.Limits {
+	if l == nil {
+		return nil
+	}
+	return &sessionsv1.Limits{
+		MaxSteps: l.MaxSteps, MaxTokens: l.MaxTokens, MaxParallelTools: l.MaxParallelTools, MaxIdenticalCalls: l.MaxIdenticalCalls,
+		TurnSeconds: l.TurnSeconds, MaxToolCalls: l.MaxToolCalls, MaxCost: l.MaxCost, MaxChildren: l.MaxChildren, MaxDepth: l.MaxDepth,
+	}
+}
+
+func limitsFromProto(l *sessionsv1.Limits) *store.LimitsSpec {
+	if l == nil {
+		return nil
+	}
+	return &store.LimitsSpec{
+		MaxSteps: l.GetMaxSteps(), MaxTokens: l.GetMaxTokens(), MaxParallelTools: l.GetMaxParallelTools(), MaxIdenticalCalls: l.GetMaxIdenticalCalls(),
+		TurnSeconds: l.GetTurnSeconds(), MaxToolCalls: l.GetMaxToolCalls(), MaxCost: l.GetMaxCost(), MaxChildren: l.GetMaxChildren(),
+		MaxDepth: l.GetMaxDepth(),
+	}
+}
+
+func executorToProto(x *store.ExecutorSpec) *sessionsv1.Executor {
+	if x == nil {
+		return nil
+	}
+	return &sessionsv1.Executor{
+		Kind: x.Kind, Command: x.Command, Env: x.Env, Dir: x.Dir, Url: x.URL, Headers: x.Headers, TimeoutSeconds: x.TimeoutSeconds,
+	}
+}
+
+func executorFromProto(x *sessionsv1.Executor) *store.ExecutorSpec {
+	if x == nil {
+		return nil
+	}
+	return &store.ExecutorSpec{
+		Kind: x.GetKind(), Command: x.GetCommand(), Env: x.GetEnv(), Dir: x.GetDir(), URL: x.GetUrl(), Headers: x.GetHeaders(),
+		TimeoutSeconds: x.GetTimeoutSeconds(),
+	}
+}
