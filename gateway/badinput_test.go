@@ -115,7 +115,7 @@ func TestMethodNotAllowedNamesMethods(t *testing.T) {
 	s := serve(t, nil)
 	for path, want := range map[string]string{
 		"/v1/agents": "GET, POST", "/v1/agents/a": "DELETE, GET, PATCH", "/v1/turns/t/events": "GET", "/healthz": "GET, HEAD",
-		"/v1/tools/a:invoke": "GET, POST", // GET of a tool that is named so
+		"/v1/tools/a:invoke": "GET, POST", // GET of a tool with that name
 	} {
 		if got := s.do("PUT", path, "{}").header.Get("Allow"); got != want {
 			t.Errorf("%s: Allow is %q, want %q", path, got, want)
@@ -126,7 +126,7 @@ func TestMethodNotAllowedNamesMethods(t *testing.T) {
 func TestChunkedBodyIsLimited(t *testing.T) {
 	s := serve(t, func(c *gateway.Config, _ *gateway.Deps) { c.MaxBody = 4096 })
 	body := io.MultiReader(strings.NewReader(`{"message":"`), strings.NewReader(strings.Repeat("x", 8192)), strings.NewReader(`"}`))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/chat", body) // no length is known
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/chat", body) // unknown length
 	if err != nil {
 		t.Fatal(err)
 	}

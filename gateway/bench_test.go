@@ -32,7 +32,7 @@ func BenchmarkUnary(b *testing.B) {
 			_ = resp.Body.Close()
 		}
 	})
-	b.Run("http", func(b *testing.B) { // an answer of the gateway itself: what HTTP costs without the call
+	b.Run("http", func(b *testing.B) { // answered by the gateway itself: the cost of HTTP without the call
 		s := serve(b, nil)
 		for b.Loop() {
 			resp, err := s.client.Get(s.url + "/healthz")

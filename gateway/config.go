@@ -9,32 +9,32 @@ import (
 	"github.com/windlass-dev/windlass/libs/config"
 )
 
-// Loopback is the value of Config.Loopback that lets calls from this machine act as the local user.
+// Loopback is the value of Config.Loopback that treats callers from this machine as the local user.
 const Loopback = "local"
 
-// Config says how the gateway behaves.
+// Config configures the gateway.
 type Config struct {
-	// Addr is host:port of the HTTP listener; the assembly opens it.
-	Addr string `yaml:"addr" doc:"Address of the HTTP API, host:port. Port 0 takes a free one."`
-	// MaxBody bounds request bodies.
-	MaxBody config.Size `yaml:"max_body" doc:"Largest request body."`
+	// Addr is host:port of the HTTP listener, which the assembly opens.
+	Addr string `yaml:"addr" doc:"Address of the HTTP API, host:port. Port 0 picks a free port."`
+	// MaxBody limits request bodies.
+	MaxBody config.Size `yaml:"max_body" doc:"Maximum size of a request body."`
 	// Timeout bounds one call.
-	Timeout time.Duration `yaml:"timeout" doc:"Time for one call (not a stream) whose caller sets none in the header Grpc-Timeout."`
-	// MaxTimeout caps what callers ask for.
-	MaxTimeout time.Duration `yaml:"max_timeout" doc:"Longest time that a caller may ask for in Grpc-Timeout."`
-	// Heartbeat keeps silent streams open.
-	Heartbeat time.Duration `yaml:"heartbeat" doc:"How often a silent event stream sends a comment, so that proxies keep it open."`
-	// WriteTimeout cuts slow readers.
-	WriteTimeout time.Duration `yaml:"write_timeout" doc:"Time a reader of an event stream has to read what is sent; then he is cut and resumes by cursor."`
+	Timeout time.Duration `yaml:"timeout" doc:"Timeout of one call (not a stream) without a Grpc-Timeout header."`
+	// MaxTimeout limits the timeouts that callers request.
+	MaxTimeout time.Duration `yaml:"max_timeout" doc:"Longest timeout that a caller may set in Grpc-Timeout."`
+	// Heartbeat keeps idle streams open.
+	Heartbeat time.Duration `yaml:"heartbeat" doc:"How often an idle event stream sends a comment, so that proxies keep it open."`
+	// WriteTimeout disconnects slow readers.
+	WriteTimeout time.Duration `yaml:"write_timeout" doc:"Time a reader of an event stream has to read what is sent; a slower one is disconnected and resumes by cursor."`
 	// CORSOrigins may call from a browser.
 	CORSOrigins []string `yaml:"cors_origins" doc:"Origins of web pages that may call the API from a browser, such as https://app.example.com. Empty: only the gateway's own."`
 	// Loopback is set by the assembly: Loopback or "".
 	Loopback string `yaml:"-"`
-	// TemporalUI is set by the assembly: the URL the start page links to, "" for none.
+	// TemporalUI is set by the assembly: the URL that the start page links to, "" for none.
 	TemporalUI string `yaml:"-"`
 }
 
-// DefaultConfig serves this machine.
+// DefaultConfig returns the defaults, which serve this machine only.
 func DefaultConfig() Config {
 	s := sse.DefaultConfig()
 	return Config{

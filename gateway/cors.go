@@ -12,7 +12,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// crossOrigin refuses what web pages of other origins try to change: a browser sends such requests also without asking.
+// crossOrigin rejects writes from web pages of other origins: browsers send some of them without a preflight.
 func crossOrigin(origins []string) (*http.CrossOriginProtection, error) {
 	c := http.NewCrossOriginProtection()
 	for _, o := range origins {
@@ -23,7 +23,7 @@ func crossOrigin(origins []string) (*http.CrossOriginProtection, error) {
 	return c, nil
 }
 
-// cors answers browsers' questions for pages of other origins, and lets in what may come in.
+// cors answers CORS preflights, and allows requests from the configured origins.
 func (g *Gateway) cors(w http.ResponseWriter, r *http.Request) {
 	origin := r.Header.Get("Origin")
 	if origin != "" && slices.Contains(g.cfg.CORSOrigins, origin) {
@@ -47,7 +47,7 @@ func (g *Gateway) cors(w http.ResponseWriter, r *http.Request) {
 	g.identify(w, r)
 }
 
-// headers tells browsers to trust nothing that they need not.
+// headers sets security headers for browsers.
 func headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

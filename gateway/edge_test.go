@@ -241,7 +241,7 @@ func TestOneTraceFromTheRequestOn(t *testing.T) {
 	if got := b.problem(t).TraceID; got != id {
 		t.Errorf("the problem's trace is %q", got)
 	}
-	s.do("GET", "/healthz", "") // the span of a request ends after its answer: the one before is surely over
+	s.do("GET", "/healthz", "") // a request's span ends after its response: by now the previous one has ended
 	var names []string
 	for _, span := range spans.Ended() {
 		if span.SpanContext().TraceID().String() == id {

@@ -19,7 +19,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// upstream is all roles in one: it keeps what it was asked and answers what a test set.
+// upstream fakes all roles: it records requests and returns what a test set.
 type upstream struct {
 	sessionsv1.UnimplementedAgentServiceServer
 	sessionsv1.UnimplementedSessionServiceServer
@@ -37,7 +37,7 @@ type upstream struct {
 	deadline  time.Duration
 	err       error
 	watch     func(*sessionsv1.WatchRequest, grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error
-	left      chan struct{} // one for each watch whose handler ended
+	left      chan struct{} // one value for each watch whose handler ended
 }
 
 func (u *upstream) register(s grpc.ServiceRegistrar) {
@@ -51,7 +51,7 @@ func (u *upstream) register(s grpc.ServiceRegistrar) {
 	inferencev1.RegisterInferenceServiceServer(s, u)
 }
 
-// asked keeps a request and gives the error to answer with.
+// asked records a request and returns the error to respond with.
 func (u *upstream) asked(ctx context.Context, m proto.Message) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -134,7 +134,7 @@ func (u *upstream) CancelTurn(ctx context.Context, r *sessionsv1.CancelTurnReque
 }
 
 func (u *upstream) Chat(ctx context.Context, r *sessionsv1.ChatRequest) (*sessionsv1.ChatResponse, error) {
-	if r.GetWait() != nil { // there is no answer so soon
+	if r.GetWait() != nil { // an immediate response is not realistic
 		return &sessionsv1.ChatResponse{TurnId: "trn_1", Status: "running"}, u.asked(ctx, r)
 	}
 	return &sessionsv1.ChatResponse{Answer: "hi"}, u.asked(ctx, r)

@@ -17,7 +17,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// Nothing is made where the stream would be refused, and a stream that goes on makes no other turn.
+// No turn is created if the stream would be refused, and resuming a stream creates no second turn.
 func TestWhatCannotBeFollowedIsNotMade(t *testing.T) {
 	s := serve(t, nil)
 	for _, row := range []struct{ name, path, body, cursor, key, code, says string }{
@@ -42,7 +42,7 @@ func TestWhatCannotBeFollowedIsNotMade(t *testing.T) {
 	}
 }
 
-// The key may be in the body as well; and who wants the turn itself may send what he likes.
+// The key may also be in the body; a caller that accepts the turn itself may send any headers.
 func TestWhatMayBeFollowed(t *testing.T) {
 	s := serve(t, nil)
 	s.up.watch = sends(ended(8))
@@ -55,7 +55,7 @@ func TestWhatMayBeFollowed(t *testing.T) {
 	}
 }
 
-// A turn that is over and was read to its end is answered with nothing.
+// Resuming after the end of a turn returns 204.
 func TestNothingIsLeftToFollow(t *testing.T) {
 	s := serve(t, nil)
 	s.up.watch = sends()
@@ -66,7 +66,7 @@ func TestNothingIsLeftToFollow(t *testing.T) {
 	}
 }
 
-// A turn that was made is not answered as if it were not: whoever tries again, or gives up, would be wrong.
+// A created turn is never answered with an error: a caller that retries or gives up would be wrong.
 func TestATurnWhoseEventsCannotBeShown(t *testing.T) {
 	s := serve(t, nil)
 	for name, watch := range map[string]func(*sessionsv1.WatchRequest, watchStream) error{
@@ -88,7 +88,7 @@ func TestATurnWhoseEventsCannotBeShown(t *testing.T) {
 	}
 }
 
-// A caller who leaves before the end ends the watch, not the turn.
+// A caller that disconnects ends the watch, not the turn.
 func TestACallerWhoLeavesEndsTheWatch(t *testing.T) {
 	s := serve(t, nil)
 	s.up.watch = hangs
@@ -119,7 +119,7 @@ func hangs(_ *sessionsv1.WatchRequest, s watchStream) error {
 	return nil
 }
 
-// flushes tells of each flush, under the deadline that is set then.
+// flushes reports each flush and the write deadline set at that time.
 type flushes struct {
 	*httptest.ResponseRecorder
 	mu       sync.Mutex
@@ -141,7 +141,7 @@ func (f *flushes) FlushError() error {
 	return nil
 }
 
-// The end of a stream that was silent for long is sent within a deadline of its own: that of its last frame may have passed.
+// The end of a stream that was idle for long gets its own write deadline: that of the last frame may have expired.
 func TestADrainedStreamHasTimeToEnd(t *testing.T) {
 	s := serve(t, nil)
 	s.up.watch = hangs

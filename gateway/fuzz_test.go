@@ -15,7 +15,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// FuzzRequest sends garbage: whatever a caller sends is answered, and never as our fault.
+// FuzzRequest sends garbage: every request gets a response, and never an internal error.
 func FuzzRequest(f *testing.F) {
 	for _, s := range [][5]string{
 		{"POST", "/v1/agents", "", `{"id":"a","strategy":"react"}`, ""},
@@ -38,7 +38,7 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, method, path, query, body, key string) {
-		// As the server parses a request line: Go's client would refuse to send most of these.
+		// Parse as the server parses a request line: Go's client would refuse to send most of these.
 		u, err := url.ParseRequestURI("/" + strings.TrimPrefix(path, "/") + "?" + query)
 		if err != nil || !token(method) {
 			t.Skip()
@@ -59,7 +59,7 @@ func token(s string) bool {
 	return s != "" && strings.Trim(strings.ToUpper(s), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// deadlineRecorder takes deadlines, as the writer of a real connection does.
+// deadlineRecorder accepts deadlines, as the writer of a real connection does.
 type deadlineRecorder struct{ *httptest.ResponseRecorder }
 
 func (deadlineRecorder) SetWriteDeadline(time.Time) error { return nil }

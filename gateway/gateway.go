@@ -1,5 +1,5 @@
-// Package gateway is the mesh's HTTP side: REST and Server-Sent Events over the gRPC services, health, metrics, the OpenAPI
-// document and the start page. It owns no data.
+// Package gateway is the HTTP side of the mesh: REST and Server-Sent Events over the gRPC services, health, metrics, the OpenAPI document
+// and the start page. It stores no data.
 package gateway
 
 import (
@@ -22,16 +22,16 @@ import (
 // Conn is a connection to a role.
 type Conn = grpc.ClientConnInterface
 
-// Deps is what the gateway needs.
+// Deps holds the gateway's dependencies.
 type Deps struct {
-	// Sessions, Registry, Policy and Inference are connections that pass on the principal of the call's context. Required.
+	// Sessions, Registry, Policy and Inference are connections that forward the principal of the call's context. Required.
 	Sessions, Registry, Policy, Inference Conn
-	// Metrics serves /metrics; nil serves none.
+	// Metrics serves /metrics; nil means not served.
 	Metrics http.Handler
-	// Log gets what went wrong on our side, and an access log at debug. Required.
+	// Log receives internal errors, and an access log at debug level. Required.
 	Log *slog.Logger
-	// Ready names checks that /readyz makes besides the upstreams' health. An error means not ready. May be nil; the map
-	// must not change while the gateway serves.
+	// Ready adds checks to /readyz besides the health of the upstreams. An error means not ready. It may be nil, and must not change while the
+	// gateway serves.
 	Ready map[string]func(context.Context) error
 }
 
@@ -49,7 +49,7 @@ type Gateway struct {
 	server  *http.Server
 }
 
-// New builds the gateway. Nothing is called and nothing runs yet.
+// New builds the gateway. It makes no calls and starts nothing.
 func New(cfg Config, deps Deps) (*Gateway, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -101,14 +101,14 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, Protocols: &protocols, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		HTTP2:    &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 10 * time.Second},
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // what clients do to their connections
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // client connection errors
 	}
 }
 
-// Handler returns all that is served, for a test or a server of one's own.
+// Handler returns the gateway's handler, for tests or another server.
 func (g *Gateway) Handler() http.Handler { return g.handler }
 
-// Serve takes requests on l until Stop; then it returns nil.
+// Serve accepts requests on l until Stop, and then returns nil.
 func (g *Gateway) Serve(l net.Listener) error {
 	if err := g.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
@@ -116,8 +116,8 @@ func (g *Gateway) Serve(l net.Listener) error {
 	return nil
 }
 
-// Stop takes no new requests, ends event streams so that their readers reconnect, and waits for calls under way until ctx
-// ends; what is left then is cut.
+// Stop stops accepting requests, ends event streams so that their readers reconnect, and waits for calls in progress until ctx ends; then
+// it closes the remaining connections.
 func (g *Gateway) Stop(ctx context.Context) error {
 	g.streams.Drain()
 	if err := g.server.Shutdown(ctx); err != nil {

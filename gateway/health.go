@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/probe"
 )
 
-// checks names what must be there for the gateway to take calls.
+// checks returns the checks that must pass before the gateway accepts calls.
 func (g *Gateway) checks() map[string]probe.Check {
 	all := map[string]probe.Check{}
 	maps.Copy(all, g.deps.Ready)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestHostileBodiesAreRefused sends what fits into a body and is made to cost more than it weighs.
+// TestHostileBodiesAreRefused sends bodies within the size limit that are made to be expensive.
 func TestHostileBodiesAreRefused(t *testing.T) {
 	s := serve(t, nil)
 	const size = 1 << 20
@@ -55,7 +55,7 @@ func TestHostileBodiesAreRefused(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			a := s.do(http.MethodPost, row.path, row.body, row.headers...)
 			runtime.ReadMemStats(&after)
-			if got := after.TotalAlloc - before.TotalAlloc; got > 512<<20 { // in all, not at one time; the client's share is in it
+			if got := after.TotalAlloc - before.TotalAlloc; got > 512<<20 { // in total, not at one time; includes the client's share
 				t.Errorf("allocated %d MiB", got>>20)
 			}
 			if a.status != row.status || !strings.Contains(string(a.body), row.detail) {
@@ -68,7 +68,7 @@ func TestHostileBodiesAreRefused(t *testing.T) {
 	}
 }
 
-// TestNestingThatIsFine is what schemas and arguments need.
+// TestNestingThatIsFine: schemas and arguments may be nested as deep as they need.
 func TestNestingThatIsFine(t *testing.T) {
 	s := serve(t, nil)
 	body := `{"arguments":{"text":"[[[{{{\"","a":` + strings.Repeat("[", 150) + strings.Repeat("]", 150) + `}}`
@@ -77,7 +77,7 @@ func TestNestingThatIsFine(t *testing.T) {
 	}
 }
 
-// TestABodyThatIsAnnouncedTooLarge is refused before it comes.
+// TestABodyThatIsAnnouncedTooLarge is rejected before it is sent.
 func TestABodyThatIsAnnouncedTooLarge(t *testing.T) {
 	s := serve(t, nil)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))

@@ -14,19 +14,19 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// identify finds out who calls and serves the API to him.
+// identify authenticates the caller and serves the API.
 func (g *Gateway) identify(w http.ResponseWriter, r *http.Request) {
 	if g.cfg.Loopback != Loopback || !fromThisMachine(r) {
 		problem.Write(w, r, fault.New(codes.Unauthenticated, faultv1.Reason_REASON_UNAUTHENTICATED, "the call carries no credentials").
 			Hint("Call from the machine that Windlass runs on, by the name localhost, where identity.loopback allows it."))
 		return
 	}
-	r.Header.Del("Authorization") // ends here: the mesh carries who calls, not his credentials
+	r.Header.Del("Authorization") // ends here: the mesh carries the principal, not the credentials
 	g.api.ServeHTTP(w, r.WithContext(authn.With(r.Context(), authn.Local())))
 }
 
-// fromThisMachine reports whether a request was made here and for here. A request through a proxy was not, nor one for
-// another name: a web page whose name was made to point at this machine (DNS rebinding) shows its own.
+// fromThisMachine reports whether a request came from this machine and was addressed to it. It excludes requests through a proxy, and those
+// for another host name: a web page that uses DNS rebinding sends its own name.
 func fromThisMachine(r *http.Request) bool {
 	remote, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !remote.Addr().Unmap().IsLoopback() {

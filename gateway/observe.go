@@ -22,8 +22,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/telemetry"
 )
 
-// observer traces, measures and logs each request, and catches panics. It stands in for otelhttp, whose wrapped writer hides
-// the errors of a flush: an event stream needs them to see that its reader is gone.
+// observer traces, measures and logs each request, and recovers panics. It replaces otelhttp, whose wrapped writer hides flush errors: an
+// event stream needs them to notice that its reader is gone.
 type observer struct {
 	log      *slog.Logger
 	tracer   trace.Tracer
@@ -48,7 +48,7 @@ func newObserver(log *slog.Logger) (*observer, error) {
 
 type exchangeKey struct{}
 
-// exchange is one request and what became of it. It wraps the response to see the status.
+// exchange is one request and its result. It wraps the response to record the status.
 type exchange struct {
 	http.ResponseWriter
 	pattern string
@@ -56,7 +56,7 @@ type exchange struct {
 	status  int
 }
 
-// matched notes the pattern that the request's path fits.
+// matched records the pattern that matches the request's path.
 func matched(ctx context.Context, pattern string) {
 	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		x.pattern = pattern
@@ -103,13 +103,13 @@ func (o *observer) middleware(next http.Handler) http.Handler {
 			o.recovered(x, r, recover())
 			o.finish(r, x, span, time.Since(start))
 		}()
-		// A connection that carried an event stream has the deadline of its last frame still. Writers without deadlines are those of tests.
+		// A reused connection still has the deadline of its last event stream. Writers without deadlines occur in tests.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		next.ServeHTTP(x, r)
 	})
 }
 
-// recovered answers for a handler that panicked. When the answer has begun the connection is cut instead.
+// recovered responds for a handler that panicked. If the response has begun it aborts the connection instead.
 func (o *observer) recovered(x *exchange, r *http.Request, p any) {
 	if p == nil {
 		return
@@ -146,7 +146,7 @@ func (o *observer) finish(r *http.Request, x *exchange, span trace.Span, took ti
 	}
 }
 
-// method keeps callers from making up values of a metric's attribute.
+// method keeps callers from creating arbitrary values of a metric attribute.
 func method(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

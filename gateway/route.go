@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/probe"
 )
 
-// route sends a request to what serves its path. Paths are matched as they are: nothing is cleaned or redirected.
+// route dispatches a request by its path. Paths are matched exactly: nothing is cleaned or redirected.
 func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	if !utf8.ValidString(path) {
@@ -38,7 +38,7 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// plain finds what is served outside the API, to anybody.
+// plain returns the handler for paths outside the API, which need no authentication.
 func (g *Gateway) plain(path string) http.Handler {
 	switch path {
 	case "/":
@@ -60,6 +60,6 @@ func (g *Gateway) plain(path string) http.Handler {
 
 func (g *Gateway) document(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Access-Control-Allow-Origin", "*") // the API's description is no secret, and viewers are web pages
+	w.Header().Set("Access-Control-Allow-Origin", "*") // the API's description is public, and viewers are web pages
 	_, _ = w.Write(g.openapi)
 }

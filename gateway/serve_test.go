@@ -73,7 +73,7 @@ func serve(t testing.TB, change func(*gateway.Config, *gateway.Deps)) *server {
 	}}
 }
 
-// answer is a response read as a whole.
+// answer is a response that was read completely.
 type answer struct {
 	status int
 	header http.Header
@@ -101,7 +101,7 @@ func (a answer) problem(t testing.TB) fault.Problem {
 	return p
 }
 
-// do makes a request; headers come in pairs. A body without a content type is sent as JSON.
+// do sends a request; headers come in pairs. A body without a content type is sent as JSON.
 func (s *server) do(method, path, body string, headers ...string) answer {
 	s.t.Helper()
 	var in io.Reader

@@ -49,7 +49,7 @@ func (s *server) openCtx(ctx context.Context, path string, headers ...string) *r
 	return s.stream(ctx, http.MethodGet, path, nil, headers)
 }
 
-// post makes a request whose answer is read as a stream.
+// post sends a request whose response is read as a stream.
 func (s *server) post(path, body string, headers ...string) *reader {
 	s.t.Helper()
 	return s.stream(s.t.Context(), http.MethodPost, path, strings.NewReader(body), append([]string{"Content-Type", "application/json"}, headers...))
@@ -136,7 +136,7 @@ func ended(seq uint32) *sessionsv1.WatchResponse {
 	})
 }
 
-// sends makes a watch that admits, sends and ends.
+// sends returns a watch that admits, sends the responses and ends.
 func sends(all ...*sessionsv1.WatchResponse) func(*sessionsv1.WatchRequest, watchStream) error {
 	return func(_ *sessionsv1.WatchRequest, s watchStream) error {
 		if err := s.SendHeader(metadata.MD{}); err != nil {
@@ -259,7 +259,7 @@ func TestPastTheEndIsNoContent(t *testing.T) {
 	if a := s.do("GET", "/v1/turns/trn_1/events", "", "Last-Event-ID", "9"); a.status != http.StatusNoContent || len(a.body) > 0 {
 		t.Errorf("got %d %q, want 204", a.status, a.body)
 	}
-	s.up.watch = func(*sessionsv1.WatchRequest, watchStream) error { return nil } // no headers either
+	s.up.watch = func(*sessionsv1.WatchRequest, watchStream) error { return nil } // not even headers
 	if a := s.do("GET", "/v1/turns/trn_1/events?after=9.2", ""); a.status != http.StatusNoContent {
 		t.Errorf("got %d %q, want 204", a.status, a.body)
 	}
@@ -305,7 +305,7 @@ func TestSlowReaderIsCut(t *testing.T) {
 	text := strings.Repeat("x", 64<<10)
 	s.up.watch = func(_ *sessionsv1.WatchRequest, ss watchStream) error {
 		_ = ss.SendHeader(metadata.MD{})
-		for n := uint32(1); ; n++ { // until the gateway hangs up
+		for n := uint32(1); ; n++ { // until the gateway disconnects
 			if err := ss.Send(delta(1, n, text)); err != nil {
 				return err
 			}
@@ -429,7 +429,7 @@ func TestAConnectionOutlivesItsStream(t *testing.T) {
 	}
 }
 
-// deadlines notes the write deadlines that a handler sets.
+// deadlines records the write deadlines that a handler sets.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	set []time.Time
@@ -440,7 +440,7 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// A request does not get the deadline of the stream that its connection carried before.
+// A request does not inherit the deadline of a stream that its connection carried before.
 func TestARequestBeginsWithoutADeadline(t *testing.T) {
 	s := serve(t, nil)
 	s.up.watch = sends(ended(1))

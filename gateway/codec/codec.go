@@ -1,6 +1,6 @@
-// Package codec is the JSON form of our messages for people and programs outside the mesh: REST bodies, SSE events, the
-// CLI's output. Names are snake_case as in proto/, every field is shown, and enums are short and lower-case: "react" for
-// STRATEGY_REACT. Reading takes full enum names and camelCase field names too.
+// Package codec converts messages to and from the JSON used outside the mesh: REST bodies, SSE events, the CLI's output. Names are
+// snake_case as in proto/, every field is written, and enums are short and lower-case: "react" for STRATEGY_REACT. Reading also accepts
+// full enum names and camelCase field names.
 package codec
 
 import (
@@ -20,7 +20,7 @@ func Marshal(m proto.Message) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
 	}
-	// protojson puts in spaces at random, so that nobody relies on its bytes; some build has them, and another has none.
+	// protojson adds random spaces per build, so that nobody relies on its bytes; remove them.
 	var out bytes.Buffer
 	if err := json.Compact(&out, rewrite(b, m.ProtoReflect().Descriptor(), short)); err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
@@ -28,8 +28,7 @@ func Marshal(m proto.Message) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Unmarshal reads a message that is all of data. A field that the message does not have is an error, and so is an enum
-// value that nobody knows; Explain says in a caller's terms what is wrong.
+// Unmarshal reads data as one message. Unknown fields and enum values are errors; Explain describes them in the caller's terms.
 func Unmarshal(data []byte, m proto.Message) error {
 	if err := bounded(data); err != nil {
 		return err
@@ -37,8 +36,8 @@ func Unmarshal(data []byte, m proto.Message) error {
 	return unmarshal(data, m, protojson.UnmarshalOptions{})
 }
 
-// maxDepth is how deep objects and lists of a request may be nested. Messages of the mesh take more, so that whatever comes in here can be passed on.
-// maxValues is how many values it may have: the smallest ones, an empty object of two bytes, take up to 150 bytes as a message.
+// maxDepth is the maximum nesting of objects and lists in a request. Messages of the mesh allow more, so that anything accepted here can be
+// forwarded. maxValues is the maximum number of values: the smallest one, an empty object of two bytes, takes up to 150 bytes as a message.
 const (
 	maxDepth  = 200
 	maxValues = 100_000
@@ -49,7 +48,7 @@ var (
 	errTooMany = fmt.Errorf("has more than %d values", maxValues)
 )
 
-// bounded refuses a text that is not to be parsed.
+// bounded rejects a text that exceeds the limits before it is parsed.
 func bounded(data []byte) error {
 	switch values, depth := canon.Measure(data); {
 	case depth > maxDepth:
@@ -60,13 +59,13 @@ func bounded(data []byte) error {
 	return nil
 }
 
-// UnmarshalKnown is Unmarshal for answers: what a newer server adds is passed over.
+// UnmarshalKnown is Unmarshal for responses: it ignores fields that a newer server added.
 func UnmarshalKnown(data []byte, m proto.Message) error {
 	return unmarshal(data, m, protojson.UnmarshalOptions{DiscardUnknown: true})
 }
 
 func unmarshal(data []byte, m proto.Message, opts protojson.UnmarshalOptions) error {
-	// The rewriter walks valid JSON only; what is not valid goes on as it is and protojson refuses it.
+	// The rewriter requires valid JSON; leave invalid JSON for protojson to reject.
 	if md := m.ProtoReflect().Descriptor(); hasEnum(md, nil) && json.Valid(data) {
 		data = rewrite(data, md, full)
 	}

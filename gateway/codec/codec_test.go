@@ -14,7 +14,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// args holds what looks like an enum of ours and is not.
+// args returns a struct with values that look like our enums and are not.
 func args(t *testing.T) *structpb.Struct {
 	t.Helper()
 	s, err := structpb.NewStruct(map[string]any{"strategy": "STRATEGY_REACT", "a\"}]": []any{"{", 1.5, nil, true, map[string]any{"effect": "once"}}})

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// prefix is what all names of an enum begin with: EFFECT_CLASS_ for EffectClass.
+// prefix returns the common prefix of an enum's value names: EFFECT_CLASS_ for EffectClass.
 func prefix(ed protoreflect.EnumDescriptor) string {
 	var b strings.Builder
 	for i, r := range string(ed.Name()) {
@@ -23,7 +23,7 @@ func short(ed protoreflect.EnumDescriptor, name string) string {
 	return strings.ToLower(strings.TrimPrefix(name, prefix(ed)))
 }
 
-// full turns react into STRATEGY_REACT; what is no short name stays as it is.
+// full turns react into STRATEGY_REACT; other names are returned unchanged.
 func full(ed protoreflect.EnumDescriptor, name string) string {
 	candidate := protoreflect.Name(prefix(ed) + strings.ToUpper(name))
 	if name == strings.ToLower(name) && ed.Values().ByName(candidate) != nil {
@@ -43,7 +43,7 @@ func Names(ed protoreflect.EnumDescriptor) []string {
 	return names
 }
 
-// hasEnum reports whether a message or anything in it can hold an enum of ours.
+// hasEnum reports whether a message or anything in it can contain one of our enums.
 func hasEnum(md protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
 	if md.ParentFile().Package() == "google.protobuf" || seen[md.FullName()] {
 		return false
@@ -61,7 +61,7 @@ func hasEnum(md protoreflect.MessageDescriptor, seen map[protoreflect.FullName]b
 	return false
 }
 
-// field finds a field by its name in proto/ or in camelCase.
+// field returns the field with a name from proto/ or its camelCase form.
 func field(md protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
 	if fd := md.Fields().ByTextName(name); fd != nil {
 		return fd

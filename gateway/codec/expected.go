@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Expected says what a value of a field must be: "must be …".
+// Expected describes what a value of a field must be: "must be …".
 func Expected(fd protoreflect.FieldDescriptor) string { return "must be " + expected(fd) }
 
 func expected(fd protoreflect.FieldDescriptor) string {

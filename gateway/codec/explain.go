@@ -16,8 +16,8 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// Explain says what is wrong with data that Unmarshal refused for a message of this type: where it is no JSON, else which
-// field is unknown or has the wrong type. It gives nil when it finds nothing wrong.
+// Explain says what is wrong with data that Unmarshal rejected for a message of this type: where the JSON is invalid, else which field is
+// unknown or has the wrong type. It returns nil if it finds nothing wrong.
 func Explain(data []byte, md protoreflect.MessageDescriptor) *fault.Error {
 	if at := invalidUTF8(data); at >= 0 {
 		return malformed(data, at, "the text is not valid UTF-8")
@@ -49,7 +49,7 @@ func malformed(data []byte, at int, what string) *fault.Error {
 	line := 1 + bytes.Count(data[:at], []byte("\n"))
 	column := at - bytes.LastIndexByte(data[:at], '\n')
 	if at == len(data) || what != "the text is not valid UTF-8" {
-		column = max(column-1, 1) // the offset of a syntax error is behind the byte at fault
+		column = max(column-1, 1) // the offset of a syntax error is after the invalid byte
 	}
 	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_MALFORMED_BODY,
 		"the body is no valid JSON at line %d, column %d: %s", line, column, what).
@@ -67,7 +67,7 @@ func invalidUTF8(data []byte) int {
 	return -1
 }
 
-// checkObject finds the first member of an object that does not fit its message.
+// checkObject returns an error for the first member of an object that does not match its message.
 func checkObject(path string, raw json.RawMessage, md protoreflect.MessageDescriptor) *fault.Error {
 	members, ok := split(raw)
 	if !ok {
@@ -135,7 +135,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// split returns the members of an object in their order, duplicates included.
+// split returns the members of an object in order, including duplicates.
 func split(raw json.RawMessage) ([]member, bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// rewrite replaces the enum values in data, which is the valid JSON of an md, by what name makes of them. All else stays byte for byte.
+// rewrite replaces the enum values in data, which is valid JSON of an md, by the result of name. Everything else stays byte for byte.
 func rewrite(data []byte, md protoreflect.MessageDescriptor, name func(protoreflect.EnumDescriptor, string) string) []byte {
 	if !hasEnum(md, nil) {
 		return data
@@ -70,13 +70,13 @@ func (w *rewriter) enum(ed protoreflect.EnumDescriptor) {
 	}
 	quoted, err := json.Marshal(changed)
 	if err != nil {
-		return // a string is always writable
+		return // a string always encodes
 	}
 	w.out = append(append(w.out, w.in[w.copied:start]...), quoted...)
 	w.copied = w.pos
 }
 
-// members calls value for each member of an object, at the place of its value.
+// members calls value for each member of an object, positioned at its value.
 func (w *rewriter) members(value func(key string)) {
 	if w.peek() != '{' {
 		w.skip()
@@ -95,7 +95,7 @@ func (w *rewriter) members(value func(key string)) {
 	w.pos++ // the brace
 }
 
-// elements calls value at the place of each element of a list.
+// elements calls value for each element of a list, positioned at it.
 func (w *rewriter) elements(value func()) {
 	if w.peek() != '[' {
 		w.skip()
@@ -111,7 +111,7 @@ func (w *rewriter) elements(value func()) {
 	w.pos++
 }
 
-// peek passes white space and gives the next byte, ']' at the end so that no loop goes on there.
+// peek skips white space and returns the next byte, or ']' at the end so that no loop continues there.
 func (w *rewriter) peek() byte {
 	for ; w.pos < len(w.in); w.pos++ {
 		switch c := w.in[w.pos]; c {
@@ -142,7 +142,7 @@ func (w *rewriter) text() string {
 	return string(w.in[start+1 : w.pos-1])
 }
 
-// skip passes one value of any kind.
+// skip skips one value of any kind.
 func (w *rewriter) skip() {
 	depth := 0
 	for {
@@ -167,7 +167,7 @@ func (w *rewriter) skip() {
 	}
 }
 
-// word passes a number, true, false or null.
+// word skips a number, true, false or null.
 func (w *rewriter) word() {
 	for ; w.pos < len(w.in); w.pos++ {
 		switch w.in[w.pos] {

@@ -1,4 +1,4 @@
-// Package console is the start page: what runs here, and a place to try an agent and watch its events.
+// Package console serves the start page: what is running, and a form to try an agent and watch its events.
 package console
 
 import (
@@ -12,19 +12,19 @@ import (
 	"strings"
 )
 
-// Assets is where the page's parts are served.
+// Assets is the path of the page's assets.
 const Assets = "/assets/"
 
 //go:embed page.html page.css page.js icon.svg
 var files embed.FS
 
-// policy lets the page load its own parts and talk to its own origin, nothing else.
+// policy lets the page load its own assets and call its own origin, nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Console serves the start page at / and its parts below Assets.
+// Console serves the start page at / and its assets below Assets.
 type Console struct{ page []byte }
 
-// New renders the page once. The URL of the Temporal UI may be empty.
+// New renders the page. The URL of the Temporal UI may be empty.
 func New(temporalUI string) (*Console, error) {
 	if u, err := url.Parse(temporalUI); err != nil || temporalUI != "" && u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("temporal.ui %q is no http URL", temporalUI)
@@ -40,7 +40,7 @@ func New(temporalUI string) (*Console, error) {
 	return &Console{page: b.Bytes()}, nil
 }
 
-// Has reports whether something is served at a path below Assets.
+// Has reports whether an asset is served at a path.
 func (c *Console) Has(p string) bool {
 	name, ok := strings.CutPrefix(p, Assets)
 	_, known := media(name)

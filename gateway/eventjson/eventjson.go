@@ -1,5 +1,5 @@
-// Package eventjson is the JSON form of a turn's event: the envelope's fields in snake_case and the payload under "data",
-// whatever its kind; "type" tells which. SSE writes it, the CLI and tests read it.
+// Package eventjson is the JSON form of a turn's event: the envelope's fields in snake_case, and the payload under "data", whose kind
+// "type" tells. SSE writes it; the CLI and tests read it.
 package eventjson
 
 import (
@@ -16,7 +16,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// envelope has the fields of turn.v1.Event in their order. Those that do not apply to an event are left out.
+// envelope has the fields of turn.v1.Event in order. Fields that do not apply to an event are omitted.
 type envelope struct {
 	Seq       uint32          `json:"seq"`
 	Delta     uint32          `json:"delta,omitempty"`
@@ -53,13 +53,12 @@ func Encode(ev *turnv1.Event) ([]byte, error) {
 			return nil, fmt.Errorf("event %s: %w", ev.GetType(), err)
 		}
 	}
-	// The payload is put in as it is: as a json.RawMessage it would be read and written once more.
+	// Append the payload as it is: a json.RawMessage would be parsed and copied again.
 	out = append(out[:len(out)-1], `,"data":`...)
 	return append(append(out, data...), '}'), nil
 }
 
-// Decode reads what Encode wrote. Fields and types that a newer server may add are passed over: an event of an unknown type
-// comes without a payload.
+// Decode reads the output of Encode. It ignores fields that a newer server added; an event of an unknown type has no payload.
 func Decode(data []byte) (*turnv1.Event, error) {
 	var env envelope
 	if err := json.Unmarshal(data, &env); err != nil {
@@ -85,7 +84,7 @@ func Decode(data []byte) (*turnv1.Event, error) {
 	return ev, nil
 }
 
-// Payload names the field of turn.v1.Event that holds the payload of events of this type.
+// Payload returns the field of turn.v1.Event that holds the payload of events of this type.
 func Payload(eventType string) protoreflect.Name {
 	switch eventType {
 	case "turn.completed", "turn.failed", "turn.cancelled":
@@ -94,7 +93,7 @@ func Payload(eventType string) protoreflect.Name {
 	return protoreflect.Name(strings.ReplaceAll(eventType, ".", "_"))
 }
 
-// Terminal reports whether an event is the last of its turn.
+// Terminal reports whether an event is the last one of its turn.
 func Terminal(ev *turnv1.Event) bool { return ev.GetTurnEnded() != nil }
 
 func payloads(md protoreflect.MessageDescriptor) protoreflect.OneofDescriptor {

@@ -13,7 +13,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// The type of an event names its payload; a payload that no type leads to shows up here.
+// The type of an event names its payload; this finds payloads that no type maps to.
 func TestEveryPayloadComesBack(t *testing.T) {
 	fields := (&turnv1.Event{}).ProtoReflect().Descriptor().Oneofs().ByName("data").Fields()
 	types := map[string]string{

@@ -1,5 +1,5 @@
-// Package openapi makes the OpenAPI 3.1 document of the HTTP API from the generated one (Swagger 2), and adds what that
-// cannot say: event streams, problems as errors, headers, enums as they are served, health endpoints.
+// Package openapi builds the OpenAPI 3.1 document of the HTTP API from the generated Swagger 2 document, and adds what that cannot express:
+// event streams, problems as errors, headers, enums as served, health endpoints.
 package openapi
 
 import (
@@ -25,7 +25,7 @@ type source struct {
 	Definitions map[string]object            `json:"definitions"`
 }
 
-// builder turns one document into the other.
+// builder converts one document to the other.
 type builder struct {
 	in      source
 	schemas object
@@ -33,7 +33,7 @@ type builder struct {
 	tags    map[string]bool
 }
 
-// Document returns the document as JSON. It is the same for the life of a program.
+// Document returns the document as JSON. It never changes within a process.
 func Document() ([]byte, error) {
 	b := builder{schemas: object{}, paths: map[string]object{}, tags: map[string]bool{}}
 	if err := json.Unmarshal(swagger, &b.in); err != nil {
@@ -76,7 +76,7 @@ func (b *builder) usedTags() []object {
 	return append(out, object{"name": "Gateway", "description": "What the gateway itself serves. It needs no credentials."})
 }
 
-// shortName drops the package that the generator puts before names that internal messages share.
+// shortName drops the package that the generator adds to ambiguous message names.
 func shortName(name string) string { return name[strings.LastIndex(name, ".")+1:] }
 
 func ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }

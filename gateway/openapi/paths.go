@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// add puts one operation into the document. Paths that differ only in how they name a variable become one.
+// add adds one operation to the document. Paths that differ only in variable names are merged.
 func (b *builder) add(path, method string, op object) {
 	path = regexp.MustCompile(`\{([a-z_]+)\.([a-z_]+)\}`).ReplaceAllString(path, "{${1}_${2}}")
 	if b.paths[path] == nil {
@@ -29,7 +29,7 @@ func (b *builder) operation(path, method string, op object) object {
 	var params []object
 	for _, p := range list(op["parameters"]) {
 		if p["in"] == "body" {
-			body := b.schema("", p["schema"].(object)) // the generator's form, which the tests hold
+			body := b.schema("", p["schema"].(object)) // the generator's form, which the tests check
 			required := len(strs(b.resolve(body)["required"])) > 0
 			out["requestBody"] = object{"required": required, "content": object{"application/json": object{"schema": body}}}
 			if b.has(body, "idempotency_key") {
@@ -77,7 +77,7 @@ func (b *builder) parameter(p object) object {
 	return out
 }
 
-// makesTurn reports whether the answer may be the events of a turn that was just accepted.
+// makesTurn reports whether the response may be the events of a turn that was just accepted.
 func makesTurn(op object) bool {
 	return op["operationId"] == "TurnService_CreateTurn" || op["operationId"] == "TurnService_RerunTurn"
 }
@@ -106,11 +106,11 @@ func (b *builder) responses(op object) object {
 	return out
 }
 
-// stream makes an operation a stream of Server-Sent Events.
+// stream turns an operation into a stream of Server-Sent Events.
 func stream(op object, params []object) []object {
 	op["responses"] = object{
-		"200": eventStream("Server-Sent Events. Each frame has the event's type in `event:`, its cursor in `id:` (none for events that are not numbered) and one Event as JSON in `data:`. " +
-			"A turn's stream ends with the event `end`; an error on the way is the event `error-status` with a Problem."),
+		"200": eventStream("Server-Sent Events. Each frame has the event's type in `event:`, its cursor in `id:` (none for unnumbered events) and one Event as JSON in `data:`. " +
+			"A turn's stream ends with the event `end`; an error is reported as the event `error-status` with a Problem."),
 		"204":     readToTheEnd(),
 		"default": object{"$ref": "#/components/responses/Problem"},
 	}
@@ -127,9 +127,9 @@ func readToTheEnd() object {
 	return object{"description": "The turn is over and all its events were read already: do not reconnect."}
 }
 
-// turnsEvents describes the answer to who follows the turn that he makes.
+// turnsEvents describes the response to a caller that follows the turn it creates.
 const turnsEvents = "The turn's events, where `Accept` names text/event-stream and not application/json before it. " +
-	"With the same `Idempotency-Key` and `Last-Event-ID` a stream that was cut goes on."
+	"With the same `Idempotency-Key` and `Last-Event-ID` an interrupted stream resumes."
 
 func eventStream(description string) object {
 	return object{"description": description, "content": object{"text/event-stream": object{"schema": ref("Event")}}}
@@ -139,7 +139,7 @@ func header(name, description string) object {
 	return object{"name": name, "in": "header", "description": description, "schema": object{"type": "string"}}
 }
 
-// addPlain adds what is served outside /v1.
+// addPlain adds the paths outside /v1.
 func (b *builder) addPlain() {
 	plain := func(id, summary string, responses object) object {
 		return object{"get": object{"operationId": id, "tags": []string{"Gateway"}, "summary": summary, "responses": responses}}

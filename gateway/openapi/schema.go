@@ -9,7 +9,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// schema converts a schema and all in it. The name is that of the definition it is in, "" for one inside another.
+// schema converts a schema and everything in it. name is the enclosing definition, "" for a nested schema.
 func (b *builder) schema(name string, in object) object {
 	if target, ok := in["$ref"].(string); ok {
 		return ref(shortName(strings.TrimPrefix(target, "#/definitions/")))
@@ -33,7 +33,7 @@ func (b *builder) schema(name string, in object) object {
 	return out
 }
 
-// property converts a field's schema. A message or a time that is not set is null in JSON.
+// property converts a field's schema. An unset message or time is null in JSON.
 func (b *builder) property(v any) object {
 	in, ok := v.(object)
 	if !ok {
@@ -66,7 +66,7 @@ func (b *builder) reference(in object, target any) object {
 	return out
 }
 
-// enum shows values as they are served: react for STRATEGY_REACT. "unspecified" is among answers where nothing is set.
+// enum lists values as they are served: react for STRATEGY_REACT. It includes "unspecified", which responses contain if nothing is set.
 func enum(name string, values []string, out object) object {
 	prefix := regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(name, "${1}_${2}")
 	prefix = strings.ToUpper(prefix) + "_"
@@ -83,7 +83,7 @@ func enum(name string, values []string, out object) object {
 	return out
 }
 
-// eventSchema returns events the form that gateway/eventjson writes: one payload under "data".
+// eventSchema gives events the form that gateway/eventjson writes: one payload under "data".
 func (b *builder) eventSchema() error {
 	ev, ok := b.schemas["Event"].(object)
 	props, isObject := ev["properties"].(object)

@@ -16,18 +16,18 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// Of makes the problem that an error is for this request.
+// Of returns the problem that represents an error of this request.
 func Of(r *http.Request, err error) fault.Problem {
 	p := fault.ToProblem(err, r.URL.Path)
 	p.Instance = strings.ToValidUTF8(p.Instance, "\uFFFD")
 	if p.Title == "" {
-		p.Title = "Client Closed Request" // 499 is nobody's standard
+		p.Title = "Client Closed Request" // 499 is not a standard status
 	}
 	p.TraceID = telemetry.TraceID(r.Context())
 	return p
 }
 
-// Write answers with the problem that an error is. It must come before anything else is written.
+// Write responds with the problem for an error. Nothing may have been written before.
 func Write(w http.ResponseWriter, r *http.Request, err error) {
 	p := Of(r, err)
 	h := w.Header()
@@ -38,7 +38,7 @@ func Write(w http.ResponseWriter, r *http.Request, err error) {
 	h.Del("Transfer-Encoding")
 	wait := fault.From(err).Retry
 	if wait <= 0 && p.Status == http.StatusServiceUnavailable {
-		wait = time.Second // what is away now may be back soon, and nobody knows when
+		wait = time.Second // an unavailable service may be back soon
 	}
 	if wait > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(float64(wait)/float64(time.Second)))))
@@ -48,18 +48,18 @@ func Write(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	body, merr := json.Marshal(p)
 	if merr != nil {
-		body = []byte(`{"status":500,"code":"internal"}`) // texts and numbers are always writable
+		body = []byte(`{"status":500,"code":"internal"}`) // strings and numbers always encode
 	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// NotFound says that nothing is served at the request's path.
+// NotFound responds that nothing is served at the request's path.
 func NotFound(w http.ResponseWriter, r *http.Request) {
 	Write(w, r, fault.NotFound("nothing is served at this path").Hint("GET /openapi.json lists what is."))
 }
 
-// MethodNotAllowed says which methods are served at the request's path.
+// MethodNotAllowed responds with the methods that are served at the request's path.
 func MethodNotAllowed(w http.ResponseWriter, r *http.Request, allow ...string) {
 	list := strings.Join(allow, ", ")
 	w.Header().Set("Allow", list)

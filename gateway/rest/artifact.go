@@ -10,7 +10,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// artifactType is the media type that an artifact is served with: its own, as far as it is one.
+// artifactType returns the media type to serve an artifact with: its own if that is valid.
 func artifactType(x *sessionsv1.ReadArtifactResponse) string {
 	if _, _, err := mime.ParseMediaType(x.GetArtifact().GetMediaType()); err != nil {
 		return "application/octet-stream"
@@ -18,7 +18,7 @@ func artifactType(x *sessionsv1.ReadArtifactResponse) string {
 	return x.GetArtifact().GetMediaType()
 }
 
-// saved tells a browser to save an artifact and not to guess what it is, nor to run it: a tool may have written anything.
+// saved makes a browser save an artifact instead of sniffing or running it: a tool may have written anything.
 func saved(_ context.Context, w http.ResponseWriter, m proto.Message) error {
 	x, ok := m.(*sessionsv1.ReadArtifactResponse)
 	if !ok {

@@ -20,7 +20,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// onError answers a request that failed, in generated code or upstream.
+// onError responds to a request that failed in generated code or upstream.
 func (a *API) onError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, err error) {
 	pattern, _ := runtime.HTTPPattern(r.Context())
 	route := a.routes.byKey[r.Method+" "+plain(pattern.String())]
@@ -34,13 +34,13 @@ func (a *API) onError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshale
 	problem.Write(w, r, asWritten(e, route))
 }
 
-// fromRuntime reports whether generated code or the runtime made the error: a bare status, without the details of ours.
+// fromRuntime reports whether generated code or the runtime created the error: a plain status without our details.
 func fromRuntime(err error) bool {
 	st, ok := status.FromError(err)
 	return ok && fault.As(err) == nil && st.Code() == codes.InvalidArgument && len(st.Details()) == 0
 }
 
-// explain finds out what the runtime did not like about a request.
+// explain finds out why the runtime rejected a request.
 func explain(r *http.Request, route Route, err error) error {
 	if b, ok := r.Body.(*body); ok && len(b.data) > 0 {
 		if e := codec.Explain(b.data, route.bodyMessage()); e != nil {
@@ -61,7 +61,7 @@ func explain(r *http.Request, route Route, err error) error {
 	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT, "%s", status.Convert(err).Message())
 }
 
-// asWritten names fields as the caller wrote them: where the body is one field of the request, that field's name is not in it.
+// asWritten names fields as the caller wrote them: if the body is one field of the request, that field's name is dropped.
 func asWritten(e *fault.Error, route Route) *fault.Error {
 	if route.Body == "" || route.Body == "*" || len(e.Fields) == 0 {
 		return e
@@ -80,7 +80,7 @@ func asWritten(e *fault.Error, route Route) *fault.Error {
 	return &out
 }
 
-// onRoutingError answers a request that no route takes.
+// onRoutingError responds to a request that matches no route.
 func (a *API) onRoutingError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, code int) {
 	switch code {
 	case http.StatusMethodNotAllowed:

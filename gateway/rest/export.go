@@ -12,13 +12,13 @@ import (
 // markdownType is the media type of a transcript.
 const markdownType = "text/markdown; charset=utf-8"
 
-// isTranscript reports whether an answer is a transcript, which is served as it is.
+// isTranscript reports whether a response is a transcript, which is served as is.
 func isTranscript(v any) bool {
 	x, ok := v.(*sessionsv1.ExportSessionResponse)
 	return ok && x.GetMarkdown() != ""
 }
 
-// exported writes an export. Its events look as in the event streams.
+// exported writes an export. Its events have the same form as in event streams.
 func exported(x *sessionsv1.ExportSessionResponse) ([]byte, error) {
 	if isTranscript(x) {
 		return []byte(x.GetMarkdown()), nil

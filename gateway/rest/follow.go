@@ -18,39 +18,40 @@ import (
 // eventStream is the media type of Server-Sent Events.
 const eventStream = "text/event-stream"
 
-// makesTurn names the RPCs whose answer is a turn that has just been accepted.
+// makesTurn reports whether an RPC returns a turn that has just been accepted.
 func makesTurn(rpc string) bool {
 	return rpc == sessionsv1.TurnService_CreateTurn_FullMethodName || rpc == sessionsv1.TurnService_RerunTurn_FullMethodName
 }
 
-// canFollow names the RPCs that make a turn whose events may be their answer.
+// canFollow reports whether an RPC creates a turn whose events may be its response.
 func canFollow(rpc string) bool {
 	return makesTurn(rpc) || rpc == sessionsv1.TurnService_Chat_FullMethodName
 }
 
 type followedKey struct{}
 
-// hasten has a call that would wait for the turn's answer return as soon as the turn is accepted, where its events are the answer.
+// hasten makes a chat call return as soon as its turn is accepted if the response is the turn's events.
 func hasten(ctx context.Context, args any) {
 	if chat, ok := args.(*sessionsv1.ChatRequest); ok && ctx.Value(followedKey{}) != nil {
 		chat.Wait = durationpb.New(0)
 	}
 }
 
-// lastEventID is where a stream goes on that was cut.
+// lastEventID is the header with the cursor at which a stream resumes.
 const lastEventID = "Last-Event-ID"
 
-// Follower answers a request that made a turn with the turn's events. Where it has none to show it calls instead, having written nothing.
+// Follower responds with the events of the turn that a request created. If there are none to send it calls instead, without having written
+// anything.
 type Follower func(w http.ResponseWriter, r *http.Request, turnID string, instead func())
 
-// HandleAccepted has f answer requests that made a turn, where the caller would rather have its events than the turn: he saves a request,
-// and the time until it is there. What check refuses makes no turn. A turn that is made is never answered as if it were not: without events
-// the turn itself is the answer.
+// HandleAccepted registers f to respond to requests that create a turn if the caller prefers its events to the turn, which saves a second
+// request. If check returns an error, no turn is created. Once a turn is created the response never denies it: without events the response
+// is the turn itself.
 func (a *API) HandleAccepted(check func(r *http.Request) error, f Follower) {
 	a.followable, a.follow = check, f
 }
 
-// wantsEvents reports whether the caller names the type of event streams, and not JSON before it.
+// wantsEvents reports whether the caller accepts the media type of event streams, and names it before JSON.
 func wantsEvents(h http.Header) bool {
 	for _, line := range h.Values("Accept") {
 		for part := range strings.SplitSeq(line, ",") {
@@ -65,8 +66,7 @@ func wantsEvents(h http.Header) bool {
 	return false
 }
 
-// followed calls a handler that makes a turn, and then the one that shows its events. What goes wrong before there is a turn is answered as
-// ever.
+// followed calls a handler that creates a turn, and then the follower. Errors before the turn exists are returned as usual.
 func (a *API) followed(w http.ResponseWriter, r *http.Request, call func(w http.ResponseWriter, resumes bool)) {
 	if err := a.followable(r); err != nil {
 		problem.Write(w, r, err)
@@ -77,19 +77,19 @@ func (a *API) followed(w http.ResponseWriter, r *http.Request, call func(w http.
 	if held.turn == "" {
 		return
 	}
-	for _, name := range []string{"Content-Type", "Trailer", "Transfer-Encoding"} { // of the answer that is kept back
+	for _, name := range []string{"Content-Type", "Trailer", "Transfer-Encoding"} { // of the withheld response
 		w.Header().Del(name)
 	}
 	a.follow(w, r, held.turn, func() {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusAccepted)
-		_, _ = w.Write(held.body) // who is gone needs no answer
+		_, _ = w.Write(held.body) // the caller may be gone
 	})
 }
 
 type resumesKey struct{}
 
-// withResumes notes that a request goes on with the stream of a turn that was made before.
+// withResumes marks a request that resumes the stream of an existing turn.
 func withResumes(ctx context.Context, resumes bool) context.Context {
 	if !resumes {
 		return ctx
@@ -97,7 +97,7 @@ func withResumes(ctx context.Context, resumes bool) context.Context {
 	return context.WithValue(ctx, resumesKey{}, true)
 }
 
-// checkResumes refuses to go on with a stream where that would make another turn.
+// checkResumes rejects resuming a stream if that would create another turn.
 func checkResumes(ctx context.Context, args any) error {
 	if m, ok := args.(interface{ GetIdempotencyKey() string }); !ok || m.GetIdempotencyKey() != "" || ctx.Value(resumesKey{}) == nil {
 		return nil
@@ -106,14 +106,14 @@ func checkResumes(ctx context.Context, args any) error {
 		Hint("Without the key of the request that made the turn this one would make another. The turn's events are at the path that its Location named, too.")
 }
 
-// heldWriter keeps the answer back once there is a turn.
+// heldWriter withholds the response once there is a turn.
 type heldWriter struct {
 	http.ResponseWriter
 	turn string
 	body []byte
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap implements the interface of http.ResponseController.
 func (h *heldWriter) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -132,7 +132,7 @@ func (h *heldWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// accepted answers 202 where the work goes on after the answer, and tells of the turn where its events are the answer.
+// accepted sets status 202 if work continues after the response, and records the turn if its events are the response.
 func accepted(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 	rpc, _ := runtime.RPCMethod(ctx)
 	held, follows := w.(*heldWriter)
@@ -154,6 +154,6 @@ func accepted(ctx context.Context, w http.ResponseWriter, m proto.Message) error
 		held.turn = id
 	}
 	w.Header().Set("Location", "/v1/turns/"+id)
-	w.WriteHeader(http.StatusAccepted) // held back where the events follow
+	w.WriteHeader(http.StatusAccepted) // withheld if the events follow
 	return nil
 }

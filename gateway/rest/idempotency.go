@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// KeyHeader makes retries of a POST safe; requests that have a field idempotency_key get it from here.
+	// KeyHeader makes retries of a POST safe; it fills the field idempotency_key of requests that have one.
 	KeyHeader   = "Idempotency-Key"
 	keyField    = protoreflect.Name("idempotency_key")
 	maxKeyBytes = 255
@@ -48,7 +48,7 @@ func idempotencyKey(h http.Header) (string, error) {
 	return key, nil
 }
 
-// keyed is a connection that puts the Idempotency-Key of the HTTP request into the message, and what else follows from the request.
+// keyed is a connection that copies the Idempotency-Key header into the message, and applies other request options.
 type keyed struct{ grpc.ClientConnInterface }
 
 // Invoke implements grpc.ClientConnInterface.

@@ -13,7 +13,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// marshaler is codec in the runtime's clothes.
+// marshaler adapts codec to the runtime's interface.
 type marshaler struct{}
 
 // ContentType implements runtime.Marshaler.
@@ -62,7 +62,7 @@ func (marshaler) Unmarshal(data []byte, v any) error {
 	return codec.Unmarshal(data, m)
 }
 
-// NewDecoder implements runtime.Marshaler. No body at all is io.EOF, which generated code takes for an empty message.
+// NewDecoder implements runtime.Marshaler. A missing body is io.EOF, which generated code treats as an empty message.
 func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
 	return runtime.DecoderFunc(func(v any) error {
 		data, err := io.ReadAll(r)

@@ -26,7 +26,7 @@ import (
 // bodyTimeout is how long a caller may take to send a body.
 const bodyTimeout = 30 * time.Second
 
-// body is a request body that was read as a whole. The error handler looks at it again to explain what is wrong.
+// body is a request body that was read completely. The error handler reads it again to explain errors.
 type body struct {
 	*bytes.Reader
 	data []byte
@@ -34,7 +34,7 @@ type body struct {
 
 func (b *body) Close() error { return nil }
 
-// prepare wraps each generated handler: what is wrong with a request as such is found here, before anything is decoded.
+// prepare wraps each generated handler and validates the request before anything is decoded.
 func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
 		pattern, _ := runtime.HTTPPattern(r.Context())
@@ -48,7 +48,7 @@ func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 		}
 		route, ok := a.routes.byKey[r.Method+" "+name]
 		if !ok {
-			next(w, r, vars) // added by HandlePath: it looks after itself
+			next(w, r, vars) // added by HandlePath: it checks the request itself
 			return
 		}
 		ctx, cancel, err := a.admit(w, r, route)
@@ -66,7 +66,7 @@ func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 	}
 }
 
-// admit checks query, body and headers, replaces the body by what was read and bounds the call's time.
+// admit checks query, body and headers, replaces the body by the bytes read, and sets the call's timeout.
 func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (context.Context, context.CancelFunc, error) {
 	if err := checkQuery(r.URL, route); err != nil {
 		return nil, nil, err
@@ -88,13 +88,13 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (contex
 	return ctx, cancel, nil
 }
 
-// timeout is how long the call may take: the default, or what the caller says in Grpc-Timeout up to the maximum.
+// timeout returns how long the call may take: the default, or Grpc-Timeout up to the maximum.
 func (a *API) timeout(h http.Header) (time.Duration, error) {
 	text := h.Get("Grpc-Timeout")
 	if text == "" {
 		return a.deps.Timeout, nil
 	}
-	h.Del("Grpc-Timeout") // the runtime would set it again, without our cap
+	h.Del("Grpc-Timeout") // the runtime would apply it again, without our maximum
 	units := map[byte]time.Duration{
 		'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
 	}
@@ -123,7 +123,7 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) error {
 	}
 	if r.ContentLength != 0 {
 		rc := http.NewResponseController(w)
-		// A writer without deadlines (in a test) reads without one.
+		// Writers without deadlines (in tests) read without one.
 		if rc.SetReadDeadline(time.Now().Add(bodyTimeout)) == nil {
 			defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
 		}
@@ -142,7 +142,7 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// checkQuery refuses parameters that the route does not have.
+// checkQuery rejects parameters that the route does not have.
 func checkQuery(u *url.URL, route Route) error {
 	values, err := Query(u)
 	if err != nil {
@@ -162,7 +162,7 @@ func checkQuery(u *url.URL, route Route) error {
 	return nil
 }
 
-// Query reads a URL's query string strictly.
+// Query parses a URL's query string strictly.
 func Query(u *url.URL) (url.Values, error) {
 	if u.RawQuery == "" {
 		return nil, nil
@@ -181,7 +181,7 @@ func Query(u *url.URL) (url.Values, error) {
 	return values, nil
 }
 
-// UnknownParameter says that a query parameter is none of those there are.
+// UnknownParameter returns the error for an unknown query parameter.
 func UnknownParameter(name string, known []string) *fault.Error {
 	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_UNKNOWN_FIELD, "%s: there is no such query parameter", name)
 	e.Fields = []fault.Field{{Path: name, Message: "there is no such query parameter"}}

@@ -1,5 +1,5 @@
-// Package rest serves the unary RPCs as REST: generated handlers over the gRPC connections, strict about what comes in, and
-// with RFC 9457 problems for what goes wrong.
+// Package rest serves the unary RPCs as REST: generated handlers over the gRPC connections, with strict request validation and RFC 9457
+// problems.
 package rest
 
 import (
@@ -24,32 +24,32 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// Deps is what the REST surface needs; all of it is required.
+// Deps holds the dependencies of the REST API; all of them are required.
 type Deps struct {
-	// Connections to the roles; they pass on the principal of the request's context.
+	// Connections to the roles; they forward the principal of the request's context.
 	Sessions, Registry, Policy, Inference grpc.ClientConnInterface
-	// Log gets what went wrong on our side.
+	// Log receives internal errors.
 	Log *slog.Logger
-	// MaxBody is the largest request body in bytes.
+	// MaxBody is the maximum size of a request body in bytes.
 	MaxBody int64
-	// Timeout bounds a call, and MaxTimeout what a caller may ask for in Grpc-Timeout.
+	// Timeout is the default timeout of a call, MaxTimeout the maximum for Grpc-Timeout.
 	Timeout, MaxTimeout time.Duration
-	// Matched is told the pattern that a request's path fits.
+	// Matched is called with the pattern that matches a request's path.
 	Matched func(ctx context.Context, pattern string)
 }
 
-// API is the REST surface below /v1.
+// API is the REST API below /v1.
 type API struct {
 	deps    Deps
 	routes  *table
 	mux     *runtime.ServeMux
 	streams []string
-	// follow is nil where nobody follows turns.
+	// follow is nil if turns cannot be followed.
 	follow     Follower
 	followable func(r *http.Request) error
 }
 
-// New builds the surface.
+// New builds the API.
 func New(deps Deps) (*API, error) {
 	if deps.Sessions == nil || deps.Registry == nil || deps.Policy == nil || deps.Inference == nil {
 		return nil, errors.New("rest needs a connection to sessions, registry, policy and inference")
@@ -105,7 +105,7 @@ func (a *API) register() error {
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
-// HandleStream adds a GET handler for a stream, which generated code does not make. Pattern variables arrive by name.
+// HandleStream adds a GET handler for a stream, for which no code is generated. Pattern variables are passed by name.
 func (a *API) HandleStream(pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) error {
 	a.streams = append(a.streams, pattern)
 	if err := a.mux.HandlePath(http.MethodGet, pattern, h); err != nil {
@@ -114,12 +114,12 @@ func (a *API) HandleStream(pattern string, h func(w http.ResponseWriter, r *http
 	return nil
 }
 
-// Annotate returns a context for an upstream call with the request's headers that travel on, as the generated handlers do it.
+// Annotate returns a context for an upstream call with the forwarded request headers, as the generated handlers do.
 func (a *API) Annotate(ctx context.Context, r *http.Request, rpc string) (context.Context, error) {
 	return runtime.AnnotateContext(ctx, a.mux, r, rpc) //nolint:wrapcheck // the error handler knows it
 }
 
-// incoming names the headers that travel on. The trace's own are set by the gRPC client, and the principal by us.
+// incoming selects the request headers to forward. The gRPC client sets the trace's own, and we set the principal.
 func incoming(key string) (string, bool) {
 	if strings.EqualFold(key, "X-Request-Id") {
 		return "x-request-id", true

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// Route is one HTTP binding of an RPC, as proto/ declares it.
+// Route is one HTTP binding of an RPC, as declared in proto/.
 type Route struct {
 	// Method is the HTTP method.
 	Method string
@@ -23,11 +23,11 @@ type Route struct {
 	RPC string
 	// Input describes the request message.
 	Input protoreflect.MessageDescriptor
-	// Body is "" (none), "*" (the whole request but the path's variables) or the field that the body is.
+	// Body is "" (none), "*" (the whole request except the path's variables) or the field that the body holds.
 	Body string
 }
 
-// Routes lists the HTTP bindings of all RPCs of ours that are linked in, by pattern and method.
+// Routes lists the HTTP bindings of all linked-in RPCs of ours, by pattern and method.
 func Routes() ([]Route, error) {
 	var (
 		out   []Route
@@ -102,7 +102,7 @@ func (r Route) vars() []string {
 	return out
 }
 
-// query reports whether a request field is given in the query string: what neither path nor body holds.
+// query returns the descriptor of a request field that may be given in the query string: one that neither path nor body holds.
 func (r Route) query(name string) protoreflect.FieldDescriptor {
 	if r.Body == "*" || name == r.Body || slices.Contains(r.vars(), name) {
 		return nil
@@ -125,7 +125,7 @@ func (r Route) queryNames() []string {
 	return names
 }
 
-// bodyMessage describes what the body holds, nil when the route takes none.
+// bodyMessage describes the content of the body, nil if the route takes none.
 func (r Route) bodyMessage() protoreflect.MessageDescriptor {
 	switch r.Body {
 	case "":
@@ -152,5 +152,5 @@ func newTable() (*table, error) {
 	return t, nil
 }
 
-// plain turns the runtime's form of a pattern, /v1/agents/{agent.id=*}, into ours.
+// plain converts a pattern of the runtime, /v1/agents/{agent.id=*}, to ours.
 func plain(pattern string) string { return strings.ReplaceAll(pattern, "=*}", "}") }

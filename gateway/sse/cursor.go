@@ -12,7 +12,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// cursor finds where to go on: the header of a reconnecting EventSource, else ?after=. Empty means from the beginning.
+// cursor returns the position to resume at: the header of a reconnecting EventSource, else ?after=. Empty means from the beginning.
 func cursor(r *http.Request, query url.Values) (string, error) {
 	after := r.Header.Get("Last-Event-ID")
 	if after == "" {
@@ -26,7 +26,7 @@ func cursor(r *http.Request, query url.Values) (string, error) {
 	return after, nil
 }
 
-// parameters reads what a stream may be asked for.
+// parameters reads a stream's query parameters.
 func parameters(r *http.Request) (url.Values, error) {
 	query, err := rest.Query(r.URL)
 	if err != nil {
@@ -43,10 +43,11 @@ func parameters(r *http.Request) (url.Values, error) {
 	return query, nil
 }
 
-// children is the value of ?include= that asks for the events of sub-agents.
+// children is the value of ?include= that requests the events of sub-agents.
 const children = "children"
 
-// wellFormed accepts SEQ and SEQ.N, and behind it ~ID:SEQ for sub-agents; whether the journal has such places is for the sessions service to say.
+// wellFormed accepts SEQ and SEQ.N, followed by ~ID:SEQ for sub-agents; the sessions service checks whether the journal has these
+// positions.
 func wellFormed(c string) bool {
 	parts := strings.Split(c, "~")
 	for _, part := range parts[1:] {

@@ -13,13 +13,13 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// queue is how many events wait for a reader before gRPC's flow control holds up the sender.
+// queue is the number of events buffered for a reader before gRPC's flow control blocks the sender.
 const queue = 32
 
-// inbox receives a stream. When events is closed, err says why; io.EOF is the good end.
+// inbox receives a stream. When events is closed, err is the cause; io.EOF is the regular end.
 type inbox struct {
 	events chan *sessionsv1.WatchResponse
-	first  *sessionsv1.WatchResponse // was received already
+	first  *sessionsv1.WatchResponse // already received
 	err    error
 }
 
@@ -44,7 +44,7 @@ func receive(ctx context.Context, stream grpc.ServerStreamingClient[sessionsv1.W
 	return in
 }
 
-// pump writes events as they come: all that wait are written, then flushed once. The error says why a stream was cut.
+// pump writes events as they arrive: all waiting events are written, then flushed once. The error says why a stream was cut off.
 func (s *Streams) pump(r *http.Request, out *writer, in *inbox, req *sessionsv1.WatchRequest) error {
 	heartbeat := time.NewTicker(s.cfg.Heartbeat)
 	defer heartbeat.Stop()
@@ -78,12 +78,12 @@ func (s *Streams) pump(r *http.Request, out *writer, in *inbox, req *sessionsv1.
 		case <-r.Context().Done():
 			return context.Cause(r.Context())
 		case <-s.drain:
-			return out.flush() // of nothing, so that the end of the answer has time to be sent
+			return out.flush() // nothing to flush, but it extends the deadline for the end of the response
 		}
 	}
 }
 
-// drainQueue writes what waits and flushes it. It reports whether the stream is over.
+// drainQueue writes the waiting events and flushes them. It reports whether the stream is over.
 func (s *Streams) drainQueue(r *http.Request, out *writer, in *inbox, req *sessionsv1.WatchRequest) (bool, error) {
 	for range queue {
 		select {

@@ -22,21 +22,21 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// Config says how streams behave; see DefaultConfig.
+// Config configures streams; see DefaultConfig.
 type Config struct {
-	// Heartbeat is how often a comment is sent on a silent stream.
+	// Heartbeat is how often an idle stream sends a comment.
 	Heartbeat time.Duration
-	// WriteTimeout is how long a reader may take to read what is sent; then he is cut and resumes by cursor.
+	// WriteTimeout is how long a reader may take to read what is sent; a slower one is disconnected and resumes by cursor.
 	WriteTimeout time.Duration
 	// Retry is how long an EventSource waits before it reconnects.
 	Retry time.Duration
 	// OpenTimeout is how long the sessions service may take to admit a watcher.
 	OpenTimeout time.Duration
-	// EndGrace is how long a resumed stream of a turn waits with its status line, to find out whether the turn is over (204).
+	// EndGrace is how long a resumed turn stream delays its status line, to find out whether the turn is over (204).
 	EndGrace time.Duration
 }
 
-// DefaultConfig fits browsers and proxies.
+// DefaultConfig returns a configuration that suits browsers and proxies.
 func DefaultConfig() Config {
 	return Config{
 		Heartbeat: 15 * time.Second, WriteTimeout: 10 * time.Second, Retry: time.Second, OpenTimeout: 15 * time.Second,
@@ -44,25 +44,25 @@ func DefaultConfig() Config {
 	}
 }
 
-// API is what the handler needs of the REST surface, on whose mux it is.
+// API is the part of the REST API that the streams use.
 type API interface {
 	// HandleStream adds a GET handler.
 	HandleStream(pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) error
-	// HandleAccepted adds what answers a request that made a turn with the turn's events, unless it is refused by check before.
+	// HandleAccepted registers a handler that responds with the events of a turn that a request created, unless check rejects the request.
 	HandleAccepted(check func(r *http.Request) error, f rest.Follower)
 	// Annotate returns the context for an upstream call.
 	Annotate(ctx context.Context, r *http.Request, rpc string) (context.Context, error)
 }
 
-// Deps is what streams need; all of it is required.
+// Deps holds the dependencies of Streams; all of them are required.
 type Deps struct {
-	// API is where the handlers are added.
+	// API is where the handlers are registered.
 	API API
 	// Sessions is the connection to watch over.
 	Sessions grpc.ClientConnInterface
-	// Log gets what went wrong on our side.
+	// Log receives internal errors.
 	Log *slog.Logger
-	// Open is told of each stream that opens (+1) and closes (-1).
+	// Open is called for each stream that opens (+1) and closes (-1).
 	Open func(ctx context.Context, change int64)
 }
 
@@ -75,7 +75,7 @@ type Streams struct {
 	once   sync.Once
 }
 
-// New adds the streams to the API.
+// New registers the streams with the API.
 func New(cfg Config, deps Deps) (*Streams, error) {
 	if deps.API == nil || deps.Sessions == nil || deps.Log == nil || deps.Open == nil {
 		return nil, errors.New("sse needs API, Sessions, Log and Open")
@@ -97,7 +97,7 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 	}
 	deps.API.HandleAccepted(check, func(w http.ResponseWriter, r *http.Request, turnID string, instead func()) {
 		s.serve(w, r, &sessionsv1.WatchRequest{TurnId: turnID}, func(w http.ResponseWriter, r *http.Request, err error) {
-			if r.Header.Get("Last-Event-ID") != "" { // it was made by an earlier request
+			if r.Header.Get("Last-Event-ID") != "" { // created by an earlier request
 				problem.Write(w, r, err)
 				return
 			}
@@ -111,10 +111,10 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 // Drain ends all streams between two events, so that their readers reconnect elsewhere. New ones end at once.
 func (s *Streams) Drain() { s.once.Do(func() { close(s.drain) }) }
 
-// refusal answers a request that cannot have a stream, before anything else is written.
+// refusal responds to a request that cannot have a stream, before anything is written.
 type refusal func(w http.ResponseWriter, r *http.Request, err error)
 
-// serve is one stream from the request to its end.
+// serve serves one stream from the request to its end.
 func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.WatchRequest, refuse refusal) {
 	query, err := parameters(r)
 	if err == nil {
@@ -148,8 +148,8 @@ func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.
 	}
 }
 
-// open calls upstream and waits until the call is admitted: that is when its headers come. A call that ended without
-// headers is not admitted; receiving from it tells why.
+// open calls upstream and waits until the call is admitted, which is when its headers arrive. A call that ended without headers was not
+// admitted; receiving from it returns the cause.
 func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *http.Request, req *sessionsv1.WatchRequest) (
 	stream grpc.ServerStreamingClient[sessionsv1.WatchResponse], admitted bool, err error,
 ) {
@@ -173,13 +173,13 @@ func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *h
 	return stream, header != nil, nil
 }
 
-// decide reports whether the answer is a stream; what else it is, it writes. It decides at once, except where a cursor was
-// given for a turn: there the call may end without any event, which is 204 and tells an EventSource not to come back.
+// decide reports whether to respond with a stream, and otherwise writes the response. It decides at once, except for a turn with a cursor:
+// that call may end without events, which is 204 and stops an EventSource from reconnecting.
 func (s *Streams) decide(
 	w http.ResponseWriter, r *http.Request, in *inbox, req *sessionsv1.WatchRequest, admitted bool, refuse refusal,
 ) bool {
 	resumed := req.GetAfter() != "" && req.GetTurnId() != ""
-	var grace <-chan time.Time // never, where the call is over already
+	var grace <-chan time.Time // nil if the call is already over
 	if admitted {
 		var wait time.Duration
 		if resumed {
@@ -210,7 +210,7 @@ func (s *Streams) decide(
 	return true
 }
 
-// start sends the headers and how long to wait before a reconnect.
+// start sends the headers and the reconnect delay.
 func (s *Streams) start(w http.ResponseWriter, out *writer) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")

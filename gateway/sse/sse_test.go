@@ -20,13 +20,13 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// HandleAccepted drops the handler: nothing is accepted here.
+// HandleAccepted ignores the handler: nothing is accepted here.
 func (a api) HandleAccepted(func(*http.Request) error, rest.Follower) {
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// api keeps the handlers that are added to it.
+// api records the handlers that are added.
 type api struct{ *http.ServeMux }
 
 func (a api) HandleStream(pattern string, h func(http.ResponseWriter, *http.Request, map[string]string)) error {
@@ -40,7 +40,7 @@ func (a api) Annotate(ctx context.Context, _ *http.Request, _ string) (context.C
 	return ctx, nil
 }
 
-// silent takes a watcher and says nothing, not even that he is admitted.
+// silent accepts a watcher and sends nothing, not even headers.
 type silent struct {
 	sessionsv1.UnimplementedTurnServiceServer
 }

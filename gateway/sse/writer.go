@@ -12,10 +12,10 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// keepBytes is the largest buffer that a stream keeps while it is silent.
+// keepBytes is the largest buffer that an idle stream keeps.
 const keepBytes = 4 << 10
 
-// writer gathers frames and sends them under a deadline.
+// writer collects frames and sends them under a deadline.
 type writer struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
@@ -23,7 +23,7 @@ type writer struct {
 	buf     []byte
 }
 
-// event adds an event's frame. Without a cursor there is no id, so that the reader's last id stays good.
+// event adds an event's frame. Without a cursor it has no id, so that the reader's last id stays valid.
 func (o *writer) event(m *sessionsv1.WatchResponse) error {
 	data, err := eventjson.Encode(m.GetEvent())
 	if err != nil {
@@ -45,17 +45,17 @@ func (o *writer) retry(d time.Duration) {
 
 func (o *writer) heartbeat() { o.buf = append(o.buf, ":\n\n"...) }
 
-// end tells a reader that there will be no more, ever.
+// end tells a reader that the stream is complete.
 func (o *writer) end(turnID string) {
-	data, _ := json.Marshal(map[string]string{"turn_id": turnID}) //nolint:errchkjson // strings are always writable
+	data, _ := json.Marshal(map[string]string{"turn_id": turnID}) //nolint:errchkjson // strings always encode
 	o.line("event: ", []byte("end"))
 	o.line("data: ", data)
 	o.buf = append(o.buf, '\n')
 }
 
-// problem tells a reader what went wrong. The event is not called "error": an EventSource has one of its own by that name.
+// problem reports an error to the reader. The event is not called "error", which EventSource uses itself.
 func (o *writer) problem(p fault.Problem) {
-	data, _ := json.Marshal(p) //nolint:errchkjson // texts and numbers are always writable
+	data, _ := json.Marshal(p) //nolint:errchkjson // strings and numbers always encode
 	o.line("event: ", []byte("error-status"))
 	o.line("data: ", data)
 	o.buf = append(o.buf, '\n')
@@ -65,7 +65,7 @@ func (o *writer) line(name string, value []byte) {
 	o.buf = append(append(append(o.buf, name...), value...), '\n')
 }
 
-// flush sends what was gathered. It fails when the reader is gone or took longer than the deadline.
+// flush sends the collected frames. It fails if the reader is gone or takes longer than the deadline.
 func (o *writer) flush() error {
 	if err := o.rc.SetWriteDeadline(time.Now().Add(o.timeout)); err != nil {
 		return fmt.Errorf("set write deadline: %w", err)
