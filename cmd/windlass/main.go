@@ -1,4 +1,4 @@
-// Command windlass runs Windlass on this machine (windlass up) and is its command line.
+// Command windlass runs Windlass on this machine (windlass up), and is its command line.
 package main
 
 import (

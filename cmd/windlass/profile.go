@@ -8,8 +8,7 @@ import (
 	"runtime/pprof"
 )
 
-// profiled notes where the processor's time goes, in the file that CPU_PROFILE names, until end is called. It is compiled in by `make profile`
-// only.
+// profiled writes a CPU profile to the file that CPU_PROFILE names until end is called. Only `make profile` compiles it in.
 func profiled() (end func()) {
 	f, err := os.Create(os.Getenv("CPU_PROFILE"))
 	if err == nil {

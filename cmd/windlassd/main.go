@@ -1,4 +1,4 @@
-// Command windlassd runs any subset of the mesh's roles as one process.
+// Command windlassd runs any subset of the mesh's roles in one process.
 package main
 
 import (

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/probe"
 )
 
-// addAdmin serves health, readiness and metrics of a process without a gateway, where mesh.metrics says so. The gateway has its own.
+// addAdmin serves health, readiness and metrics at mesh.metrics for a process without a gateway, which serves its own.
 func (p *Process) addAdmin(parts []component) {
 	if p.cfg.Mesh.Metrics == "" {
 		return

@@ -10,7 +10,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// Bootstrap applies a bundle once the roles run, when the mesh has no agent yet: an operator's changes to it stay.
+// Bootstrap applies a bundle once the roles run if the mesh has no agent yet, so that an operator's changes are kept.
 func (p *Process) Bootstrap(bundle string) {
 	p.group.Add(lifecycle.Component{Name: "bootstrap", Start: func(ctx context.Context) error {
 		conn, err := p.dial(Sessions, nil)
@@ -33,7 +33,7 @@ func (p *Process) Bootstrap(bundle string) {
 	}})
 }
 
-// DefaultModel names the model that is used when nobody names one; empty when inference cannot be asked.
+// DefaultModel returns the default model; empty if inference cannot be asked.
 func (p *Process) DefaultModel(ctx context.Context) string {
 	conn, err := p.dial(Inference, nil)
 	if err != nil {

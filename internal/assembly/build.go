@@ -86,7 +86,7 @@ func (p *Process) buildRegistry() error {
 	if err != nil {
 		return err
 	}
-	// An artifact is read on behalf of whoever's turn asks for it.
+	// Read artifacts as the principal of the turn that asks for them.
 	sessionsConn, err := p.dial(Sessions, nil)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (p *Process) buildSessions() error {
 	if err != nil {
 		return err
 	}
-	// A bundle's sources are applied on behalf of whoever applies the bundle.
+	// Apply a bundle's sources as the principal that applies the bundle.
 	registryConn, err := p.dial(Registry, nil)
 	if err != nil {
 		return err
@@ -270,7 +270,7 @@ func (p *Process) addServer(parts []component) {
 	})
 }
 
-// background makes a component of a loop that runs until its context ends.
+// background returns a component for a loop that runs until its context ends.
 func background(name string, run func(context.Context) error) lifecycle.Component {
 	var (
 		cancel context.CancelFunc

@@ -25,10 +25,10 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// EnvPrefix begins the names of all our environment variables.
+// EnvPrefix is the prefix of all our environment variables.
 const EnvPrefix = "WINDLASS_"
 
-// Config is everything that can be configured, for one process of any roles.
+// Config is the whole configuration, for a process with any roles.
 type Config struct {
 	Mesh      MeshConfig       `yaml:"mesh"`
 	Database  DatabaseConfig   `yaml:"database"`
@@ -46,43 +46,43 @@ type Config struct {
 	Worker    WorkerConfig     `yaml:"worker"`
 }
 
-// MeshConfig is how roles find and trust each other when they are separate processes.
+// MeshConfig configures how roles in separate processes find and trust each other.
 type MeshConfig struct {
 	// Key is shared by all processes of a mesh.
 	Key secret.Value `yaml:"key" doc:"Secret that all processes of a mesh share, at least 32 characters: it signs the caller's identity between them. windlass up makes its own."`
-	// Listen maps roles to addresses.
+	// Listen maps roles to listen addresses.
 	Listen map[string]string `yaml:"listen" doc:"gRPC listen address by role, for the roles of this process."`
-	// Targets maps roles to addresses.
-	Targets map[string]string `yaml:"targets" doc:"Where each role is reached: host:port, several of them separated by commas, or any gRPC target such as dns:///sessions:9090. Calls are spread over all addresses that can be reached."`
-	// Metrics is where a role without a gateway serves health and metrics.
+	// Targets maps roles to their addresses.
+	Targets map[string]string `yaml:"targets" doc:"Address of each role: host:port, several of them separated by commas, or any gRPC target such as dns:///sessions:9090. Calls are balanced over all addresses that can be reached."`
+	// Metrics is where a process without a gateway serves health and metrics.
 	Metrics string `yaml:"metrics" doc:"Address that serves /healthz, /readyz and /metrics over HTTP for a process without the gateway role. Empty: none."`
 }
 
-// DatabaseConfig says where tables are.
+// DatabaseConfig configures the databases.
 type DatabaseConfig struct {
 	// URL is sqlite:DIR or postgres://…
-	URL string `yaml:"url" doc:"sqlite:DIRECTORY (one file for each service in it) or postgres://… (one schema for each service)."`
-	// MaxConns bounds each service's pool.
-	MaxConns int `yaml:"max_conns" doc:"Connections of each service to PostgreSQL, or readers of its SQLite file, at most."`
+	URL string `yaml:"url" doc:"sqlite:DIRECTORY (one file per service) or postgres://… (one schema per service)."`
+	// MaxConns limits each service's pool.
+	MaxConns int `yaml:"max_conns" doc:"Maximum number of PostgreSQL connections, or of SQLite readers, per service."`
 }
 
-// BusConfig says which bus to use.
+// BusConfig configures the message bus.
 type BusConfig struct {
 	// URL is embedded: or nats://…
 	URL string `yaml:"url" doc:"embedded: (a NATS server inside this process) or nats://host:port (several separated by commas)."`
-	// Dir keeps the embedded server's streams.
-	Dir string `yaml:"dir" doc:"Where an embedded bus keeps recent deltas; empty: in memory."`
+	// Dir stores the embedded server's streams.
+	Dir string `yaml:"dir" doc:"Directory in which an embedded bus stores recent deltas; empty: in memory."`
 	// Listen is for the bus role.
 	Listen string `yaml:"listen" doc:"Address on which the bus role serves other processes."`
 	// Replicas is for clusters.
-	Replicas int `yaml:"replicas" doc:"On how many nodes of a NATS cluster recent deltas are kept: 3 for a cluster of three. 1 for a single server."`
+	Replicas int `yaml:"replicas" doc:"Number of NATS cluster nodes that store recent deltas: 3 for a cluster of three, 1 for a single server."`
 	// Cluster makes the bus role a node of a cluster.
 	Cluster BusClusterConfig `yaml:"cluster"`
 }
 
 // BusClusterConfig makes several processes with the bus role one NATS cluster.
 type BusClusterConfig struct {
-	// Node names this one.
+	// Node is this node's name.
 	Node string `yaml:"node" doc:"Name of this node, unique in the cluster and the same after a restart."`
 	// Listen is for the other nodes.
 	Listen string `yaml:"listen" doc:"Address on which the bus role serves the other nodes of its cluster. Empty: the bus is a single server."`
@@ -90,67 +90,67 @@ type BusClusterConfig struct {
 	Routes []string `yaml:"routes" doc:"host:port of the other nodes' bus.cluster.listen."`
 }
 
-// TemporalConfig says which Temporal to use.
+// TemporalConfig configures the Temporal server.
 type TemporalConfig struct {
 	// Address of the frontend.
-	Address string `yaml:"address" doc:"Frontend of the Temporal server, host:port. Empty in windlass up: a server of its own is started."`
+	Address string `yaml:"address" doc:"Frontend of the Temporal server, host:port. Empty in windlass up: it starts its own server."`
 	// Namespace of the turns.
 	Namespace string `yaml:"namespace" doc:"Temporal namespace that holds the turns."`
 	// Program of the embedded server.
 	Program string `yaml:"program" doc:"Path of the windlass-temporal program that windlass up starts; empty: beside windlass, then on PATH."`
-	// Eager starts workflows in this process where it can.
-	Eager bool `yaml:"eager" doc:"Begin a turn's workflow in the process that accepts the turn when it has the worker role too; saves a few milliseconds."`
-	// ParkAfter is how long workflows of turns that wait stay in memory.
-	ParkAfter time.Duration `yaml:"park_after" doc:"How long the workflow of a turn that waits for somebody stays in the memory of its worker; then it is parked, and costs rows of Temporal's database only until there are news. Quick answers within that time are the cheapest."`
+	// Eager starts workflows in this process where possible.
+	Eager bool `yaml:"eager" doc:"Start a turn's workflow in the process that accepts the turn if it also has the worker role; saves a few milliseconds."`
+	// ParkAfter is how long workflows of waiting turns stay in memory.
+	ParkAfter time.Duration `yaml:"park_after" doc:"How long the workflow of a waiting turn stays in its worker's memory before it is parked; a parked workflow only takes rows in Temporal's database until an event wakes it. Answers within that time are the cheapest."`
 	// UI is the web UI's URL.
 	UI string `yaml:"ui" doc:"URL of the Temporal UI, shown on the start page."`
 }
 
-// IdentityConfig says who callers without a token are.
+// IdentityConfig configures callers without a token.
 type IdentityConfig struct {
 	// Loopback is "local" or "".
 	Loopback string `yaml:"loopback" doc:"local: calls from this machine without a token act as the user \"local\". Empty: they are refused."`
 }
 
-// EgressConfig says where connections may go.
+// EgressConfig configures outbound connections.
 type EgressConfig struct {
 	// Profile is local, public or cluster.
 	Profile string `yaml:"profile" doc:"local (loopback and private addresses too), public (public addresses only) or cluster (listed ones only)."`
-	// Allow lists ranges.
-	Allow []string `yaml:"allow" doc:"Address ranges allowed in addition, as CIDR."`
-	// AllowHosts lists names.
-	AllowHosts []string `yaml:"allow_hosts" doc:"Host names allowed whatever they resolve to; .example.com means all names below it."`
+	// Allow lists address ranges.
+	Allow []string `yaml:"allow" doc:"Additional address ranges that are allowed, as CIDR."`
+	// AllowHosts lists host names.
+	AllowHosts []string `yaml:"allow_hosts" doc:"Host names that are allowed whatever they resolve to; .example.com matches all subdomains."`
 }
 
-// WorkerConfig is how turns are worked on.
+// WorkerConfig configures the worker role.
 type WorkerConfig struct {
-	// ID names the worker.
-	ID string `yaml:"id" doc:"Name of this worker in leases and in the Temporal UI; unique for each process. Empty: one is made up at each start."`
-	// MaxConcurrent bounds steps at the same time.
-	MaxConcurrent int `yaml:"max_concurrent" doc:"Model and tool steps that one worker does at the same time at most."`
-	// MaxRunning bounds turns ahead of their workflows.
-	MaxRunning int `yaml:"max_running" doc:"Turns that one worker runs ahead of their workflows at the same time at most; further ones wait for their workflow."`
-	// CachedWorkflows bounds memory for turns that wait.
-	CachedWorkflows int `yaml:"cached_workflows" doc:"Turns whose workflows a worker keeps in memory; further ones are read again from Temporal when something happens to them. Turns that wait leave it after temporal.park_after."`
+	// ID identifies the worker.
+	ID string `yaml:"id" doc:"Name of this worker in leases and in the Temporal UI; unique per process. Empty: a new one is generated at each start."`
+	// MaxConcurrent limits concurrent steps.
+	MaxConcurrent int `yaml:"max_concurrent" doc:"Maximum number of model and tool steps that one worker runs concurrently."`
+	// MaxRunning limits concurrent eager runs.
+	MaxRunning int `yaml:"max_running" doc:"Maximum number of concurrent eager runs per worker; further turns wait for their workflow."`
+	// CachedWorkflows limits the memory used for waiting turns.
+	CachedWorkflows int `yaml:"cached_workflows" doc:"Turns whose workflows a worker keeps in memory; further ones are replayed from Temporal when an event arrives. Waiting turns are removed after temporal.park_after."`
 	// DrainTime is for a clean stop.
-	DrainTime time.Duration `yaml:"drain_time" doc:"How long steps under way may go on when a worker stops, before other workers take them over."`
+	DrainTime time.Duration `yaml:"drain_time" doc:"How long running steps may continue when a worker stops, before other workers take them over."`
 	// Deployment is the name of the workers' deployment.
 	Deployment string `yaml:"deployment" doc:"Name under which Temporal keeps the versions of these workers; a turn stays with the version of the worker that began it. Empty: workers without versions. With build_id, never with temporal.eager."`
 	// BuildID is the version.
 	BuildID string `yaml:"build_id" doc:"Version of this worker in its deployment. New turns go to the version made current with windlassd versions promote."`
-	// LeaseTTL is how long a lost worker's step waits.
-	LeaseTTL time.Duration `yaml:"lease_ttl" doc:"How long a step belongs to its worker without a sign of life."`
-	// Coalesce collects deltas.
-	Coalesce time.Duration `yaml:"coalesce" doc:"How long text of a model is collected before it is sent to watchers; the first piece goes at once."`
-	// Executors is how agents run that are written elsewhere.
+	// LeaseTTL is how long a lost worker's step stays leased.
+	LeaseTTL time.Duration `yaml:"lease_ttl" doc:"How long a step stays leased to a worker that sends no heartbeat."`
+	// Coalesce batches deltas.
+	Coalesce time.Duration `yaml:"coalesce" doc:"How long a model's text is collected before it is sent to watchers; the first piece is sent at once."`
+	// Executors configures agents that run outside the built-in engine.
 	Executors executor.Config `yaml:"executors"`
-	// ModelAttempts bounds tries of a model call.
-	ModelAttempts uint32 `yaml:"model_attempts" doc:"Tries of a model call that fails in a way that may pass, before the turn fails."`
-	// ContextWindow is for models whose window nobody knows.
-	ContextWindow int32 `yaml:"context_window" doc:"Tokens that a model is taken to read and write in one call when neither inference.models nor its family says so."`
+	// ModelAttempts limits the attempts of a model call.
+	ModelAttempts uint32 `yaml:"model_attempts" doc:"Maximum attempts of a model call that fails with a transient error, before the turn fails."`
+	// ContextWindow is the default for unknown models.
+	ContextWindow int32 `yaml:"context_window" doc:"Context window in tokens to assume for a model if neither inference.models nor its family defines it."`
 }
 
-// check refuses what would leave turns without a worker.
+// check rejects settings that would leave turns without a worker.
 func (c WorkerConfig) check(eager bool) error {
 	switch {
 	case (c.Deployment == "") != (c.BuildID == ""):
@@ -174,7 +174,7 @@ func (c WorkerConfig) turn() turn.Config {
 	}
 }
 
-// Defaults fits windlassd: separate processes on one machine, a port for each role.
+// Defaults returns the defaults of windlassd: separate processes on one machine, one port per role.
 func Defaults() Config {
 	c := Config{
 		Mesh:      MeshConfig{Listen: map[string]string{}, Targets: map[string]string{}},
@@ -215,7 +215,7 @@ func Load(defaults Config, opts config.Options) (Config, error) {
 	return out, nil
 }
 
-// databaseURL returns a service's own database.
+// databaseURL returns the URL of a service's database.
 func (c DatabaseConfig) databaseURL(role string) string {
 	if dir, ok := strings.CutPrefix(c.URL, "sqlite:"); ok {
 		return "sqlite:" + strings.TrimSuffix(dir, "/") + "/" + role + ".db"
@@ -239,5 +239,5 @@ func (c EgressConfig) build() (*egress.Egress, error) {
 	return e, nil
 }
 
-// Keys lists everything that can be configured, for the reference.
+// Keys lists all configuration keys, for the reference.
 func Keys() []config.Key { return config.Describe(Defaults(), EnvPrefix) }

@@ -21,25 +21,25 @@ import (
 	"github.com/windlass-dev/windlass/workflows/temporal"
 )
 
-// callerPatience is how long a user's call waits for a role that is being started again. Roles among themselves wait longer.
+// callerPatience is how long a user's call waits for a role that is restarting. Calls between roles wait longer.
 const callerPatience = 8 * time.Second
 
-// Options say what one process runs.
+// Options configure one process.
 type Options struct {
 	// Config is complete; see Load.
 	Config Config
 	// Roles of this process.
 	Roles []string
-	// Network connects them with each other and with other processes.
+	// Network connects the roles with each other and with other processes.
 	Network rpc.Network
-	// Extra listeners on which the process's gRPC services are served as well.
+	// Extra are additional listeners that serve the process's gRPC services.
 	Extra []net.Listener
-	// HTTP is where the gateway serves; nil makes it listen on gateway.addr.
+	// HTTP is the gateway's listener; nil makes it listen on gateway.addr.
 	HTTP net.Listener
-	// Log and Metrics come from telemetry.
+	// Log and Metrics come from package telemetry.
 	Log     *slog.Logger
 	Metrics http.Handler
-	// Getenv reads the environment, for the detection of model providers.
+	// Getenv reads the environment, to detect model providers.
 	Getenv func(string) string
 }
 
@@ -59,11 +59,11 @@ type Process struct {
 	databases  map[string]*sqldb.DB
 	conns      map[string]rpc.Conn
 	authorizer *authorizer
-	// ready names checks that /readyz makes.
+	// ready holds the checks of /readyz.
 	ready map[string]func(context.Context) error
 }
 
-// New wires the roles. Nothing runs yet, but databases are opened and migrated: what is wrong with them shows here.
+// New wires the roles. It opens and migrates databases, so their errors appear here, but runs nothing yet.
 func New(ctx context.Context, opts Options) (*Process, error) {
 	parts, err := selected(opts.Roles)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *Process) build(parts []component) error {
 	return p.server.Prepare()
 }
 
-// connect opens what several roles of the process share.
+// connect opens connections that the roles of the process share.
 func (p *Process) connect(parts []component) error {
 	var needBus, needTemporal bool
 	for _, c := range parts {
@@ -133,19 +133,19 @@ func (p *Process) connect(parts []component) error {
 	return nil
 }
 
-// authorize chooses who answers for permissions: the policy role itself where it is here, else a client of it.
+// authorize sets the authorizer: the policy role if it runs here, else a client of it.
 func (p *Process) authorize(parts []component) error {
 	as := ""
 	for _, c := range parts {
 		if c.role == Policy {
-			return nil // buildPolicy sets it: the role asks its own rules
+			return nil // buildPolicy sets it: the role checks its own rules
 		}
 		if c.role != Bus {
 			as = c.role
 		}
 	}
 	if as == "" {
-		return nil // the bus role answers nothing but health checks
+		return nil // the bus role only answers health checks
 	}
 	conn, err := p.dial(Policy, authn.Service(as))
 	if err != nil {
@@ -155,7 +155,7 @@ func (p *Process) authorize(parts []component) error {
 	return nil
 }
 
-// authorizer passes questions to whoever answers in this process; until somebody is set, it refuses.
+// authorizer forwards to the process's authorizer, and denies everything until one is set.
 type authorizer struct{ target rpc.Authorizer }
 
 func (a *authorizer) set(to rpc.Authorizer) { a.target = to }
@@ -182,7 +182,7 @@ func (p *Process) loopback() *policyv1.Principal {
 	return nil
 }
 
-// dial returns the process's connection to a role; as nil it passes on the caller's principal.
+// dial returns the process's connection to a role; with a nil as it forwards the caller's principal.
 func (p *Process) dial(role string, as *policyv1.Principal) (rpc.Conn, error) {
 	key := role + " as " + as.GetSubject()
 	if c, ok := p.conns[key]; ok {
@@ -223,7 +223,7 @@ func (p *Process) Run(ctx context.Context, stopTimeout time.Duration, started fu
 	return errors.Join(err, p.release(context.WithoutCancel(ctx)))
 }
 
-// release closes what the roles shared.
+// release closes what the roles share.
 func (p *Process) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package assembly puts the roles of the mesh together: any subset of them in one process, over any network. It is the only
-// place that knows all services.
+// Package assembly wires the roles of the mesh: any subset of them in one process, over any network. It is the only package that imports
+// all services.
 package assembly
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Roles of the mesh. Bus is the embedded message bus as a process of its own, for meshes without a NATS cluster.
+// Roles of the mesh. Bus is the embedded message bus as its own process, for meshes without a NATS cluster.
 const (
 	Bus       = "bus"
 	Policy    = "policy"
@@ -20,19 +20,19 @@ const (
 	Gateway   = "gateway"
 )
 
-// component is one role: what it needs from its process, and how it is built.
+// component is one role: what it needs from its process, and how to build it.
 type component struct {
 	role string
-	// database: the role owns tables.
+	// database: the role has its own tables.
 	database bool
 	// bus and temporal: the role connects to them.
 	bus, temporal bool
-	// rpc: other roles call this one.
+	// rpc: other roles call this role.
 	rpc   bool
 	build func(*Process) error
 }
 
-// table lists the roles in the order in which they start: what is called comes before who calls.
+// table lists the roles in start order: callees come before their callers.
 func table() []component {
 	return []component{
 		{role: Bus, build: (*Process).buildBusServer},
@@ -46,7 +46,7 @@ func table() []component {
 	}
 }
 
-// AllRoles names every role but Bus, in start order: what one process of `windlass up` runs.
+// AllRoles returns every role except Bus, in start order: the roles of `windlass up`.
 func AllRoles() []string {
 	var out []string
 	for _, c := range table() {
@@ -57,7 +57,7 @@ func AllRoles() []string {
 	return out
 }
 
-// ServiceRoles names the roles that others call.
+// ServiceRoles returns the roles that serve RPCs.
 func ServiceRoles() []string {
 	var out []string
 	for _, c := range table() {

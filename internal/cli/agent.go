@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/client"
 )
 
-// defaultLimit is how many items lists without a --limit flag show.
+// defaultLimit is how many items a list without a --limit flag shows.
 const defaultLimit = 100
 
 func agentCommands(a *app.App) []*cobra.Command {

@@ -32,7 +32,7 @@ func applyCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// bundle is one YAML text and where it is from.
+// bundle is one YAML text and its origin.
 type bundle struct{ from, yaml string }
 
 func apply(c *call) error {
@@ -61,7 +61,7 @@ func apply(c *call) error {
 	return printApplied(c, done, err, "")
 }
 
-// applyAll sends the bundles one by one and gives what the server did until the first error.
+// applyAll sends the bundles one by one and returns the server's results up to the first error.
 func applyAll(c *call, bundles []bundle, dry bool) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	for _, b := range bundles {
@@ -85,7 +85,7 @@ func applyAll(c *call, bundles []bundle, dry bool) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// printApplied tells what was done, also before an error, and hands the error on.
+// printApplied prints what was applied, even if an error followed, and returns the error.
 func printApplied(c *call, done []json.RawMessage, failed error, suffix string) error {
 	if failed != nil && len(done) == 0 {
 		return failed
@@ -112,7 +112,7 @@ func printApplied(c *call, done []json.RawMessage, failed error, suffix string) 
 			c.note("  %s", output.Line(d.Warning))
 		}
 		if d.Secret != "" {
-			c.note("  its signing secret, which nobody can show again: %s", output.Line(d.Secret))
+			c.note("  its signing secret, shown only this once: %s", output.Line(d.Secret))
 		}
 	}
 	return failed
@@ -144,7 +144,7 @@ func readBundles(a *app.App, names []string) ([]bundle, error) {
 	return out, nil
 }
 
-// yamlFiles returns a file itself, or the YAML files of a folder by name.
+// yamlFiles returns a file itself, or the YAML files of a folder in order of name.
 func yamlFiles(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// applying is a fake server that takes every bundle but those with the word "wrong".
+// applying is a fake server that accepts every bundle except those with the word "wrong".
 func applying(t *testing.T) *fake {
 	t.Helper()
 	f := newFake(t, nil)
@@ -62,7 +62,7 @@ func TestApply(t *testing.T) {
 		{name: "as JSON", args: []string{"-f", filepath.Join(dir, "a.yml"), "-o", "json"}, sent: []string{`{"dry_run":false,"yaml":"one"}`}},
 		{
 			name: "a webhook's secret", stdin: "pager", args: []string{"-f", "-"}, out: "webhook/w created\n",
-			err: "  its signing secret, which nobody can show again: whsec_x\n", sent: []string{`{"dry_run":false,"yaml":"pager"}`},
+			err: "  its signing secret, shown only this once: whsec_x\n", sent: []string{`{"dry_run":false,"yaml":"pager"}`},
 		},
 		{name: "no file", code: 2, err: "-f"},
 		{name: "a file that is not there", args: []string{"-f", "/nope.yaml"}, code: 1, err: "/nope.yaml"},

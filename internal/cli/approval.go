@@ -46,7 +46,7 @@ func approvalCommands(a *app.App) []*cobra.Command {
 			Use: use + " ID…", Short: short, Args: cobra.MinimumNArgs(1),
 			RunE: run(a, func(c *call) error { return decideAll(c, decision) }),
 		}
-		cmd.Flags().String("comment", "", "why; the model is told when it is denied")
+		cmd.Flags().String("comment", "", "the reason; the model sees it if the call is denied")
 		cmd.Flags().String("arguments-hash", "", "decide only if the arguments still have this hash")
 		return cmd
 	}
@@ -60,11 +60,11 @@ func approvalCommands(a *app.App) []*cobra.Command {
 	answer.Flags().Bool("decline", false, "say that you do not want to answer")
 	answer.Flags().Bool("error", false, "the tool of the client failed; ANSWER says why")
 	return []*cobra.Command{
-		decide("approve", "Give leave to run a call", "approve"), decide("deny", "Refuse leave to run a call", "deny"), answer,
+		decide("approve", "Approve a call", "approve"), decide("deny", "Deny a call", "deny"), answer,
 	}
 }
 
-// decideAll decides each of the named approvals and goes on behind those that fail.
+// decideAll decides each of the named approvals, and continues after failures.
 func decideAll(c *call, decision string) error {
 	var first error
 	for _, id := range c.args {
@@ -94,7 +94,7 @@ func postApproval(c *call, id, verb string, body map[string]any) ([]byte, error)
 	return c.client.Do(c.ctx, client.Request{Method: http.MethodPost, Path: approvalsPath + client.Path(id) + ":" + verb, Body: body}, nil)
 }
 
-// printApproval says on one line how an approval stands.
+// printApproval prints an approval's state on one line.
 func printApproval(c *call, raw json.RawMessage) error {
 	id, row, err := approvals().read(raw, c.now)
 	if err != nil {
@@ -133,7 +133,7 @@ func answerApproval(c *call) error {
 	return printApproval(c, raw)
 }
 
-// fillAnswer puts an answer where its kind wants it.
+// fillAnswer puts an answer into the field that its kind requires.
 func fillAnswer(c *call, id, text string, body map[string]any) error {
 	var seen sessionsv1.Approval
 	if _, err := c.client.Do(c.ctx, client.Request{Path: approvalsPath + client.Path(id)}, &seen); err != nil {

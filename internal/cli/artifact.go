@@ -14,7 +14,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// artifacts are listed for a session only, and one of them is bytes, not a resource to show.
+// artifacts are listed only per session, and getting one returns bytes, not a resource.
 func artifacts() noun {
 	return noun{
 		name: "artifact", plural: "artifacts", short: "Artifacts: what is too large for a conversation", path: "/v1/artifacts",
@@ -42,7 +42,7 @@ func artifactCommand(a *app.App) *cobra.Command {
 	list.Flags().Int("limit", 100, "list so many at most, 0 = all")
 	get := &cobra.Command{
 		Use: "get ID [--file FILE]", Short: "Write the bytes of an artifact", Args: cobra.ExactArgs(1), RunE: run(a, getArtifact),
-		Long: "Write the bytes of an artifact: to a file as they are, else as a text in which what would steer a terminal is replaced.",
+		Long: "Write the bytes of an artifact: to a file unchanged, else as text with terminal control characters replaced.",
 	}
 	get.Flags().String("file", "", "where to; - writes the bytes as they are to the standard output")
 	return group(n.name, n.short, []string{n.plural}, list, get)

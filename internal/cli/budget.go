@@ -31,7 +31,7 @@ func budgets() noun {
 	}
 }
 
-// usedOf writes how much of a limit is used.
+// usedOf formats how much of a limit is used.
 func usedOf(limited bool, used, limit any) string {
 	if !limited {
 		return fmt.Sprint(used)
@@ -48,7 +48,7 @@ func orZero(s string) string {
 
 func budgetCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
-		Use: "create SCOPE [TARGET]", Short: "Make a budget for the tenant, or for a subject, session or agent", Args: cobra.RangeArgs(1, 2),
+		Use: "create SCOPE [TARGET]", Short: "Create a budget for the tenant, or for a subject, session or agent", Args: cobra.RangeArgs(1, 2),
 		Example: "windlass budget create tenant --period day --max-cost 5\nwindlass budget create agent support --max-tokens 1000000",
 		RunE: run(a, func(c *call) error {
 			body := budgetLimits(c)
@@ -62,7 +62,7 @@ func budgetCommands(a *app.App) []*cobra.Command {
 			return sendBudget(c, http.MethodPost, "/v1/budgets", body)
 		}),
 	}
-	create.Flags().String("period", "", "begin anew each day or month (UTC); none = never (default)")
+	create.Flags().String("period", "", "reset each day or month (UTC); none = never (default)")
 	limitFlags(create)
 	update := &cobra.Command{
 		Use: "update ID", Short: "Change the limits of a budget", Args: cobra.ExactArgs(1),
@@ -78,7 +78,7 @@ func budgetCommands(a *app.App) []*cobra.Command {
 	return []*cobra.Command{create, update}
 }
 
-// limitNames are the limits that a turn can be given.
+// limitNames returns the limits that a turn can have.
 func limitNames() []string {
 	return []string{"max-steps", "max-tokens", "max-tool-calls", "max-cost", "turn-seconds"}
 }
@@ -91,7 +91,7 @@ func turnLimitFlags(cmd *cobra.Command) {
 	cmd.Flags().Uint32("turn-seconds", 0, "time of this turn in seconds, 0 = as the agent says")
 }
 
-// turnLimits are the limits that were given for a turn.
+// turnLimits returns the turn limits set by flags.
 func turnLimits(c *call) map[string]any {
 	limits := map[string]any{}
 	for _, name := range limitNames() {
@@ -106,10 +106,10 @@ func limitFlags(cmd *cobra.Command) {
 	cmd.Flags().Int64("max-tokens", 0, "input and output tokens, 0 = no limit")
 	cmd.Flags().String("max-cost", "", "what model calls may cost, for example 2.50; empty = no limit")
 	cmd.Flags().Int64("max-tool-calls", 0, "tool calls, 0 = no limit")
-	cmd.Flags().Int32("warn-at", 0, "part of a limit at which turns are told, in percent; 0 = 80")
+	cmd.Flags().Int32("warn-at", 0, "percentage of a limit at which turns are warned; 0 = 80")
 }
 
-// budgetLimits are the limits that were given, also those given as none.
+// budgetLimits returns the limits set by flags, including those set to none.
 func budgetLimits(c *call) map[string]any {
 	body := map[string]any{}
 	for _, name := range []string{"max-tokens", "max-cost", "max-tool-calls", "warn-at"} {

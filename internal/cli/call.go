@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 )
 
-// call is one run of a command that speaks to a server.
+// call is one run of a command that calls a server.
 type call struct {
 	*app.App
 	ctx    context.Context //nolint:containedctx // of this one run
@@ -28,7 +28,7 @@ type call struct {
 	now    time.Time
 }
 
-// run makes the RunE of a command that speaks to a server.
+// run returns the RunE of a command that calls a server.
 func run(a *app.App, do func(*call) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		format, err := output.Parse(flag(cmd, "output"))
@@ -51,7 +51,7 @@ func run(a *app.App, do func(*call) error) func(*cobra.Command, []string) error 
 	}
 }
 
-// flag reads a flag's text; "" where the command does not have it.
+// flag returns a flag's text, "" if the command does not have it.
 func flag(cmd *cobra.Command, name string) string {
 	if f := cmd.Flags().Lookup(name); f != nil {
 		return f.Value.String()
@@ -59,7 +59,7 @@ func flag(cmd *cobra.Command, name string) string {
 	return ""
 }
 
-// print writes one resource: its name, its JSON or YAML, or for people what text writes.
+// print writes one resource: its name, its JSON or YAML, or for people the output of text.
 func (c *call) print(id string, raw json.RawMessage, text func(io.Writer) error) error {
 	switch c.format {
 	case output.Name:
@@ -72,12 +72,12 @@ func (c *call) print(id string, raw json.RawMessage, text func(io.Writer) error)
 	}
 }
 
-// note tells people something beside the result.
+// note prints a message for people beside the result.
 func (c *call) note(format string, args ...any) {
-	_, _ = fmt.Fprintf(c.Err, format+"\n", args...) // a remark only
+	_, _ = fmt.Fprintf(c.Err, format+"\n", args...) // best effort
 }
 
-// ago writes how long ago something was.
+// ago formats the time since t.
 func ago(now, t time.Time) string {
 	d := now.Sub(t)
 	switch {
@@ -96,7 +96,7 @@ func ago(now, t time.Time) string {
 	}
 }
 
-// unreachable reports whether an error is that nobody answered.
+// unreachable reports whether an error means that the server did not answer.
 func unreachable(err error) bool {
 	e := fault.As(err)
 	return e != nil && e.Code == codes.Unavailable

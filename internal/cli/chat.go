@@ -18,15 +18,15 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// maxLine bounds one line of a chat: what the server takes as input, bytes.
+// maxLine limits one line of a chat in bytes: the maximum input of a turn.
 const maxLine = 1 << 20
 
 func chatCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "chat [MESSAGE]", Short: "Talk to an agent",
-		Long: "Talk to an agent. Without MESSAGE each line of standard input is one; an empty line is passed over.\n" +
-			"Ctrl-C cancels the running turn; a second one, or one while nothing runs, leaves.\n" +
-			"What a turn waits for (leave to run a call, an answer) is asked for at the prompt.\n" +
+		Long: "Talk to an agent. Without MESSAGE each line of standard input is a message; empty lines are skipped.\n" +
+			"Ctrl-C cancels the running turn; a second one, or one while nothing runs, exits.\n" +
+			"Approvals and answers that a turn waits for are asked for at the prompt.\n" +
 			"On a terminal the answer appears as it is written; elsewhere each message and tool call is printed when it is whole.",
 		Example: "  windlass chat\n  windlass chat 'What is 17 * 23?'\n  windlass chat --session ses_… 'And twice that?'",
 		Args:    cobra.ArbitraryArgs, RunE: run(a, runChat),
@@ -41,10 +41,10 @@ func chatCommand(a *app.App) *cobra.Command {
 type chat struct {
 	*call
 	session string
-	lines   <-chan string // what the person types, nil when nothing is read
+	lines   <-chan string // what the person types, nil if nothing is read
 
 	mu        sync.Mutex
-	turn      string // that runs now
+	turn      string // the running turn
 	cancelled bool
 	cancels   sync.WaitGroup
 }
@@ -71,21 +71,21 @@ func runChat(c *call) error {
 	return ch.converse()
 }
 
-// converse asks what standard input says, line by line.
+// converse sends standard input line by line.
 func (ch *chat) converse() error {
 	if ch.Interactive {
-		ch.note("Session %s. Ctrl-D leaves.", ch.session)
+		ch.note("Session %s. Ctrl-D exits.", ch.session)
 	}
 	lines, failed := readLines(ch.ctx, ch.In)
 	ch.lines = lines
 	var last error
 	for {
 		if ch.Interactive {
-			_, _ = fmt.Fprint(ch.Err, "> ") // a prompt only
+			_, _ = fmt.Fprint(ch.Err, "> ") // best effort
 		}
 		select {
 		case <-ch.ctx.Done():
-			return nil // left at the prompt
+			return nil // exited at the prompt
 		case line, ok := <-lines:
 			if !ok {
 				return errors.Join(last, <-failed)
@@ -99,7 +99,7 @@ func (ch *chat) converse() error {
 			case last == nil:
 			case ch.Interactive && errors.As(last, &turnErr):
 				ch.note("%s", app.Explain(last))
-				last = nil // the person saw it and goes on
+				last = nil // already shown to the person
 			case !errors.As(last, &turnErr):
 				return last
 			}
@@ -107,7 +107,7 @@ func (ch *chat) converse() error {
 	}
 }
 
-// readLines reads in the background, as a read cannot be interrupted.
+// readLines reads in the background, since a read cannot be interrupted.
 func readLines(ctx context.Context, r io.Reader) (lines <-chan string, failed <-chan error) {
 	out, end := make(chan string), make(chan error, 1)
 	go func() {
@@ -176,7 +176,7 @@ func (ch *chat) running(turn string) {
 	ch.turn, ch.cancelled = turn, false
 }
 
-// interrupt cancels the running turn once; then, and when none runs, Ctrl-C leaves.
+// interrupt cancels the running turn once; after that, or if none runs, Ctrl-C exits.
 func (ch *chat) interrupt() bool {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -185,7 +185,7 @@ func (ch *chat) interrupt() bool {
 	}
 	ch.cancelled = true
 	turn := ch.turn
-	ch.note("\ncancelling… (Ctrl-C again leaves)")
+	ch.note("\ncancelling… (Ctrl-C again exits)")
 	ch.cancels.Go(func() {
 		c := *ch.call
 		ctx, stop := context.WithTimeout(c.ctx, 10*time.Second)

@@ -10,7 +10,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// prompts asks the person at the terminal what the running turn waits for, one thing after the other.
+// prompts asks the person at the terminal for what the running turn waits for, one thing at a time.
 type prompts struct {
 	ch    *chat
 	queue chan *turnv1.Event
@@ -18,10 +18,10 @@ type prompts struct {
 	stop  context.CancelFunc
 
 	mu   sync.Mutex
-	over map[string]chan struct{} // by approval, closed when it is settled by whomever
+	over map[string]chan struct{} // by approval, closed when anyone resolves it
 }
 
-// maxPrompts bounds what may wait to be asked; a turn asks for no more at once.
+// maxPrompts limits the queued prompts; a turn asks for no more at once.
 const maxPrompts = 256
 
 func (ch *chat) newPrompts() *prompts {
@@ -40,13 +40,13 @@ func (ch *chat) newPrompts() *prompts {
 	return p
 }
 
-// close ends asking.
+// close stops asking.
 func (p *prompts) close() {
 	p.stop()
 	p.done.Wait()
 }
 
-// event takes what the turn asks for, and what was settled.
+// event queues what the turn asks for, and drops what was resolved.
 func (p *prompts) event(ev *turnv1.Event) {
 	switch d := ev.GetData().(type) {
 	case *turnv1.Event_ApprovalRequested:
@@ -68,7 +68,7 @@ func (p *prompts) add(id string, ev *turnv1.Event) {
 	p.mu.Unlock()
 	select {
 	case p.queue <- ev:
-	default: // the remark that was shown names the command
+	default: // the printed remark names the command
 	}
 }
 
@@ -81,7 +81,7 @@ func (p *prompts) settle(id string) {
 	}
 }
 
-// ask asks until there is an answer that the server takes, or somebody else was faster.
+// ask asks until the server accepts an answer or somebody else has answered.
 func (p *prompts) ask(ctx context.Context, ev *turnv1.Event) {
 	id := ev.GetApprovalRequested().GetApprovalId() + ev.GetInputRequested().GetApprovalId()
 	p.mu.Lock()
@@ -119,7 +119,7 @@ func (p *prompts) ask(ctx context.Context, ev *turnv1.Event) {
 	}
 }
 
-// reply makes a request of what a person typed; verb "" is none.
+// reply converts a line to a request; an empty verb means none.
 func reply(ev *turnv1.Event, line string) (verb string, body map[string]any) {
 	line = strings.TrimSpace(line)
 	if ev.GetApprovalRequested() == nil {
@@ -141,7 +141,7 @@ func reply(ev *turnv1.Event, line string) (verb string, body map[string]any) {
 	return "decide", body
 }
 
-// answerOf makes an answer of a line: a JSON object as it is; other text as the question's only field, or "answer".
+// answerOf converts a line to an answer: a JSON object as it is; other text as the question's only field, or "answer".
 func answerOf(r *turnv1.InputRequested, line string) map[string]any {
 	if line == "" {
 		return map[string]any{"action": "decline"}

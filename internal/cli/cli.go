@@ -1,4 +1,4 @@
-// Package cli is the windlass command: it speaks REST and event streams to a running mesh.
+// Package cli is the windlass command, a client of a running mesh over REST and event streams.
 package cli
 
 import (
@@ -9,13 +9,13 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 )
 
-// serverEnv names the server to speak to, where --server does not.
+// serverEnv names the variable with the server to call, used without --server.
 const serverEnv = "WINDLASS_SERVER"
 
 // defaultServer is where windlass up serves.
 const defaultServer = "http://127.0.0.1:8080"
 
-// New makes the windlass command with its own commands and the given ones.
+// New returns the windlass command with its own commands and the given ones.
 func New(a *app.App, more ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "windlass",
@@ -30,7 +30,7 @@ Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn fail
 	}
 	root.PersistentFlags().StringP("output", "o", "table", "what to print: table, json, yaml or name")
 	root.PersistentFlags().String("server", "", "address of the server (default $"+serverEnv+", then "+defaultServer+")")
-	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "talk", Title: "Talk:"}, &cobra.Group{ID: "nouns", Title: "Look and change:"})
 	for _, c := range more {
 		c.GroupID = "run"
@@ -49,14 +49,14 @@ Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn fail
 	return root
 }
 
-// group makes a command that only holds others.
+// group returns a command that only contains others.
 func group(use, short string, aliases []string, subs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Aliases: aliases, Args: cobra.ArbitraryArgs, RunE: groupRun}
 	cmd.AddCommand(subs...)
 	return cmd
 }
 
-// groupRun shows help; a word that is no command is a mistake.
+// groupRun shows help; an unknown subcommand is an error.
 func groupRun(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 )
 
-var update = stdflag.Bool("update", false, "write the golden files anew")
+var update = stdflag.Bool("update", false, "rewrite the golden files")
 
 const (
 	agentA  = `{"id":"support","display_name":"Support","description":"Helps\nwith all","instructions":"Be brief.\nBe kind.","model":"","strategy":"react","tools":["notes__*","calc__*"],"limits":null,"labels":{},"revision":3,"create_time":"2026-01-02T15:04:05Z","update_time":null}`
@@ -61,7 +61,7 @@ func TestCommands(t *testing.T) {
 		code  int
 		out   string   // exactly, unless ""
 		err   []string // parts of
-		sent  string   // a request that must have been made
+		sent  string   // a request that must have been sent
 	}{
 		{args: "agent list", out: "ID       MODEL      STRATEGY  TOOLS             REVISION  UPDATED  DESCRIPTION\nsupport  (default)  react     notes__*,calc__*  3                  Helps with all\n"},
 		{args: "agents ls -o name", out: "support\n"},

@@ -34,7 +34,7 @@ func compareTurns(c *call) error {
 	return c.print(got.GetB().GetTurnId(), raw, func(w io.Writer) error { return writeComparison(w, &got) })
 }
 
-// writeComparison writes the turns as a table, their calls as another one, and what differs in their answers.
+// writeComparison writes the turns as a table, their calls as another, and how their answers differ.
 func writeComparison(w io.Writer, got *sessionsv1.TurnComparison) error {
 	a, b := got.GetA(), got.GetB()
 	var rows [][]string
@@ -87,7 +87,7 @@ func writeCalls(w io.Writer, calls []*sessionsv1.ComparedCall) error {
 	return output.Rows(w, []string{"TOOL", "", "ARGUMENTS A", "ARGUMENTS B", "RESULT B"}, rows)
 }
 
-// likeness says in a word what two calls have in common.
+// likeness describes in a word what two calls have in common.
 func likeness(call *sessionsv1.ComparedCall) string {
 	switch {
 	case call.GetB() == nil:
@@ -112,7 +112,7 @@ func callArguments(side *sessionsv1.ComparedSide) string {
 	return string(text)
 }
 
-// howAnswered says where a result came from.
+// howAnswered describes where a result came from.
 func howAnswered(side *sessionsv1.ComparedSide) string {
 	switch {
 	case side == nil:

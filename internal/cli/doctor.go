@@ -24,12 +24,12 @@ const (
 	bad  = "broken"
 )
 
-// finding is what one check found.
+// finding is the result of one check.
 type finding struct {
 	Check   string `json:"check"`
 	Outcome string `json:"outcome"`
 	Detail  string `json:"detail"`
-	// Todo says what to do about it.
+	// Todo says how to fix it.
 	Todo string `json:"todo,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func (c *call) checkServer() []finding {
 	return []finding{{Check: "server", Outcome: good, Detail: c.client.Server()}}
 }
 
-// checkReady shows each check that the server makes of itself.
+// checkReady reports each readiness check of the server.
 func (c *call) checkReady() []finding {
 	status, body, err := c.client.Probe(c.ctx, "/readyz")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/codec"
 )
 
-// enum writes an enum's value as the API does; "" for the unspecified and for unknown ones.
+// enum formats an enum value as the API does; "" for unspecified and unknown values.
 func enum(e protoreflect.Enum) string {
 	names := codec.Names(e.Descriptor()) // without the unspecified one
 	for i := range e.Descriptor().Values().Len() {

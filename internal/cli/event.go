@@ -11,10 +11,10 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// eventWidth cuts texts in event lines, characters.
+// eventWidth is the maximum length of texts in event lines, in characters.
 const eventWidth = 160
 
-// eventLine writes an event on one line: cursor, type, and what happened.
+// eventLine formats an event on one line: cursor, type, and what happened.
 func eventLine(ev *turnv1.Event) string {
 	cursor := fmt.Sprint(ev.GetSeq())
 	if ev.GetDelta() > 0 {
@@ -27,7 +27,7 @@ func eventLine(ev *turnv1.Event) string {
 	return strings.TrimRight(fmt.Sprintf("%-6s  %-21s  %s", cursor, ev.GetType(), text), " ")
 }
 
-// eventText says what happened, in the words of the event's kind.
+// eventText describes an event by its kind.
 func eventText(ev *turnv1.Event) string {
 	switch d := ev.GetData().(type) {
 	case *turnv1.Event_TurnQueued:
@@ -83,7 +83,7 @@ func eventText(ev *turnv1.Event) string {
 	}
 }
 
-// planText tells the steps of a plan and where they stand.
+// planText lists the steps of a plan and their status.
 func planText(plan *turnv1.PlanUpdated) string {
 	steps := make([]string, len(plan.GetSteps()))
 	for i, s := range plan.GetSteps() {
@@ -128,15 +128,15 @@ func eventDetail(ev *turnv1.Event) string {
 	}
 }
 
-// unresolvedText says what happens to a call whose outcome is unknown.
+// unresolvedText describes what happens to a call whose outcome is unknown.
 func unresolvedText(u *turnv1.ToolCallUnresolved) string {
 	if id := u.GetApprovalId(); id != "" {
-		return "nobody knows what became of the call; " + id + " waits for somebody to say so"
+		return "the outcome of the call is unknown; " + id + " waits for a person to resolve it"
 	}
-	return "nobody knows what became of the call; it is not repeated"
+	return "the outcome of the call is unknown; it is not repeated"
 }
 
-// arguments writes a call's arguments as JSON on one line.
+// arguments formats a call's arguments as JSON on one line.
 func arguments(s *turnv1.ToolCallStarted) string {
 	if s.GetArguments() == nil {
 		return "(arguments are no valid JSON)"
@@ -148,7 +148,7 @@ func arguments(s *turnv1.ToolCallStarted) string {
 	return compact(raw)
 }
 
-// compact takes out the spaces that protojson puts in at random.
+// compact removes the spaces that protojson adds at random.
 func compact(raw []byte) string {
 	var v any
 	if json.Unmarshal(raw, &v) == nil {
@@ -159,7 +159,7 @@ func compact(raw []byte) string {
 	return string(raw)
 }
 
-// resultText says how a call ended and what it gave.
+// resultText describes how a call ended and its result.
 func resultText(c *turnv1.ToolCallCompleted) string {
 	how := "→ "
 	if c.GetResult().GetIsError() {

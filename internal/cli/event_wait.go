@@ -34,7 +34,7 @@ func waitText(ev *turnv1.Event) string {
 	}
 }
 
-// approvalText says what leave is asked for.
+// approvalText describes what an approval is requested for.
 func approvalText(a *turnv1.ApprovalRequested) string {
 	text := a.GetApprovalId() + " for " + a.GetTool() + " " + objectText(a.GetArguments())
 	if a.GetReason() != "" {
@@ -43,7 +43,7 @@ func approvalText(a *turnv1.ApprovalRequested) string {
 	return text
 }
 
-// inputText says what is asked.
+// inputText describes a request for input.
 func inputText(r *turnv1.InputRequested) string {
 	if r.GetKind() == turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL {
 		return r.GetApprovalId() + " runs at the client: " + r.GetTool() + " " + objectText(r.GetArguments())
@@ -51,7 +51,7 @@ func inputText(r *turnv1.InputRequested) string {
 	return r.GetApprovalId() + " asks: " + r.GetMessage()
 }
 
-// decisionText says how an approval ended, by whom, and what they added.
+// decisionText describes how an approval ended, who decided, and their comments.
 func decisionText(r *turnv1.ApprovalResolved) string {
 	var text strings.Builder
 	text.WriteString(enum(r.GetVerdict()))
@@ -71,7 +71,7 @@ func by(subject string) string {
 	return " by " + subject
 }
 
-// objectText writes a JSON object on one line, "" when there is none.
+// objectText formats a JSON object on one line, "" if there is none.
 func objectText(s *structpb.Struct) string {
 	if s == nil {
 		return ""
@@ -83,16 +83,17 @@ func objectText(s *structpb.Struct) string {
 	return compact(raw)
 }
 
-// waitRemark is what a person who watches a turn is told of a wait, "" for other events. The commands stand there for who has no prompt.
+// waitRemark returns the message about a wait for a person who watches a turn, "" for other events. It names the commands for use without a
+// prompt.
 func waitRemark(ev *turnv1.Event) string {
 	switch d := ev.GetData().(type) {
 	case *turnv1.Event_ApprovalRequested:
-		return "waits for leave: " + approvalText(d.ApprovalRequested) + " – windlass approval approve " + d.ApprovalRequested.GetApprovalId()
+		return "waits for approval: " + approvalText(d.ApprovalRequested) + " – windlass approval approve " + d.ApprovalRequested.GetApprovalId()
 	case *turnv1.Event_InputRequested:
 		return "waits for an answer: " + inputText(d.InputRequested) + " – windlass approval answer " + d.InputRequested.GetApprovalId()
 	case *turnv1.Event_ToolCallUnresolved:
 		if d.ToolCallUnresolved.GetApprovalId() != "" {
-			return "waits to be told what became of the call – windlass turn resolve " + ev.GetTurnId() + " " + d.ToolCallUnresolved.GetCallId()
+			return "waits for the outcome of the call – windlass turn resolve " + ev.GetTurnId() + " " + d.ToolCallUnresolved.GetCallId()
 		}
 	case *turnv1.Event_ApprovalResolved, *turnv1.Event_InputProvided, *turnv1.Event_ToolCallResolved:
 		return waitText(ev)

@@ -14,7 +14,7 @@ import (
 
 func forkCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "fork ID", Short: "Open a session that goes on from a place in another one",
+		Use: "fork ID", Short: "Open a session that continues from a point in another one",
 		Long: "Open a session that begins with the conversation of another one, up to --seq or to its last finished turn.\n" +
 			"forked_from_seq in the answer says up to where it was taken: in the middle of a turn, no tool call is taken without its result.",
 		Args: cobra.ExactArgs(1), RunE: run(a, forkSession),

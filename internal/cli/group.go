@@ -34,7 +34,7 @@ func groups() noun {
 	}
 }
 
-// selectorText is a selector in one line, for example "github/* read team=pay".
+// selectorText formats a selector on one line, for example "github/* read team=pay".
 func selectorText(s *registryv1.ToolSelector) string {
 	words := []string{orAll(s.GetSource()) + "/" + orAll(s.GetName())}
 	for _, e := range s.GetEffects() {
@@ -55,7 +55,7 @@ func orAll(glob string) string {
 
 func groupCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
-		Use: "create NAME [--select SOURCE/TOOL]… [--effect CLASS]… [--label NAME=VALUE]… [--tool NAME]… [--exclude NAME]…", Short: "Make a group of tools that agents name as group:NAME",
+		Use: "create NAME [--select SOURCE/TOOL]… [--effect CLASS]… [--label NAME=VALUE]… [--tool NAME]… [--exclude NAME]…", Short: "Create a tool group, which agents reference as group:NAME",
 		Example: "  windlass group create reading --select 'github/list_*' --select 'files/read_*' --exclude '*__*secret*'\n" +
 			"  windlass group create harmless --effect read",
 		Args: cobra.ExactArgs(1), RunE: run(a, createGroup),
@@ -104,7 +104,7 @@ func createGroup(c *call) error {
 	return groups().printOne(c, raw)
 }
 
-// groupSelectors reads the selectors of a new group: effects and labels narrow each of them, and are one by themselves where there is none.
+// groupSelectors reads the selectors of a new group: effects and labels narrow each of them, or form a selector if there is none.
 func groupSelectors(c *call) ([]map[string]any, error) {
 	selects, err := c.cmd.Flags().GetStringArray("select")
 	if err != nil {

@@ -25,7 +25,7 @@ func local(server string) bool {
 	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// checkMachine checks what windlass up needs.
+// checkMachine checks the prerequisites of windlass up.
 func checkMachine(ctx context.Context, dataDir string) []finding {
 	return append([]finding{checkDataDir(dataDir), checkProgram()}, checkPorts(ctx)...)
 }
@@ -48,7 +48,7 @@ func checkDataDir(path string) finding {
 	return f
 }
 
-// free takes the directory as windlass up would, and gives it back.
+// free locks the directory as windlass up would, and releases it.
 func free(path string) error {
 	d, err := datadir.Open(path)
 	if err != nil {
@@ -82,7 +82,7 @@ func checkProgram() finding {
 	return f
 }
 
-// checkPorts tries the ports that windlass up takes where nothing else is said.
+// checkPorts tries the default ports of windlass up.
 func checkPorts(ctx context.Context) []finding {
 	var out []finding
 	for _, p := range [][2]string{

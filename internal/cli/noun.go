@@ -21,30 +21,30 @@ import (
 
 // noun is a kind of resource that the API lists.
 type noun struct {
-	// name and plural as people write them; the plural is also the list's name in the API.
+	// name and plural are for people; the plural is also the list's name in the API.
 	name, plural, short string
-	// path is the collection's.
+	// path is the collection's path.
 	path string
 	// filters are flags that become query parameters of the same name, with _ for -.
 	filters []filter
-	// header names the columns; row reads one item into them. id is its name.
+	// header names the columns; read returns an item's id and its row.
 	header []string
 	read   func(raw json.RawMessage, now time.Time) (id string, row []string, err error)
-	// get and remove: the API has them.
+	// get and remove mean that the API has these methods.
 	get, remove bool
-	// force says what --force of the command delete does, "" where there is no such flag.
+	// force describes --force of the delete command, "" if there is no such flag.
 	force string
-	// more makes the commands that only this noun has.
+	// more returns the commands that only this noun has.
 	more func(*app.App) []*cobra.Command
 }
 
 type filter struct {
 	name, usage string
-	// yes: it takes no value.
+	// yes means that the flag takes no value.
 	yes bool
 }
 
-// typed makes noun.read from functions over the generated message.
+// typed builds noun.read from functions over the generated message.
 func typed[T any, M interface {
 	*T
 	proto.Message
@@ -59,7 +59,7 @@ func typed[T any, M interface {
 	}
 }
 
-// command makes "windlass NOUN …".
+// command returns "windlass NOUN …".
 func (n noun) command(a *app.App) *cobra.Command {
 	subs := []*cobra.Command{n.listCommand(a, "list")}
 	if n.get {
@@ -140,7 +140,7 @@ func (n noun) list(c *call) error {
 	return n.listAt(c, n.path, n.plural, query, limit)
 }
 
-// listAt prints a list of this noun's items that is found elsewhere too.
+// listAt prints a list of this noun's items from another path.
 func (n noun) listAt(c *call, path, field string, query url.Values, limit int) error {
 	items, more, err := c.client.List(c.ctx, path, field, query, limit)
 	if err != nil {
@@ -189,7 +189,7 @@ func (n noun) show(c *call, id string) error {
 	return n.printOne(c, raw)
 }
 
-// printOne prints a resource that a call answered.
+// printOne prints a resource from a response.
 func (n noun) printOne(c *call, raw json.RawMessage) error {
 	id, _, err := n.read(raw, c.now)
 	if err != nil {
@@ -198,12 +198,12 @@ func (n noun) printOne(c *call, raw json.RawMessage) error {
 	return c.print(id, raw, func(w io.Writer) error { return output.Fields(w, raw) })
 }
 
-// getCommand is "windlass get NOUNS [ID]".
+// getCommand returns "windlass get NOUNS [ID]".
 func getCommand(a *app.App) *cobra.Command {
 	return verb(a, "get NOUN [ID]", "Show one resource, or list them", "get")
 }
 
-// listCommand is "windlass list NOUNS".
+// listCommand returns "windlass list NOUNS".
 func listCommand(a *app.App) *cobra.Command { return verb(a, "list NOUN", "List resources", "list") }
 
 func verb(a *app.App, use, short, name string) *cobra.Command {

@@ -16,7 +16,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// cellWidth cuts long texts in tables, characters.
+// cellWidth is the maximum length of texts in tables, in characters.
 const cellWidth = 48
 
 func nounCommands(a *app.App) []*cobra.Command {
@@ -166,7 +166,7 @@ func messages() noun {
 	}
 }
 
-// messageText is what a message says, for a table.
+// messageText returns the text of a message for a table.
 func messageText(m *turnv1.Message) string {
 	parts := []string{partsText(m.GetContent())}
 	for _, call := range m.GetToolCalls() {
@@ -178,7 +178,7 @@ func messageText(m *turnv1.Message) string {
 	return strings.Join(parts, " ")
 }
 
-// partsText is the text of content; other parts are named.
+// partsText returns the text of content; other parts are named.
 func partsText(parts []*turnv1.ContentPart) string {
 	var b strings.Builder
 	for _, p := range parts {

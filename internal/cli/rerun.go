@@ -18,11 +18,11 @@ func rerunCommand(a *app.App) *cobra.Command {
 			"With --tools live all calls are run, with all that they do to the world. Compare both with: windlass turn compare.",
 		Args: cobra.ExactArgs(1), RunE: run(a, rerunTurn),
 	}
-	cmd.Flags().String("from", "", "first model step to do anew, for example infer-2; failed: the one at which it failed; without it the turn is run from the start")
+	cmd.Flags().String("from", "", "first model step to run again, for example infer-2; failed: the one that failed; default: from the start")
 	cmd.Flags().String("agent", "", "agent of the new turn; without it that of the other one, as it is now")
 	cmd.Flags().String("model", "", "model of the new turn, provider/model; without it the agent's")
 	cmd.Flags().String("tools", "", "recorded: calls get the results that they had; live: they are run; default recorded, with --from failed live")
-	cmd.Flags().String("missing", "", "calls without a recorded result: fail (default, the model is told) or live_read (run those that only read)")
+	cmd.Flags().String("missing", "", "calls without a recorded result: fail (default, the model gets an error) or live_read (run those that only read)")
 	cmd.Flags().String("params", "", "params of the new session, as JSON; without them those of the other one")
 	cmd.Flags().String("key", "", "idempotency key: the same key and request give the same turn")
 	cmd.Flags().Bool("watch", false, "watch its events until it ends")

@@ -57,7 +57,7 @@ func scheduleState(m *sessionsv1.Schedule) string {
 
 func scheduleCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
-		Use: "create INPUT", Short: "Begin a turn with this input by the clock", Args: cobra.ExactArgs(1),
+		Use: "create INPUT", Short: "Start a turn with this input on a schedule", Args: cobra.ExactArgs(1),
 		Example: "windlass schedule create --id morning --agent assistant --cron '30 9 * * 1-5' --time-zone Europe/Berlin 'What is new?'\n" +
 			"windlass schedule create --session ses_… --every 15m 'Look again.'",
 		RunE: run(a, func(c *call) error {
@@ -102,7 +102,7 @@ func scheduleCommands(a *app.App) []*cobra.Command {
 		}
 	}
 	now := &cobra.Command{
-		Use: "run ID", Short: "Fire a schedule now, beside its times", Args: cobra.ExactArgs(1), RunE: run(a, runSchedule),
+		Use: "run ID", Short: "Fire a schedule now, in addition to its times", Args: cobra.ExactArgs(1), RunE: run(a, runSchedule),
 	}
 	return []*cobra.Command{create, update, verb("pause", "Keep a schedule from firing"), verb("resume", "Let a paused schedule fire again"), now}
 }
@@ -119,7 +119,7 @@ func scheduleFlags(cmd *cobra.Command) {
 	cmd.Flags().String("description", "", "what it is for")
 }
 
-// scheduleBody holds the flags that were given, also those given as nothing.
+// scheduleBody returns the fields set by flags, including empty ones.
 func scheduleBody(c *call) (map[string]any, error) {
 	body := map[string]any{}
 	for name, field := range map[string]string{
@@ -144,7 +144,7 @@ func sendSchedule(c *call, method, path string, body map[string]any) error {
 	return schedules().printOne(c, raw)
 }
 
-// runSchedule says what became of the fire; its name is the turn's id.
+// runSchedule prints the result of the fire; its name is the turn's id.
 func runSchedule(c *call) error {
 	raw, err := c.client.Do(c.ctx, client.Request{
 		Method: http.MethodPost, Path: schedulesPath + client.Path(c.args[0]) + ":run", Body: map[string]any{},

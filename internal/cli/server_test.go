@@ -13,13 +13,13 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 )
 
-// answer is what the fake server says to one request.
+// answer is the fake server's response to one request.
 type answer struct {
 	status int // 200 when 0
 	body   string
 }
 
-// fake is a server that answers recorded API texts.
+// fake is a server with recorded API responses.
 type fake struct {
 	t       *testing.T
 	url     string
@@ -71,7 +71,7 @@ func (f *fake) seen(request string) bool {
 	return slices.Contains(f.requests, request)
 }
 
-// result is what a command did.
+// result is the output of a command.
 type result struct {
 	code     int
 	out, err string

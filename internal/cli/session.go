@@ -71,7 +71,7 @@ func newSession(c *call, agent string) (*sessionsv1.Session, error) {
 	return &s, err
 }
 
-// addParams puts the flag --params, where the command has it, into a request.
+// addParams adds the flag --params, if the command has it, to a request.
 func addParams(c *call, body map[string]any) error {
 	if c.cmd.Flags().Lookup("params") == nil || flag(c.cmd, "params") == "" {
 		return nil
@@ -105,7 +105,7 @@ func showMessages(c *call) error {
 	return nil
 }
 
-// printMessage shows one message in full.
+// printMessage prints one message in full.
 func printMessage(w io.Writer, raw json.RawMessage) error {
 	var m turnv1.Message
 	if err := codec.UnmarshalKnown(raw, &m); err != nil {

@@ -18,7 +18,7 @@ import (
 
 func sourceCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
-		Use: "create NAME {--url URL | -- COMMAND [ARGUMENT…]}", Short: "Register an MCP server and look for its tools",
+		Use: "create NAME {--url URL | -- COMMAND [ARGUMENT…]}", Short: "Register an MCP server and list its tools",
 		Example: "  windlass source create notes --url http://127.0.0.1:9000/mcp\n  windlass source create files -- npx -y @modelcontextprotocol/server-filesystem /tmp",
 		Args:    cobra.MinimumNArgs(1), RunE: run(a, createSource),
 	}
@@ -32,7 +32,7 @@ func sourceCommands(a *app.App) []*cobra.Command {
 	f.Uint32("timeout", 0, "seconds that a call may take, 0 = 120")
 
 	sync := &cobra.Command{
-		Use: "sync [ID]", Short: "Look for new, changed and removed tools now; without ID in all sources", Args: cobra.MaximumNArgs(1),
+		Use: "sync [ID]", Short: "Find new, changed and removed tools now; without ID in all sources", Args: cobra.MaximumNArgs(1),
 		RunE: run(a, syncSource),
 	}
 	return []*cobra.Command{create, sync}

@@ -17,7 +17,7 @@ import (
 func steerCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "steer ID INPUT", Short: "Give a running turn more input; INPUT - reads standard input",
-		Long: "Give a running turn more input. The model reads it at its next step, behind the results of the tools that run now.",
+		Long: "Give a running turn more input. The model reads it at its next step, after the results of the tools that are running.",
 		Args: cobra.MinimumNArgs(2), RunE: run(a, steerTurn),
 	}
 	cmd.Flags().String("key", "", "idempotency key: the same key and input are given once")
@@ -45,9 +45,9 @@ func steerTurn(c *call) error {
 
 func resolveCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "resolve ID CALL OUTCOME [RESULT]", Short: "Say what became of a call whose outcome is unknown",
-		Long: "Say what became of a call whose outcome is unknown, so that its turn goes on. OUTCOME is one of\n" +
-			"done (it took effect; RESULT is what the model is told), not_done (it did not: run it) and give_up (nobody knows: tell the model so).\n" +
+		Use: "resolve ID CALL OUTCOME [RESULT]", Short: "Resolve a call whose outcome is unknown",
+		Long: "Resolve a call whose outcome is unknown, so that its turn continues. OUTCOME is one of\n" +
+			"done (it took effect; the model gets RESULT), not_done (it did not: run it) and give_up (unknown: the model is told so).\n" +
 			"'windlass approval list --kind resolution --status pending' lists such calls.",
 		Args: cobra.RangeArgs(3, 4), RunE: run(a, resolveCall),
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 )
 
-// frame writes one frame as the gateway does.
+// frame formats one frame as the gateway does.
 func frame(cursor, typ, data string) string {
 	seq, delta, _ := strings.Cut(cursor, ".")
 	if delta != "" {
@@ -39,7 +39,7 @@ var (
 
 const end = "event: end\ndata: {\"turn_id\":\"trn_1\"}\n\n"
 
-// streaming makes a fake server whose event streams are the given ones, one a connection.
+// streaming returns a fake server with the given event streams, one per connection.
 func streaming(t *testing.T, streams ...string) *fake {
 	t.Helper()
 	f := newFake(t, answers)

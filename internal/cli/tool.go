@@ -18,7 +18,7 @@ import (
 func toolCommands(a *app.App) []*cobra.Command {
 	invoke := &cobra.Command{
 		Use: "invoke NAME [ARGUMENTS]", Short: "Run a tool, on the same path as an agent's calls",
-		Long: "Run a tool without an agent: policy, validation, ledger and call are those of a turn.\n" +
+		Long: "Run a tool without an agent: with the same policy, validation and ledger as in a turn.\n" +
 			"ARGUMENTS is a JSON object; - reads standard input, @FILE a file. The exit code is 1 when the tool says no.",
 		Example: `  windlass tool invoke calculator__evaluate '{"expression":"17 * 23"}'`,
 		Args:    cobra.RangeArgs(1, 2), RunE: run(a, invokeTool),
@@ -58,7 +58,7 @@ func invokeTool(c *call) error {
 	return nil
 }
 
-// readArgument returns an argument's text, or what it points to: "-" is standard input, "@FILE" a file.
+// readArgument returns an argument's text, or the text that it refers to: "-" is standard input, "@FILE" a file.
 func readArgument(a *app.App, arg string) ([]byte, error) {
 	switch {
 	case arg == "-":

@@ -28,7 +28,7 @@ func showTree(c *call) error {
 	return c.print(tree.GetTurn().GetId(), raw, func(w io.Writer) error { return writeTree(w, &tree, 0) })
 }
 
-// writeTree writes a turn on one line, and what is below it indented.
+// writeTree writes a turn on one line, and its descendants indented.
 func writeTree(w io.Writer, tree *sessionsv1.TurnTree, depth int) error {
 	t := tree.GetTurn()
 	u := tree.GetTotalUsage()

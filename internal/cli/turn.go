@@ -29,18 +29,18 @@ func turnCommands(a *app.App) []*cobra.Command {
 
 	watch := &cobra.Command{
 		Use: "watch ID", Short: "Follow the events of a turn until it ends",
-		Long: "Follow the events of a turn, from its beginning, until it ends. A stream that breaks is resumed where it was.\n" +
+		Long: "Follow the events of a turn, from its beginning, until it ends. A broken stream is resumed at its last event.\n" +
 			"The exit code is 5 when the turn failed, was cancelled or was stopped by a limit.",
 		Args: cobra.ExactArgs(1),
 		RunE: run(a, func(c *call) error { return watchTurn(c, c.args[0], flag(c.cmd, "after"), false) }),
 	}
-	watch.Flags().String("after", "", "begin after this cursor")
+	watch.Flags().String("after", "", "start after this cursor")
 	watch.Flags().Bool("children", false, "show what the agents do that the turn calls, too")
 	for _, cmd := range []*cobra.Command{create, watch} {
 		cmd.Flags().Bool("deltas", false, "show the pieces of messages too, as they come")
 	}
 
-	cancel := &cobra.Command{Use: "cancel ID", Short: "Ask for the end of a turn", Args: cobra.ExactArgs(1), RunE: run(a, cancelTurn)}
+	cancel := &cobra.Command{Use: "cancel ID", Short: "Request the cancellation of a turn", Args: cobra.ExactArgs(1), RunE: run(a, cancelTurn)}
 	cancel.Flags().String("reason", "", "why, for the journal")
 	return []*cobra.Command{create, watch, cancel, steerCommand(a), resolveCommand(a), treeCommand(a), rerunCommand(a), compareCommand(a)}
 }
@@ -77,7 +77,7 @@ func createTurn(c *call) error {
 	return turns().printOne(c, raw)
 }
 
-// sendInput creates a turn for a chat. A connection that fails is no harm: the key makes one repetition safe.
+// sendInput creates a turn for a chat. It retries once if the connection fails, which the key makes safe.
 func sendInput(c *call, session, input string) (*sessionsv1.Turn, error) {
 	req := client.Request{
 		Method: http.MethodPost, Path: "/v1/sessions" + client.Path(session, "turns"), Body: map[string]any{"input": input}, Key: ids.New(ids.Event),
@@ -114,7 +114,7 @@ func watchTurn(c *call, turn, after string, known bool) error {
 	deltas := flag(c.cmd, "deltas") == "true" || c.format == output.JSON
 	var end *turnv1.TurnEnded
 	err := follow(c, turn, after, known, func(ev client.Event) error {
-		if e := ev.GetTurnEnded(); e != nil && len(ev.GetAgentPath()) < 2 { // not that of an agent that it called
+		if e := ev.GetTurnEnded(); e != nil && len(ev.GetAgentPath()) < 2 { // not the end of an agent that it called
 			end = e
 		}
 		if isDelta(ev.Event) && !deltas {
@@ -136,7 +136,7 @@ func watchTurn(c *call, turn, after string, known bool) error {
 	return turnResult(turn, end)
 }
 
-// follow watches a turn's events; known says that the server answered a moment ago.
+// follow watches a turn's events; known means that the server answered a moment ago.
 func follow(c *call, turn, after string, known bool, handle func(client.Event) error) error {
 	path := "/v1/turns" + client.Path(turn, "events")
 	if flag(c.cmd, "children") == "true" {
@@ -147,14 +147,15 @@ func follow(c *call, turn, after string, known bool, handle func(client.Event) e
 		Notice: func(err error) {
 			why, _, _ := strings.Cut(app.Explain(err), "\n")
 			if c.Terminal {
-				c.note("") // text may be in the middle of a line
+				c.note("") // the cursor may be in the middle of a line
 			}
 			c.note("the stream broke (%s), connecting again…", why)
 		},
 	}, handle)
 }
 
-// turnResult makes a turn that failed, was cancelled or was stopped by a limit an error. Nil, when the end was seen before, is none.
+// turnResult returns an error for a turn that failed, was cancelled or was stopped by a limit. A nil end, of a turn that had already ended,
+// is not an error.
 func turnResult(turn string, end *turnv1.TurnEnded) error {
 	switch end.GetStatus() {
 	case turnv1.TurnStatus_TURN_STATUS_FAILED:

@@ -14,7 +14,7 @@ import (
 
 func versionCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print what this binary is", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version of this binary", Args: cobra.NoArgs,
 		RunE: run(a, func(c *call) error {
 			v := version.Of(c.Version)
 			raw, err := json.Marshal(v)

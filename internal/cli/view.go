@@ -10,17 +10,17 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// view shows the events of one turn to a person: text as it comes and tool cards on a terminal, whole lines elsewhere.
+// view shows the events of one turn to a person: streamed text and tool cards on a terminal, whole lines elsewhere.
 type view struct {
 	out    io.Writer
 	live   bool
 	colour bool
-	// text is what was shown of the open message; line says that the cursor stands behind text.
+	// text is what was printed of the open message; line means that the cursor is after text.
 	text string
 	line bool
 	// calls are the open tool calls by id.
 	calls map[string]*turnv1.ToolCallStarted
-	// head is the call whose card's head was written last, with nothing below it.
+	// head is the call whose card's head was printed last, with nothing below it.
 	head string
 	err  error
 }
@@ -32,7 +32,7 @@ func newView(a *app.App) *view {
 	}
 }
 
-// event shows one event. Its error is that of writing.
+// event shows one event. It returns write errors.
 func (v *view) event(ev *turnv1.Event) error {
 	switch d := ev.GetData().(type) {
 	case *turnv1.Event_MessageStarted:
@@ -74,7 +74,7 @@ func (v *view) event(ev *turnv1.Event) error {
 	return v.err
 }
 
-// message shows what is not shown yet of a whole message.
+// message shows the part of a whole message that was not shown yet.
 func (v *view) message(m *turnv1.Message) {
 	if m.GetRole() != turnv1.Role_ROLE_ASSISTANT {
 		return
@@ -107,7 +107,7 @@ func (v *view) outcome(id, tool, text string) {
 	}
 }
 
-// waits tells of what the turn waits for, and of input on the way.
+// waits shows what the turn waits for, and input sent to it.
 func (v *view) waits(ev *turnv1.Event) {
 	if text := waitRemark(ev); text != "" {
 		v.remark(text)
@@ -116,13 +116,13 @@ func (v *view) waits(ev *turnv1.Event) {
 
 func (v *view) remark(text string) { v.print(v.dim("(" + output.Line(text) + ")")) }
 
-// print writes a line of its own.
+// print writes a whole line.
 func (v *view) print(line string) {
 	v.fresh()
 	v.write(line + "\n")
 }
 
-// fresh goes to the beginning of a line.
+// fresh moves to the beginning of a line.
 func (v *view) fresh() {
 	if v.line {
 		v.write("\n")

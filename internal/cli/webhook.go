@@ -20,7 +20,7 @@ const webhooksPath = "/v1/webhooks"
 
 func webhooks() noun {
 	return noun{
-		name: "webhook", plural: "webhooks", short: "Webhooks: addresses that are told when turns end or wait", path: webhooksPath, get: true, remove: true,
+		name: "webhook", plural: "webhooks", short: "Webhooks: addresses that are notified when turns end or wait", path: webhooksPath, get: true, remove: true,
 		more:   webhookCommands,
 		header: []string{"ID", "URL", "EVENTS", "AGENT", "STATE", "AGE", "DESCRIPTION"},
 		read: typed((*sessionsv1.Webhook).GetId, func(m *sessionsv1.Webhook, now time.Time) []string {
@@ -58,7 +58,7 @@ func webhookState(m *sessionsv1.Webhook) string {
 	return "ok"
 }
 
-// deliveries are listed below a webhook only.
+// deliveries are listed per webhook only.
 func deliveries() noun {
 	return noun{
 		name: "delivery", plural: "deliveries",
@@ -82,7 +82,7 @@ func deliveries() noun {
 
 func webhookCommands(a *app.App) []*cobra.Command {
 	create := &cobra.Command{
-		Use: "create [URL]", Short: "Have an address told when turns end or wait; shows its signing secret, this once", Args: cobra.MaximumNArgs(1),
+		Use: "create [URL]", Short: "Notify an address when turns end or wait; shows its signing secret only this once", Args: cobra.MaximumNArgs(1),
 		Example: "windlass webhook create https://example.com/hooks --event turn.failed\nwindlass webhook create --per-turn",
 		RunE: run(a, func(c *call) error {
 			body := webhookBody(c)
@@ -107,7 +107,7 @@ func webhookCommands(a *app.App) []*cobra.Command {
 	webhookFlags(update)
 	update.Flags().String("url", "", "where to post to")
 	rotate := &cobra.Command{
-		Use: "rotate ID", Short: "Give a webhook a new signing secret; the old one signs too for 24 hours", Args: cobra.ExactArgs(1),
+		Use: "rotate ID", Short: "Rotate a webhook's signing secret; the old one also signs for 24 hours", Args: cobra.ExactArgs(1),
 		RunE: run(a, func(c *call) error {
 			return sendWebhook(c, http.MethodPost, webhooksPath+client.Path(c.args[0])+":rotate", map[string]any{
 				"revoke_old": flag(c.cmd, "revoke-old") == "true",
@@ -116,13 +116,13 @@ func webhookCommands(a *app.App) []*cobra.Command {
 	}
 	rotate.Flags().Bool("revoke-old", false, "let the old secret sign nothing more")
 	list := &cobra.Command{
-		Use: "deliveries ID", Short: "List what was or is to be sent to a webhook", Args: cobra.ExactArgs(1),
+		Use: "deliveries ID", Short: "List the past and pending deliveries of a webhook", Args: cobra.ExactArgs(1),
 		RunE: run(a, func(c *call) error {
 			return deliveries().listAt(c, webhooksPath+client.Path(c.args[0], "deliveries"), "deliveries", url.Values{}, defaultLimit)
 		}),
 	}
 	redeliver := &cobra.Command{
-		Use: "redeliver ID DELIVERY", Short: "Send a delivery once more, under the same webhook-id", Args: cobra.ExactArgs(2),
+		Use: "redeliver ID DELIVERY", Short: "Send a delivery again, with the same webhook-id", Args: cobra.ExactArgs(2),
 		RunE: run(a, func(c *call) error {
 			raw, err := c.client.Do(c.ctx, client.Request{
 				Method: http.MethodPost, Path: webhooksPath + client.Path(c.args[0], "deliveries", c.args[1]) + ":redeliver", Body: map[string]any{},
@@ -143,7 +143,7 @@ func webhookFlags(cmd *cobra.Command) {
 	cmd.Flags().Bool("disabled", false, "send nothing to it")
 }
 
-// webhookBody are the fields that were given.
+// webhookBody returns the fields set by flags.
 func webhookBody(c *call) map[string]any {
 	body := map[string]any{}
 	for name, field := range map[string]string{"agent": "agent_id", "description": "description", "url": "url"} {
@@ -180,7 +180,7 @@ func sendWebhook(c *call, method, path string, body map[string]any) error {
 		Secret string `json:"secret"`
 	}
 	if json.Unmarshal(raw, &shown) == nil && shown.Secret != "" {
-		c.note("keep the secret: nobody can show it again")
+		c.note("store the secret: it cannot be shown again")
 	}
 	return webhooks().printOne(c, raw)
 }

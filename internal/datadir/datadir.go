@@ -1,4 +1,4 @@
-// Package datadir owns the directory in which an embedded Windlass keeps its state.
+// Package datadir owns the directory in which an embedded Windlass stores its state.
 package datadir
 
 import (
@@ -12,16 +12,16 @@ import (
 	"github.com/windlass-dev/windlass/libs/secret"
 )
 
-// ErrInUse says that another process works on the directory.
+// ErrInUse means that another process uses the directory.
 var ErrInUse = errors.New("another windlass is running on this data directory")
 
-// Dir is a directory that belongs to this process until Close.
+// Dir is a directory that is locked by this process until Close.
 type Dir struct {
 	path string
 	lock *os.File
 }
 
-// Open makes the directory where needed and takes it for this process. Its error says what to do.
+// Open creates the directory if needed and locks it for this process. Its error says what to do.
 func Open(path string) (*Dir, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -40,10 +40,10 @@ func Open(path string) (*Dir, error) {
 	return &Dir{path: abs, lock: f}, nil
 }
 
-// Path returns the path of something in the directory.
+// Path returns a path inside the directory.
 func (d *Dir) Path(elem ...string) string { return filepath.Join(append([]string{d.path}, elem...)...) }
 
-// Key reads a key that is kept in a file of the directory, and makes one at the first start.
+// Key reads a key from a file of the directory, and generates it on the first start.
 func (d *Dir) Key(name string) (secret.Value, error) {
 	file := d.Path(name)
 	b, err := os.ReadFile(file)
@@ -57,7 +57,7 @@ func (d *Dir) Key(name string) (secret.Value, error) {
 	return secret.New(string(b)), nil
 }
 
-// keep writes a file whole or not at all: what is sealed with half a key could never be opened again.
+// keep writes a file atomically: data sealed with half a key could never be opened again.
 func keep(file string, b []byte) error {
 	f, err := os.OpenFile(file+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -70,7 +70,7 @@ func keep(file string, b []byte) error {
 	return os.Rename(file+".new", file) //nolint:wrapcheck // explain does
 }
 
-// Close returns the directory free.
+// Close unlocks the directory.
 func (d *Dir) Close() error {
 	if err := d.lock.Close(); err != nil {
 		return fmt.Errorf("close the lock of %s: %w", d.path, err)

@@ -26,7 +26,7 @@ func arguments(addr, ui, file string) ([]string, error) {
 	return append(args, "--ui-ip", uiHost, "--ui-port", uiPort), nil
 }
 
-// environment passes on only what a server needs: no key of a model or a tool.
+// environment passes on only what the server needs: no keys of models or tools.
 func environment() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "LANG", "TZ"} {
@@ -75,10 +75,10 @@ func (t *tail) keep(line string) {
 	}
 }
 
-// inUse begins what the child says when another server has its database.
+// inUse is the beginning of the child's message when another server uses its database.
 const inUse = "another server (pid "
 
-// failure says why the child ended before it was ready.
+// failure returns why the child ended before it was ready.
 func (t *tail) failure() error {
 	last := t.last()
 	if strings.Contains(last, inUse) {

@@ -9,5 +9,5 @@ import (
 
 func detach(*exec.Cmd) {}
 
-// terminate ends the child: there is no gentler way here.
+// terminate kills the child: there is no graceful way here.
 func terminate(p *os.Process) error { return p.Kill() }

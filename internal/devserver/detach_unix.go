@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// detach puts the child into a process group of its own: Ctrl-C reaches us, and we stop the child in our order.
+// detach puts the child into its own process group: Ctrl-C reaches us, and we stop the child in order.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// terminate asks the child for an orderly stop.
+// terminate asks the child to stop gracefully.
 func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }

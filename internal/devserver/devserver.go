@@ -19,31 +19,31 @@ import (
 	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
-// Program is the name of the server's program, found beside our own, or on PATH.
+// Program is the name of the server's program, found beside our own or on PATH.
 const Program = "windlass-temporal"
 
 const (
-	// orphanTime is how long the child of a parent that was killed may take to stop, orphanPause the time between two looks.
+	// orphanTime is how long the orphaned child of a killed parent may take to stop, orphanPause the time between attempts.
 	orphanTime  = 20 * time.Second
 	orphanPause = 100 * time.Millisecond
 )
 
-// errInUse means that another server works on the database.
+// errInUse means that another server uses the database.
 var errInUse = errors.New("the database is in use")
 
-// Config says what to run.
+// Config configures the server.
 type Config struct {
 	// Path is the program; empty looks beside the running executable, then on PATH.
 	Path string
-	// Addr and UIAddr are "host:port"; port 0 picks one, which is then kept over restarts.
+	// Addr and UIAddr are "host:port"; port 0 picks one, which is kept across restarts.
 	Addr, UIAddr string
-	// File is the database.
+	// File is the database file.
 	File string
-	// Log gets the child's own messages.
+	// Log receives the child's messages.
 	Log *slog.Logger
 }
 
-// Server is a running child. It is started anew when it dies.
+// Server is a running child. It is restarted when it dies.
 type Server struct {
 	cfg    Config
 	path   string
@@ -66,12 +66,12 @@ type child struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	ready ready
-	// exited is closed when the process is gone; err says how.
+	// exited is closed when the process is gone; err is its error.
 	exited chan struct{}
 	err    error
 }
 
-// Start runs the server and returns once it serves. The context bounds the start only.
+// Start runs the server and returns once it serves. ctx bounds only the start.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	path, err := find(cfg.Path)
 	if err != nil {
@@ -89,13 +89,13 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Address is where the frontend serves.
+// Address returns the address of the frontend.
 func (s *Server) Address() string { return s.current().ready.Address }
 
-// UI is the URL of the web UI, empty when there is none.
+// UI returns the URL of the web UI, empty if there is none.
 func (s *Server) UI() string { return s.current().ready.UI }
 
-// PID is the child's process id now.
+// PID returns the child's present process id.
 func (s *Server) PID() int { return s.current().ready.PID }
 
 func (s *Server) current() *child {
@@ -104,7 +104,7 @@ func (s *Server) current() *child {
 	return s.child
 }
 
-// Stop ends the child and waits for it, until ctx ends; then it is killed.
+// Stop stops the child and waits for it; when ctx ends the child is killed.
 func (s *Server) Stop(ctx context.Context) error {
 	s.cancel()
 	select {
@@ -131,7 +131,7 @@ func (c *child) stop(ctx context.Context) error {
 	}
 }
 
-// first starts the first child. A parent that was killed leaves a child that needs a moment to stop: it is waited for.
+// first starts the first child. A killed parent leaves a child that takes a moment to stop; first waits for that.
 func (s *Server) first(ctx context.Context) (*child, error) {
 	deadline := time.Now().Add(orphanTime)
 	for {
@@ -145,7 +145,7 @@ func (s *Server) first(ctx context.Context) (*child, error) {
 	}
 }
 
-// supervise starts a new child at the old addresses whenever one dies.
+// supervise starts a new child at the same addresses whenever one dies.
 func (s *Server) supervise(ctx context.Context) {
 	defer close(s.done)
 	for {
@@ -158,7 +158,7 @@ func (s *Server) supervise(ctx context.Context) {
 		s.cfg.Log.ErrorContext(ctx, "temporal server died; starting it again", "error", c.err)
 		next, err := s.respawn(ctx, c.ready)
 		if err != nil {
-			return // only when ctx ended
+			return // only if ctx ended
 		}
 		s.mu.Lock()
 		s.child = next
@@ -190,7 +190,7 @@ func (s *Server) spawn(ctx context.Context, addr, ui string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.path, args...) // the context bounds the start, not the child
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.path, args...) // ctx bounds the start, not the child
 	cmd.Env = environment()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -219,7 +219,7 @@ func (s *Server) spawn(ctx context.Context, addr, ui string) (*child, error) {
 	}
 }
 
-// wait reads the ready line and then waits for the process's end.
+// wait reads the ready line and then waits for the process to end.
 func (c *child) wait(stdout io.Reader, lines chan<- ready) {
 	defer close(c.exited)
 	sc := bufio.NewScanner(stdout)
@@ -234,7 +234,7 @@ func (c *child) wait(stdout io.Reader, lines chan<- ready) {
 	c.err = errors.Join(c.cmd.Wait(), copyErr)
 }
 
-// find looks for the program: where the configuration says, beside us, on PATH.
+// find looks for the program: at the configured path, beside us, on PATH.
 func find(path string) (string, error) {
 	if path != "" {
 		return path, nil

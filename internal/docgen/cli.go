@@ -28,7 +28,7 @@ func writeCLI(w *writer, _ string) error {
 	return nil
 }
 
-// walk visits all commands below one, parents first, those that only repeat others left out.
+// walk visits all subcommands, parents first, except aliases of others.
 func walk(c *cobra.Command, visit func(*cobra.Command)) {
 	for _, sub := range c.Commands() {
 		if !sub.IsAvailableCommand() || sub.Name() == "help" || sub.Name() == "completion" {
@@ -64,7 +64,7 @@ func command(w *writer, c *cobra.Command) {
 	}
 }
 
-// paragraphs keeps lists that are set with spaces as they are.
+// paragraphs keeps lists that are aligned with spaces as they are.
 func paragraphs(text string) string {
 	var out []string
 	for part := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// comments maps full names of a .proto file's messages, fields, enums and values to the comments that stand before them.
+// comments maps the full names of a .proto file's messages, fields, enums and values to their comments.
 type comments map[string]string
 
 var (
@@ -17,7 +17,7 @@ var (
 	protoMember  = regexp.MustCompile(`^(?:(?:repeated |optional )?(?:map<[^>]+>|[\w.]+) )?(\w+) = \d+`)
 )
 
-// readComments reads .proto files of our own form, which buf format keeps: one declaration a line.
+// readComments reads .proto files formatted by buf: one declaration per line.
 func readComments(root string, files ...string) (comments, error) {
 	out := comments{}
 	for _, name := range files {
@@ -34,7 +34,7 @@ func readComments(root string, files ...string) (comments, error) {
 }
 
 func (c comments) read(sc *bufio.Scanner) {
-	var scope []string // names of the blocks around; "" for one that gives no name
+	var scope []string // names of the enclosing blocks; "" for one without a name
 	var text []string
 	pkg := ""
 	for sc.Scan() {
@@ -73,7 +73,7 @@ func (c comments) read(sc *bufio.Scanner) {
 	}
 }
 
-// drop leaves out blocks without a name.
+// drop removes blocks without a name.
 func drop(path []string) []string {
 	var out []string
 	for _, p := range path {

@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/config"
 )
 
-// longDefault is the length from which a default is not shown in the table.
+// longDefault is the length from which a default is omitted from the table.
 const longDefault = 90
 
 const configIntro = `All settings, with their names in a YAML file and in the environment. Later sources override earlier ones: defaults, the file
@@ -49,7 +49,7 @@ func writeConfig(w *writer, _ string) error {
 	return nil
 }
 
-// defaults shows the default of windlassd, and that of windlass up if it is another.
+// defaults returns the default of windlassd, and that of windlass up if it differs.
 func defaults(daemon, up string) string {
 	text := shown(daemon)
 	if up == daemon {

@@ -17,7 +17,7 @@ func TestReferencePagesAreFresh(t *testing.T) {
 	}
 }
 
-// What the comments of event.proto call durable is what the journal takes, under the same types.
+// The event types that event.proto calls durable are those that the journal stores.
 func TestEventTypesAreTheJournals(t *testing.T) {
 	notes, err := readComments("../..", "windlass/turn/v1/event.proto")
 	if err != nil {

@@ -17,7 +17,7 @@ const eventsIntro = "`GET /v1/turns/{id}/events`, `GET /v1/sessions/{id}/events`
 	"ends with the frame `event: end` when the turn has ended. To resume after a lost connection, send the last id in the header `Last-Event-ID`\n" +
 	"or as `?after=`. [Architecture](../explanation/architecture.md#cursors) describes cursors."
 
-// kind is one kind of event data and the types of event that carry it.
+// kind is one kind of event data and its event types.
 type kind struct {
 	types     []string
 	transient bool
@@ -27,7 +27,7 @@ type kind struct {
 
 var eventType = regexp.MustCompile(`^[a-z_]+(?:\.[a-z_]+)+(?:, [a-z_]+(?:\.[a-z_]+)+)*`)
 
-// kinds reads what events there are from the descriptor and the comments of event.proto.
+// kinds reads the kinds of events from the descriptor and the comments of event.proto.
 func kinds(notes comments) ([]kind, error) {
 	event := (&turnv1.Event{}).ProtoReflect().Descriptor()
 	fields := event.Oneofs().ByName("data").Fields()
@@ -68,7 +68,7 @@ func writeEvents(w *writer, root string) error {
 	section(w, &shared, notes, all, true, "Transient events", "Transient events report progress and are not stored in the journal. They carry the `seq` of the `message.started` or `message.reset` that they "+
 		"follow. Their content is repeated in the `message.completed` or `tool_call.completed` that comes later.")
 	w.line("\n## Shared objects\n")
-	for len(shared.messages) > 0 { // those that a message holds are appended
+	for len(shared.messages) > 0 { // messages referenced by a message are appended
 		m := shared.messages[0]
 		shared.messages = shared.messages[1:]
 		w.line("\n### %s\n\n%s\n", m.Name(), sentence(notes[string(m.FullName())]))
@@ -108,7 +108,7 @@ func table(w *writer, m protoreflect.MessageDescriptor, notes comments) {
 	}
 }
 
-// typeOf names a field's type in JSON.
+// typeOf returns a field's type in JSON.
 func typeOf(f protoreflect.FieldDescriptor) string {
 	name := "object"
 	switch f.Kind() {
@@ -152,10 +152,10 @@ func ours(m protoreflect.MessageDescriptor) bool {
 	return strings.HasPrefix(string(m.FullName()), "windlass.")
 }
 
-// collector finds the messages of ours that other messages hold, each once.
+// collector finds our messages that other messages contain, each once.
 type collector struct {
 	seen map[protoreflect.FullName]bool
-	// messages wait to be described.
+	// messages is the queue of messages to describe.
 	messages []protoreflect.MessageDescriptor
 }
 

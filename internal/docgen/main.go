@@ -1,5 +1,5 @@
-// Command docgen writes the pages of docs/reference that follow from the code: configuration, commands, events and errors.
-// With -check it writes nothing and fails when a page is not what the code gives.
+// Command docgen writes the generated pages of docs/reference: configuration, commands, events and errors. With -check it writes nothing
+// and fails if a page is out of date.
 package main
 
 //go:generate go run . -root ../..
@@ -34,7 +34,7 @@ func pages() []page {
 	return []page{{"config.md", writeConfig}, {"cli.md", writeCLI}, {"events.md", writeEvents}, {"errors.md", writeErrors}}
 }
 
-// run writes all pages, or with check tells which of them are stale.
+// run writes all pages, or with check reports which of them are stale.
 func run(root string, check bool, say io.Writer) error {
 	var stale []string
 	for _, p := range pages() {
@@ -70,12 +70,12 @@ type writer struct{ bytes.Buffer }
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
-// title begins a page.
+// title starts a page.
 func (w *writer) title(title, intro string) {
 	w.line("# %s\n\n<!-- Written by internal/docgen. Do not edit: run 'go generate ./internal/docgen'. -->\n\n%s", title, strings.TrimSpace(intro))
 }
 
-// code returns text as code inside a table.
+// code formats text as code inside a table.
 func code(s string) string {
 	if s == "" {
 		return ""
@@ -88,7 +88,7 @@ func cell(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
 }
 
-// sentence returns text a full stop. It may begin with a value in lower case, so its first letter is left alone.
+// sentence adds a full stop. The text may begin with a lower-case value, so its first letter stays.
 func sentence(s string) string {
 	if s != "" && !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, ":") && !strings.HasSuffix(s, "?") {
 		s += "."

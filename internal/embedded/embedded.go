@@ -1,5 +1,5 @@
-// Package embedded runs the whole mesh in one process on a data directory: what `windlass up` does. Roles, servers and
-// stores are those of production; only the network between them is memory, and Temporal is a child process.
+// Package embedded runs the whole mesh in one process on a data directory, for `windlass up`. Roles, servers and stores are those of
+// production; only the network between them is in memory, and Temporal is a child process.
 package embedded
 
 import (
@@ -20,18 +20,18 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc"
 )
 
-// stopTimeout bounds a clean stop: turns under way release their steps and go on at the next start.
+// stopTimeout bounds a clean stop: running turns release their steps and continue at the next start.
 const stopTimeout = 20 * time.Second
 
-// Options say where and how to run.
+// Options configure a run.
 type Options struct {
 	// Config is complete; see Defaults.
 	Config assembly.Config
-	// DataDir keeps all state.
+	// DataDir holds all state.
 	DataDir string
 	// GRPCAddr, TemporalAddr and TemporalUIAddr are "host:port"; port 0 picks one.
 	GRPCAddr, TemporalAddr, TemporalUIAddr string
-	// Log, Metrics and Getenv are handed to the roles.
+	// Log, Metrics and Getenv are passed to the roles.
 	Log     *slog.Logger
 	Metrics http.Handler
 	Getenv  func(string) string
@@ -39,7 +39,7 @@ type Options struct {
 	Started func(Ready)
 }
 
-// Ready tells where things are.
+// Ready holds the addresses of a running mesh.
 type Ready struct {
 	URL        string `json:"url"`
 	GRPC       string `json:"grpc"`
@@ -48,11 +48,11 @@ type Ready struct {
 	DataDir    string `json:"data_dir"`
 	Model      string `json:"model"`
 	PID        int    `json:"pid"`
-	// TemporalPID is the Temporal child's process.
+	// TemporalPID is the process id of the Temporal child.
 	TemporalPID int `json:"temporal_pid"`
 }
 
-// Defaults is the configuration of windlass up before file, environment and flags.
+// Defaults returns the configuration of windlass up before file, environment and flags.
 func Defaults() assembly.Config {
 	c := assembly.Defaults()
 	c.Mesh.Listen, c.Mesh.Targets = nil, nil
@@ -113,7 +113,7 @@ func (o Options) mesh(ctx context.Context, ready Ready, dir *datadir.Dir, web, g
 	})
 }
 
-// place fills in what follows from the data directory where the configuration says nothing.
+// place fills in the settings that follow from the data directory and are not configured.
 func (o *Options) place(dir *datadir.Dir) error {
 	if o.Config.Database.URL == "" {
 		o.Config.Database.URL = "sqlite:" + dir.Path()
@@ -158,11 +158,11 @@ func listenOn(flag, addr string) (net.Listener, error) {
 
 func closeAll(cs ...io.Closer) {
 	for _, c := range cs {
-		_ = c.Close() // the servers have closed them; after a failed start nobody has
+		_ = c.Close() // closed by the servers, except after a failed start
 	}
 }
 
-// cleanStop tells a start that was interrupted from one that failed.
+// cleanStop drops the error of a start that was interrupted.
 func cleanStop(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err

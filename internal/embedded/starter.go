@@ -10,7 +10,7 @@ import (
 //go:embed starter.yaml
 var starterYAML string
 
-// starter is the bundle that an empty mesh is filled with: the example tool servers and an agent that may use them.
+// starter returns the bundle that is applied to an empty mesh: the example tool servers and an agent that may use them.
 func starter(dir *datadir.Dir) string {
 	return strings.ReplaceAll(starterYAML, "DATA_DIR", dir.Path())
 }

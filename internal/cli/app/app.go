@@ -1,4 +1,4 @@
-// Package app is what our commands share: where they read and write, how signals end them, and which exit code an error becomes.
+// Package app is the common part of our commands: standard streams, signals, and exit codes.
 package app
 
 import (
@@ -23,27 +23,27 @@ const (
 	ExitTurnFailed = 5
 )
 
-// App is the world of one command.
+// App is the environment of one command.
 type App struct {
-	// Version is what the build says about itself; empty asks the binary.
+	// Version is the version of the build; empty reads it from the binary.
 	Version string
-	// In, Out and Err are the standard streams. Results go to Out, all else to Err.
+	// In, Out and Err are the standard streams. Results go to Out, everything else to Err.
 	In       io.Reader
 	Out, Err io.Writer
 	// Environ is the environment in the form of os.Environ.
 	Environ []string
-	// Terminal says that Out is a terminal: colours and redrawing are welcome.
+	// Terminal means that Out is a terminal: colours and redrawing are allowed.
 	Terminal bool
-	// Interactive says that In is a terminal: there is a person to ask.
+	// Interactive means that In is a terminal: a person can be asked.
 	Interactive bool
-	// Self is how the user calls us, for hints: "windlass" or "bin/windlass".
+	// Self is the command as the user typed it, for hints: "windlass" or "bin/windlass".
 	Self string
 
 	signals signals
 	started bool
 }
 
-// OS is the world of this process.
+// OS returns the environment of this process.
 func OS(version string) *App {
 	return &App{
 		Version: version, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(),
@@ -51,7 +51,7 @@ func OS(version string) *App {
 	}
 }
 
-// self returns the command as it was typed, where that is us: `make up` starts bin/windlass, which need not be on PATH.
+// self returns the command as it was typed if that is windlass: `make up` starts bin/windlass, which may not be on PATH.
 func self(arg0 string) string {
 	if filepath.Base(arg0) == "windlass" && !filepath.IsAbs(arg0) {
 		return arg0
@@ -64,7 +64,7 @@ func isTerminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Getenv reads the environment; "" when the variable is not set.
+// Getenv returns an environment variable, "" if it is not set.
 func (a *App) Getenv(name string) string {
 	for _, kv := range a.Environ {
 		if k, v, _ := strings.Cut(kv, "="); k == name {
@@ -74,15 +74,15 @@ func (a *App) Getenv(name string) string {
 	return ""
 }
 
-// Main runs a command on the process's arguments and gives the exit code. The command's context ends at the first SIGINT or
-// SIGTERM; a second one ends the process at once.
+// Main runs a command with the process's arguments and returns the exit code. The command's context ends at the first SIGINT or SIGTERM; a
+// second one ends the process at once.
 func (a *App) Main(ctx context.Context, root *cobra.Command, args []string) int {
 	ctx, stop := a.signals.watch(ctx)
 	defer stop()
 	return a.Execute(ctx, root, args)
 }
 
-// Execute runs a command without heed of signals.
+// Execute runs a command without handling signals.
 func (a *App) Execute(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(a.In)
@@ -96,10 +96,10 @@ func (a *App) Execute(ctx context.Context, root *cobra.Command, args []string) i
 	}
 	code := ExitCode(err)
 	if !a.started && code == ExitError {
-		code = ExitUsage // refused before it ran: an unknown command, flag or a wrong number of arguments
+		code = ExitUsage // rejected before it ran: an unknown command or flag, or a wrong number of arguments
 	}
 	if _, ok := errors.AsType[*SilentError](err); !ok {
-		_, _ = fmt.Fprintln(a.Err, "error: "+Explain(err)) // nobody is left to tell
+		_, _ = fmt.Fprintln(a.Err, "error: "+Explain(err)) // stderr may be closed
 	}
 	if code == ExitUsage {
 		_, _ = fmt.Fprintf(a.Err, "See '%s --help'.\n", cmd.CommandPath())

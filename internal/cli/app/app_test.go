@@ -70,7 +70,7 @@ func TestSignals(t *testing.T) {
 	if ctx.Err() == nil {
 		t.Error("a Ctrl-C that is passed on does not end the command")
 	}
-	a.signals.deliver(ctx, os.Interrupt, cancel) // the echo of the one before must not end the process
+	a.signals.deliver(ctx, os.Interrupt, cancel) // the echo of the first signal must not end the process
 	release()
 	if a.Interrupt() {
 		t.Error("a released handler is still asked")

@@ -11,21 +11,21 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 )
 
-// UsageError says that a command was called wrongly.
+// UsageError means that a command was called incorrectly.
 type UsageError struct{ Problem string }
 
-// Error says what is wrong.
+// Error returns the problem.
 func (e *UsageError) Error() string { return e.Problem }
 
-// Usage makes a UsageError.
+// Usage returns a UsageError.
 func Usage(format string, args ...any) error {
 	return &UsageError{Problem: fmt.Sprintf(format, args...)}
 }
 
-// TurnError says that a turn ended otherwise than with an answer.
+// TurnError means that a turn ended without an answer.
 type TurnError struct{ Turn, Status, Problem string }
 
-// Error says how it ended.
+// Error says how the turn ended.
 func (e *TurnError) Error() string {
 	if e.Problem == "" {
 		return fmt.Sprintf("turn %s is %s", e.Turn, e.Status)
@@ -33,13 +33,13 @@ func (e *TurnError) Error() string {
 	return fmt.Sprintf("turn %s %s: %s", e.Turn, e.Status, e.Problem)
 }
 
-// SilentError gives an exit code for something that was told already.
+// SilentError sets an exit code without printing anything.
 type SilentError struct{ Code int }
 
-// Error satisfies the interface; it is never shown.
+// Error satisfies the interface; it is never printed.
 func (e *SilentError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// ExitCode chooses the exit code of an error.
+// ExitCode returns the exit code of an error.
 func ExitCode(err error) int {
 	var (
 		usage  *UsageError
@@ -67,7 +67,7 @@ func ExitCode(err error) int {
 	return ExitError
 }
 
-// Explain writes an error for people: what happened, the wrong fields, and what to do.
+// Explain formats an error for people: what happened, the invalid fields, and what to do.
 func Explain(err error) string {
 	if errors.Is(err, context.Canceled) && fault.As(err) == nil {
 		return "interrupted"

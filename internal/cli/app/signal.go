@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// signals turns the process's signals into the end of a context.
+// signals cancels a context when the process receives a signal.
 type signals struct {
 	mu      sync.Mutex
 	handler func() bool
-	// first is when the signal came that ended the context.
+	// first is the time of the signal that ended the context.
 	first time.Time
 }
 
-// echo is how long signals after the first count as the same one: terminals and supervisors often tell both a process and its group.
+// echo is how long further signals count as the first one: terminals and supervisors often signal both a process and its group.
 const echo = 500 * time.Millisecond
 
-// watch begins to listen. The returned function ends it.
+// watch starts handling signals. The returned function stops it.
 func (s *signals) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	got := make(chan os.Signal, 4)
@@ -47,7 +47,7 @@ func (s *signals) deliver(ctx context.Context, sig os.Signal, cancel func()) {
 		if !first.IsZero() && time.Since(first) < echo {
 			return
 		}
-		os.Exit(ExitError) // a second one: whoever sends it does not want to wait
+		os.Exit(ExitError) // a second signal: do not wait
 	}
 	if sig == os.Interrupt && s.handled() {
 		return
@@ -58,7 +58,7 @@ func (s *signals) deliver(ctx context.Context, sig os.Signal, cancel func()) {
 	cancel()
 }
 
-// OnInterrupt lets handle see each Ctrl-C first, until release is called; where it answers true the command goes on.
+// OnInterrupt makes handle see each Ctrl-C first, until release is called; if it returns true the command continues.
 func (a *App) OnInterrupt(handle func() bool) (release func()) {
 	a.signals.mu.Lock()
 	defer a.signals.mu.Unlock()
@@ -70,7 +70,7 @@ func (a *App) OnInterrupt(handle func() bool) (release func()) {
 	}
 }
 
-// Interrupt does what Ctrl-C does in a command that handles it, and reports whether the command goes on.
+// Interrupt simulates Ctrl-C for a command that handles it, and reports whether the command continues.
 func (a *App) Interrupt() bool { return a.signals.handled() }
 
 func (s *signals) handled() bool {

@@ -1,4 +1,4 @@
-// Package client speaks to a Windlass server as any stranger may: REST and Server-Sent Events.
+// Package client calls a Windlass server through its public API: REST and Server-Sent Events.
 package client
 
 import (
@@ -21,20 +21,20 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// maxAnswer bounds the body of one answer, bytes.
+// maxAnswer limits the body of one response in bytes.
 const maxAnswer = 64 << 20
 
-// Config says whom to speak to.
+// Config configures a client.
 type Config struct {
 	// Server is the base URL, for example "http://127.0.0.1:8080". Required.
 	Server string
-	// UserAgent names us.
+	// UserAgent identifies the client.
 	UserAgent string
-	// Timeout bounds one call other than a stream; 0 means 90 s, as the server may wait for 60.
+	// Timeout bounds one call other than a stream; 0 means 90 s, since the server may wait for 60.
 	Timeout time.Duration
 }
 
-// Client makes calls. It is safe for concurrent use.
+// Client calls a server. It is safe for concurrent use.
 type Client struct {
 	base   *url.URL
 	agent  string
@@ -43,7 +43,7 @@ type Client struct {
 	stream *http.Client
 }
 
-// New checks the server's address; it connects at the first call.
+// New checks the server's address; it connects on the first call.
 func New(cfg Config) (*Client, error) {
 	server := cfg.Server
 	if !strings.Contains(server, "://") {
@@ -68,21 +68,21 @@ func New(cfg Config) (*Client, error) {
 	}, nil
 }
 
-// Close returns connections free.
+// Close closes idle connections.
 func (c *Client) Close() { c.egress.CloseIdle() }
 
-// Server is the address that is spoken to.
+// Server returns the server's address.
 func (c *Client) Server() string { return c.base.String() }
 
 // Request is one call.
 type Request struct {
 	// Method is the HTTP method, GET when empty.
 	Method string
-	// Path begins with a slash; its segments are escaped already, see Path.
+	// Path begins with a slash; its segments are already escaped, see Path.
 	Path string
 	// Query is optional.
 	Query url.Values
-	// Body is []byte that holds JSON, or anything that encodes as JSON. Nil sends none.
+	// Body is []byte with JSON, or anything that encodes as JSON. Nil sends none.
 	Body any
 	// Key makes the call safe to repeat (Idempotency-Key).
 	Key string
@@ -98,8 +98,8 @@ func Path(segments ...string) string {
 	return b.String()
 }
 
-// Do makes a call, gives the JSON that the server answered and reads it into out unless that is nil. A problem that the server
-// answered is a *fault.Error, and so is a server that cannot be reached (code Unavailable).
+// Do makes a call, returns the JSON of the response, and reads it into out unless that is nil. A problem in the response is a *fault.Error,
+// and so is an unreachable server (code Unavailable).
 func (c *Client) Do(ctx context.Context, r Request, out proto.Message) (json.RawMessage, error) {
 	req, err := c.request(ctx, r)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *Client) Do(ctx context.Context, r Request, out proto.Message) (json.Raw
 	return body, nil
 }
 
-// Probe makes a GET and gives status and body whatever they are; its errors are only those of a server that cannot be reached.
+// Probe makes a GET and returns status and body whatever they are; it fails only if the server is unreachable.
 func (c *Client) Probe(ctx context.Context, path string) (status int, body []byte, err error) {
 	req, err := c.request(ctx, Request{Path: path})
 	if err != nil {
@@ -178,13 +178,13 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 	return req, nil
 }
 
-// unreachable says that nobody answers, and what to do.
+// unreachable returns the error for a server that does not answer, with a hint.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // without method and URL, which the message has
+		err = u.Err // without method and URL, which are in the message
 	}
 	return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "no answer from %s", c.Server()).Cause(err).
 		Hint("Start Windlass with 'windlass up', or say where it is with --server or WINDLASS_SERVER.")

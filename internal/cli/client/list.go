@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// pageSize is how many items are asked for at once.
+// pageSize is the number of items per request.
 const pageSize = 200
 
-// List returns the items of a list, as the server wrote them, up to limit (0 = all) over as many pages as it takes; more says that there
-// are others. Field is the list's name in the answer, for example "agents".
+// List returns the items of a list as the server wrote them, up to limit (0 = all), reading as many pages as needed; more reports whether
+// there are further ones. field is the list's name in the response, for example "agents".
 func (c *Client) List(ctx context.Context, path, field string, query url.Values, limit int) (items []json.RawMessage, more bool, err error) {
 	query = maps.Clone(query)
 	if query == nil {

@@ -13,7 +13,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// problem reads the error that a server answered.
+// problem reads the error in a response.
 func problem(resp *http.Response, body []byte) *fault.Error {
 	var p fault.Problem
 	if json.Unmarshal(body, &p) != nil || p.Code == "" {
@@ -28,7 +28,7 @@ func problem(resp *http.Response, body []byte) *fault.Error {
 	return e
 }
 
-// problemError is the way back from fault.ToProblem.
+// problemError is the inverse of fault.ToProblem.
 func problemError(p fault.Problem) *fault.Error {
 	reason := faultv1.Reason(faultv1.Reason_value["REASON_"+strings.ToUpper(p.Code)])
 	detail := p.Detail

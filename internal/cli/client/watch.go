@@ -19,13 +19,13 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// maxSilence is how long a stream may say nothing: the server sends a comment every 15 s, so after this it is gone.
+// maxSilence is how long a stream may be silent: the server sends a comment every 15 s, so after this it is gone.
 const maxSilence = time.Minute
 
-// maxEvent bounds one event of a stream, bytes.
+// maxEvent limits one event of a stream in bytes.
 const maxEvent = 32 << 20
 
-// pulse pushes a timer back whenever something is read.
+// pulse resets a timer whenever something is read.
 type pulse struct {
 	r     io.Reader
 	timer *time.Timer
@@ -45,24 +45,24 @@ type Event struct {
 	JSON json.RawMessage
 }
 
-// Watch says what to follow.
+// Watch describes a stream to follow.
 type Watch struct {
-	// Path is the stream's, for example "/v1/turns/trn_1/events".
+	// Path is the stream's path, for example "/v1/turns/trn_1/events".
 	Path string
-	// After is the cursor to begin behind; empty begins at the beginning.
+	// After is the cursor to start after; empty means the beginning.
 	After string
-	// Patience is how long to try to connect again after the stream broke; 0 means 2 minutes.
+	// Patience is how long to try to reconnect after the stream broke; 0 means 2 minutes.
 	Patience time.Duration
-	// Backoff is the first pause before connecting again, doubled up to 20 times it; 0 means 250 ms.
+	// Backoff is the first pause before a reconnect, doubled up to 20 times it; 0 means 250 ms.
 	Backoff time.Duration
-	// Known says that the server answered a moment ago: then the first connection is tried again too.
+	// Known means that the server answered a moment ago: then the first connection is retried too.
 	Known bool
-	// Notice is told once when the stream broke and is tried again. Nil means nobody.
+	// Notice is called once when the stream broke and is retried. Optional.
 	Notice func(error)
 }
 
-// Watch calls handle with each event, once and in order, until the stream's end, which is nil. It connects again with its cursor
-// whenever the stream breaks. An error of handle ends it.
+// Watch calls handle with each event, once and in order, and returns nil at the stream's end. It reconnects with its cursor whenever the
+// stream breaks. An error of handle ends it.
 func (c *Client) Watch(ctx context.Context, w Watch, handle func(Event) error) error {
 	if w.Patience == 0 {
 		w.Patience = 2 * time.Minute
@@ -74,30 +74,30 @@ func (c *Client) Watch(ctx context.Context, w Watch, handle func(Event) error) e
 	return s.run(ctx)
 }
 
-// watch is the state of a Watch over its connections.
+// watch is the state of a Watch across its connections.
 type watch struct {
 	Watch
 	client *Client
 	handle func(Event) error
 
 	cursor string
-	// places are what was seen of each session.
+	// places holds the position in each session.
 	places map[string]*place
-	// connected: a stream was open once; progress: this connection brought something.
+	// connected: a stream was opened once; progress: this connection delivered something.
 	connected, progress bool
 	over                bool
 }
 
-// place is what was seen of a session.
+// place is the position in a session.
 type place struct {
-	// seq is the last durable event seen, deltas the last transient one by the event it hangs on.
+	// seq is the last durable event seen, deltas the last transient one for each event it refers to.
 	seq    uint32
 	deltas map[uint32]uint32
-	// closed is the last message.completed: deltas that hang on earlier events are stale.
+	// closed is the last message.completed: deltas that refer to earlier events are stale.
 	closed uint32
 }
 
-// stopError is an error that connecting again does not mend.
+// stopError is an error that a reconnect cannot fix.
 type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
@@ -176,7 +176,7 @@ func (w *watch) read(body io.Reader) error {
 	for {
 		e, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF // the end is told by a frame
+			err = io.ErrUnexpectedEOF // a regular end is a frame
 		}
 		if errors.Is(err, sse.ErrTooLong) {
 			err = fmt.Errorf("an event is larger than %d bytes", maxEvent)
@@ -249,10 +249,10 @@ func (p *place) fresh(ev *turnv1.Event) bool {
 	return true
 }
 
-// transient reports whether an event that carries no number of its own is outside the journal.
+// transient reports whether an event without its own number is outside the journal.
 func transient(ev *turnv1.Event) bool { return ev.GetType() == "tool_call.progress" }
 
-// retryable marks errors that connecting again does not mend.
+// retryable marks errors that a reconnect cannot fix.
 func retryable(e *fault.Error) error {
 	switch e.Code {
 	case codes.Unavailable, codes.ResourceExhausted, codes.Internal, codes.DeadlineExceeded, codes.Aborted, codes.Canceled:

@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 )
 
-// connection is one answer of a fake event stream, and what the request must say.
+// connection is one response of a fake event stream, and what the request must contain.
 type connection struct {
 	wantCursor string
 	status     int // 200 when 0

@@ -1,4 +1,4 @@
-// Package output prints what a command found: as a table for people, as JSON or YAML for programs, or as names only.
+// Package output prints results: as a table for people, as JSON or YAML for programs, or as names only.
 package output
 
 import (
@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Format is what the -o flag says.
+// Format is the value of the -o flag.
 type Format string
 
 // Formats.
@@ -79,7 +79,7 @@ func Rows(w io.Writer, header []string, rows [][]string) error {
 	return err
 }
 
-// Fields writes the fields of a JSON object that say something, one a line, for people.
+// Fields writes the non-empty fields of a JSON object for people, one per line.
 func Fields(w io.Writer, raw json.RawMessage) error {
 	fields, err := members(raw)
 	if err != nil {
@@ -121,7 +121,7 @@ func members(raw json.RawMessage) ([]member, error) {
 	return out, nil
 }
 
-// scalar writes a value for people; "" for one that says nothing.
+// scalar formats a value for people, "" for an empty one.
 func scalar(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -142,7 +142,7 @@ func scalar(raw json.RawMessage) string {
 	return Text(b.String())
 }
 
-// Text makes text from elsewhere harmless on a terminal: control characters but newline and tab are shown, not obeyed.
+// Text makes foreign text safe for a terminal: control characters except newline and tab are replaced by visible ones.
 func Text(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -160,7 +160,7 @@ func Text(s string) string {
 // Line is Text on one line.
 func Line(s string) string { return strings.Join(strings.Fields(Text(s)), " ") }
 
-// Short is Line, cut to n characters.
+// Short is Line, truncated to n characters.
 func Short(s string, n int) string {
 	s = Line(s)
 	if utf8.RuneCountInString(s) <= n {

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// writeYAML writes a JSON value as YAML with its fields in their order.
+// writeYAML writes a JSON value as YAML, with fields in their original order.
 func writeYAML(w io.Writer, raw json.RawMessage) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

@@ -24,7 +24,7 @@ import (
 // stopTimeout bounds a clean stop of a process of the mesh.
 const stopTimeout = 20 * time.Second
 
-// roleTexts says what each role is for, in start order.
+// roleTexts describes each role, in start order.
 func roleTexts() [][2]string {
 	return [][2]string{
 		{assembly.Bus, "message bus of a mesh without a NATS cluster"},
@@ -43,11 +43,11 @@ type daemonReady struct {
 	Ready bool     `json:"ready"`
 	Roles []string `json:"roles"`
 	PID   int      `json:"pid"`
-	// HTTP is the gateway's URL, where this process has that role.
+	// HTTP is the gateway's URL, if this process has that role.
 	HTTP string `json:"http,omitempty"`
 }
 
-// Daemon is windlassd.
+// Daemon returns the windlassd command.
 func Daemon(a *app.App) *cobra.Command {
 	var file string
 	var help strings.Builder
@@ -106,7 +106,7 @@ func runDaemon(cmd *cobra.Command, a *app.App, file string, args []string) (err 
 		return err
 	}
 	if web != nil {
-		defer func() { _ = web.Close() }() // the gateway has closed it; after a failed start nobody has
+		defer func() { _ = web.Close() }() // closed by the gateway, except after a failed start
 	}
 	p, err := assembly.New(ctx, assembly.Options{
 		Config: cfg, Roles: args, Network: rpc.TCP{Listeners: cfg.Mesh.Listen, Targets: cfg.Mesh.Targets},
@@ -114,7 +114,7 @@ func runDaemon(cmd *cobra.Command, a *app.App, file string, args []string) (err 
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // told to stop before it had started
+			return nil // stopped before it had started
 		}
 		return err
 	}
@@ -129,7 +129,7 @@ func runDaemon(cmd *cobra.Command, a *app.App, file string, args []string) (err 
 	})
 }
 
-// webListener listens for the gateway, so that the ready line names the real port; nil when the role runs elsewhere.
+// webListener listens for the gateway, so that the ready line has the actual port; nil if the role runs elsewhere.
 func webListener(ctx context.Context, cfg assembly.Config, roles []string) (net.Listener, error) {
 	if !slices.Contains(roles, assembly.Gateway) {
 		return nil, nil

@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// readyWriter hands on the first line that is written.
+// readyWriter sends the first line that is written.
 type readyWriter struct{ line chan []byte }
 
 // Write implements io.Writer.

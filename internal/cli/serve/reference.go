@@ -15,7 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/config"
 )
 
-// reference is the command that lists all configuration keys.
+// reference returns the command that lists all configuration keys.
 func reference(a *app.App) *cobra.Command {
 	var markdown bool
 	cmd := &cobra.Command{
@@ -69,7 +69,7 @@ func cell(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, "|"
 
 func daemonVersion(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print what this binary is, as JSON", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version of this binary as JSON", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return json.NewEncoder(a.Out).Encode(version.Of(a.Version)) },
 	}
 }

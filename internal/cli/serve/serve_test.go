@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/embedded"
 )
 
-// newRoot is the windlass command as far as up needs it.
+// newRoot returns the windlass command with what up needs.
 func newRoot(a *app.App) *cobra.Command {
 	root := &cobra.Command{Use: "windlass"}
 	root.PersistentFlags().StringP("output", "o", "table", "")

@@ -1,4 +1,4 @@
-// Package serve holds the commands that run the mesh: windlass up and windlassd.
+// Package serve contains the commands that run the mesh: windlass up and windlassd.
 package serve
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/telemetry"
 )
 
-// modelEnv names the model to use when an agent names none, shorter than the configuration's own variable.
+// modelEnv names the variable with the default model; it is shorter than the configuration's own.
 const modelEnv = "WINDLASS_MODEL"
 
 type upFlags struct {
@@ -30,7 +30,7 @@ type upFlags struct {
 	verbose                                         bool
 }
 
-// Up is the command that runs the whole mesh in this process.
+// Up returns the command that runs the whole mesh in this process.
 func Up(a *app.App) *cobra.Command {
 	var f upFlags
 	cmd := &cobra.Command{
@@ -59,8 +59,8 @@ Logs go to standard error.`,
 	return cmd
 }
 
-// softMemory is how much memory Go may hold before it collects more often: on somebody's own machine Windlass is one program among
-// others. It is no bound; GOMEMLIMIT in the environment takes its place.
+// softMemory is Go's soft memory limit, above which it collects more often: on a personal machine Windlass shares memory with other
+// programs. GOMEMLIMIT in the environment overrides it.
 const softMemory = 256 << 20
 
 func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
@@ -104,7 +104,7 @@ func runUp(cmd *cobra.Command, a *app.App, f upFlags) (err error) {
 	})
 }
 
-// upConfig is defaults, file, environment, flags; the log is quieter than a server's, as a person looks at it.
+// upConfig reads defaults, file, environment and flags; it logs less than a server, since a person reads the output.
 func upConfig(cmd *cobra.Command, a *app.App, f upFlags) (assembly.Config, error) {
 	defaults := embedded.Defaults()
 	defaults.Telemetry.LogLevel = "warn"
@@ -123,7 +123,7 @@ func upConfig(cmd *cobra.Command, a *app.App, f upFlags) (assembly.Config, error
 
 // load reads the configuration of a process.
 func load(a *app.App, defaults assembly.Config, opts config.Options) (assembly.Config, error) {
-	opts.Environ = append([]string{}, a.Environ...) // not nil: that would mean the process's own
+	opts.Environ = append([]string{}, a.Environ...) // not nil, which would mean the process's own
 	cfg, err := assembly.Load(defaults, opts)
 	if err != nil {
 		return cfg, err
@@ -134,7 +134,7 @@ func load(a *app.App, defaults assembly.Config, opts config.Options) (assembly.C
 	return cfg, nil
 }
 
-// wantJSON reads the -o flag of a command that has no table.
+// wantJSON reads the -o flag of a command without a table.
 func wantJSON(cmd *cobra.Command) (bool, error) {
 	flag := cmd.Flags().Lookup("output")
 	if flag == nil || !flag.Changed {
@@ -149,11 +149,11 @@ func wantJSON(cmd *cobra.Command) (bool, error) {
 	return false, app.Usage("%s prints text, or one JSON object with -o json; not %q", cmd.CommandPath(), flag.Value)
 }
 
-// say returns a printer of progress for people, which is mute when a program reads.
+// say returns a printer of progress messages for people, which prints nothing if mute is set.
 func say(w io.Writer, mute bool) func(format string, args ...any) {
 	return func(format string, args ...any) {
 		if !mute {
-			_, _ = fmt.Fprintf(w, format+"\n", args...) // progress only
+			_, _ = fmt.Fprintf(w, format+"\n", args...) // best effort
 		}
 	}
 }
@@ -167,7 +167,7 @@ func shutdown(t *telemetry.Telemetry) error {
 	return nil
 }
 
-// writeReady tells where things are.
+// writeReady prints the addresses.
 func writeReady(w io.Writer, self string, r embedded.Ready, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
@@ -211,7 +211,7 @@ func modelText(model string) string {
 	}
 }
 
-// curls is a shell snippet that needs nothing but curl and grep.
+// curls returns a shell snippet that needs only curl and grep.
 func curls(url string) string {
 	const lines = `  S=$(curl -s -H 'Content-Type: application/json' -d '{}' URL/v1/sessions | grep -o 'ses_[0-9a-zA-Z]*' | head -n 1)
   curl -sN -H 'Accept: text/event-stream' -H 'Content-Type: application/json' -d '{"input":"What is 17 * 23?"}' URL/v1/sessions/$S/turns

@@ -17,16 +17,16 @@ import (
 	"github.com/windlass-dev/windlass/workflows/temporal"
 )
 
-// askTimeout bounds a question to Temporal.
+// askTimeout bounds a request to Temporal.
 const askTimeout = 20 * time.Second
 
-// versions is the command that shows and chooses the workers' version.
+// versions returns the command that lists and promotes worker versions.
 func versions(a *app.App) *cobra.Command {
 	var file, format string
 	cmd := &cobra.Command{
 		Use:   "versions",
-		Short: "List the workers' versions and what state they are in",
-		Long: `List the versions of the workers' deployment (worker.deployment) that Temporal knows.
+		Short: "List the workers' versions and their states",
+		Long: `List the versions of the workers' deployment (worker.deployment) as Temporal reports them.
 
 current   takes new turns
 draining  turns are left that began with it: leave its workers running
@@ -56,8 +56,8 @@ inactive  was never current`,
 func promote(a *app.App, file *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "promote BUILD_ID",
-		Short: "Have a version of the workers take all new turns",
-		Long: `Have a version of the workers take all new turns. Turns under way stay with the version that they began with.
+		Short: "Route all new turns to one version of the workers",
+		Long: `Route all new turns to one version of the workers. Running turns stay on the version that they started with.
 
 It is refused while no worker of that version runs. Workers without a version get nothing to do any more.`,
 		Example: "  windlassd versions promote 2026-11-20.1 --config windlass.yaml",
@@ -74,7 +74,7 @@ It is refused while no worker of that version runs. Workers without a version ge
 	}
 }
 
-// withTemporal connects as the configuration says.
+// withTemporal connects to the configured Temporal server.
 func withTemporal(cmd *cobra.Command, a *app.App, file string, do func(ctx context.Context, c temporal.Client, deployment string) error) error {
 	cfg, err := load(a, assembly.Defaults(), config.Options{File: file, Flags: cmd.Flags()})
 	if err != nil {

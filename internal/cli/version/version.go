@@ -1,4 +1,4 @@
-// Package version tells what was built.
+// Package version describes the build.
 package version
 
 import (
@@ -8,11 +8,11 @@ import (
 
 // Info describes a binary.
 type Info struct {
-	// Version is the tag or commit that the build was given, else the module's version, else "dev".
+	// Version is the tag or commit set by the linker, else the module's version, else "dev".
 	Version string `json:"version"`
-	// Commit is the source revision; empty when the build did not record it.
+	// Commit is the source revision; empty if the build did not record it.
 	Commit string `json:"commit,omitempty"`
-	// Modified says that the source was not exactly that commit.
+	// Modified means that the source differed from that commit.
 	Modified bool `json:"modified,omitempty"`
 	// Go is the compiler's version.
 	Go string `json:"go"`
@@ -20,7 +20,7 @@ type Info struct {
 	Platform string `json:"platform"`
 }
 
-// Of describes this binary. The stamped version wins over what the binary knows by itself.
+// Of describes this binary. The stamped version wins over the build information.
 func Of(stamped string) Info {
 	i := Info{Version: stamped, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if b, ok := debug.ReadBuildInfo(); ok {
