@@ -14,21 +14,21 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// waiting makes a request of a turn that can have people asked.
+// waiting returns a request of a turn that can wait for people.
 func (r *replica) waiting(name, key string) *registryv1.CallToolRequest {
 	req := r.request(name, key)
 	req.CanWait = true
 	return req
 }
 
-// with returns a copy of the request that is changed.
+// with returns a modified copy of the request.
 func with(req *registryv1.CallToolRequest, change func(*registryv1.CallToolRequest)) *registryv1.CallToolRequest {
 	req = proto.CloneOf(req)
 	change(req)
 	return req
 }
 
-// leave is evidence of what a story asked leave for.
+// leave returns evidence of the approval that a story asked for.
 func leave(s story, id string) *registryv1.Approved {
 	return &registryv1.Approved{ApprovalId: id, ArgumentsHash: s.approval.GetArgumentsHash(), DefinitionHash: s.approval.GetDefinitionHash()}
 }
@@ -74,7 +74,7 @@ func TestACallWaitsForLeave(t *testing.T) {
 	}
 }
 
-// TestLeaveHoldsForOneCallOnly has evidence that does not fit.
+// TestLeaveHoldsForOneCallOnly sends evidence for other calls.
 func TestLeaveHoldsForOneCallOnly(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -141,11 +141,11 @@ func TestCallsThatCannotWait(t *testing.T) {
 	}
 }
 
-// TestATurnsToolsMustNotChange has a server change the definition of a tool in mid-turn.
+// TestATurnsToolsMustNotChange: a server changes a tool's definition during a turn.
 func TestATurnsToolsMustNotChange(t *testing.T) {
 	const other = `{"type":"object","properties":{"text":{"type":"string"},"more":{"type":"string"}},"required":["text"]}`
 	for _, row := range []struct {
-		name, before, after string // classes
+		name, before, after string // effect classes
 		schema              string // of the new definition; empty = as before
 		asks                bool
 		want                string // code of the result, or "approval"
@@ -201,7 +201,7 @@ func TestATurnsToolsMustNotChange(t *testing.T) {
 	}
 }
 
-// TestLeaveComesToACallThatRuns: one caller has it and joins another who does not.
+// TestLeaveComesToACallThatRuns: a caller with an approval joins one without.
 func TestLeaveComesToACallThatRuns(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())

@@ -14,7 +14,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// artifacts has one artifact, of session ses_1 and the user local.
+// artifacts contains one artifact, of session ses_1 and user local.
 type artifacts struct {
 	data string
 	away int

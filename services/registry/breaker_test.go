@@ -9,7 +9,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-// TestASourceThatIsAwayFailsFast until it is found to answer.
+// TestASourceThatIsAwayFailsFast: an unreachable source fails at once until a sync reaches it.
 func TestASourceThatIsAwayFailsFast(t *testing.T) {
 	w := newWorld(t)
 	cfg := config()
@@ -53,7 +53,7 @@ func TestASourceThatIsAwayFailsFast(t *testing.T) {
 		_, err := r.sources.SyncSource(t.Context(), &registryv1.SyncSourceRequest{SourceId: "notes"})
 		return err
 	}
-	if sync() != nil { // it joined a look from before; the next is its own
+	if sync() != nil { // it joined an earlier sync; the next one is new
 		if err := sync(); err != nil {
 			t.Fatal(err)
 		}

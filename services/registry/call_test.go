@@ -74,7 +74,7 @@ func TestCallOfATurn(t *testing.T) {
 	}
 }
 
-// TestWhatTheModelIsTold has what goes wrong before a call is sent.
+// TestWhatTheModelIsTold covers failures before a call is sent.
 func TestWhatTheModelIsTold(t *testing.T) {
 	w := newWorld(t)
 	w.policy.allow = []string{"notes__*", "mesh__*"}
@@ -136,7 +136,7 @@ func TestWhatTheModelIsTold(t *testing.T) {
 	}
 }
 
-// TestWhenTheServerFails has what goes wrong on the way, by effect class.
+// TestWhenTheServerFails covers failures in transit, by effect class.
 func TestWhenTheServerFails(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())
@@ -144,12 +144,12 @@ func TestWhenTheServerFails(t *testing.T) {
 	for _, row := range []struct {
 		name, tool string
 		fail       func() error
-		times      int // fails so often, then answers
+		times      int // fails this often, then answers
 		code       string
 		state      string
 		sends      int
 		unresolved bool
-		tries      int // of reaching the server, where that are others
+		tries      int // attempts to reach the server, if different
 	}{
 		{"unreachable", "notes__send", unreachable, 9, "tool_unavailable", "failed", 1, false, 3},
 		{"unreachable, then well", "notes__send", unreachable, 2, "", "done", 1, false, 3},
@@ -195,7 +195,7 @@ func TestWhenTheServerFails(t *testing.T) {
 			}
 		}
 	}
-	// Asked again: what surely did not run may run now, what may have run is not repeated, unless it may be.
+	// On a second request, a call that did not run may run; one that may have run is repeated only if its class allows that.
 	w.bridge.set(func() { w.bridge.call = newBridge().call })
 	for key, want := range map[string]struct {
 		tool, code string
@@ -214,7 +214,7 @@ func TestWhenTheServerFails(t *testing.T) {
 	}
 }
 
-// TestSlowCalls: the bridge tells of its timeout as a call in doubt. It is not tried again: the time is up.
+// TestSlowCalls: the bridge reports its timeout as a call in doubt. It is not retried: the time is up.
 func TestSlowCalls(t *testing.T) {
 	w := newWorld(t)
 	cfg := config()
@@ -266,7 +266,7 @@ func TestCallersShareAnExecution(t *testing.T) {
 	for range 8 {
 		all.Go(func() { stories <- r.call(t.Context(), req) })
 	}
-	leave() // the one who began it goes away: the call must not end
+	leave() // the first caller goes away: the call must not end
 	if s := <-gone; fault.From(s.err).Code != codes.Canceled {
 		t.Errorf("who left: %+v", s)
 	}
@@ -367,7 +367,7 @@ func TestLargeResults(t *testing.T) {
 		t.Errorf("a direct caller gets it whole: %v, %v", direct, err)
 	}
 	reply(strings.Repeat("a", 6000))
-	for range 2 { // the second comes from the ledger
+	for range 2 { // the second one comes from the ledger
 		s = r.call(t.Context(), r.request("notes__read", "huge"))
 		if s.completed.GetCode() != "too_large" || !s.completed.GetResult().GetIsError() || !strings.Contains(string(s.completed.GetWholes()[0].GetData()), "too large") {
 			t.Errorf("huge: %+v", s)

@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
-// TestRegistriesWithWrongClocks: the database's clock judges whether a call's replica is alive, so no call that runs is given up.
+// TestRegistriesWithWrongClocks: leases are judged by the database's clock, so no running call is given up.
 func TestRegistriesWithWrongClocks(t *testing.T) {
 	for name, skew := range map[string][2]time.Duration{
 		"an hour apart":       {-30 * time.Minute, 30 * time.Minute},
@@ -29,12 +29,12 @@ func TestRegistriesWithWrongClocks(t *testing.T) {
 			first := one.begin(t.Context(), req)
 			second := make(chan story, 1)
 			go func() { second <- two.call(t.Context(), req) }()
-			w.startOn(skewed(t, url, skew[1]), cfg) // it looks for orphans when it starts
+			w.startOn(skewed(t, url, skew[1]), cfg) // it sweeps orphans when it starts
 			before := two.row("k").GetCreateTime().AsTime()
 			if off := w.db.Now().Sub(before).Abs(); off > time.Minute {
 				t.Errorf("the call was made %s from now", off)
 			}
-			// Two leases go by, by the database's clock; the heartbeat keeps the row.
+			// Two leases expire by the database's clock; the heartbeat keeps the row.
 			w.eventually("two leases are over", func() bool { return w.db.Now().Sub(before) > 2*cfg.LeaseTTL })
 			if got := two.row("k"); got.GetState() != "open" || got.GetAttempts() != 1 {
 				t.Errorf("row %v", got)
@@ -52,7 +52,7 @@ func TestRegistriesWithWrongClocks(t *testing.T) {
 	}
 }
 
-// skewed opens the registry's database from a host whose clock is wrong.
+// skewed opens the registry's database on a host whose clock is wrong.
 func skewed(t *testing.T, url string, skew time.Duration) *sqldb.DB {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{

@@ -8,31 +8,31 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// Config is what the registry is told at start.
+// Config configures the registry.
 type Config struct {
-	// Sources are created at start, or brought to what is written here; those created through the API stay as they are.
-	Sources []SourceConfig `yaml:"sources" doc:"Tool sources that exist from the start. A source of this name is made to be as written here."`
-	// SyncEvery is the time between two looks at a source.
-	SyncEvery time.Duration `yaml:"sync_every" doc:"Time between two looks at each source."`
-	// SyncRetry is the pause after a look that failed; it doubles up to SyncEvery.
-	SyncRetry time.Duration `yaml:"sync_retry" doc:"Pause before a source that cannot be reached is tried again; it doubles up to sync_every."`
-	// DiscoverTimeout bounds one look.
-	DiscoverTimeout time.Duration `yaml:"discover_timeout" doc:"Time for connecting to a tool server and listing its tools."`
-	// CallTimeout bounds one tool call of a source that says nothing else.
-	CallTimeout time.Duration `yaml:"call_timeout" doc:"Time for one tool call, where the source says nothing else."`
-	// CallRetry is the pause before a call that may be repeated is sent again; it doubles.
-	CallRetry time.Duration `yaml:"call_retry" doc:"Pause before a tool call that may be repeated is sent again; it doubles."`
-	// BreakerFailures and BreakerPause bound what is wasted on a source that is away.
-	BreakerFailures int           `yaml:"breaker_failures" doc:"How often in a row a source cannot be reached before its calls fail at once. Each call is tried three times."`
-	BreakerPause    time.Duration `yaml:"breaker_pause" doc:"Time for which the calls of such a source fail at once, unless it is found to answer before; then one is let through to try."`
-	// MaxTextBytes bounds the text of a result that a model is given.
-	MaxTextBytes int `yaml:"max_text_bytes" doc:"Text of a tool's result that a model is given at most, in bytes; the rest is cut."`
-	// MaxResultBytes bounds a result as it is kept.
-	MaxResultBytes int `yaml:"max_result_bytes" doc:"Size of a tool's whole result at most, in bytes; a bigger one becomes an error for the model."`
-	// LeaseTTL is how long others believe that a replica runs a call without a sign of life of it.
-	LeaseTTL time.Duration `yaml:"lease_ttl" doc:"Time after which a call is taken for orphaned when the replica that runs it gives no sign of life."`
+	// Sources are created at start, or updated to match; those created through the API are unchanged.
+	Sources []SourceConfig `yaml:"sources" doc:"Tool sources that exist from the start. An existing source of the same name is updated to match."`
+	// SyncEvery is the interval between syncs of a source.
+	SyncEvery time.Duration `yaml:"sync_every" doc:"Interval between syncs of each source."`
+	// SyncRetry is the pause after a failed sync; it doubles up to SyncEvery.
+	SyncRetry time.Duration `yaml:"sync_retry" doc:"Pause before an unreachable source is synced again; it doubles up to sync_every."`
+	// DiscoverTimeout bounds one sync.
+	DiscoverTimeout time.Duration `yaml:"discover_timeout" doc:"Timeout of connecting to a tool server and listing its tools."`
+	// CallTimeout bounds one tool call unless its source sets another timeout.
+	CallTimeout time.Duration `yaml:"call_timeout" doc:"Timeout of one tool call, unless its source sets another."`
+	// CallRetry is the pause before a repeatable call is sent again; it doubles.
+	CallRetry time.Duration `yaml:"call_retry" doc:"Pause before a repeatable tool call is sent again; it doubles."`
+	// BreakerFailures and BreakerPause limit what is wasted on an unreachable source.
+	BreakerFailures int           `yaml:"breaker_failures" doc:"Consecutive failures to reach a source after which its calls fail at once. Each call is tried three times."`
+	BreakerPause    time.Duration `yaml:"breaker_pause" doc:"How long the calls of such a source fail at once, unless a sync reaches it earlier; then one call is let through as a trial."`
+	// MaxTextBytes limits the text of a result for the model.
+	MaxTextBytes int `yaml:"max_text_bytes" doc:"Maximum text of a tool's result for the model, in bytes; the rest is truncated."`
+	// MaxResultBytes limits a stored result.
+	MaxResultBytes int `yaml:"max_result_bytes" doc:"Maximum size of a tool's whole result, in bytes; a larger one becomes an error for the model."`
+	// LeaseTTL is how long a call stays leased to a replica that sends no heartbeat.
+	LeaseTTL time.Duration `yaml:"lease_ttl" doc:"Time without a heartbeat of its replica after which a call counts as orphaned."`
 	// DrainTimeout bounds the wait for running calls when the registry stops.
-	DrainTimeout time.Duration `yaml:"drain_timeout" doc:"Time that running tool calls are given when the registry stops."`
+	DrainTimeout time.Duration `yaml:"drain_timeout" doc:"Time that running tool calls get to finish when the registry stops."`
 }
 
 // SourceConfig is a source in the configuration; the fields are those of the API.
@@ -49,23 +49,23 @@ type SourceConfig struct {
 	Env map[string]string `yaml:"env" doc:"Environment of the program. Secrets must be references: ${env:NAME}."`
 	// Dir is the program's working directory.
 	Dir string `yaml:"dir" doc:"Working directory of the program."`
-	// Headers go with each HTTP request.
+	// Headers are sent with each HTTP request.
 	Headers map[string]string `yaml:"headers" doc:"Headers of each HTTP request. Secrets must be references: ${env:NAME}."`
 	// Transport forces one.
 	Transport string `yaml:"transport" doc:"Force a transport: http, sse or stdio."`
 	// Disabled switches the source off.
 	Disabled bool `yaml:"disabled" doc:"Switch the source off."`
 	// CallTimeoutSeconds bounds one call; 0 = the default.
-	CallTimeoutSeconds uint32 `yaml:"call_timeout_seconds" doc:"Time for one tool call in seconds; 0 = call_timeout."`
+	CallTimeoutSeconds uint32 `yaml:"call_timeout_seconds" doc:"Timeout of one tool call in seconds; 0 = call_timeout."`
 	// Effects are "read", "idempotent" or "once" by the server's own tool name.
 	Effects map[string]string `yaml:"effects" doc:"Effect class (read, idempotent, once) by the server's own tool name."`
-	// Elicitation says what becomes of questions to the user.
-	Elicitation string `yaml:"elicitation" doc:"What becomes of questions that its tools ask the user: reissue (default) asks him, off declines them."`
-	// Labels are free.
-	Labels map[string]string `yaml:"labels" doc:"Free labels."`
+	// Elicitation controls questions to the user.
+	Elicitation string `yaml:"elicitation" doc:"How questions of its tools to the user are handled: reissue (default) asks the user, off declines them."`
+	// Labels are arbitrary.
+	Labels map[string]string `yaml:"labels" doc:"Arbitrary labels."`
 }
 
-// DefaultConfig has no sources besides the mesh's own.
+// DefaultConfig returns the defaults, with no sources besides the mesh's own.
 func DefaultConfig() Config {
 	return Config{
 		SyncEvery: 30 * time.Second, SyncRetry: time.Second, DiscoverTimeout: 15 * time.Second,
@@ -75,7 +75,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// complete fills in defaults and checks the rest.
+// complete sets defaults and validates the rest.
 func (c Config) complete() (Config, error) {
 	def := DefaultConfig()
 	for _, d := range []struct {
@@ -115,7 +115,7 @@ func (c Config) complete() (Config, error) {
 	return c, err
 }
 
-// static returns the sources of the configuration, and the mesh's own.
+// static returns the configured sources and the mesh's own.
 func (c Config) static() ([]store.Source, error) {
 	all := []store.Source{{Name: MeshSource, Kind: store.Builtin}}
 	seen := map[string]bool{MeshSource: true}

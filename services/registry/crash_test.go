@@ -11,7 +11,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-// hang plays a server that answers "late" when released, and else hangs until the call is cut.
+// hang is a server that answers "late" when released, and otherwise hangs until the call is cancelled.
 func hang(release <-chan struct{}) callFunc {
 	return func(ctx context.Context, _ *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
 		select {
@@ -23,8 +23,7 @@ func hang(release <-chan struct{}) callFunc {
 	}
 }
 
-// TestCrashInMidCall kills a registry (it gives no sign of life any more) while its call is out, and asks another one for
-// the same call.
+// TestCrashInMidCall stops a registry's heartbeat during a call, and sends the same call to another registry.
 func TestCrashInMidCall(t *testing.T) {
 	for _, row := range []struct {
 		tool, text, state string
@@ -63,20 +62,20 @@ func crash(t *testing.T, w *world, tool, text, state string, sends int, isUnreso
 		t.Errorf("row %v", got)
 	}
 
-	close(release) // it was not dead after all
+	close(release) // the replica was not dead after all
 	if s := <-lost; s.text() != "late" {
 		t.Errorf("its own caller: %+v", s)
 	}
 	want := "ok"
 	if isUnresolved {
-		want = "late" // nobody repeated the call, so its late answer is the answer
+		want = "late" // the call was not repeated, so its late answer counts
 	}
 	if s := alive.call(t.Context(), req); s.text() != want || !s.completed.GetCached() {
 		t.Errorf("asked at last: %+v", s)
 	}
 }
 
-// TestLivingReplicaIsWaitedFor asks one registry for a call that another one runs, longer than a lease is good for.
+// TestLivingReplicaIsWaitedFor sends a call to one registry while another runs it for longer than a lease.
 func TestLivingReplicaIsWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.start(config()), w.start(config())
@@ -89,7 +88,7 @@ func TestLivingReplicaIsWaitedFor(t *testing.T) {
 	second := make(chan story, 1)
 	go func() { second <- two.call(t.Context(), req) }()
 	decided := len(w.policy.requests())
-	// Three leases go by; the heartbeat keeps the row one's.
+	// Three leases expire; the heartbeat keeps the row.
 	w.eventually("several leases are over", func() bool { return time.Since(opened) > 3*config().LeaseTTL })
 	if got := two.row("k"); got.GetState() != "open" || got.GetAttempts() != 1 {
 		t.Errorf("row %v", got)
@@ -110,7 +109,7 @@ func TestLivingReplicaIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestOrphansAreFound kills a registry in mid-call, and nobody asks for the call again.
+// TestOrphansAreFound kills a registry during a call that is never requested again.
 func TestOrphansAreFound(t *testing.T) {
 	w := newWorld(t)
 	dead := w.asleep(config())
@@ -127,7 +126,7 @@ func TestOrphansAreFound(t *testing.T) {
 	<-gone
 }
 
-// TestStopInMidCall stops a registry for good while calls are out that do not end in time.
+// TestStopInMidCall stops a registry while calls run that do not finish in time.
 func TestStopInMidCall(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())
@@ -155,7 +154,7 @@ func TestStopInMidCall(t *testing.T) {
 	}
 }
 
-// TestStopWaitsForCalls lets a call end that is quick enough.
+// TestStopWaitsForCalls stops a registry while a call runs that finishes in time.
 func TestStopWaitsForCalls(t *testing.T) {
 	w := newWorld(t)
 	cfg := config()

@@ -8,7 +8,7 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// TestDoubtStays: a call that may have run, and then could not be sent once more, may still have run.
+// TestDoubtStays: a call that may have run stays in doubt if a later attempt could not be sent.
 func TestDoubtStays(t *testing.T) {
 	w := newWorld(t)
 	cfg := config()

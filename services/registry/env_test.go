@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(testpg.Main{M: m}) }
 // tables are copied for each test.
 var tables = testdb.New("registry", store.Migrate)
 
-// world is a database, a bridge and a policy service, on which registries may live and die.
+// world is a database, a bridge and a policy service, shared by registries that start and stop.
 type world struct {
 	t      testing.TB
 	db     *sqldb.DB
@@ -80,7 +80,7 @@ type replica struct {
 	stop    func() // ends Run and waits for it
 }
 
-// config is for tests: short times.
+// config returns short times for tests.
 func config() registry.Config {
 	cfg := registry.DefaultConfig()
 	cfg.LeaseTTL, cfg.DrainTimeout, cfg.SyncEvery = 200*time.Millisecond, 50*time.Millisecond, time.Hour
@@ -88,13 +88,13 @@ func config() registry.Config {
 	return cfg
 }
 
-// start makes a registry that runs until the test ends or stop is called.
+// start runs a registry until the test ends or stop is called.
 func (w *world) start(cfg registry.Config) *replica {
 	w.t.Helper()
 	return w.startOn(w.db, cfg)
 }
 
-// startOn is start with a database handle of its own.
+// startOn is start with its own database handle.
 func (w *world) startOn(db *sqldb.DB, cfg registry.Config) *replica {
 	w.t.Helper()
 	r := w.asleepOn(db, cfg)
@@ -116,7 +116,7 @@ func (w *world) startOn(db *sqldb.DB, cfg registry.Config) *replica {
 	return r
 }
 
-// asleep makes a registry that answers but does not run: it gives no sign of life, as if it had been killed.
+// asleep starts a registry that answers calls but sends no heartbeats, as if it had been killed.
 func (w *world) asleep(cfg registry.Config) *replica {
 	w.t.Helper()
 	return w.asleepOn(w.db, cfg)
@@ -128,7 +128,7 @@ func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { // what it still runs ends before its database does
+	w.t.Cleanup(func() { // calls must end before the database is closed
 		ended, end := context.WithCancel(context.Background())
 		end()
 		if err := s.Run(ended); err != nil {
@@ -142,7 +142,7 @@ func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	}
 }
 
-// tool makes a tool with a schema of one required string "text"; class is "read", "idempotent" or "once".
+// tool returns a tool with a schema of one required string "text"; class is "read", "idempotent" or "once".
 func tool(name, class string) *mcpbridgev1.Tool {
 	schema := `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`
 	t := &mcpbridgev1.Tool{
@@ -187,7 +187,7 @@ func (r *replica) pinned(name string) *registryv1.Tool {
 	return resp.GetTools()[0]
 }
 
-// request is a call of a turn.
+// request returns a call of a turn.
 func (r *replica) request(name, key string) *registryv1.CallToolRequest {
 	r.w.t.Helper()
 	return &registryv1.CallToolRequest{
@@ -196,7 +196,7 @@ func (r *replica) request(name, key string) *registryv1.CallToolRequest {
 	}
 }
 
-// story is what a call told.
+// story collects the messages of a call.
 type story struct {
 	decided   *registryv1.Decided
 	executing *registryv1.Executing
@@ -246,7 +246,7 @@ func (r *replica) call(ctx context.Context, req *registryv1.CallToolRequest) (s 
 	}
 }
 
-// begin starts a call and waits until it is sent; the story comes on the channel.
+// begin starts a call and waits until it is sent; the channel receives the story.
 func (r *replica) begin(ctx context.Context, req *registryv1.CallToolRequest) <-chan story {
 	r.w.t.Helper()
 	before := len(r.w.bridge.seen())
@@ -256,7 +256,7 @@ func (r *replica) begin(ctx context.Context, req *registryv1.CallToolRequest) <-
 	return done
 }
 
-// eventually waits for a condition that becomes true by itself.
+// eventually waits until a condition becomes true.
 func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)

@@ -35,7 +35,7 @@ func (s *Service) InvokeTool(ctx context.Context, req *registryv1.InvokeToolRequ
 		return nil, fault.Invalid("idempotency_key", "control characters are not allowed")
 	}
 	p := authn.From(ctx)
-	// A caller's keys are his own: nobody reads another's results by guessing a key, nor those of turns.
+	// Keys are per caller: nobody can read another caller's results, or those of turns, by guessing a key.
 	key := "direct/" + p.GetSubject() + "/" + req.GetIdempotencyKey()
 	if req.GetIdempotencyKey() == "" {
 		key = "direct/" + ids.New(ids.Execution)
@@ -55,7 +55,7 @@ func (s *Service) InvokeTool(ctx context.Context, req *registryv1.InvokeToolRequ
 	}, nil
 }
 
-// direct is how a person reads what a model would be told. A tool that he may not use does not exist for him.
+// direct converts a fault for a model to one for a direct caller. A tool that the caller may not use is reported as not found.
 func direct(tool string, f *fault.Error) error {
 	switch {
 	case f.Reason == faultv1.Reason_REASON_PERMISSION_DENIED:
@@ -152,7 +152,7 @@ func (s *Service) ResolveTools(ctx context.Context, req *registryv1.ResolveTools
 	return resp, nil
 }
 
-// fitting returns the names of the tools of enabled sources that are asked for, by name.
+// fitting returns the names of matching tools of enabled sources, by name.
 func (s *Service) fitting(ctx context.Context, tenant string, wanted func(tool string) bool) ([]string, error) {
 	var out []string
 	for after := ""; ; {
@@ -172,7 +172,7 @@ func (s *Service) fitting(ctx context.Context, tenant string, wanted func(tool s
 	}
 }
 
-// fits reports whether globs stand for a tool. The one that asks the user is not meant by globs over all sources.
+// fits reports whether globs match a tool. Globs over all sources do not match the tool that asks the user.
 func fits(globs []string, tool string) bool {
 	if tool != MeshSource+"__"+builtin.AskUser {
 		return glob.Any(globs, tool)
@@ -193,7 +193,7 @@ func (s *Service) GetDefinitions(ctx context.Context, req *registryv1.GetDefinit
 		names = append(names, d.Name)
 	}
 	slices.Sort(names)
-	// The present tool says what its source's owner thinks of its effect, and whether it can be reached.
+	// The present tool has the effect class set by its source's owner, and its availability.
 	present, err := s.store.Tools(ctx, authn.Tenant(ctx), slices.Compact(names))
 	if err != nil {
 		return nil, fmt.Errorf("read tools: %w", err)

@@ -131,7 +131,7 @@ func (b *bridgeFake) Release(_ context.Context, req *mcpbridgev1.ReleaseRequest)
 	return &mcpbridgev1.ReleaseResponse{}, nil
 }
 
-// asking is the error of a callFunc that asks the user something.
+// asking is the error of a callFunc that asks the user.
 type asking struct{ *mcpbridgev1.InputRequired }
 
 func (*asking) Error() string { return "it asks" }
@@ -144,14 +144,14 @@ func outcomeUnknown() error {
 	return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN, "the connection broke")
 }
 
-// policyFake allows what its globs say, to everybody.
+// policyFake allows what its globs match, for every principal.
 type policyFake struct {
 	policyv1.UnimplementedPolicyServiceServer
 
 	mu      sync.Mutex
 	allow   []string
 	away    bool
-	asks    *policyv1.ApprovalRule // wants leave for every call
+	asks    *policyv1.ApprovalRule // requires approval of every call
 	decided []*policyv1.DecideToolRequest
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// groupPrefix begins what names a group among an agent's tools.
+// groupPrefix marks a group among an agent's tools.
 const groupPrefix = "group:"
 
 // CreateToolGroup implements ToolGroupService.
@@ -112,7 +112,7 @@ func noGroup(err error, name string) error {
 	return err
 }
 
-// withMembers returns a group with the tools it stands for now that the caller may use.
+// withMembers returns a group with its present tools that the caller may use.
 func (s *Service) withMembers(ctx context.Context, g store.Group) (*registryv1.ToolGroup, error) {
 	list := toolList{groups: []store.GroupSpec{g.Spec}}
 	names, err := s.fitting(ctx, g.Tenant, list.may)
@@ -133,7 +133,7 @@ func (s *Service) withMembers(ctx context.Context, g store.Group) (*registryv1.T
 	return out, nil
 }
 
-// maxLabel bounds the name and the value of a label in a selector, in bytes.
+// maxLabel limits a label's name and value in a selector, in bytes.
 const maxLabel = 256
 
 func checkGroup(spec store.GroupSpec) error {

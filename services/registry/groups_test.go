@@ -79,7 +79,7 @@ func TestToolGroups(t *testing.T) {
 	}
 }
 
-// TestToolGroupsByEffectAndLabel selects by what tools may change and by the labels of their sources.
+// TestToolGroupsByEffectAndLabel selects tools by effect class and by the labels of their sources.
 func TestToolGroupsByEffectAndLabel(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())

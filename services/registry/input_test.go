@@ -10,7 +10,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-// asksTwice plays a tool that asks two questions, one after the other, and answers with both answers.
+// asksTwice is a tool that asks two questions in turn and answers with both answers.
 func asksTwice(_ context.Context, req *mcpbridgev1.CallToolRequest, _ func(float64, float64, string)) (*mcpbridgev1.CallToolResult, error) {
 	if !req.GetCanAsk() {
 		return nil, errors.New("nobody can be asked")
@@ -49,7 +49,7 @@ func TestAToolAsks(t *testing.T) {
 			if again := r.call(t.Context(), req); again.input.GetMessage() != "one?" || len(w.bridge.seen()) != 1 {
 				t.Errorf("whoever asks again gets the question, and nothing is sent: %+v", again)
 			}
-			r.stop() // the registry is another one when the answer comes
+			r.stop() // another registry is running when the answer arrives
 			r = w.start(config())
 			first := say(one, "A")
 			two := r.call(t.Context(), first)
@@ -95,7 +95,7 @@ func TestASourceThatMustNotAsk(t *testing.T) {
 	}
 }
 
-// meshTools waits until the mesh's own tools are there: a registry that starts looks at them in the background.
+// meshTools waits for the mesh's own tools: a starting registry syncs them in the background.
 func (r *replica) meshTools() {
 	r.w.t.Helper()
 	r.w.eventually("the mesh's tools are offered", func() bool {

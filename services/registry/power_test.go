@@ -13,7 +13,7 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// disk is what of a SQLite database is left when the power fails: the files as they were at the last flush.
+// disk is what remains of a SQLite database after a power failure: the files as of the last flush.
 type disk struct {
 	dir  string // of the database
 	mu   sync.Mutex
@@ -58,8 +58,8 @@ func copyFile(to, from string) error {
 	return out.Close()
 }
 
-// TestACallThatMustNotBeRepeatedIsOnDiskBeforeItLeaves cuts the power while the tool server has the call. What the disk holds at that moment is
-// given to the next registry, which must know of the call.
+// TestACallThatMustNotBeRepeatedIsOnDiskBeforeItLeaves cuts the power while the tool server has the call. The next registry gets what is on
+// disk at that moment, and must know of the call.
 func TestACallThatMustNotBeRepeatedIsOnDiskBeforeItLeaves(t *testing.T) {
 	dir := t.TempDir()
 	d := &disk{dir: filepath.Join(dir, "data")}

@@ -14,17 +14,16 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// maxImage is the size in bytes up to which an image is part of the conversation; other bytes that are no text are so up to the limit of
-// text.
+// maxImage is the size in bytes up to which an image is part of the conversation; other binary data is limited like text.
 const maxImage = 1 << 20
 
-// keeper names what is kept whole, after the execution that it comes from: whoever asks for the result again gets the same names.
+// keeper names the artifacts of a result after its execution: another request for the result gets the same names.
 type keeper struct {
 	tool, execution string
 	wholes          []*registryv1.Whole
 }
 
-// keep takes bytes out of a result.
+// keep moves bytes of a result to an artifact.
 func (k *keeper) keep(suffix, mediaType string, data []byte) *registryv1.Whole {
 	n := len(k.wholes)
 	id := ids.Artifact + strings.TrimPrefix(k.execution, ids.Execution)
@@ -37,15 +36,15 @@ func (k *keeper) keep(suffix, mediaType string, data []byte) *registryv1.Whole {
 	return whole
 }
 
-// show returns the part of a result's content that shows the two ends of a text that is kept whole.
+// show returns the content part with both ends of a text that is stored as an artifact.
 func show(result *turnv1.ToolResult, whole *registryv1.Whole, text string, limit int) *turnv1.ContentPart {
 	whole.PreviewLimit, whole.PreviewPart = int32(limit), int32(len(result.GetContent()))
 	return textPart(contract.Preview(text, limit, whole.GetArtifactId()))
 }
 
-// forModel makes what a model is given of a result: text of more than limit bytes in all is kept whole beside it, and shown by its two
-// ends; so are other bytes that are too large, which are only named. Structured content is as a rule the same thing again, and counts by
-// itself: one beyond the limit is left out, and kept where there is no text that says the same. The given result is not changed.
+// forModel returns a result for the model: if its text has more than limit bytes in total, the text is stored whole as an artifact and both
+// its ends are shown. Large binary data is stored too, and only named. Structured content usually repeats the text and counts separately:
+// beyond the limit it is omitted, and stored if no text says the same. The given result is not modified.
 func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult, []*registryv1.Whole) {
 	result := &turnv1.ToolResult{IsError: full.GetIsError(), StructuredContent: full.GetStructuredContent()}
 	var texts []string
@@ -74,7 +73,7 @@ func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult,
 	}
 	if s := result.GetStructuredContent(); s != nil && proto.Size(s) > limit {
 		result.StructuredContent, result.Truncated = nil, true
-		if data, err := protojson.Marshal(s); err == nil && total <= limit/4 { // the text is no more than a summary of it
+		if data, err := protojson.Marshal(s); err == nil && total <= limit/4 { // the text is only a summary of it
 			result.Content = append(result.Content, show(result, k.keep(".json", "application/json", data), string(data), limit))
 		}
 	}
@@ -91,7 +90,7 @@ func blobLimit(b *turnv1.Blob, limit int) int {
 	return limit
 }
 
-// kindOf says how a text is best kept.
+// kindOf returns the suffix and media type to store a text with.
 func kindOf(text string) (suffix, mediaType string) {
 	if first := strings.TrimLeft(text, " \t\r\n"); strings.HasPrefix(first, "{") || strings.HasPrefix(first, "[") {
 		if json.Valid([]byte(text)) {

@@ -12,7 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// TestWholesTellWhichPartShowsThem: whoever changes a text that is kept whole makes the part that shows its ends anew, from what the whole tells.
+// TestWholesTellWhichPartShowsThem: a stored text that is modified identifies the part with its preview, so that the preview can be
+// rebuilt.
 func TestWholesTellWhichPartShowsThem(t *testing.T) {
 	w := newWorld(t)
 	cfg := config()
@@ -23,7 +24,7 @@ func TestWholesTellWhichPartShowsThem(t *testing.T) {
 	rows := structpb.NewStringValue(strings.Repeat("row ", 50))
 	for name, row := range map[string]struct {
 		result *mcpbridgev1.CallToolResult
-		parts  []int32 // of the wholes; -1 = one that is only named
+		parts  []int32 // of the wholes; -1 = only named
 	}{
 		"text":                  {answer(strings.Repeat("a", 300)), []int32{0}},
 		"text and bytes":        {&mcpbridgev1.CallToolResult{Content: append(answer(strings.Repeat("a", 300)).GetContent(), blob)}, []int32{0, -1}},

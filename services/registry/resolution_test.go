@@ -27,7 +27,7 @@ func says(req *registryv1.CallToolRequest, id string, verdict turnv1.Verdict) *r
 	})
 }
 
-// lost has a registry die while a ONCE call is out, and gives another one that finds it unresolved.
+// lost kills a registry during a ONCE call, and returns another one that finds it unresolved.
 func lost(t *testing.T, w *world) (*replica, *registryv1.CallToolRequest) {
 	dead := w.asleep(config())
 	dead.notes()
@@ -64,7 +64,7 @@ func TestSomebodySaysWhatBecameOfACall(t *testing.T) {
 	} {
 		test := func(t *testing.T, w *world) {
 			r, req := lost(t, w)
-			for i := range 2 { // the worker may die before it has noted the answer
+			for i := range 2 { // the worker may die before it records the answer
 				s := r.call(t.Context(), says(req, "apr_1", row.verdict))
 				if s.err != nil || !strings.Contains(s.text(), row.text) || s.completed.GetResult().GetIsError() != row.isError || s.completed.GetUnresolved() {
 					t.Errorf("round %d: %+v %q", i, s, s.text())
@@ -89,7 +89,7 @@ func TestSomebodySaysWhatBecameOfACall(t *testing.T) {
 	}
 }
 
-// TestNotDoneIsUsedOnce: the call that ran because somebody said it had not is lost again.
+// TestNotDoneIsUsedOnce: the call that runs again after a resolution is lost again.
 func TestNotDoneIsUsedOnce(t *testing.T) {
 	w := newWorld(t)
 	r, req := lost(t, w)
@@ -112,7 +112,7 @@ func TestNotDoneIsUsedOnce(t *testing.T) {
 	}
 }
 
-// TestAWordOnACallThatIsKnown does not count.
+// TestAWordOnACallThatIsKnown: a resolution of a call with a known outcome is ignored.
 func TestAWordOnACallThatIsKnown(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())
@@ -136,12 +136,12 @@ func TestAWordOnACallThatIsKnown(t *testing.T) {
 			t.Errorf("%s of a call that did not run: %+v", verdict, s)
 		}
 	}
-	if n := len(w.bridge.seen()); n != 1+3 { // the server that could not be reached was tried three times
+	if n := len(w.bridge.seen()); n != 1+3 { // the unreachable server was tried three times
 		t.Errorf("sent %d times", n)
 	}
 }
 
-// TestLeaveOutlivesACrash: what runs again because it was not done needs no second leave, unless the tool changed.
+// TestLeaveOutlivesACrash: a call that runs again because it was not done needs no second approval unless the tool changed.
 func TestLeaveOutlivesACrash(t *testing.T) {
 	w := newWorld(t)
 	dead := w.asleep(config())
@@ -170,7 +170,7 @@ func TestLeaveOutlivesACrash(t *testing.T) {
 	}
 }
 
-// TestAForkIsAnotherCall: the same call in a fork of its session has a key of its own, so it neither adopts nor repeats the other.
+// TestAForkIsAnotherCall: the same call in a fork of its session has its own key, so it neither adopts nor repeats the other.
 func TestAForkIsAnotherCall(t *testing.T) {
 	w := newWorld(t)
 	r, req := lost(t, w)

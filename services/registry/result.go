@@ -21,7 +21,7 @@ func eventToProto(e execute.Event) *registryv1.CallToolResponse {
 	}
 }
 
-// ended is the last message of a call.
+// ended returns the last message of a call.
 func ended(req *registryv1.CallToolRequest, out execute.Outcome, limit int) *registryv1.CallToolResponse {
 	switch {
 	case out.Approval != nil:
@@ -33,7 +33,7 @@ func ended(req *registryv1.CallToolRequest, out execute.Outcome, limit int) *reg
 	}
 }
 
-// completed is what the model is given: every outcome is a result with content.
+// completed returns the result for the model: every outcome is a result with content.
 func completed(req *registryv1.CallToolRequest, out execute.Outcome, limit int) *registryv1.Completed {
 	result := &turnv1.ToolResult{IsError: true}
 	var wholes []*registryv1.Whole
@@ -49,7 +49,7 @@ func completed(req *registryv1.CallToolRequest, out execute.Outcome, limit int) 
 	}
 }
 
-// sentence begins a text with a capital letter.
+// sentence capitalizes the first letter of a text.
 func sentence(text string) string {
 	if text != "" && text[0] >= 'a' && text[0] <= 'z' {
 		return string(text[0]-'a'+'A') + text[1:]

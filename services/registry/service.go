@@ -26,24 +26,24 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
 
-// schemasKept bounds the compiled schemas in memory.
+// schemasKept limits the compiled schemas in memory.
 const schemasKept = 4096
 
-// Deps is what the service needs; all fields are required. The clients call as the registry's own role.
+// Deps holds the service's dependencies; all fields are required. The clients call as the registry's own role.
 type Deps struct {
-	// DB is the service's own database. New brings its tables up to date; it stays its owner's to close.
+	// DB is the service's own database. New migrates it; its owner closes it.
 	DB *sqldb.DB
 	// Policy decides who may use which tool.
 	Policy policyv1.PolicyServiceClient
-	// Bridge speaks MCP.
+	// Bridge calls MCP servers.
 	Bridge mcpbridgev1.BridgeServiceClient
-	// Artifacts are read by one of the mesh's own tools, on behalf of the principal in the call's context.
+	// Artifacts is used by one of the mesh's own tools, for the principal in the call's context.
 	Artifacts builtin.Artifacts
-	// Log gets what went wrong on our side.
+	// Log receives internal errors.
 	Log *slog.Logger
 }
 
-// Service implements SourceService, ToolService and ToolExecutionService. Safe for concurrent use.
+// Service implements SourceService, ToolService and ToolExecutionService. It is safe for concurrent use.
 type Service struct {
 	registryv1.UnimplementedSourceServiceServer
 	registryv1.UnimplementedToolServiceServer
@@ -60,8 +60,8 @@ type Service struct {
 	log      *slog.Logger
 }
 
-// New checks configuration and dependencies, brings the tables up to date and makes the service. It answers calls at once;
-// Run does its background work.
+// New validates configuration and dependencies, migrates the database and returns the service. It can serve calls at once; Run does its
+// background work.
 func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.DB == nil || deps.Policy == nil || deps.Bridge == nil || deps.Artifacts == nil || deps.Log == nil {
 		return nil, errors.New("registry needs DB, Policy, Bridge, Artifacts and Log")
@@ -102,8 +102,8 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	registryv1.RegisterToolExecutionServiceServer(r, s)
 }
 
-// Run brings the configured sources into the database, keeps all inventories up to date and the leases of running calls alive,
-// until ctx ends. Then it waits for running calls as configured, and returns nil. A source that cannot be reached is no error.
+// Run writes the configured sources to the database, syncs inventories and extends the leases of running calls until ctx ends. Then it
+// waits for running calls as configured, and returns nil. An unreachable source is not an error.
 func (s *Service) Run(ctx context.Context) error {
 	if err := s.seed(ctx); err != nil && ctx.Err() == nil {
 		return err
@@ -114,7 +114,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// seed makes the sources of the configuration be as written there.
+// seed creates or updates the configured sources.
 func (s *Service) seed(ctx context.Context) error {
 	wanted, err := s.cfg.static()
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *Service) seedOne(ctx context.Context, want store.Source) error {
 	}
 }
 
-// fresh returns a new source its id and times.
+// fresh sets the id and times of a new source.
 func fresh(s store.Source, now time.Time) store.Source {
 	s.ID, s.State, s.Revision = ids.New(ids.Source), store.Pending, 1
 	s.CreateTime, s.UpdateTime = now, now

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// MeshSource is the name of the source with the mesh's own tools. It is there from the start.
+// MeshSource is the name of the source with the mesh's own tools. It always exists.
 const MeshSource = "mesh"
 
 var sourceName = regexp.MustCompile(`^[a-z](_?[a-z0-9-]+)*$`)

@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// firstLook bounds how long CreateSource and UpdateSource wait for the look they begin; it goes on after that.
+// firstLook bounds how long CreateSource and UpdateSource wait for the sync that they start, which continues after that.
 const firstLook = 10 * time.Second
 
 // CreateSource implements SourceService.
@@ -47,11 +47,11 @@ func (s *Service) CreateSource(ctx context.Context, req *registryv1.CreateSource
 	return s.looked(ctx, src)
 }
 
-// looked syncs a source that was just written and gives it as it is then.
+// looked syncs a source that was just written and returns its state.
 func (s *Service) looked(ctx context.Context, src store.Source) (*registryv1.Source, error) {
 	if !src.Disabled {
 		look, cancel := context.WithTimeout(ctx, firstLook)
-		_, _ = s.syncer.Sync(look, src) // the source's state tells; the look goes on when the time is up
+		_, _ = s.syncer.Sync(look, src) // the source's state has the result; the sync continues after the timeout
 		cancel()
 	}
 	after, err := s.store.Source(ctx, src.Tenant, src.ID)
@@ -158,7 +158,7 @@ func (s *Service) DeleteSource(ctx context.Context, req *registryv1.DeleteSource
 	return &registryv1.DeleteSourceResponse{}, nil
 }
 
-// release lets go of what is open for a source. The bridge does so by itself later, so a failure is only logged.
+// release closes what is open for a source. The bridge does so by itself later, so a failure is only logged.
 func (s *Service) release(ctx context.Context, src store.Source) {
 	s.syncer.Forget(src)
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -194,7 +194,7 @@ func sameSpec(a, b store.Spec) bool {
 	return errA == nil && errB == nil && string(x) == string(y)
 }
 
-// sameEndpoint reports whether the connections made for one spec serve the other.
+// sameEndpoint reports whether the connections for one spec can be used for the other.
 func sameEndpoint(a, b store.Spec) bool {
 	for _, s := range []*store.Spec{&a, &b} {
 		s.CallTimeout, s.Effects, s.Labels, s.Elicitation = 0, nil, nil, ""
@@ -218,7 +218,7 @@ func applyUpdate(have store.Source, req *registryv1.UpdateSourceRequest) (store.
 	return have, nil
 }
 
-// sourceToProto returns a source as it is kept, and what this replica knows of it.
+// sourceToProto returns a stored source, with this replica's state of it.
 func (s *Service) sourceToProto(src store.Source) *registryv1.Source {
 	p := sourceToProto(src)
 	p.Breaker = s.upstream.Breaker(src)

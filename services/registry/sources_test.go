@@ -248,7 +248,7 @@ func TestConfiguredSources(t *testing.T) {
 		return err == nil
 	})
 	s := three.call(t.Context(), three.request("mesh__current_time", "now"))
-	if s.completed.GetCode() != "invalid_tool_arguments" { // "text" is no argument of it
+	if s.completed.GetCode() != "invalid_tool_arguments" { // "text" is not an argument of it
 		t.Errorf("mesh tool: %+v", s)
 	}
 	req := three.request("mesh__current_time", "now")

@@ -9,7 +9,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-// TestStopCallOfAnotherReplica asks one registry to stop what another one runs.
+// TestStopCallOfAnotherReplica asks one registry to stop a call that another one runs.
 func TestStopCallOfAnotherReplica(t *testing.T) {
 	t.Run("on SQLite", func(t *testing.T) { stopElsewhere(t, newWorld(t)) })
 	t.Run("on PostgreSQL", func(t *testing.T) { stopElsewhere(t, newWorldOn(t, tables.Postgres(t))) })
@@ -28,7 +28,7 @@ func stopElsewhere(t *testing.T, w *world) {
 	})
 	ctx, leave := context.WithCancel(t.Context())
 	gone := one.begin(ctx, one.request("notes__send", "k"))
-	leave() // its caller goes away, as a cancelled step does: the call runs on
+	leave() // its caller goes away, as a cancelled step does: the call continues
 	<-gone
 	resp, err := two.calls.StopCall(t.Context(), &registryv1.StopCallRequest{Key: "k"})
 	if err != nil || !resp.GetStopped() {
@@ -43,7 +43,7 @@ func stopElsewhere(t *testing.T, w *world) {
 	}
 }
 
-// TestStopCall ends calls for good that going away does not end.
+// TestStopCall stops calls that continue when their caller goes away.
 func TestStopCall(t *testing.T) {
 	for _, tool := range []string{"notes__send", "notes__put", "notes__read"} {
 		t.Run(tool, func(t *testing.T) {

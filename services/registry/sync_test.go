@@ -97,7 +97,7 @@ func TestSourcesAreLookedAtNowAndThen(t *testing.T) {
 	w.eventually("it goes on", func() bool { return w.bridge.looked() > before+3 })
 }
 
-// TestSlowServer: a server that hangs holds up neither the start nor others.
+// TestSlowServer: a server that hangs delays neither the start nor other servers.
 func TestSlowServer(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())
@@ -129,7 +129,7 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// TestSourceIsDeletedDuringALook: the look's answer comes too late and changes nothing.
+// TestSourceIsDeletedDuringALook: the sync's result comes too late and changes nothing.
 func TestSourceIsDeletedDuringALook(t *testing.T) {
 	w := newWorld(t)
 	r := w.asleep(config())
@@ -154,7 +154,7 @@ func TestSourceIsDeletedDuringALook(t *testing.T) {
 	}
 }
 
-// Sources that accept and do not answer wait side by side, not behind each other.
+// Sources that accept connections and do not answer are waited for concurrently.
 func TestSourcesThatDoNotAnswerAreRefreshedTogether(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())

@@ -10,7 +10,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-// TestTextThatNoDatabaseKeeps asks for, and writes, text with NUL: that is never our fault, whatever the engine.
+// TestTextThatNoDatabaseKeeps reads and writes text with NUL, which is never an internal error on any engine.
 func TestTextThatNoDatabaseKeeps(t *testing.T) {
 	engines := map[string]func() string{
 		sqldb.SQLite:   func() string { return tables.SQLite(t) },

@@ -13,28 +13,28 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// toolList is an agent's list of tools: globs, and groups.
+// toolList is an agent's list of tools: globs and groups.
 type toolList struct {
 	globs  []string
 	groups []store.GroupSpec
 }
 
-// may reports whether the list stands for a tool as far as its name tells.
+// may reports whether the list may contain a tool, judging by its name.
 func (l toolList) may(tool string) bool {
 	return fits(l.globs, tool) || slices.ContainsFunc(l.groups, func(g store.GroupSpec) bool { return meant(g, tool).MayHold(tool) })
 }
 
-// byName reports whether the name tells all.
+// byName reports whether the name alone decides.
 func (l toolList) byName() bool {
 	return !slices.ContainsFunc(l.groups, func(g store.GroupSpec) bool { return !g.ByNameAlone() })
 }
 
-// has reports whether the list stands for a tool.
+// has reports whether the list contains a tool.
 func (l toolList) has(t store.Tool) bool {
 	return fits(l.globs, t.Name) || slices.ContainsFunc(l.groups, func(g store.GroupSpec) bool { return meant(g, t.Name).Holds(t) })
 }
 
-// meant returns a group as it speaks of a tool. The one that asks the user is not meant by selectors over all sources.
+// meant returns a group as it applies to a tool. Selectors over all sources do not select the tool that asks the user.
 func meant(g store.GroupSpec, tool string) store.GroupSpec {
 	if tool == MeshSource+"__"+builtin.AskUser {
 		g.Selectors = slices.DeleteFunc(slices.Clone(g.Selectors), func(sel store.Selector) bool { return sel.Source != MeshSource })
@@ -42,7 +42,7 @@ func meant(g store.GroupSpec, tool string) store.GroupSpec {
 	return g
 }
 
-// listed reads an agent's list of tools. FAILED_PRECONDITION when it names a group that is not there.
+// listed parses an agent's list of tools. It returns FAILED_PRECONDITION for an unknown group.
 func (s *Service) listed(ctx context.Context, tenant string, globs []string) (toolList, error) {
 	var list toolList
 	for _, g := range globs {
@@ -64,7 +64,7 @@ func (s *Service) listed(ctx context.Context, tenant string, globs []string) (to
 	return list, nil
 }
 
-// standing keeps those of the names that a list stands for, which may take a look at the tools.
+// standing keeps the names that the list contains, and reads the tools if their names are not enough.
 func (s *Service) standing(ctx context.Context, tenant string, list toolList, names []string) ([]string, error) {
 	if list.byName() || len(names) == 0 {
 		return names, nil

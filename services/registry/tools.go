@@ -21,7 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// namesAtOnce bounds the names read and asked about at a time.
+// namesAtOnce is the number of names read and checked at a time.
 const namesAtOnce = 1000
 
 // ListTools implements ToolService.
@@ -109,13 +109,13 @@ func (s *Service) GetTool(ctx context.Context, req *registryv1.GetToolRequest) (
 	return toolToProto(found[0]), nil
 }
 
-// noTool is the answer for a tool that is not there and for one that the caller may not use: they must look alike.
+// noTool is the fault for a tool that does not exist and for one that the caller may not use: they must look alike.
 func noTool(name string) *fault.Error {
 	return fault.NotFound("there is no tool %q", name).Hint("List the tools to see which there are.")
 }
 
 const (
-	// refreshAtOnce bounds the sources that one RefreshTools syncs at the same time.
+	// refreshAtOnce limits the concurrent syncs of one RefreshTools.
 	refreshAtOnce = 64
 	// refreshTimeout bounds how long RefreshTools waits for one source.
 	refreshTimeout = 10 * time.Second
@@ -160,7 +160,7 @@ func (s *Service) RefreshTools(ctx context.Context, _ *registryv1.RefreshToolsRe
 	return total, nil
 }
 
-// refresh syncs one source of many. One that does not answer in time is reported as failed; its sync goes on.
+// refresh syncs one of many sources. One that does not answer in time is reported as failed; its sync continues.
 func (s *Service) refresh(ctx context.Context, src store.Source) (store.Diff, error) {
 	waiting, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
@@ -171,11 +171,11 @@ func (s *Service) refresh(ctx context.Context, src store.Source) (store.Diff, er
 	return diff, err
 }
 
-// addDiff adds what one look found. The tools of a source that failed count as they are.
+// addDiff adds the result of one sync. The tools of a source that failed count unchanged.
 func addDiff(total *registryv1.SyncResult, src store.Source, d store.Diff, err error) error {
 	switch {
 	case errors.Is(err, store.ErrChanged):
-		return nil // somebody else looks at the new revision
+		return nil // somebody else syncs the new revision
 	case err != nil:
 		f := fault.As(err)
 		if f == nil {

@@ -136,7 +136,7 @@ func TestInvokeTool(t *testing.T) {
 	}
 }
 
-// knockedBridge is a bridge that cannot be reached for a while.
+// knockedBridge is a bridge that is unreachable for a while.
 type knockedBridge struct {
 	mcpbridgev1.BridgeServiceClient
 	away, knocks int

@@ -16,7 +16,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// Bounds of one read, in bytes: what is read is part of a conversation, and must not become an artifact again.
+// Limits of one read in bytes: the result becomes part of the conversation, and must not become an artifact again.
 const (
 	usualRead = 16 << 10
 	maxRead   = 48 << 10
@@ -31,30 +31,30 @@ const readArtifactSchema = `{"type":"object","properties":{` +
 
 // Caller is on whose behalf a tool runs.
 type Caller struct {
-	// Principal is who may see what the tool shows.
+	// Principal must be permitted to see what the tool returns.
 	Principal *policyv1.Principal
 	// SessionID is the session of the turn, "" for a direct call.
 	SessionID string
 }
 
-// Artifacts is what the tools read artifacts from. It acts for the principal in the context.
+// Artifacts reads artifacts for the tools. It acts for the principal in the context.
 type Artifacts interface {
 	// ReadArtifact returns bytes of an artifact.
 	ReadArtifact(ctx context.Context, req *sessionsv1.ReadArtifactRequest, opts ...grpc.CallOption) (*sessionsv1.ReadArtifactResponse, error)
 }
 
-// awayError is an error that may pass, apart from the tool's answers.
+// awayError is a transient error, as opposed to a tool's answer.
 type awayError struct{ error }
 
 func (e awayError) Unwrap() error { return e.error }
 
-// Away reports whether an error of Call is none of the tool's answers: what it needs could not be reached.
+// Away reports whether an error of Call means that a dependency was unreachable, rather than being the tool's answer.
 func Away(err error) bool {
 	_, ok := errors.AsType[awayError](err)
 	return ok
 }
 
-// readArtifact shows a part of an artifact. In a turn only those of its session can be read.
+// readArtifact returns a part of an artifact. A turn can only read artifacts of its session.
 func (ts Tools) readArtifact(ctx context.Context, args map[string]any, by Caller) (string, error) {
 	id, _ := args["artifact_id"].(string) // the schema has checked the types
 	find, _ := args["find"].(string)
@@ -83,7 +83,7 @@ func (ts Tools) readArtifact(ctx context.Context, args map[string]any, by Caller
 	return shown(resp.GetArtifact(), data, offset, length), nil
 }
 
-// shown is a part of an artifact as the model reads it: whole characters, and where it was.
+// shown formats a part of an artifact for the model: whole characters, and their position.
 func shown(a *sessionsv1.Artifact, data []byte, offset, length int64) string {
 	for skip := 0; len(data) > 0 && skip < utf8.UTFMax-1 && !utf8.RuneStart(data[0]); skip++ {
 		data, offset = data[1:], offset+1

@@ -1,6 +1,6 @@
 package builtin
 
-// AskUser is the tool that asks the user something. It does not run here: a turn waits for the answer.
+// AskUser is the tool that asks the user a question. It does not run here: the turn waits for the answer.
 const AskUser = "ask_user"
 
 func askUser() Tool {

@@ -1,4 +1,4 @@
-// Package builtin holds the tools of the mesh itself. They change nothing outside.
+// Package builtin contains the mesh's own tools. They have no side effects.
 package builtin
 
 import (
@@ -10,20 +10,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// Version of the built-in tools, shown as the source's server version.
+// Version of the built-in tools, reported as the source's server version.
 const Version = "windlass mesh 1"
 
 // Tool is one built-in tool.
 type Tool struct {
-	// Name is its own name, Title and Description are for people and models.
+	// Name is the tool's own name; Title and Description are for people and models.
 	Name, Title, Description string
-	// Raw is its definition in the form of MCP, InputSchema the schema in it.
+	// Raw is its definition in MCP's form, InputSchema the schema in it.
 	Raw, InputSchema []byte
 
 	run func(ctx context.Context, args map[string]any, by Caller) (string, error)
 }
 
-// definition is what Raw holds.
+// definition is the content of Raw.
 type definition struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title"`
@@ -42,7 +42,7 @@ type Tools struct {
 	artifacts Artifacts
 }
 
-// New makes the tools; now is the clock they tell, time.Now outside tests.
+// New returns the tools; now is the clock that they report, time.Now outside tests.
 func New(now func() time.Time, artifacts Artifacts) Tools { return Tools{now, artifacts} }
 
 // List returns the tools by name.
@@ -80,7 +80,7 @@ func (ts Tools) List() ([]Tool, error) {
 	return all, nil
 }
 
-// Call runs a tool. An error is the tool's answer for the model, as text, unless Away says otherwise; false means that there is no such
+// Call runs a tool. An error is the tool's answer for the model, as text, unless Away reports otherwise; found is false if there is no such
 // tool.
 func (ts Tools) Call(ctx context.Context, name string, args map[string]any, by Caller) (text string, found bool, err error) {
 	all, err := ts.List()

@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// leaveFor returns the id of the approval that holds for the call as it is now: the arguments and the tool's definition are those that were
-// approved. Leave under which the call ran already holds for its further attempts. Empty = none.
+// leaveFor returns the id of the approval that covers the call: the arguments and the tool's definition must be the approved ones. An
+// approval under which the call already ran also covers further attempts. Empty = none.
 func leaveFor(r *request, t store.Tool, row *store.Execution) string {
 	if a := r.Approved; a.GetApprovalId() != "" && a.GetArgumentsHash() == r.argsHash && a.GetDefinitionHash() == t.DefinitionHash {
 		return a.GetApprovalId()
@@ -25,7 +25,7 @@ func leaveFor(r *request, t store.Tool, row *store.Execution) string {
 	return ""
 }
 
-// question reads what the tool of a waiting row asked.
+// question returns the question that the tool of a waiting row asked.
 func question(row store.Execution) (*registryv1.InputRequired, error) {
 	asked := &registryv1.InputRequired{}
 	if err := proto.Unmarshal(row.Result, asked); err != nil {
@@ -34,12 +34,12 @@ func question(row store.Execution) (*registryv1.InputRequired, error) {
 	return asked, nil
 }
 
-// answers reports whether the request answers this very question, and not an earlier one of the same call.
+// answers reports whether the request answers this question, and not an earlier one of the same call.
 func (r *request) answers(asked *registryv1.InputRequired) bool {
 	return r.Input != nil && bytes.Equal(r.Input.GetState(), asked.GetState())
 }
 
-// resolved does what somebody said of a row whose outcome is unknown. ErrChanged means: look again.
+// resolved applies a person's resolution to a row whose outcome is unknown. ErrChanged means that the row must be read again.
 func (x *Executor) resolved(ctx context.Context, f *flight, r *request, row store.Execution) (Outcome, error) {
 	said := store.Resolution{ID: r.Resolution.GetId(), By: r.Resolution.GetSubject(), Comment: r.Resolution.GetComment(), Time: x.deps.Now()}
 	switch r.Resolution.GetVerdict() {
@@ -58,7 +58,7 @@ func (x *Executor) resolved(ctx context.Context, f *flight, r *request, row stor
 		said.What = store.SaidNotDone
 		if used(row.Resolution, said) && !row.Effect.Repeatable() {
 			x.replayDecision(f, row)
-			return unresolved(row), nil // it ran because of this very word, and its outcome is unknown again
+			return unresolved(row), nil // it ran because of this resolution, and its outcome is unknown again
 		}
 		row.Resolution = said
 		return x.attempt(ctx, f, r, &row)
@@ -75,14 +75,14 @@ func (x *Executor) resolved(ctx context.Context, f *flight, r *request, row stor
 	}
 }
 
-// used reports whether the row was resolved by this very word already.
+// used reports whether the row was already resolved by this resolution.
 func used(had, said store.Resolution) bool {
 	said.Time = had.Time
 	return had == said
 }
 
-// notRunAfterAll answers a word that does not fit a row of which the ledger knows that it did not run: it is not run because somebody says
-// that it was done, or that nobody knows.
+// notRunAfterAll answers a resolution that contradicts the ledger, which knows that the call did not run: it does not run because someone
+// says that it was done or that its outcome is unknown.
 func (r *request) notRunAfterAll(row store.Execution) (Outcome, bool) {
 	if r.Resolution == nil || r.Resolution.GetVerdict() == turnv1.Verdict_VERDICT_NOT_DONE {
 		return Outcome{}, false

@@ -16,7 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// attempt takes the call through all checks to the tool. The row is that of an earlier attempt, nil for a new key.
+// attempt runs the call after all checks. The row is that of an earlier attempt, nil for a new key.
 func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *store.Execution) (Outcome, error) {
 	t, gone, err := x.resolve(ctx, r)
 	if err != nil {
@@ -52,7 +52,7 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 	return x.send(ctx, f, r, t, opened, inDoubtBefore(row))
 }
 
-// inDoubtBefore reports whether an earlier attempt may have run: nobody knows, and nobody has said that it did not.
+// inDoubtBefore reports whether an earlier attempt may have run and nobody has resolved that it did not.
 func inDoubtBefore(row *store.Execution) bool {
 	return row != nil && row.State == store.Unresolved && row.Resolution.What != store.SaidNotDone
 }
@@ -74,7 +74,7 @@ func decided(d *policyv1.Decision) *Decision {
 	return &Decision{ID: d.GetId(), Allowed: d.GetAllowed(), Reason: d.GetReason()}
 }
 
-// admit says why the call must not leave now; nil when it may.
+// admit returns why the call must not be sent now; nil if it may.
 func (x *Executor) admit(ctx context.Context, r *request, t store.Tool, d *policyv1.Decision, leave string, changed bool) (*Outcome, error) {
 	if !d.GetAllowed() {
 		return refused(denied(r.Tool)), nil
@@ -83,7 +83,7 @@ func (x *Executor) admit(ctx context.Context, r *request, t store.Tool, d *polic
 		return refused(wrong), err
 	}
 	if changed {
-		// Nobody is asked for leave to a call that the tool as it is now would not take.
+		// Do not ask for an approval of a call that the present tool would reject.
 		if wrong, err := x.check(ctx, r, t, ""); err != nil || wrong != nil {
 			return refused(definitionChanged(r.Tool)), err
 		}
@@ -110,10 +110,10 @@ func refused(f *fault.Error) *Outcome {
 	return &out
 }
 
-// toolName is what names of ours look like; anything else a model may have written is not worth a question to the database.
+// toolName matches names of ours; for anything else that a model wrote the database is not asked.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// resolve finds the tool. The fault says that there is none to call.
+// resolve returns the tool, or a fault if there is none to call.
 func (x *Executor) resolve(ctx context.Context, r *request) (store.Tool, *fault.Error, error) {
 	if !r.InSurface || !toolName.MatchString(r.Tool) {
 		gone, err := x.unknown(ctx, r)
@@ -132,8 +132,8 @@ func (x *Executor) resolve(ctx context.Context, r *request) (store.Tool, *fault.
 	return t, nil, nil
 }
 
-// check parses nothing anew: it says what is wrong with the arguments under the definition with the hash, the present one when that is
-// empty or unknown.
+// check validates the arguments against the definition with the hash, or the present one if the hash is empty or unknown. It reports
+// arguments that could not be parsed without parsing them again.
 func (x *Executor) check(ctx context.Context, r *request, t store.Tool, hash string) (*fault.Error, error) {
 	if r.badArgs != nil {
 		return badArguments(r.Tool, []schema.Fault{{Message: r.badArgs.Error()}}), nil
@@ -168,7 +168,7 @@ func (x *Executor) check(ctx context.Context, r *request, t store.Tool, hash str
 	return nil, nil
 }
 
-// open commits the ledger row, before anything leaves.
+// open commits the ledger row before the call is sent.
 func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *store.Execution, decision, leave string) (store.Execution, error) {
 	at := x.deps.Now()
 	if row != nil {
@@ -185,7 +185,7 @@ func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *stor
 	return e, x.deps.Store.Open(ctx, e)
 }
 
-// unknown says that there is no such tool, with the names of those that the caller may have meant.
+// unknown returns the fault for an unknown tool, with similar names.
 func (x *Executor) unknown(ctx context.Context, r *request) (*fault.Error, error) {
 	names, err := x.deps.Store.ToolNames(ctx, r.Tenant, "", "", maxCandidates)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package execute runs tool calls: the one path for turns and for direct calls. A call is decided by policy, checked
-// against the tool's schema, written to the ledger, sent, and its result written to the ledger. The key of a call makes it
-// one execution, however often, from wherever and after whatever crash it is asked for.
+// Package execute runs tool calls, from turns and direct ones alike. A call is decided by policy, validated against the tool's schema,
+// written to the ledger and sent, and its result is written to the ledger. The key of a call makes it one execution, however often and from
+// wherever it is requested, and whatever crashes in between.
 package execute
 
 import (
@@ -18,76 +18,76 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
 
-// maxArguments bounds the text of a call's arguments, in bytes.
+// maxArguments limits the text of a call's arguments, in bytes.
 const maxArguments = 1 << 20
 
-// Call is one wish to run a tool.
+// Call is a request to run a tool.
 type Call struct {
-	// Principal is on whose behalf; Tenant where.
+	// Principal is on whose behalf the tool runs; Tenant is where.
 	Principal *policyv1.Principal
 	Tenant    string
 	// Tool is the namespaced name.
 	Tool string
-	// Pinned is the hash of the definition whose schema the arguments must fit; empty = the present one.
+	// Pinned is the hash of the definition to validate the arguments against; empty = the present one.
 	Pinned string
-	// InSurface is false for a tool that the caller's turn was not given; it is answered as unknown.
+	// InSurface is false for a tool that the caller's turn does not have; it is answered as unknown.
 	InSurface bool
 	// Arguments is JSON text, possibly invalid.
 	Arguments []byte
-	// TurnID, SessionID and CallID say where the call comes from; empty for a direct one.
+	// TurnID, SessionID and CallID are the origin of the call; empty for a direct one.
 	TurnID, SessionID, CallID string
-	// Key makes it the same execution when asked again. Required.
+	// Key identifies the execution across repeated requests. Required.
 	Key string
 	// Rules are the approval rules of the agent.
 	Rules []*policyv1.ApprovalRule
-	// Approved is evidence of leave that was given for the call; nil = none.
+	// Approved is evidence of an approval of the call; nil = none.
 	Approved *registryv1.Approved
-	// Input answers what an earlier attempt asked; nil = nothing was asked.
+	// Input answers the question of an earlier attempt; nil = none was asked.
 	Input *registryv1.InputAnswer
-	// Resolution says what became of the call when its outcome was unknown; nil = nobody said.
+	// Resolution resolves a call whose outcome was unknown; nil = none.
 	Resolution *registryv1.Resolution
-	// CanWait tells that the caller can have people asked. Without it a call that needs them is refused.
+	// CanWait means that the caller can wait for people. Otherwise a call that needs them is refused.
 	CanWait bool
 }
 
-// Event is something that happens on the way; one of the fields is set.
+// Event is a step in a call's execution; one of the fields is set.
 type Event struct {
-	// Decided tells what policy said.
+	// Decided is policy's decision.
 	Decided *Decision
-	// Executing is the id of the ledger row of a call that leaves now.
+	// Executing is the id of the ledger row of a call that is sent now.
 	Executing string
-	// Progress is how far it is.
+	// Progress is the call's progress.
 	Progress *upstream.Progress
 }
 
-// Decision is what policy said.
+// Decision is policy's decision.
 type Decision struct {
-	// ID names the recorded decision.
+	// ID identifies the recorded decision.
 	ID string
-	// Allowed is the answer, Reason the text for people.
+	// Allowed is the decision, Reason the text for people.
 	Allowed bool
 	Reason  string
 }
 
-// Outcome is the end of a call, for now where it waits for somebody. It is shared between callers and must not be changed.
+// Outcome is the result of a call, or what it waits for. It is shared between callers and must not be modified.
 type Outcome struct {
-	// Result is the tool's whole answer; nil when there is none, then Fault says why.
+	// Result is the tool's whole answer; nil if there is none, then Fault says why.
 	Result *turnv1.ToolResult
-	// Fault says why the call did not run, or what went wrong on the way.
+	// Fault says why the call did not run, or how it failed.
 	Fault *fault.Error
-	// Approval is what leave has to be given for first: nothing has left.
+	// Approval is the approval that is required first: nothing was sent.
 	Approval *registryv1.ApprovalRequired
-	// Input is what the tool asks before it goes on.
+	// Input is what the tool asks before it continues.
 	Input *registryv1.InputRequired
-	// Code is stable, "" for a plain answer.
+	// Code is a stable code, "" for a plain answer.
 	Code string
-	// Cached means that nothing was called now: the ledger knew.
+	// Cached means that the result came from the ledger and nothing was called.
 	Cached bool
 	// Unresolved means that a ONCE call may or may not have run, and will not be repeated.
 	Unresolved bool
-	// ExecutionID is the ledger row, empty when the call never got that far.
+	// ExecutionID is the ledger row, empty if the call never got one.
 	ExecutionID string
-	// Latency is the wall time of the call itself.
+	// Latency is the duration of the call itself.
 	Latency time.Duration
 
 	source string // for the metrics; empty for an unknown tool
@@ -95,12 +95,12 @@ type Outcome struct {
 
 func failed(f *fault.Error) Outcome { return Outcome{Fault: f, Code: fault.CodeName(f.Reason)} }
 
-// request is a call with its arguments read.
+// request is a call with parsed arguments.
 type request struct {
 	Call
 	args     canon.Object
-	badArgs  error  // why they could not be read
-	argsHash string // also of text that could not be read
+	badArgs  error  // why the arguments could not be parsed
+	argsHash string // also of text that could not be parsed
 }
 
 func newRequest(c Call) *request {
@@ -119,12 +119,12 @@ func newRequest(c Call) *request {
 	return r
 }
 
-// same reports whether two requests with one key ask for the same execution.
+// same reports whether two requests with one key are for the same execution.
 func (r *request) same(tool, subject, argsHash string) bool {
 	return r.Tool == tool && r.Principal.GetSubject() == subject && r.argsHash == argsHash
 }
 
-// brings reports whether the request carries an answer that the other one for the same execution does not.
+// brings reports whether the request carries an answer that the other request for the same execution lacks.
 func (r *request) brings(other *request) bool {
 	return r.Approved != nil && !proto.Equal(r.Approved, other.Approved) ||
 		r.Input != nil && !proto.Equal(r.Input, other.Input) ||

@@ -6,17 +6,17 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// Definition is that of a tool which the registry does not have, because the mesh runs it by itself.
+// Definition is the definition of a tool that the mesh runs itself, without the registry.
 type Definition struct {
-	// Hash names the definition, InputSchema is its JSON Schema.
+	// Hash identifies the definition, InputSchema is its JSON Schema.
 	Hash        string
 	InputSchema []byte
 	// Effect says what may be repeated.
 	Effect store.Effect
 }
 
-// Check asks all that is asked before a call leaves, for a tool that the mesh runs by itself: nothing is written to the ledger and nothing
-// leaves. A nil outcome means that the call may run.
+// Check makes all checks of a call, for a tool that the mesh runs itself: it writes nothing to the ledger and sends nothing. A nil outcome
+// means that the call may run.
 func (x *Executor) Check(ctx context.Context, c Call, def Definition) (*Decision, *Outcome, error) {
 	r := newRequest(c)
 	t := store.Tool{Definition: store.Definition{Hash: def.Hash, Name: c.Tool}, DefinitionHash: def.Hash, Effect: def.Effect}

@@ -9,9 +9,9 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// drift compares a tool with the definition that the turn pinned. True means that what the model was told of it does not hold any more: such
-// a call runs only with leave that was given for the definition as it is now. Of a READ tool only the input schema counts. The tool gets the
-// stricter of both effect classes: a server must not talk itself past approval rules in mid-turn.
+// drift compares a tool with the definition that the turn pinned. True means that the definition changed in a way that matters: such a call
+// needs an approval for the present definition. For a READ tool only the input schema matters. The tool gets the stricter of both effect
+// classes, so that a server cannot bypass approval rules during a turn.
 func (x *Executor) drift(ctx context.Context, r *request, t *store.Tool) (bool, error) {
 	if r.Pinned == "" || r.Pinned == t.DefinitionHash {
 		return false, nil
@@ -36,7 +36,7 @@ func (x *Executor) drift(ctx context.Context, r *request, t *store.Tool) (bool, 
 	return t.Effect != store.Read || !sameJSON(then.InputSchema, now.InputSchema), nil
 }
 
-// sameJSON reports whether two texts are the same JSON; those that are none are never the same.
+// sameJSON reports whether two texts are the same JSON; invalid texts are never the same.
 func sameJSON(a, b []byte) bool {
 	var x, y any
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {

@@ -21,11 +21,11 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
 
-// Config bounds executions.
+// Config limits executions.
 type Config struct {
-	// LeaseTTL is how long other replicas believe that this one runs a call without a sign of life.
+	// LeaseTTL is how long a call stays leased to this replica without a heartbeat.
 	LeaseTTL time.Duration
-	// MaxResultBytes bounds a result as it is kept.
+	// MaxResultBytes limits a stored result.
 	MaxResultBytes int
 	// DrainTimeout bounds the wait for running calls at the end.
 	DrainTimeout time.Duration
@@ -45,39 +45,39 @@ type Store interface {
 	Tool(ctx context.Context, tenant, name string) (store.Tool, error)
 	// ToolNames returns names of present tools, by name.
 	ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error)
-	// Definitions reads those of the definitions there are.
+	// Definitions reads the existing ones of the given definitions.
 	Definitions(ctx context.Context, tenant string, hashes []string) ([]store.Definition, error)
 }
 
 // Upstream sends calls.
 type Upstream interface {
-	// Call sends one; errors are of *upstream.Error.
+	// Call sends one call; errors are of *upstream.Error.
 	Call(ctx context.Context, r upstream.Request, progress func(upstream.Progress)) (upstream.Reply, error)
-	// CallTimeout returns the time for one call to the source.
+	// CallTimeout returns the timeout of one call to the source.
 	CallTimeout(s store.Source) time.Duration
 }
 
-// Deps is what the executor needs; Unavailable is optional.
+// Deps holds the executor's dependencies; Unavailable is optional.
 type Deps struct {
-	// Store keeps tools and the ledger.
+	// Store stores tools and the ledger.
 	Store Store
-	// Now is the database's time, by which leases are given and judged.
+	// Now is the database's time, which leases use.
 	Now func() time.Time
-	// Policy decides.
+	// Policy decides on calls.
 	Policy policyv1.PolicyServiceClient
-	// Upstream sends.
+	// Upstream sends calls.
 	Upstream Upstream
-	// Schemas checks arguments.
+	// Schemas validates arguments.
 	Schemas *schema.Cache
-	// Metrics counts.
+	// Metrics counts calls.
 	Metrics *Metrics
-	// Log gets what went wrong on our side.
+	// Log receives internal errors.
 	Log *slog.Logger
-	// Unavailable is told of sources that a call found away.
+	// Unavailable is called with a source that a call could not reach.
 	Unavailable func(s store.Source)
 }
 
-// Executor runs calls. Safe for concurrent use.
+// Executor runs calls. It is safe for concurrent use.
 type Executor struct {
 	cfg     Config
 	deps    Deps
@@ -85,7 +85,7 @@ type Executor struct {
 	flights *flights
 }
 
-// New makes an executor with an owner id of its own.
+// New returns an executor with its own owner id.
 func New(cfg Config, deps Deps) *Executor {
 	if deps.Unavailable == nil {
 		deps.Unavailable = func(store.Source) {}
@@ -95,12 +95,12 @@ func New(cfg Config, deps Deps) *Executor {
 
 var errTooLong = fmt.Errorf("longer than %d bytes", maxArguments)
 
-// Run runs the call, or joins it where it runs already, or gives its result from the ledger. Events come in order, from
-// one goroutine; an error of emit ends the wait. A caller that goes away does not end a call that may change something; it
-// runs on, and its result is there for the next caller with the key.
+// Run runs the call, joins it if it is already running, or returns its result from the ledger. Events come in order, from one goroutine; an
+// error of emit ends the wait. A caller that goes away does not end a call with side effects; the call continues, and its result is
+// available to the next caller with the key.
 //
-// What is wrong with the call itself is an Outcome. Errors are ours: the database or policy away, a key used for another
-// call (IDEMPOTENCY_CONFLICT), the caller's context ended.
+// A failure of the call itself is an Outcome. Errors are ours: database or policy unavailable, a key used for another call
+// (IDEMPOTENCY_CONFLICT), or ctx ended.
 func (x *Executor) Run(ctx context.Context, c Call, emit func(Event) error) (Outcome, error) {
 	r := newRequest(c)
 	for {
@@ -113,16 +113,16 @@ func (x *Executor) Run(ctx context.Context, c Call, emit func(Event) error) (Out
 		}
 		out, err := f.follow(ctx, emit)
 		if errors.Is(err, errAbandoned) && ctx.Err() == nil {
-			continue // it was cancelled because nobody waited, just before we came
+			continue // it was cancelled, since nobody waited, just before we joined
 		}
 		if err == nil && !leader && (out.Approval != nil || out.Input != nil || out.Unresolved) && r.brings(f.req) {
-			continue // we have the answer that the one we joined lacked
+			continue // we have the answer that the joined call lacked
 		}
 		return out, err
 	}
 }
 
-// lead runs the call of a flight to its end, apart from the caller that began it.
+// lead runs the call of a flight to its end, independent of the caller that started it.
 func (x *Executor) lead(ctx context.Context, f *flight, r *request) {
 	stack.Grow()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -131,7 +131,7 @@ func (x *Executor) lead(ctx context.Context, f *flight, r *request) {
 	defer unlink()
 	out, err := x.guarded(ctx, f, r)
 	if err != nil && f.ctx.Err() != nil {
-		err = f.whyEnded() // whatever broke, broke because the call was given up
+		err = f.whyEnded() // any failure now is due to the call being given up
 	}
 	x.deps.Metrics.record(ctx, r.Tool, out, err)
 	x.flights.end(f, out, err)
@@ -147,7 +147,7 @@ func (x *Executor) guarded(ctx context.Context, f *flight, r *request) (out Outc
 	return x.execute(ctx, f, r)
 }
 
-// execute looks the key up in the ledger and does what its row calls for.
+// execute reads the key's row from the ledger and acts on its state.
 func (x *Executor) execute(ctx context.Context, f *flight, r *request) (Outcome, error) {
 	for {
 		row, err := x.deps.Store.Execution(ctx, r.Tenant, r.Key)
@@ -163,13 +163,13 @@ func (x *Executor) execute(ctx context.Context, f *flight, r *request) (Outcome,
 			out, err = x.known(ctx, f, r, row)
 		}
 		if errors.Is(err, store.ErrChanged) || errors.Is(err, store.ErrExists) {
-			continue // another replica was faster: look again
+			continue // another replica was faster: read again
 		}
 		return out, err
 	}
 }
 
-// known goes on from a row that is there. ErrChanged means: look again.
+// known continues from an existing row. ErrChanged means that the row must be read again.
 func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.Execution) (Outcome, error) {
 	switch row.State {
 	case store.Done:
@@ -203,7 +203,7 @@ func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.E
 			}
 			return Outcome{}, store.ErrChanged
 		}
-		// Whoever ran it is dead. What became of the call nobody knows.
+		// The replica that ran it is dead, and the outcome is unknown.
 		if err := x.deps.Store.GiveUp(ctx, row, x.deps.Now()); err != nil {
 			return Outcome{}, err
 		}
@@ -213,18 +213,17 @@ func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.E
 	return x.attempt(ctx, f, r, &row)
 }
 
-// alive reports whether the row's owner runs it still. A row of our own without its flight is a leftover: the flight of this
-// key is the one that asks.
+// alive reports whether the row's owner still runs it. A row of our own is a leftover here: this flight is the only one for its key.
 func (x *Executor) alive(row store.Execution) bool {
 	return row.Owner != x.owner && x.deps.Now().Before(row.Lease)
 }
 
-// waitForOther waits a moment, at most until the lease of the row ends.
+// waitForOther waits a moment, at most until the row's lease ends.
 func (x *Executor) waitForOther(ctx context.Context, row store.Execution) error {
 	return backoff.Sleep(ctx, min(max(row.Lease.Sub(x.deps.Now()), time.Millisecond), 200*time.Millisecond))
 }
 
-// replayDecision tells of the decision that allowed the call when it ran.
+// replayDecision emits the decision that allowed the call when it ran.
 func (x *Executor) replayDecision(f *flight, row store.Execution) {
 	f.tell(Event{Decided: &Decision{ID: row.DecisionID, Allowed: true, Reason: "allowed when the call was made"}})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// The texts here are read by people and by models: each says what happened and what to do.
+// These texts are read by people and models: each says what happened and what to do.
 
 func denied(tool string) *fault.Error {
 	return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "you may not use the tool %q; it was not called", tool).
@@ -33,13 +33,13 @@ func definitionChanged(tool string) *fault.Error {
 		Hint("Go on without it, and tell the user to begin a new turn if it is needed.")
 }
 
-// surelyNotRun says what the ledger knows of a failed row.
+// surelyNotRun is the fault of a failed row.
 func surelyNotRun(tool string) *fault.Error {
 	return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the call of %q surely did not run", tool).
 		Hint("Call it again if it is needed still.")
 }
 
-// nobodyKnows says that the outcome of a call will stay unknown.
+// nobodyKnows is the fault of a call whose outcome stays unknown.
 func nobodyKnows(tool, comment string) *fault.Error {
 	said := ""
 	if comment != "" {
@@ -63,7 +63,7 @@ func badArguments(tool string, faults []schema.Fault) *fault.Error {
 	return e.Hint("Correct the arguments and call it again.")
 }
 
-// notRun says that a call surely did not run.
+// notRun is the fault of a call that certainly did not run.
 func notRun(tool string, why *fault.Error) *fault.Error {
 	switch why.Reason {
 	case faultv1.Reason_REASON_CANCELLED:
@@ -78,7 +78,7 @@ func notRun(tool string, why *fault.Error) *fault.Error {
 	}
 }
 
-// inDoubt says that a call may have run. why is nil for a call of the past.
+// inDoubt is the fault of a call that may have run. why is nil for an earlier call.
 func inDoubt(tool string, why *fault.Error, effect store.Effect) *fault.Error {
 	reason := ""
 	if why != nil {

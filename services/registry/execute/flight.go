@@ -10,14 +10,14 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// errAbandoned ends a flight that all callers have left.
+// errAbandoned ends a flight without callers.
 var errAbandoned = errors.New("nobody waits for this call any more")
 
-// flights are the executions that run in this process, one per key.
+// flights are the executions in this process, one per key.
 type flights struct {
 	mu     sync.Mutex
 	byKey  map[flightKey]*flight
-	rows   map[string]*flight // by the id of its ledger row: those that are ours and open
+	rows   map[string]*flight // by the id of its ledger row: our open rows
 	closed bool
 	idle   chan struct{} // closed when the last flight of a closed set ends
 	base   context.Context
@@ -31,7 +31,7 @@ func newFlights() *flights {
 	return &flights{byKey: map[flightKey]*flight{}, rows: map[string]*flight{}, idle: make(chan struct{}), base: base, cancel: cancel}
 }
 
-// flight is one execution that runs, watched by its callers.
+// flight is a running execution, followed by its callers.
 type flight struct {
 	key    flightKey
 	req    *request
@@ -40,18 +40,18 @@ type flight struct {
 
 	mu        sync.Mutex
 	callers   int
-	bound     bool // the call runs on without callers
+	bound     bool // the call continues without callers
 	events    []Event
 	progress  *Event
 	progressN int           // counts progress events
-	changed   chan struct{} // closed and replaced when something above or below changes
+	changed   chan struct{} // closed and replaced on every change of the state
 	ended     bool
 	out       Outcome
 	err       error
 }
 
-// join returns the flight of the request's key and counts the caller in; leader means that the caller has to run it.
-// The error is IDEMPOTENCY_CONFLICT, UNAVAILABLE when the set is closed, or ctx's own.
+// join returns the flight of the request's key and counts the caller; leader means that the caller has to run it. Errors are
+// IDEMPOTENCY_CONFLICT, UNAVAILABLE if the set is closed, or ctx's own.
 func (s *flights) join(ctx context.Context, r *request) (f *flight, leader bool, err error) {
 	key := flightKey{r.Tenant, r.Key}
 	for {
@@ -74,13 +74,13 @@ func (s *flights) join(ctx context.Context, r *request) (f *flight, leader bool,
 		if f.enter() {
 			return f, false, nil
 		}
-		if err := f.wait(ctx); err != nil { // it is being given up: begin anew after it
+		if err := f.wait(ctx); err != nil { // it is being given up: start again after it
 			return nil, false, err
 		}
 	}
 }
 
-// newFlight begins with one caller.
+// newFlight returns a flight with one caller.
 func newFlight(base context.Context, key flightKey, r *request) *flight {
 	ctx, cancel := context.WithCancelCause(base)
 	return &flight{key: key, req: r, ctx: ctx, cancel: cancel, callers: 1, changed: make(chan struct{})}
@@ -90,7 +90,7 @@ func errStopping() error {
 	return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the registry is stopping").RetryAfter(time.Second)
 }
 
-// end publishes the outcome and forgets the flight.
+// end publishes the outcome and removes the flight.
 func (s *flights) end(f *flight, out Outcome, err error) {
 	s.mu.Lock()
 	delete(s.byKey, f.key)
@@ -106,7 +106,7 @@ func (s *flights) end(f *flight, out Outcome, err error) {
 	}
 }
 
-// close refuses new flights, waits for the running ones, and gives those up that are not done in time.
+// close rejects new flights, waits for the running ones, and cancels those that do not end in time.
 func (s *flights) close(patience time.Duration) {
 	s.mu.Lock()
 	if s.closed {
@@ -128,7 +128,7 @@ func (s *flights) close(patience time.Duration) {
 	<-s.idle
 }
 
-// hold and release keep the set of open rows that the heartbeat covers.
+// hold and release maintain the set of open rows covered by the heartbeat.
 func (s *flights) hold(row string, f *flight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *flights) held() []string {
 	return rows
 }
 
-// enter counts a caller in; false when the flight is being given up.
+// enter counts a caller; false if the flight is being given up.
 func (f *flight) enter() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,7 +163,7 @@ func (f *flight) enter() bool {
 	return true
 }
 
-// leave counts a caller out. The last one gives up a call that nothing binds.
+// leave removes a caller. The last one cancels a call that is not bound.
 func (f *flight) leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -173,7 +173,7 @@ func (f *flight) leave() {
 	}
 }
 
-// bind makes the call run on without callers; false when it was given up just before.
+// bind makes the call continue without callers; false if it was just given up.
 func (f *flight) bind() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +181,7 @@ func (f *flight) bind() bool {
 	return f.bound
 }
 
-// whyEnded says why the flight was given up.
+// whyEnded returns why the flight was given up.
 func (f *flight) whyEnded() error {
 	if cause := context.Cause(f.ctx); cause != nil {
 		return cause
@@ -189,7 +189,7 @@ func (f *flight) whyEnded() error {
 	return context.Canceled
 }
 
-// tell adds an event. Of progress only the last is kept: a slow caller misses some, and memory stays bounded.
+// tell adds an event. Only the last progress is kept: a slow caller misses some, and memory stays bounded.
 func (f *flight) tell(e Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -225,7 +225,7 @@ func (f *flight) wait(ctx context.Context) error {
 	}
 }
 
-// follow passes all events on, from the first, and gives the outcome.
+// follow passes on all events from the first, and returns the outcome.
 func (f *flight) follow(ctx context.Context, emit func(Event) error) (Outcome, error) {
 	defer f.leave()
 	seen, progressN := 0, 0

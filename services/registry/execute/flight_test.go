@@ -20,7 +20,7 @@ func aRequest(args string) *request {
 	return newRequest(Call{Principal: authn.Local(), Tenant: "default", Tool: "n__a", Arguments: []byte(args), Key: "k"})
 }
 
-// TestJoiningAFlightThatIsGivenUp: whoever comes between the last caller's leaving and the end begins anew after the end.
+// TestJoiningAFlightThatIsGivenUp: a caller that joins between the last caller's leaving and the end starts again after the end.
 func TestJoiningAFlightThatIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFlights()
@@ -40,7 +40,7 @@ func TestJoiningAFlightThatIsGivenUp(t *testing.T) {
 		}
 		joined := make(chan *flight)
 		go func() {
-			f, leader, err := s.join(t.Context(), aRequest(``)) // the same arguments, written otherwise
+			f, leader, err := s.join(t.Context(), aRequest(``)) // the same arguments in other JSON
 			if !leader || err != nil {
 				t.Error(leader, err)
 			}
@@ -71,13 +71,13 @@ func TestABoundFlightRunsOnAlone(t *testing.T) {
 	}
 	s.end(f, Outcome{}, nil)
 	s.close(time.Hour)
-	s.close(time.Hour) // again does nothing
+	s.close(time.Hour) // a second close does nothing
 	if _, _, err := s.join(t.Context(), aRequest(`{}`)); fault.CodeOf(err) != "unavailable" {
 		t.Errorf("after close: %v", err)
 	}
 }
 
-// TestProgressIsBounded: of much progress a slow caller sees the last, and never out of order.
+// TestProgressIsBounded: a slow caller sees the last of many progress events, never out of order.
 func TestProgressIsBounded(t *testing.T) {
 	s := newFlights()
 	defer s.close(0)

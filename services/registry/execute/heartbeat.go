@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// sweepEvery is how often orphaned executions are looked for.
+	// sweepEvery is the interval between sweeps of orphaned executions.
 	sweepEvery = time.Minute
-	// beatEvery is the longest pause between two signs of life: a call that another replica was asked to stop is found with them.
+	// beatEvery is the longest interval between heartbeats, which also find calls that another replica was asked to stop.
 	beatEvery = time.Second
 )
 
-// Keep tells other replicas once in a while that the open executions of this one live. When ctx ends it refuses new calls,
-// waits for the running ones as configured, gives up the rest and returns nil.
+// Keep extends the leases of this replica's open executions periodically. When ctx ends it rejects new calls, waits for the running ones as
+// configured, gives up the rest and returns nil.
 func (x *Executor) Keep(ctx context.Context) error {
 	beat := context.WithoutCancel(ctx)
 	tick, sweep := time.NewTicker(min(x.cfg.LeaseTTL/5, beatEvery)), time.NewTicker(sweepEvery)
@@ -38,8 +38,8 @@ func (x *Executor) Keep(ctx context.Context) error {
 	}
 }
 
-// sweep marks the calls that died with their replica and that nobody asks for again, so that the ledger does not say for
-// ever that they run. Those that somebody asks for are found by him, sooner.
+// sweep gives up orphaned calls that are never requested again, so that the ledger does not show them as running forever. A request for
+// such a call finds it sooner.
 func (x *Executor) sweep(ctx context.Context) {
 	at := x.deps.Now()
 	n, err := x.deps.Store.GiveUpOrphans(ctx, at.Add(-x.cfg.LeaseTTL), at)

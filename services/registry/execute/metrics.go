@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 )
 
-// Metrics counts tool calls and what there is to call.
+// Metrics records tool calls and the available tools.
 type Metrics struct {
 	calls    metric.Int64Counter
 	duration metric.Float64Histogram
@@ -19,7 +19,7 @@ type Metrics struct {
 	sources  metric.Int64Gauge
 }
 
-// NewMetrics makes the instruments.
+// NewMetrics creates the instruments.
 func NewMetrics(meter metric.Meter) (*Metrics, error) {
 	m := &Metrics{}
 	var errs [4]error
@@ -35,13 +35,13 @@ func NewMetrics(meter metric.Meter) (*Metrics, error) {
 	return m, nil
 }
 
-// Available notes what can be reached now.
+// Available records what is reachable now.
 func (m *Metrics) Available(ctx context.Context, tools, sources int) {
 	m.tools.Record(ctx, int64(tools))
 	m.sources.Record(ctx, int64(sources))
 }
 
-// record counts one call. Names that models invent are not labels: there is no end to them.
+// record counts one call. Tool names invented by models are not labels, since they are unbounded.
 func (m *Metrics) record(ctx context.Context, tool string, out Outcome, err error) {
 	status := "ok"
 	switch {

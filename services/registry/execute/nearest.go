@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// maxCandidates bounds the names that a wrong one is compared with.
+	// maxCandidates limits the names that a wrong one is compared with.
 	maxCandidates = 2000
-	// maxNear bounds the names that are proposed.
+	// maxNear limits the suggested names.
 	maxNear = 5
 )
 

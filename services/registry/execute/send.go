@@ -18,20 +18,19 @@ import (
 )
 
 const (
-	// maxSends bounds how often a repeatable call in doubt is sent.
+	// maxSends is how often a repeatable call in doubt is sent.
 	maxSends = 3
-	// maxKnocks bounds how often a bridge that is away is tried.
+	// maxKnocks is how often an unreachable bridge is tried.
 	maxKnocks = 5
-	// maxReaches bounds how often a tool server that cannot be reached is tried.
+	// maxReaches is how often an unreachable tool server is tried.
 	maxReaches = 3
-	// grace is what we wait longer than the bridge, so that its word on a timeout comes first.
+	// grace is added to the bridge's timeout, so that the bridge reports it first.
 	grace = 5 * time.Second
 	// closeTimeout bounds the writing of a result.
 	closeTimeout = 15 * time.Second
 )
 
-// send calls the tool and closes the row. Whatever happens, the row tells the truth as far as it is known. With doubt an earlier attempt
-// may have run.
+// send calls the tool and closes the row, which always records what is known. doubt means that an earlier attempt may have run.
 func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool, row store.Execution, doubt bool) (Outcome, error) {
 	if t.Effect != store.Read && !f.bind() {
 		return x.finish(ctx, r, t, row, upstream.Reply{}, doubted(&upstream.Error{Kind: upstream.NotSent, Fault: cancelled()}, doubt))
@@ -55,7 +54,7 @@ func (x *Executor) send(ctx context.Context, f *flight, r *request, t store.Tool
 	return x.finish(ctx, r, t, row, reply, doubted(failure, doubt || row.Attempts > attempts))
 }
 
-// doubted is a failure of a call that may have run before: that the last attempt did not says nothing about the others.
+// doubted returns the failure of a call that may have run before: that its last attempt did not run says nothing about earlier ones.
 func doubted(failure *upstream.Error, before bool) *upstream.Error {
 	if before && failure != nil && failure.NothingSent() {
 		return &upstream.Error{Kind: upstream.InDoubt, Fault: failure.Fault}
@@ -63,12 +62,11 @@ func doubted(failure *upstream.Error, before bool) *upstream.Error {
 	return failure
 }
 
-// exchange sends the call until there is an answer or no sense in trying on, at the latest until its time is up. The error is that of the
-// ledger.
+// exchange sends the call until there is an answer, retrying is pointless, or its time is up. The error is the ledger's.
 //
-// This is the one place that repeats calls. The bridge below only sends a call once more, in a new session, when the server has lost the
-// one that it was sent in, and the HTTP client only what was not written at all; the worker above repeats a step whose registry did not
-// answer, which comes back to the same row, and takes what is given up here for the call's result.
+// This is the only place that repeats calls. Below it, the bridge resends a call only in a new session if the server lost the session, and
+// the HTTP client only what was not written at all. Above it, a worker repeats a step whose registry did not answer, which leads to the
+// same row, and accepts a failure here as the call's result.
 func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.Tool, row *store.Execution, until time.Time) (upstream.Reply, *upstream.Error, error) {
 	by := builtin.Caller{Principal: r.Principal, SessionID: r.SessionID}
 	req := upstream.Request{Source: t.Source, Tool: t.OriginalName, Arguments: r.args, By: by, CanAsk: r.CanWait, Answer: r.Input, Meta: map[string]string{
@@ -116,7 +114,7 @@ func asFailure(err error) *upstream.Error {
 	return &upstream.Error{Kind: upstream.InDoubt, Fault: fault.From(err)}
 }
 
-// finish closes the row and says what came out.
+// finish closes the row and returns the outcome.
 func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row store.Execution, reply upstream.Reply, failure *upstream.Error) (Outcome, error) {
 	out := Outcome{Result: reply.Result, Input: reply.Input, ExecutionID: row.ID, Latency: row.Latency, source: t.Source.Name}
 	row.State, row.EndTime = store.Done, x.deps.Now()
@@ -149,7 +147,7 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row sto
 	case out.Result != nil:
 		out.Result, out.Code, row.Result = x.encode(r.Tool, out.Result, out.Code)
 	}
-	givenUp := ctx.Err() != nil && t.Effect.Repeatable() && out.Result == nil && out.Input == nil // whoever asks again may call again
+	givenUp := ctx.Err() != nil && t.Effect.Repeatable() && out.Result == nil && out.Input == nil // the call may run again on the next request
 	if givenUp {
 		out.Code = fault.CodeName(faultv1.Reason_REASON_CANCELLED)
 	}
@@ -162,7 +160,7 @@ func (x *Executor) finish(ctx context.Context, r *request, t store.Tool, row sto
 	return out, nil
 }
 
-// encode returns the result as it is kept; one that is too large becomes an error for the model.
+// encode returns the result as it is stored; one that is too large becomes an error for the model.
 func (x *Executor) encode(tool string, result *turnv1.ToolResult, code string) (*turnv1.ToolResult, string, []byte) {
 	raw, err := proto.Marshal(result)
 	if err == nil && len(raw) <= x.cfg.MaxResultBytes {
@@ -171,13 +169,13 @@ func (x *Executor) encode(tool string, result *turnv1.ToolResult, code string) (
 	result, code = tooLarge(tool, x.cfg.MaxResultBytes), fault.CodeName(faultv1.Reason_REASON_TOO_LARGE)
 	raw, err = proto.Marshal(result)
 	if err != nil {
-		raw = nil // a constant text of ours always encodes
+		raw = nil // a constant text always encodes
 	}
 	return result, code, raw
 }
 
-// close writes the end of the row, whether or not anybody waits. A row that cannot be written stays open, its lease ends, and
-// the next caller finds it in doubt: the cautious reading.
+// close writes the end of the row, even if nobody waits. A row that cannot be written stays open until its lease ends, and the next caller
+// treats it as in doubt.
 func (x *Executor) close(ctx context.Context, row store.Execution) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
@@ -194,7 +192,7 @@ func (x *Executor) close(ctx context.Context, row store.Execution) {
 	}
 }
 
-// stored returns the outcome of a row that is done.
+// stored returns the outcome of a finished row.
 func (x *Executor) stored(row store.Execution) (Outcome, error) {
 	result := &turnv1.ToolResult{}
 	if err := proto.Unmarshal(row.Result, result); err != nil {

@@ -9,8 +9,8 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// Stop returns a running call up, whatever it may change: its tool is told, and what is not known then is said to be unknown. A call that
-// another replica runs is marked in the ledger, where that one finds it with its next sign of life. It tells whether such a call runs.
+// Stop gives up a running call, whatever its effect class: its tool is notified, and an unknown outcome is reported as such. A call that
+// runs on another replica is marked in the ledger, and its replica stops it at its next heartbeat. Stop reports whether such a call runs.
 func (x *Executor) Stop(ctx context.Context, tenant, key string) (bool, error) {
 	x.flights.mu.Lock()
 	f, runs := x.flights.byKey[flightKey{tenant, key}]
@@ -22,12 +22,12 @@ func (x *Executor) Stop(ctx context.Context, tenant, key string) (bool, error) {
 	return x.deps.Store.AskStop(ctx, tenant, key, x.deps.Now())
 }
 
-// stop returns the flight up for good.
+// stop gives up the flight for good.
 func (f *flight) stop() {
 	f.cancel(fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was stopped: its turn was cancelled"))
 }
 
-// stopRows returns up the flights of rows that are ours.
+// stopRows gives up the flights of rows that are ours.
 func (s *flights) stopRows(rows []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

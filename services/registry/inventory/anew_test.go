@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// server is a source that answers a look when it is let go, and has one more tool each time somebody adds one.
+// server is a source that answers a sync when released, with one more tool after each add.
 type server struct {
 	looks atomic.Int32
 	tools atomic.Int32
@@ -38,7 +38,7 @@ func (*server) Watch(ctx context.Context, _ func(serverID, kind string)) error {
 	return ctx.Err()
 }
 
-// TestManyWishesAreOneMoreLook: whoever asks while a look is under way sees what has come since it began, and all of them together cost one more.
+// TestManyWishesAreOneMoreLook: requests during a sync see changes made since it began, and together cost only one more sync.
 func TestManyWishesAreOneMoreLook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -2,16 +2,15 @@ package inventory
 
 import "sync"
 
-// looking counts the looks under way, so that the end can wait for them. A sync.WaitGroup would not do: looks begin while
-// the end is waiting.
+// looking counts the running syncs, so that the end can wait for them. A sync.WaitGroup does not allow starts during the wait.
 type looking struct {
 	mu     sync.Mutex
 	n      int
 	closed bool
-	idle   chan struct{} // set and closed by whoever ends last
+	idle   chan struct{} // set by close, closed by the last sync that ends
 }
 
-// enter counts a look in; false after close.
+// enter counts a sync; false after close.
 func (l *looking) enter() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -22,7 +21,7 @@ func (l *looking) enter() bool {
 	return true
 }
 
-// leave counts a look out.
+// leave removes a sync from the count.
 func (l *looking) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,7 +32,7 @@ func (l *looking) leave() {
 	}
 }
 
-// close refuses further looks and waits for those under way.
+// close rejects further syncs and waits for the running ones.
 func (l *looking) close() {
 	l.mu.Lock()
 	l.closed = true

@@ -10,8 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// Run looks at all sources at once and then as the plan says, and listens to the bridge, until ctx ends; it returns nil
-// then, after the looks under way.
+// Run syncs all sources at once and then on schedule, and follows the bridge's events, until ctx ends; then it waits for running syncs and
+// returns nil.
 func (s *Syncer) Run(ctx context.Context) error {
 	ended := context.AfterFunc(ctx, func() { s.cancel(errStopping()) })
 	defer ended()
@@ -26,7 +26,7 @@ func (s *Syncer) Run(ctx context.Context) error {
 func (s *Syncer) loop(ctx context.Context) {
 	var looks errgroup.Group
 	looks.SetLimit(parallel)
-	defer func() { _ = looks.Wait() }() // the looks tell of their errors themselves
+	defer func() { _ = looks.Wait() }() // the syncs report their errors themselves
 	tick := time.NewTicker(min(s.cfg.FirstRetry, s.cfg.Every))
 	defer tick.Stop()
 	var round time.Time // when the next full round is
@@ -39,7 +39,7 @@ func (s *Syncer) loop(ctx context.Context) {
 		}
 		for id, tenant := range s.plan.take(now, full) {
 			if !looks.TryGo(func() error { s.visit(ctx, tenant, id); return nil }) {
-				s.plan.postpone(id, now) // all hands are busy; the next tick takes it
+				s.plan.postpone(id, now) // all workers are busy; retry on the next tick
 			}
 		}
 		select {
@@ -62,7 +62,7 @@ func (s *Syncer) learn(ctx context.Context) {
 	s.plan.know(sources)
 }
 
-// visit reads the source as it is now and looks at it.
+// visit reads the present source and syncs it.
 func (s *Syncer) visit(ctx context.Context, tenant, id string) {
 	src, err := s.store.Source(ctx, tenant, id)
 	switch {
@@ -71,11 +71,11 @@ func (s *Syncer) visit(ctx context.Context, tenant, id string) {
 	case err != nil && ctx.Err() == nil:
 		s.log.WarnContext(ctx, "source could not be read", "source_id", id, "error", err)
 	case err == nil && !src.Disabled:
-		_, _ = s.Sync(ctx, src) // a failed look is logged and planned anew there
+		_, _ = s.Sync(ctx, src) // a failed sync is logged and rescheduled there
 	}
 }
 
-// watch listens to the bridge, and comes back when the stream breaks.
+// watch follows the bridge's events, and reconnects when the stream breaks.
 func (s *Syncer) watch(ctx context.Context) {
 	pauses := s.cfg.retries().Start()
 	for {

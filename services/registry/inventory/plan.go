@@ -8,24 +8,24 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// quiet is how long after a look a "connected" is taken for that look's own connection.
+// quiet is how long after a sync a "connected" event is attributed to that sync's own connection.
 const quiet = 3 * time.Second
 
-// plan says when to look at which source.
+// plan decides when to sync which source.
 type plan struct {
 	cfg     Config
 	mu      sync.Mutex
 	entries map[string]*entry // by source id
-	wake    chan struct{}     // holds a token when something became due
+	wake    chan struct{}     // holds a token when a source became due
 }
 
 type entry struct {
 	tenant   string
 	due      time.Time // zero = with the next round
-	again    bool      // asked for while a look was under way
+	again    bool      // requested while a sync was running
 	running  int
 	failures int
-	last     time.Time // end of the last look
+	last     time.Time // end of the last sync
 }
 
 func newPlan(cfg Config) *plan {
@@ -70,7 +70,7 @@ func (p *plan) end(s store.Source, err error) {
 	}
 }
 
-// soon makes a source due now. fresh wishes count even after a failure and while a look runs (whose answer may be older).
+// soon makes a source due now. Fresh requests count even after a failure and during a sync, whose answer may be older.
 func (p *plan) soon(id string, fresh bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *plan) postpone(id string, now time.Time) {
 	}
 }
 
-// connected is soon for a connection that no look of ours has just made.
+// connected is soon for a connection that was not just made by our own sync.
 func (p *plan) connected(id string) {
 	p.mu.Lock()
 	e, ok := p.entries[id]
@@ -111,7 +111,7 @@ func (p *plan) forget(id string) {
 	delete(p.entries, id)
 }
 
-// know adds sources that the database has and this replica has not seen, and drops those that are gone.
+// know adds new sources from the database, and drops deleted ones.
 func (p *plan) know(sources []store.Source) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,7 @@ func (p *plan) know(sources []store.Source) {
 	}
 }
 
-// take returns the sources to look at now, as tenant by id. A full round takes all that do not wait for a retry.
+// take returns the sources to sync now, as tenant by id. A full round takes all that do not wait for a retry.
 func (p *plan) take(now time.Time, all bool) map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

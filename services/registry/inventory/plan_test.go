@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// due reports whether the source is taken now, in or out of a full round.
+// due reports whether the source is taken now, in a full round or not.
 func due(p *plan, all bool) bool { return len(p.take(time.Now(), all)) == 1 }
 
 func TestPlan(t *testing.T) {
@@ -77,7 +77,7 @@ func TestPlan(t *testing.T) {
 		if due(p, true) {
 			t.Error("a deleted source is looked at")
 		}
-		p.soon(s.ID, true) // knows nothing of it; no harm
+		p.soon(s.ID, true) // unknown source: no effect
 		p.connected(s.ID)
 	})
 }

@@ -1,4 +1,4 @@
-// Package inventory keeps the registry's idea of each source's tools up to date.
+// Package inventory syncs each source's tools into the registry.
 package inventory
 
 import (
@@ -18,36 +18,36 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// parallel bounds the looks at sources that run at the same time.
+// parallel limits concurrent syncs.
 const parallel = 8
 
-// Store is what the syncer reads and writes.
+// Store is the part of the store that the syncer uses.
 type Store interface {
-	// Source reads one by id or name; store.ErrNotFound.
+	// Source reads a source by id or name; store.ErrNotFound.
 	Source(ctx context.Context, tenant, idOrName string) (store.Source, error)
 	// AllSources returns the sources of all tenants.
 	AllSources(ctx context.Context) ([]store.Source, error)
-	// Unreachable notes that a look failed.
+	// Unreachable records that a sync failed.
 	Unreachable(ctx context.Context, s store.Source, why string) error
-	// ApplyInventory writes what a look found; store.ErrChanged when the source changed meanwhile.
+	// ApplyInventory writes the result of a sync; store.ErrChanged if the source changed meanwhile.
 	ApplyInventory(ctx context.Context, s store.Source, found store.Inventory) (store.Diff, error)
-	// Counts returns what can be reached now.
+	// Counts returns what is reachable now.
 	Counts(ctx context.Context) (tools, sources int, err error)
 }
 
-// Upstream looks at sources.
+// Upstream discovers the tools of sources.
 type Upstream interface {
-	// Discover looks at one. The error is a fault for its owner to read.
+	// Discover lists a source's tools. The error is a fault for the source's owner.
 	Discover(ctx context.Context, s store.Source) (store.Inventory, error)
-	// Watch tells of things that happen to servers until the stream breaks.
+	// Watch reports events of servers until the stream breaks.
 	Watch(ctx context.Context, on func(serverID, kind string)) error
 }
 
-// Config holds times.
+// Config holds intervals.
 type Config struct {
-	// Every is the time between two looks at a source.
+	// Every is the interval between syncs of a source.
 	Every time.Duration
-	// FirstRetry is the pause after a failed look; it doubles up to Every. 0 = 1 s.
+	// FirstRetry is the pause after a failed sync; it doubles up to Every. 0 = 1 s.
 	FirstRetry time.Duration
 }
 
@@ -64,13 +64,13 @@ type Syncer struct {
 	looks     singleflight.Group
 	plan      *plan
 	looking   looking
-	ticks     atomic.Uint64   // puts wishes and the beginnings of looks in order
-	newest    sync.Map        // id of a source -> ended, its last look
-	base      context.Context // ends all looks
+	ticks     atomic.Uint64   // orders requests and the starts of syncs
+	newest    sync.Map        // id of a source -> ended, its last sync
+	base      context.Context // ends all syncs
 	cancel    context.CancelCauseFunc
 }
 
-// New makes a syncer; available is told what can be reached after each look, now is the clock of the times it stores.
+// New returns a syncer. available is called after each sync with what is reachable; now is the clock of stored times.
 func New(cfg Config, st Store, up Upstream, available func(ctx context.Context, tools, sources int), now func() time.Time, log *slog.Logger) *Syncer {
 	if cfg.FirstRetry <= 0 {
 		cfg.FirstRetry = time.Second
@@ -84,30 +84,29 @@ func errStopping() error {
 	return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the registry is stopping").RetryAfter(time.Second)
 }
 
-// Sync looks at the source now, or joins a look at this revision of it that is under way. The look is not bound to one
-// caller's patience: it goes on when ctx ends. The error is a fault (UNAVAILABLE/TOOL_UNAVAILABLE, …), or
-// store.ErrChanged when the source was changed or deleted meanwhile.
+// Sync syncs the source now, or joins a running sync of this revision. The sync continues when ctx ends. The error is a fault
+// (UNAVAILABLE/TOOL_UNAVAILABLE, …), or store.ErrChanged if the source was changed or deleted meanwhile.
 func (s *Syncer) Sync(ctx context.Context, src store.Source) (store.Diff, error) {
 	diff, _, err := s.join(ctx, src, s.ticks.Add(1))
 	return diff, err
 }
 
-// SyncAnew is Sync by a look that begins after the call: one that is under way may have read the source before what the caller wants seen.
-// It is waited for, and what it found counts where the new look finds nothing more.
+// SyncAnew is Sync with a sync that begins after the call: a running one may have read the source before the change that the caller wants
+// to see. It waits for the running one, whose result counts if the new sync finds nothing more.
 func (s *Syncer) SyncAnew(ctx context.Context, src store.Source) (store.Diff, error) {
 	asked := s.ticks.Add(1)
 	before, after, err := s.join(ctx, src, asked)
 	if after || ctx.Err() != nil {
 		return before, err
 	}
-	diff, _, err := s.join(ctx, src, asked) // this one, ours or another's, began after the first had ended
+	diff, _, err := s.join(ctx, src, asked) // a sync by us or another caller that began after the first had ended
 	if err == nil && len(diff.Added)+len(diff.Removed)+len(diff.Changed) == 0 {
 		diff.Added, diff.Removed, diff.Changed = before.Added, before.Removed, before.Changed
 	}
 	return diff, err
 }
 
-// ended is a look at a source that has ended.
+// ended is a finished sync of a source.
 type ended struct {
 	revision uint32
 	began    uint64
@@ -115,8 +114,8 @@ type ended struct {
 	err      error
 }
 
-// join looks at a source, or waits for a look at it that is under way, and tells whether that began after asked. One that both began and
-// ended since serves too, so that many wishes are one look.
+// join syncs a source or waits for a running sync, and reports whether that began after asked. One that began and ended since also
+// qualifies, so that many requests share one sync.
 func (s *Syncer) join(ctx context.Context, src store.Source, asked uint64) (_ store.Diff, after bool, _ error) {
 	answer := s.looks.DoChan(fmt.Sprintf("%s@%d", src.ID, src.Revision), func() (any, error) {
 		if known, ok := s.newest.Load(src.ID); ok && known.(ended).revision == src.Revision && known.(ended).began > asked {
@@ -136,7 +135,7 @@ func (s *Syncer) join(ctx context.Context, src store.Source, asked uint64) (_ st
 	}
 }
 
-// apart runs a look that only the end of the syncer ends.
+// apart runs a sync that ends only when the syncer stops.
 func (s *Syncer) apart(ctx context.Context, src store.Source) (store.Diff, error) {
 	if !s.looking.enter() {
 		return store.Diff{}, errStopping()
@@ -179,14 +178,14 @@ func (s *Syncer) look(ctx context.Context, src store.Source) (store.Diff, error)
 	return diff, nil
 }
 
-// failed notes that a look failed; what is a fault of ours keeps its text out of what people see.
+// failed records that a sync failed; people do not see the text of internal errors.
 func (s *Syncer) failed(ctx context.Context, src store.Source, err error) error {
 	why := "internal error, see the registry's log"
 	if f := fault.As(err); f != nil {
 		why = f.Message
 	}
 	level := slog.LevelDebug
-	if src.State != store.Unreachable { // once per failure, not once per look
+	if src.State != store.Unreachable { // once per outage, not once per sync
 		level = slog.LevelWarn
 	}
 	s.log.Log(ctx, level, "source cannot be reached", "source", src.Name, "error", err)
@@ -206,11 +205,11 @@ func (s *Syncer) count(ctx context.Context) {
 	s.available(ctx, tools, sources)
 }
 
-// Soon asks for a look at a source because a call or the bridge says that something is wrong with it. Many wishes are one
-// look, and one that waits for its retry after a failure is not hurried.
+// Soon requests a sync of a source because a call or the bridge reports a problem with it. Many requests share one sync, and a source
+// waiting for its retry after a failure is not hurried.
 func (s *Syncer) Soon(src store.Source) { s.plan.soon(src.ID, false) }
 
-// Forget drops a source that was deleted or switched off from the plan.
+// Forget removes a source that was deleted or disabled from the plan.
 func (s *Syncer) Forget(src store.Source) { s.forget(src.ID) }
 
 func (s *Syncer) forget(id string) {

@@ -8,9 +8,9 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
-// Forget removes what executions of turns say of their conversation: result, arguments, who resolved them and why, and which turn they were of.
-// Tool, state, time and subject stay for the audit, and the key, so that a late repetition of a call is still recognised. An execution that is
-// open is left alone; Forget gives how many of those there are.
+// Forget erases the conversation from executions of turns: result, arguments, resolution, and the turn. Tool, state, time and subject stay
+// for the audit, and so does the key, so that a late repetition of a call is still recognised. Open executions are unchanged; Forget
+// returns how many there are.
 func (q sqlStore) Forget(ctx context.Context, tenant string, turns []string) (open int, err error) {
 	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
 		open = 0

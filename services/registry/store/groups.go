@@ -12,17 +12,17 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
-// GroupStore keeps tool groups.
+// GroupStore stores tool groups.
 type GroupStore interface {
-	// CreateGroup adds one; ErrExists when the name is taken.
+	// CreateGroup adds a group; ErrExists if the name is taken.
 	CreateGroup(ctx context.Context, g Group) error
-	// Group reads one; ErrNotFound.
+	// Group reads a group; ErrNotFound.
 	Group(ctx context.Context, tenant, name string) (Group, error)
 	// Groups returns at most limit groups of the tenant whose name is after the given one, by name.
 	Groups(ctx context.Context, tenant, after string, limit int) ([]Group, error)
-	// UpdateGroup writes spec and update time of a group that change gives from what is stored; ErrNotFound, or change's error.
+	// UpdateGroup stores spec and update time of a group after change modified it; ErrNotFound, or change's error.
 	UpdateGroup(ctx context.Context, tenant, name string, change func(*Group) error) (Group, error)
-	// DeleteGroup removes one; ErrNotFound.
+	// DeleteGroup removes a group; ErrNotFound.
 	DeleteGroup(ctx context.Context, tenant, name string) error
 }
 
@@ -33,7 +33,7 @@ type Group struct {
 	CreateTime, UpdateTime time.Time
 }
 
-// GroupSpec says which tools are in a group.
+// GroupSpec defines which tools are in a group.
 type GroupSpec struct {
 	Description string     `json:"description,omitempty"`
 	Selectors   []Selector `json:"selectors,omitempty"`
@@ -41,8 +41,8 @@ type GroupSpec struct {
 	Exclude     []string   `json:"exclude,omitempty"`
 }
 
-// Selector fits tools whose source and own name fit both globs, that have one of the effects, and whose source has all the labels; what is
-// empty fits all.
+// Selector matches tools whose source and own name match both globs, that have one of the effects, and whose source has all labels; empty
+// fields match everything.
 type Selector struct {
 	Source  string            `json:"source,omitempty"`
 	Name    string            `json:"name,omitempty"`
@@ -50,12 +50,12 @@ type Selector struct {
 	Labels  map[string]string `json:"labels,omitempty"`
 }
 
-// ByNameAlone reports whether names tell which tools are in the group.
+// ByNameAlone reports whether a tool's name decides its membership.
 func (s GroupSpec) ByNameAlone() bool {
 	return !slices.ContainsFunc(s.Selectors, func(sel Selector) bool { return len(sel.Effects)+len(sel.Labels) > 0 })
 }
 
-// MayHold reports whether a tool is in the group as far as its namespaced name tells.
+// MayHold reports whether a tool may be in the group, judging by its namespaced name.
 func (s GroupSpec) MayHold(tool string) bool {
 	return s.holds(tool, func(Selector) bool { return true })
 }

@@ -19,7 +19,7 @@ type known struct {
 func (q sqlStore) ApplyInventory(ctx context.Context, s Source, found Inventory) (Diff, error) {
 	var diff Diff
 	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
-		diff = Diff{Total: len(found.Tools)} // anew at each attempt
+		diff = Diff{Total: len(found.Tools)} // reset for each attempt
 		err := q.lockSource(ctx, tx, s)
 		if errors.Is(err, ErrNotFound) {
 			return ErrChanged
@@ -47,7 +47,7 @@ func (q sqlStore) ApplyInventory(ctx context.Context, s Source, found Inventory)
 	return diff, nil
 }
 
-// apply is one inventory being written.
+// apply writes one inventory.
 type apply struct {
 	tx     sqldb.Tx
 	source Source
@@ -57,7 +57,7 @@ type apply struct {
 }
 
 func (a *apply) run(ctx context.Context) error {
-	// In the order of names, so that of two tools with colliding names the same one gets the plain name each time.
+	// In order of name, so that of two tools with colliding names the same one always gets the plain name.
 	tools := slices.Clone(a.found.Tools)
 	slices.SortFunc(tools, func(x, y Found) int { return strings.Compare(x.OriginalName, y.OriginalName) })
 	seen := map[string]bool{}
@@ -85,7 +85,7 @@ func (a *apply) run(ctx context.Context) error {
 		Ready, sqldb.Micros(a.found.Time), a.diff.Total, a.found.ServerVersion, a.found.ProtocolVersion, a.source.Tenant, a.source.ID)
 }
 
-// tool writes one found tool where it differs from what is known.
+// tool writes one found tool if it changed.
 func (a *apply) tool(ctx context.Context, t Found) error {
 	row, old := a.rows[t.OriginalName]
 	if !old {
@@ -125,7 +125,7 @@ func (a *apply) define(ctx context.Context, name, hash string, t Found) error {
 	return err
 }
 
-// freeName returns the name for a new tool: the plain one, or one with a hash where another tool has that already.
+// freeName returns the name for a new tool: the plain one, or one with a hash if another tool has it.
 func (a *apply) freeName(ctx context.Context, original string) (string, error) {
 	for _, name := range []string{ToolName(a.source.Name, original), hashedName(a.source.Name, original)} {
 		n, err := sqldb.One(ctx, a.tx, sqldb.Column[int], `SELECT COUNT(*) FROM tools WHERE tenant = $1 AND name = $2`, a.source.Tenant, name)

@@ -127,7 +127,7 @@ func (q sqlStore) Extend(ctx context.Context, owner string, ids []string, lease 
 	return stopped, nil
 }
 
-// stop is what a row says of being stopped.
+// stop is the stop request in a row.
 type stop struct {
 	id    string
 	asked int64
@@ -170,8 +170,8 @@ func (q sqlStore) Executions(ctx context.Context, tenant string, f ExecutionFilt
 	return sqldb.All(ctx, q.db.Reader(), scanExecution, query, args...)
 }
 
-// writer returns how to write the row that says that a call is about to leave. Of a call that must not be repeated it is on disk first: were the row
-// lost with the power, the call would leave again.
+// writer returns how to write the row of a call about to be sent. For a call that must not be repeated it syncs to disk: if a power failure
+// lost the row, the call would be sent again.
 func (q sqlStore) writer(e Effect) writeFunc {
 	if e.Repeatable() {
 		return q.db.Write
@@ -181,7 +181,7 @@ func (q sqlStore) writer(e Effect) writeFunc {
 
 type writeFunc func(ctx context.Context, f func(sqldb.Tx) error) error
 
-// changeOne runs a conditional update; no row is ErrChanged.
+// changeOne runs a conditional update; it returns ErrChanged if no row matches.
 func (q sqlStore) changeOne(ctx context.Context, query string, args ...any) error {
 	return changeOne(ctx, q.db.Write, query, args...)
 }

@@ -9,12 +9,12 @@ import (
 // maxName is the limit of the model APIs.
 const maxName = 64
 
-// hashLen is the number of hex digits that tell colliding names apart.
+// hashLen is the number of hex digits that distinguish colliding names.
 const hashLen = 8
 
-// ToolName returns the plain namespaced name of a source's tool: "source__tool", with "_" for each character that model APIs
-// refuse, and the end of a name that is too long replaced by a hash. Two tools may get the same name; the store then
-// gives the second one a hash. The way back is the store's table, never the name's text.
+// ToolName returns the plain namespaced name of a source's tool: "source__tool", with "_" for each character that model APIs reject, and a
+// hash at the end of a name that is too long. Two tools may get the same name; the store then adds a hash to the second one. Only the
+// store's table maps a name back, never its text.
 func ToolName(source, original string) string {
 	name := source + "__" + clean(original)
 	if len(name) > maxName {
@@ -41,8 +41,8 @@ func clean(original string) string {
 	}, original)
 }
 
-// DefinitionHash names a definition: SHA-256 over the namespaced name, a NUL and the raw definition, hex. The name is in it
-// because two sources may describe their tools alike.
+// DefinitionHash returns the hash of a definition: hex SHA-256 over the namespaced name, a NUL and the raw definition. It includes the name
+// because two sources may have identical tools.
 func DefinitionHash(name string, raw []byte) string {
 	h := sha256.New()
 	h.Write([]byte(name))

@@ -6,9 +6,9 @@ import "time"
 const (
 	// Pending means never reached yet.
 	Pending = "pending"
-	// Ready means that the last look at it succeeded.
+	// Ready means that the last sync succeeded.
 	Ready = "ready"
-	// Unreachable means that the last look at it failed.
+	// Unreachable means that the last sync failed.
 	Unreachable = "unreachable"
 )
 
@@ -26,37 +26,37 @@ const (
 	Open = "open"
 	// Done means that there is a result.
 	Done = "done"
-	// Failed means that it surely did not run, or that a READ was given up.
+	// Failed means that it certainly did not run, or that a READ was given up.
 	Failed = "failed"
-	// Unresolved means that nobody knows whether it ran.
+	// Unresolved means that its outcome is unknown.
 	Unresolved = "unresolved"
-	// Waiting means that the tool asked something, and is called again with the answer. The row's result is the question.
+	// Waiting means that the tool asked a question and is called again with the answer. The row's result is the question.
 	Waiting = "waiting"
 )
 
-// What is said of a call whose outcome was unknown.
+// Resolutions of a call whose outcome was unknown.
 const (
 	// SaidDone means that it was done; the row has the result.
 	SaidDone = "done"
 	// SaidNotDone means that it was not, so it was called again.
 	SaidNotDone = "not_done"
-	// SaidNothing means that nobody will find out.
+	// SaidNothing means that its outcome stays unknown.
 	SaidNothing = "given_up"
 )
 
-// Resolution is what somebody said of a call whose outcome was unknown. The zero value means that nobody was asked.
+// Resolution is a person's resolution of a call whose outcome was unknown. The zero value means none.
 type Resolution struct {
-	// ID names the wait that was answered; the same one is used once.
+	// ID identifies the wait that was answered; each is used once.
 	ID string
 	// What is SaidDone, SaidNotDone or SaidNothing.
 	What string
-	// By is who said so, Comment what he added.
+	// By is who resolved it, Comment their comment.
 	By, Comment string
 	// Time is when.
 	Time time.Time
 }
 
-// Effect is what a call may change. The numbers are stored; they are those of windlass.turn.v1.EffectClass.
+// Effect is a call's effect class. The stored numbers are those of windlass.turn.v1.EffectClass.
 type Effect int
 
 // Effect classes.
@@ -74,9 +74,9 @@ const (
 // Repeatable reports whether a call in doubt may be sent again.
 func (e Effect) Repeatable() bool { return e == Read || e == Idempotent }
 
-// Spec is the part of a source that its owner writes, kept as JSON.
+// Spec is the part of a source that its owner writes, stored as JSON.
 type Spec struct {
-	// URL, or Command with Env and Dir, tells how to reach an MCP server.
+	// URL, or Command with Env and Dir, is the MCP server's endpoint.
 	URL string `json:"url,omitempty"`
 	// Command is program and arguments.
 	Command []string `json:"command,omitempty"`
@@ -84,7 +84,7 @@ type Spec struct {
 	Env map[string]string `json:"env,omitempty"`
 	// Dir is the program's working directory.
 	Dir string `json:"dir,omitempty"`
-	// Headers go with each HTTP request; secrets are references.
+	// Headers are sent with each HTTP request; secrets are references.
 	Headers map[string]string `json:"headers,omitempty"`
 	// Transport forces one.
 	Transport string `json:"transport,omitempty"`
@@ -92,15 +92,15 @@ type Spec struct {
 	CallTimeout uint32 `json:"call_timeout_seconds,omitempty"`
 	// Effects override annotations, by the server's own tool name.
 	Effects map[string]Effect `json:"effects,omitempty"`
-	// Elicitation is "off" where questions of the tools to the user are declined; else he is asked.
+	// Elicitation is "off" if questions of the tools to the user are declined; otherwise the user is asked.
 	Elicitation string `json:"elicitation,omitempty"`
-	// Labels are free.
+	// Labels are arbitrary.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // Source is where tools come from.
 type Source struct {
-	// Tenant and ID name it; Name is unique in the tenant and never changes.
+	// Tenant and ID identify it; Name is unique in the tenant and never changes.
 	Tenant, ID, Name string
 	// Kind is MCP or Builtin.
 	Kind string
@@ -110,11 +110,11 @@ type Source struct {
 	Disabled bool
 	// State is Pending, Ready or Unreachable; LastError says why.
 	State, LastError string
-	// SyncTime is the last successful look at it; zero = never.
+	// SyncTime is the time of the last successful sync; zero = never.
 	SyncTime time.Time
-	// ToolCount is the number of tools it has now.
+	// ToolCount is its present number of tools.
 	ToolCount int
-	// ServerVersion and ProtocolVersion are what the server says.
+	// ServerVersion and ProtocolVersion are reported by the server.
 	ServerVersion, ProtocolVersion string
 	// CreateTime and UpdateTime are those of the definition.
 	CreateTime, UpdateTime time.Time
@@ -122,7 +122,7 @@ type Source struct {
 	Revision uint32
 }
 
-// Effect returns a tool's effect class: the owner's word, else the definition's.
+// Effect returns a tool's effect class: the owner's override, else the definition's.
 func (s Source) Effect(d Definition) Effect { return s.effect(d.OriginalName, d.Effect) }
 
 func (s Source) effect(original string, declared Effect) Effect {
@@ -135,77 +135,77 @@ func (s Source) effect(original string, declared Effect) Effect {
 	return declared
 }
 
-// Definition is a tool as its source described it once. It never changes.
+// Definition is a version of a tool as its source described it. It never changes.
 type Definition struct {
-	// Tenant and Hash name it.
+	// Tenant and Hash identify it.
 	Tenant, Hash string
-	// Name is the namespaced name, Source its first part's owner, OriginalName the source's own name.
+	// Name is the namespaced name, Source the source's name, OriginalName the source's own name for the tool.
 	Name, Source, OriginalName string
 	// Title and Description are for people and models.
 	Title, Description string
 	// Raw, InputSchema and OutputSchema are JSON, byte for byte.
 	Raw, InputSchema, OutputSchema []byte
-	// Effect is what the definition itself says.
+	// Effect is declared by the definition.
 	Effect Effect
 	// CreateTime is when it was first seen.
 	CreateTime time.Time
 }
 
-// Tool is a tool offered now.
+// Tool is a present tool.
 type Tool struct {
-	// Tenant and Name name it.
+	// Tenant and Name identify it.
 	Tenant, Name string
 	// OriginalName is the source's own name.
 	OriginalName string
-	// DefinitionHash names its definition.
+	// DefinitionHash identifies its definition.
 	DefinitionHash string
-	// Effect is its effect class, the source owner's word included.
+	// Effect is its effect class, including the owner's override.
 	Effect Effect
 	// CreateTime is when the tool was first seen, UpdateTime when its definition last changed.
 	CreateTime, UpdateTime time.Time
-	// Source is where it comes from.
+	// Source is its source.
 	Source Source
 	// Definition is set by Tools only.
 	Definition Definition
 }
 
-// Found is one tool that a look at a source found.
+// Found is one tool found by a sync.
 type Found struct {
-	// OriginalName is unique among the found.
+	// OriginalName is unique in an inventory.
 	OriginalName string
 	// Title and Description are for people and models.
 	Title, Description string
 	// Raw, InputSchema and OutputSchema are JSON, byte for byte.
 	Raw, InputSchema, OutputSchema []byte
-	// Effect is what the definition itself says.
+	// Effect is declared by the definition.
 	Effect Effect
 }
 
-// Inventory is what a look at a source found.
+// Inventory is the result of a sync.
 type Inventory struct {
 	// Tools in the source's order.
 	Tools []Found
-	// ServerVersion and ProtocolVersion are what the server says.
+	// ServerVersion and ProtocolVersion are reported by the server.
 	ServerVersion, ProtocolVersion string
-	// Time is when the look ended.
+	// Time is when the sync ended.
 	Time time.Time
 }
 
-// Diff tells what an inventory changed, in namespaced names, sorted.
+// Diff lists what an inventory changed, as sorted namespaced names.
 type Diff struct {
 	// Added, Removed and Changed are tools.
 	Added, Removed, Changed []string
-	// Total is the number of tools there are now.
+	// Total is the present number of tools.
 	Total int
 }
 
 // Execution is one row of the ledger.
 type Execution struct {
-	// Tenant and ID name it; Key makes it the same execution when asked again.
+	// Tenant and ID identify it; Key identifies the execution across repeated requests.
 	Tenant, ID, Key string
-	// Tool, Source (name) and DefinitionHash are what was called.
+	// Tool, Source (name) and DefinitionHash identify what was called.
 	Tool, Source, DefinitionHash string
-	// TurnID, SessionID and CallID are where; empty for a direct call.
+	// TurnID, SessionID and CallID are its origin; empty for a direct call.
 	TurnID, SessionID, CallID string
 	// Subject is on whose behalf.
 	Subject string
@@ -219,9 +219,9 @@ type Execution struct {
 	ArgumentsHash string
 	// DecisionID is the policy decision that allowed it.
 	DecisionID string
-	// ApprovalID is the approval under which it ran, empty when none was needed.
+	// ApprovalID is the approval under which it ran, empty if none was needed.
 	ApprovalID string
-	// Resolution is what somebody said of its unknown outcome.
+	// Resolution resolves its unknown outcome.
 	Resolution Resolution
 	// IsError and Code describe the result.
 	IsError bool
@@ -230,20 +230,20 @@ type Execution struct {
 	Result []byte
 	// Latency is the wall time.
 	Latency time.Duration
-	// Owner is the replica that runs it, Lease until when others must believe that.
+	// Owner is the replica that runs it, until Lease.
 	Owner string
 	Lease time.Time
-	// CreateTime and EndTime bound it.
+	// CreateTime and EndTime are its start and end.
 	CreateTime, EndTime time.Time
 }
 
 // ExecutionFilter narrows the list of executions.
 type ExecutionFilter struct {
-	// TurnID and Tool keep those of one turn, of one tool; empty = all.
+	// TurnID and Tool select executions of one turn, of one tool; empty = all.
 	TurnID, Tool string
 }
 
-// Cursor is a place in the list of executions: after this one.
+// Cursor is a position in the list of executions.
 type Cursor struct {
 	// Micros is the row's creation time.
 	Micros int64 `json:"t"`

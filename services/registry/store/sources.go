@@ -59,8 +59,8 @@ func (q sqlStore) UpdateSource(ctx context.Context, s Source) error {
 	})
 }
 
-// lockSource locks the source's row in a writing transaction; ErrChanged if its revision is not that of s. A source that
-// is gone is ErrNotFound.
+// lockSource locks the source's row in a writing transaction. It returns ErrChanged if its revision differs from that of s, and ErrNotFound
+// if the source is gone.
 func (q sqlStore) lockSource(ctx context.Context, tx sqldb.Tx, s Source) error {
 	revision, err := sqldb.One(ctx, tx, sqldb.Column[uint32], `SELECT revision FROM sources
 		WHERE tenant = $1 AND id = $2`+q.db.ForUpdate(), s.Tenant, s.ID)

@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
-// chunk bounds the number of placeholders in one statement.
+// chunk limits the number of placeholders in one statement.
 const chunk = 400
 
 const toolColumns = `t.tenant, t.name, t.original_name, t.definition_hash, t.created_us, t.updated_us, d.effect`
@@ -59,8 +59,7 @@ func (q sqlStore) Counts(ctx context.Context) (tools, sources int, err error) {
 	return found.tools, found.sources, err
 }
 
-// inChunks runs read over the values a part at a time. The order of the whole is that of the parts: sorted values in,
-// sorted rows out.
+// inChunks calls read with chunks of the values and concatenates the rows in order.
 func inChunks[T any](values []string, read func([]string) ([]T, error)) ([]T, error) {
 	var all []T
 	for len(values) > 0 {
@@ -74,7 +73,7 @@ func inChunks[T any](values []string, read func([]string) ([]T, error)) ([]T, er
 	return all, nil
 }
 
-// places appends the values to args and gives their placeholders.
+// places appends the values to args and returns their placeholders.
 func places(args *[]any, values []string) string {
 	text := make([]string, len(values))
 	for i, v := range values {

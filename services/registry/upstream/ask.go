@@ -13,10 +13,10 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// askState marks the question of ask_user: there is one for each call.
+// askState marks the question of ask_user, of which there is one per call.
 var askState = []byte("ask_user")
 
-// askUser asks at first, and gives the answer as its result when the call comes again with it.
+// askUser asks the question on the first call, and returns the answer as its result when the call comes again with it.
 func askUser(r Request) (Reply, error) {
 	if r.Answer != nil {
 		return answered(r.Answer)
@@ -33,7 +33,7 @@ func askUser(r Request) (Reply, error) {
 	return Reply{Input: &registryv1.InputRequired{Message: question, SchemaJson: string(schema), State: askState}}, nil
 }
 
-// answerSchema is that of a form with the one field "answer", unless the call brings its own.
+// answerSchema returns the schema of a form with the one field "answer", unless the call has its own.
 func answerSchema(args map[string]any) any {
 	if own, ok := args["schema"]; ok {
 		return own

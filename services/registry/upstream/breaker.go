@@ -14,8 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// breakers keep calls away from sources that could not be reached several times in a row: one for each source, in this process. A bridge
-// that is away, and a call that its caller gave up, say nothing about the source.
+// breakers stop calls to sources that were unreachable several times in a row: one per source and process. An unreachable bridge, and a
+// call that its caller gave up, do not count.
 type breakers struct {
 	failures uint32
 	pause    time.Duration
@@ -27,7 +27,7 @@ type breakers struct {
 
 type breaker struct {
 	*gobreaker.CircuitBreaker[Reply]
-	revision uint32 // of the source: a changed definition begins anew
+	revision uint32 // of the source: a changed definition resets the breaker
 }
 
 // call sends one call, unless the source's calls are stopped.
@@ -63,26 +63,26 @@ func (b *breakers) fresh(s store.Source) *gobreaker.CircuitBreaker[Reply] {
 	})
 }
 
-// isUnreachable reports whether a call failed because its tool server could not be reached.
+// isUnreachable reports whether a call failed because its tool server was unreachable.
 func isUnreachable(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Kind == NotSent && e.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE
 }
 
-// hasReached reports whether a call came to its tool server, or may have, whatever became of it.
+// hasReached reports whether a call reached its tool server, or may have, whatever its result.
 func hasReached(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return err == nil || ok && e.Kind == TooLarge || ok && e.Kind == InDoubt && e.Fault.Code != codes.Canceled
 }
 
-// reached says that a source answered just now, or is another one from now on.
+// reached resets a source's breaker, since the source answered or was changed.
 func (b *breakers) reached(sourceID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.bySource, sourceID)
 }
 
-// state is "closed", "open" or "half_open".
+// state returns "closed", "open" or "half_open".
 func (b *breakers) state(s store.Source) string {
 	b.mu.Lock()
 	have, ok := b.bySource[s.ID]

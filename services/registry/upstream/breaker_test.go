@@ -60,7 +60,7 @@ func TestBreaker(t *testing.T) {
 		_ = call(away)
 		is("the trial fails", "open", 10)
 		time.Sleep(10*time.Second + 1)
-		_, err := b.call(src, func() (Reply, error) { return Reply{}, call(nil) }) // one beside the trial
+		_, err := b.call(src, func() (Reply, error) { return Reply{}, call(nil) }) // concurrent with the trial
 		if !stopped(err) || sent != 10 {
 			t.Errorf("beside the trial: %v", err)
 		}

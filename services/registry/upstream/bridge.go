@@ -15,16 +15,15 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// Kind says what is known of a call that gave no answer.
+// Kind classifies a call without an answer.
 type Kind int
 
 const (
-	// Away means that the bridge could not be reached, so nothing was sent; a moment later it may be back.
+	// Away means that the bridge was unreachable, so nothing was sent; it may be back in a moment.
 	Away Kind = iota + 1
-	// NotSent means that nothing was sent. Trying again is of use only where the tool server could not be reached (TOOL_UNAVAILABLE).
+	// NotSent means that nothing was sent. A retry helps only if the tool server was unreachable (TOOL_UNAVAILABLE).
 	NotSent
-	// Stopped means that nothing was sent, because the source could not be reached several times in a row. There is no use in trying again
-	// soon.
+	// Stopped means that nothing was sent, because the source was unreachable several times in a row. An immediate retry is pointless.
 	Stopped
 	// InDoubt means that the call may have run.
 	InDoubt
@@ -34,7 +33,7 @@ const (
 
 // Error is a call without an answer.
 type Error struct {
-	// Kind says what is known.
+	// Kind classifies it.
 	Kind Kind
 	// Fault says why.
 	Fault *fault.Error
@@ -43,14 +42,14 @@ type Error struct {
 // Error returns the fault's text.
 func (e *Error) Error() string { return e.Fault.Error() }
 
-// NothingSent reports whether it is known that this attempt did not run.
+// NothingSent reports whether this attempt certainly did not run.
 func (e *Error) NothingSent() bool { return e.Kind == Away || e.Kind == NotSent || e.Kind == Stopped }
 
 // Unwrap returns the fault.
 func (e *Error) Unwrap() error { return e.Fault }
 
 func (u *Upstream) callBridge(ctx context.Context, r Request, progress func(Progress)) (Reply, error) {
-	// Not waiting for a bridge that is away: nothing is sent then, and the caller decides how long to try.
+	// Do not wait for an unreachable bridge: nothing is sent then, and the caller decides how long to retry.
 	stream, err := u.bridge.CallTool(ctx, &mcpbridgev1.CallToolRequest{
 		Server: u.server(r.Source), Tool: r.Tool, ArgumentsJson: r.Arguments.JSON(), Meta: r.Meta,
 		CanAsk: r.CanAsk && r.Source.Spec.Elicitation != "off", Answer: bridgeAnswer(r.Answer),
@@ -85,8 +84,8 @@ func bridgeAnswer(a *registryv1.InputAnswer) *mcpbridgev1.InputAnswer {
 	return &mcpbridgev1.InputAnswer{Action: a.GetAction(), Content: a.GetContent(), State: a.GetState()}
 }
 
-// notOpened says what a stream that could not be opened means. grpc-go reports here only what went wrong before the
-// request was handed to a connection; failures after that come out of Recv.
+// notOpened classifies the error of opening a stream. grpc-go reports here only what failed before the request was written to a connection;
+// later failures come from Recv.
 func notOpened(err error) *Error {
 	f := fault.From(err)
 	if f.Code == codes.Unavailable {
@@ -95,8 +94,8 @@ func notOpened(err error) *Error {
 	return &Error{Kind: NotSent, Fault: f}
 }
 
-// broken says what a stream that ended without a result means. Only what the bridge itself vouches for, or what it refuses
-// before it looks at the request, is certain not to have run.
+// broken classifies a stream that ended without a result. The call certainly did not run only if the bridge says so, or rejects the request
+// before processing it.
 func broken(err error) *Error {
 	if errors.Is(err, io.EOF) {
 		return &Error{Kind: InDoubt, Fault: fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN, "the bridge ended the call without a result")}

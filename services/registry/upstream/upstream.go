@@ -1,4 +1,4 @@
-// Package upstream reaches the places tools come from: MCP servers through the bridge, and the mesh's own tools.
+// Package upstream calls the sources of tools: MCP servers through the bridge, and the mesh's own tools.
 package upstream
 
 import (
@@ -20,18 +20,18 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// Config holds the limits for one source; its own word on the time for calls goes before.
+// Config holds the default limits of a source, which its own call timeout overrides.
 type Config struct {
-	// DiscoverTimeout bounds a look at a source.
+	// DiscoverTimeout bounds one sync.
 	DiscoverTimeout time.Duration
 	// CallTimeout bounds one call.
 	CallTimeout time.Duration
-	// BreakerFailures is how often in a row a source cannot be reached before its calls are stopped for BreakerPause.
+	// BreakerFailures is how often in a row a source may be unreachable before its calls are stopped for BreakerPause.
 	BreakerFailures int
 	BreakerPause    time.Duration
 }
 
-// Upstream reaches all kinds of sources. Safe for concurrent use.
+// Upstream calls all kinds of sources. It is safe for concurrent use.
 type Upstream struct {
 	cfg      Config
 	bridge   mcpbridgev1.BridgeServiceClient
@@ -39,14 +39,14 @@ type Upstream struct {
 	breakers *breakers
 }
 
-// New makes one.
+// New returns an Upstream.
 func New(cfg Config, bridge mcpbridgev1.BridgeServiceClient, tools builtin.Tools, log *slog.Logger) *Upstream {
 	return &Upstream{cfg: cfg, bridge: bridge, builtin: tools, breakers: &breakers{
 		failures: uint32(max(cfg.BreakerFailures, 1)), pause: cfg.BreakerPause, log: log, bySource: map[string]breaker{},
 	}}
 }
 
-// Breaker reports whether calls go to a source: "closed" (they do), "open" or "half_open"; empty for the mesh's own.
+// Breaker returns the state of a source's breaker: "closed" (calls are sent), "open" or "half_open"; empty for the mesh's own.
 func (u *Upstream) Breaker(s store.Source) string {
 	if s.Kind == store.Builtin {
 		return ""
@@ -54,7 +54,7 @@ func (u *Upstream) Breaker(s store.Source) string {
 	return u.breakers.state(s)
 }
 
-// CallTimeout returns the time for one call to the source.
+// CallTimeout returns the timeout of one call to the source.
 func (u *Upstream) CallTimeout(s store.Source) time.Duration {
 	if s.Spec.CallTimeout > 0 {
 		return time.Duration(s.Spec.CallTimeout) * time.Second
@@ -62,7 +62,7 @@ func (u *Upstream) CallTimeout(s store.Source) time.Duration {
 	return u.cfg.CallTimeout
 }
 
-// Discover looks at a source. The error is a fault for its owner to read.
+// Discover lists a source's tools. The error is a fault for the source's owner.
 func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventory, error) {
 	if s.Kind == store.Builtin {
 		return u.meshTools()
@@ -80,7 +80,7 @@ func (u *Upstream) Discover(ctx context.Context, s store.Source) (store.Inventor
 	seen := map[string]bool{}
 	for _, t := range resp.GetTools() {
 		if t.GetName() == "" || strings.Contains(t.GetName(), "\x00") || seen[t.GetName()] {
-			continue // a server's fault; the first of two tools with one name is kept
+			continue // the server's fault; the first of two tools with the same name is kept
 		}
 		seen[t.GetName()] = true
 		inv.Tools = append(inv.Tools, found(t))
@@ -102,7 +102,7 @@ func (u *Upstream) meshTools() (store.Inventory, error) {
 	return inv, nil
 }
 
-// Watch calls on for each thing that happens to a server, until the stream breaks or ctx ends.
+// Watch calls on for each event of a server, until the stream breaks or ctx ends.
 func (u *Upstream) Watch(ctx context.Context, on func(serverID, kind string)) error {
 	stream, err := u.bridge.Watch(ctx, &mcpbridgev1.WatchRequest{})
 	if err != nil {
@@ -129,7 +129,7 @@ func (u *Upstream) Release(ctx context.Context, s store.Source) error {
 	return nil
 }
 
-// server tells the bridge all about a source.
+// server converts a source for the bridge.
 func (u *Upstream) server(s store.Source) *mcpbridgev1.Server {
 	return &mcpbridgev1.Server{
 		Id: s.ID, Name: s.Name, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir, Headers: s.Spec.Headers,
@@ -138,7 +138,7 @@ func (u *Upstream) server(s store.Source) *mcpbridgev1.Server {
 	}
 }
 
-// found reads a tool as the bridge gives it. What a server does not declare harmless may be done once only.
+// found converts a tool of the bridge. A tool that is not declared harmless by its server is ONCE.
 func found(t *mcpbridgev1.Tool) store.Found {
 	f := store.Found{
 		OriginalName: t.GetName(), Title: noNUL(t.GetTitle()), Description: noNUL(t.GetDescription()), Raw: t.GetRawJson(),
@@ -153,10 +153,10 @@ func found(t *mcpbridgev1.Tool) store.Found {
 	return f
 }
 
-// noNUL makes a text fit for every database.
+// noNUL removes NUL, which not every database can store.
 func noNUL(s string) string { return strings.ReplaceAll(s, "\x00", "") }
 
-// unreachable says that a look failed. Faults that the owner can mend keep their reason.
+// unreachable returns the fault of a failed sync. Faults that the owner can fix keep their reason.
 func unreachable(s store.Source, err error) error {
 	f := fault.From(err)
 	switch {
@@ -179,30 +179,30 @@ func joined(name, version string) string {
 
 // Request is one call.
 type Request struct {
-	// Source and Tool (its own name) are what to call.
+	// Source and Tool (its own name) identify what to call.
 	Source store.Source
 	Tool   string
 	// Arguments fit the tool's schema.
 	Arguments canon.Object
-	// By is on whose behalf.
+	// By is on whose behalf the call is made.
 	By builtin.Caller
-	// Meta goes into the call's _meta.
+	// Meta is sent as the call's _meta.
 	Meta map[string]string
-	// CanAsk lets the tool ask the user something.
+	// CanAsk lets the tool ask the user.
 	CanAsk bool
-	// Answer is his answer to what an earlier attempt asked; nil = nothing was asked.
+	// Answer is the user's answer to a question of an earlier attempt; nil = none was asked.
 	Answer *registryv1.InputAnswer
 }
 
-// Reply is what a tool answers; one of the fields is set.
+// Reply is a tool's answer; one of the fields is set.
 type Reply struct {
-	// Result is its answer, "no" included.
+	// Result is its result, including errors of the tool.
 	Result *turnv1.ToolResult
-	// Input is what it asks the user before it goes on: this attempt is over.
+	// Input is what it asks the user before it continues: this attempt is over.
 	Input *registryv1.InputRequired
 }
 
-// Progress is how far a call is.
+// Progress is the progress of a call.
 type Progress struct {
 	// Done of Total, 0 = unknown.
 	Done, Total float64
@@ -210,7 +210,7 @@ type Progress struct {
 	Message string
 }
 
-// Call sends one call and gives the tool's answer. Errors are of *Error.
+// Call sends one call and returns the tool's answer. Errors are of *Error.
 func (u *Upstream) Call(ctx context.Context, r Request, progress func(Progress)) (Reply, error) {
 	if r.Source.Kind == store.Builtin {
 		return u.callMesh(ctx, r)
@@ -227,7 +227,7 @@ func (u *Upstream) callMesh(ctx context.Context, r Request) (Reply, error) {
 		return Reply{}, &Error{Kind: NotSent, Fault: fault.NotFound("the mesh has no tool %q", r.Tool).Cause(err)}
 	}
 	if builtin.Away(err) {
-		return Reply{}, &Error{Kind: InDoubt, Fault: fault.From(err)} // all of them only read: they may be asked again
+		return Reply{}, &Error{Kind: InDoubt, Fault: fault.From(err)} // all of them only read: they may be repeated
 	}
 	if err != nil {
 		return Reply{Result: textResult(err.Error(), true)}, nil

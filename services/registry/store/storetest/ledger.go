@@ -27,7 +27,7 @@ func (s suite) open(t *testing.T, e store.Execution) {
 	}
 }
 
-// row reads a row that is there.
+// row reads an existing row.
 func (s suite) row(t *testing.T, e store.Execution) store.Execution {
 	t.Helper()
 	got, err := s.Execution(t.Context(), e.Tenant, e.Key)
@@ -89,7 +89,7 @@ func (s suite) ledger(t *testing.T) {
 	}
 }
 
-// contention has many replicas adopt one orphaned row: one may.
+// contention lets many replicas adopt one orphaned row: one succeeds.
 func (s suite) contention(t *testing.T) {
 	e := execution("race", "k")
 	s.open(t, e)
@@ -123,7 +123,7 @@ func (s suite) contention(t *testing.T) {
 	}
 }
 
-// resolved has somebody say what became of an orphaned row.
+// resolved resolves an orphaned row.
 func (s suite) resolved(t *testing.T) {
 	orphan := func(key string) store.Execution {
 		e := execution("said", key)
@@ -171,7 +171,7 @@ func (s suite) resolved(t *testing.T) {
 	}
 }
 
-// lateAnswers: the replica that was taken for dead is not, and its call answers.
+// lateAnswers: a replica that was considered dead is alive, and its call answers.
 func (s suite) lateAnswers(t *testing.T) {
 	e := execution("late", "k")
 	s.open(t, e)
@@ -249,7 +249,7 @@ func (s suite) forget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 2 { // it may be repeated
+	for range 2 { // repeating it is harmless
 		if open, err := s.Forget(t.Context(), "forget", []string{"trn_f1", "trn_f2", "trn_none"}); err != nil || open != 1 {
 			t.Fatalf("forget: %d open, %v", open, err)
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// stops has a replica asked to stop a call that another one runs.
+// stops asks a replica to stop a call that another one runs.
 func (s suite) stops(t *testing.T) {
 	e := execution("stop", "k")
 	asked := func(key string, at time.Time) bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// Run runs the suite on the database at url, which is empty.
+// Run runs the suite on the empty database at url.
 func Run(t *testing.T, url string) {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "registry", MaxConns: 1})
@@ -232,7 +232,7 @@ func (s suite) definitionsStay(t *testing.T) {
 	if err != nil || now.DefinitionHash == old.DefinitionHash {
 		t.Fatalf("definition did not change: %v", err)
 	}
-	other := s.create(t, "def", "m") // describes its tool alike
+	other := s.create(t, "def", "m") // has an identical tool
 	s.apply(t, other, "a=old")
 	if err := s.DeleteSource(t.Context(), "def", src.ID); err != nil {
 		t.Fatal(err)
