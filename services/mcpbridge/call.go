@@ -23,13 +23,12 @@ type call struct {
 	meta      map[string]string
 	progress  func(progress) error // an error ends the call
 	canAsk    bool                 // the tool may ask the user
-	answer    userAnswer           // what he said, when an earlier attempt asked
-	state     askState             // what that question carried
+	answer    userAnswer           // the user's answer, if an earlier attempt asked
+	state     askState             // the state of that question
 }
 
-// run waits for a place, connects where needed and runs the call. The result is what the server answered, its refusals included.
-// Errors are UNAVAILABLE when the call surely was not carried out, a *sendError when the answer was too large to be read, and
-// ABORTED/OUTCOME_UNKNOWN otherwise.
+// run waits for a slot, connects if needed and runs the call. The result is the server's answer, including its refusals. Errors are
+// UNAVAILABLE if the call certainly did not run, a *sendError if the answer was too large to read, and ABORTED/OUTCOME_UNKNOWN otherwise.
 func (s *Service) run(ctx context.Context, sp *spec, in call) (*answer, error) {
 	var refused error
 	for attempt := 0; ; attempt++ {
@@ -58,8 +57,8 @@ func (s *Service) run(ctx context.Context, sp *spec, in call) (*answer, error) {
 	}
 }
 
-// runOn runs the call on one upstream. When it did not reach the server, or the server does not know the session any more, it is sent once
-// more on a fresh connection; refused keeps the latter, over several upstreams too: a call is refused so once.
+// runOn runs the call on one upstream. If it did not reach the server, or the server lost the session, it is sent once more on a new
+// connection; refused records the latter, across upstreams too: a call is refused that way only once.
 func (s *Service) runOn(ctx context.Context, u *upstream, sp *spec, in call, refused *error) (*answer, error) {
 	if err := u.enter(ctx, s.cfg.QueueTimeout); err != nil {
 		return nil, doubted(sp, in.tool, err, *refused)
@@ -73,7 +72,7 @@ func (s *Service) runOn(ctx context.Context, u *upstream, sp *spec, in call, ref
 		if errors.Is(err, errRetired) {
 			return nil, errRetired
 		}
-		if err != nil { // whatever became of the connection, the call was not sent
+		if err != nil { // whatever happened to the connection, the call was not sent
 			return nil, doubted(sp, in.tool, unavailable(sp, err), *refused)
 		}
 		c.learnHeaders(ctx)
@@ -90,7 +89,7 @@ func (s *Service) runOn(ctx context.Context, u *upstream, sp *spec, in call, ref
 	}
 }
 
-// doubted is the error of a call that was not sent: where a server has refused it before, that server may have acted all the same.
+// doubted returns the error of a call that was not sent: if a server has refused it before, that server may still have acted.
 func doubted(sp *spec, tool string, err, refused error) error {
 	if refused == nil {
 		return err
@@ -98,13 +97,13 @@ func doubted(sp *spec, tool string, err, refused error) error {
 	return outcomeUnknown(sp, tool, refused)
 }
 
-// mend does what has to be done before another call is sent, and tells whether this one may be sent again.
+// mend prepares a retry of the call, and reports whether it may be sent again.
 func (s *Service) mend(ctx context.Context, u *upstream, c *connection, a *answer, err error, refused *error) bool {
 	if err == nil {
 		switch {
 		case a.failure == nil:
 		case a.failure.Code == mcp.HEADER_MISMATCH:
-			c.headers.forget() // the tool wants other arguments repeated as headers than before
+			c.headers.forget() // the tool's arguments to repeat as headers have changed
 		case a.failure.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION:
 			u.drop(c, staleness(facts{}, wrongRevision))
 		}
@@ -135,9 +134,9 @@ func (s *Service) mend(ctx context.Context, u *upstream, c *connection, a *answe
 	return false
 }
 
-// ping asks the server whether it still knows the session, after it refused a call with a status that says that it does not. Proxies and
-// tools use these statuses too, also after they acted: only a server that refuses a ping alike has lost the session, and so did not look at
-// the call.
+// ping checks whether the server still knows the session after it refused a call with a status that suggests otherwise. Proxies and tools
+// use these statuses too, even after they acted: only a server that also refuses a ping has lost the session, and so did not process the
+// call.
 func (c *connection) ping(ctx context.Context) *sendError {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -147,7 +146,7 @@ func (c *connection) ping(ctx context.Context) *sendError {
 	return nil
 }
 
-// pingTimeout bounds the question whether a session is lost.
+// pingTimeout bounds the check for a lost session.
 const pingTimeout = 5 * time.Second
 
 // callTool sends the call and waits for its answer. Errors are *sendError.
@@ -181,7 +180,7 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 		a, err := c.request(ctx, id, mcp.MethodToolsCall, params)
 		ended <- outcome{a, err}
 	}()
-	var stopped error // the caller does not take progress any more
+	var stopped error // the caller no longer accepts progress
 	for {
 		select {
 		case p := <-coming:
@@ -206,7 +205,7 @@ func (c *connection) callTool(ctx context.Context, limit time.Duration, in call)
 	}
 }
 
-// declare adds to the parameters whether the tool may ask, and the answer where it has asked.
+// declare adds to the parameters whether the tool may ask, and the answer to its question.
 func (in call) declare(params map[string]any) {
 	if meta, ok := params["_meta"].(map[string]any); ok {
 		meta[mcp.MetaKeyClientCapabilities] = struct{}{}
@@ -217,7 +216,7 @@ func (in call) declare(params map[string]any) {
 	in.state.again(params, in.answer)
 }
 
-// callMeta is a call's `_meta`: what the caller gave, the trace, and our token for progress.
+// callMeta returns a call's `_meta`: the caller's entries, the trace, and our progress token.
 func callMeta(ctx context.Context, given map[string]string, token string) map[string]any {
 	trace := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, trace)
@@ -232,7 +231,7 @@ func callMeta(ctx context.Context, given map[string]string, token string) map[st
 	return meta
 }
 
-// enter takes a place for a call, waiting for at most limit.
+// enter waits for a call slot, at most limit.
 func (u *upstream) enter(ctx context.Context, limit time.Duration) error {
 	select {
 	case u.slots <- struct{}{}:
@@ -253,5 +252,5 @@ func (u *upstream) enter(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// leave returns the place back.
+// leave releases the slot.
 func (u *upstream) leave() { <-u.slots }

@@ -7,8 +7,8 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// clean takes secrets out of a result, in place: results are stored, shown, and read by models, and a server may say what headers or
-// variables it was given. Of an error goes all that is secret, of a good result only what references stand for.
+// clean removes secrets from a result, in place: results are stored, shown and read by models, and a server may echo its headers or
+// variables. An error result loses all secrets, a good one only the values of references.
 func (s *spec) clean(res *mcpbridgev1.CallToolResult) *mcpbridgev1.CallToolResult {
 	hide := s.withhold
 	if res.GetIsError() {
@@ -25,7 +25,7 @@ func (s *spec) clean(res *mcpbridgev1.CallToolResult) *mcpbridgev1.CallToolResul
 	return res
 }
 
-// cleanValue changes the strings of a JSON value, names of members included.
+// cleanValue applies hide to the strings of a JSON value, including member names.
 func cleanValue(v *structpb.Value, hide func(string) string) {
 	switch kind := v.GetKind().(type) {
 	case *structpb.Value_StringValue:

@@ -10,7 +10,7 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// A server that says what it was sent must not bring secrets into conversations, which are stored and shown.
+// A server that echoes its input must not bring secrets into conversations, which are stored and shown.
 func TestValuesOfReferencesStayOutOfResults(t *testing.T) {
 	const secret = `s3cr3t-"value"`
 	t.Setenv("WINDLASS_TOOL_KEY", secret)

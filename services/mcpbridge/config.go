@@ -9,33 +9,33 @@ import (
 	"github.com/windlass-dev/windlass/libs/glob"
 )
 
-// Config shapes the bridge. Zero values mean the defaults of DefaultConfig, apart from EnvAllow, where an empty list allows nothing.
+// Config configures the bridge. Zero values mean the defaults of DefaultConfig, except for EnvAllow, where an empty list allows nothing.
 type Config struct {
-	// EnvAllow lists which variables of the bridge a server's env and headers may refer to.
+	// EnvAllow lists the variables of the bridge that a server's env and headers may reference.
 	EnvAllow []string `yaml:"env_allow" doc:"names, with * as in file names, of the environment variables that tool servers' env and headers may refer to as ${env:NAME}"`
-	// CommandPath lists further places of programs.
+	// CommandPath lists additional directories of programs.
 	CommandPath []string `yaml:"command_path" doc:"directories where programs of tool servers are looked for, after PATH and the folder of this program"`
-	// ConnectTimeout bounds connecting and listing where a server says nothing.
-	ConnectTimeout time.Duration `yaml:"connect_timeout" doc:"time to connect to a tool server and list its tools, where the server's entry says nothing"`
-	// CallTimeout bounds a call where a server says nothing.
-	CallTimeout time.Duration `yaml:"call_timeout" doc:"time for one tool call, where the server's entry says nothing"`
-	// DiscoverTimeout bounds the question whether a server speaks the stateless protocol.
+	// ConnectTimeout bounds connecting and listing unless a server sets it.
+	ConnectTimeout time.Duration `yaml:"connect_timeout" doc:"timeout of connecting to a tool server and listing its tools, unless the server's entry sets it"`
+	// CallTimeout bounds a call unless a server sets it.
+	CallTimeout time.Duration `yaml:"call_timeout" doc:"timeout of one tool call, unless the server's entry sets it"`
+	// DiscoverTimeout bounds the check whether a server speaks the stateless protocol.
 	DiscoverTimeout time.Duration `yaml:"discover_timeout" doc:"how long a new tool server may take to answer whether it speaks protocol 2026-07-28"`
-	// IdleTimeout is how long an unused connection is kept.
-	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"how long an unused connection to a tool server is kept; those that tell of changed lists are always kept"`
-	// MaxCalls bounds concurrent calls per server.
+	// IdleTimeout is how long an unused connection stays open.
+	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"how long an unused connection to a tool server is kept; those that report list changes are always kept"`
+	// MaxCalls limits concurrent calls per server.
 	MaxCalls int `yaml:"max_calls" doc:"concurrent calls per tool server; more wait"`
-	// QueueTimeout is how long a call waits for its place.
+	// QueueTimeout is how long a call waits for a slot.
 	QueueTimeout time.Duration `yaml:"queue_timeout" doc:"how long a call waits when max_calls are running"`
-	// MaxResultBytes bounds a tool's result.
+	// MaxResultBytes limits a tool's result.
 	MaxResultBytes int `yaml:"max_result_bytes" doc:"largest tool result in bytes; a larger one becomes an error result"`
-	// ReconnectMin is the first wait before a lost server is tried again.
-	ReconnectMin time.Duration `yaml:"reconnect_min" doc:"first wait before a lost tool server is tried again"`
-	// ReconnectMax is the longest such wait.
-	ReconnectMax time.Duration `yaml:"reconnect_max" doc:"longest wait before a lost tool server is tried again"`
+	// ReconnectMin is the first delay before reconnecting to a lost server.
+	ReconnectMin time.Duration `yaml:"reconnect_min" doc:"first delay before reconnecting to a lost tool server"`
+	// ReconnectMax is the longest such delay.
+	ReconnectMax time.Duration `yaml:"reconnect_max" doc:"longest delay before reconnecting to a lost tool server"`
 }
 
-// Limits that are not worth a setting.
+// Limits that need no setting.
 const (
 	maxPages      = 1000     // pages of one tools/list
 	maxTools      = 10_000   // tools of one server
@@ -46,7 +46,7 @@ const (
 	maxWireBytes  = 16 << 20 // of one message from a server
 )
 
-// DefaultConfig returns the settings that a bridge has without configuration.
+// DefaultConfig returns the default settings.
 func DefaultConfig() Config {
 	return Config{
 		EnvAllow:        []string{"WINDLASS_TOOL_*"},
@@ -62,7 +62,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// complete fills zero values and refuses what makes no sense.
+// complete sets defaults and rejects invalid settings.
 func (c Config) complete() (Config, error) {
 	def := DefaultConfig()
 	for _, d := range []struct{ value, def *time.Duration }{

@@ -13,7 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// wire is what a connection needs of one of the library's transports.
+// wire is the part of the library's transports that a connection uses.
 type wire interface {
 	Start(ctx context.Context) error
 	SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error)
@@ -23,13 +23,13 @@ type wire interface {
 	Close() error
 }
 
-// connection is one MCP conversation with a server, from handshake to loss. It is safe for concurrent use after open.
-// The library's own client is not used: it decodes what has to stay byte for byte, and keeps its request ids to itself.
+// connection is one MCP conversation with a server, from handshake to loss. It is safe for concurrent use after open. It does not use the
+// library's client, which decodes what has to stay byte for byte and hides its request ids.
 type connection struct {
 	spec    *spec
 	wire    wire
 	log     *slog.Logger
-	changed func() // the tool list changed, or may have
+	changed func() // called when the tool list may have changed
 
 	version string // protocol revision; set by the handshake
 	server  serverInfo
@@ -58,13 +58,13 @@ type connection struct {
 	used    time.Time
 }
 
-// lose ends the connection because of err, and with it its calls; the first reason counts.
+// lose ends the connection and its calls because of err; the first reason counts.
 func (c *connection) lose(err error) {
 	c.finish(err)
 	c.drain()
 }
 
-// fade ends the connection because of err for new calls only: over HTTP those that run have sockets of their own.
+// fade ends the connection because of err for new calls only: over HTTP, running calls have their own sockets.
 func (c *connection) fade(err error) {
 	c.finish(err)
 	c.mu.Lock()
@@ -75,7 +75,7 @@ func (c *connection) fade(err error) {
 	}
 }
 
-// finish marks the end. The wire is closed in the background, once it is drained.
+// finish marks the end. The wire is closed in the background once it is drained.
 func (c *connection) finish(cause error) {
 	c.mu.Lock()
 	if c.over {
@@ -97,10 +97,10 @@ func (c *connection) finish(cause error) {
 	}()
 }
 
-// drain lets the wire be closed.
+// drain allows the wire to be closed.
 func (c *connection) drain() { c.drainOnce.Do(func() { close(c.drained) }) }
 
-// background runs f as a part of the connection; not at all when that is over.
+// background runs f as part of the connection, unless that is over.
 func (c *connection) background(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,14 +109,14 @@ func (c *connection) background(f func()) {
 	}
 }
 
-// close ends the connection and waits until nothing of it is left.
+// close ends the connection and waits until everything has stopped.
 func (c *connection) close() {
 	c.finish(nil)
 	c.drain()
 	c.bg.Wait()
 }
 
-// lost tells why the connection was lost; nil when we closed it, or while it works.
+// lost returns why the connection was lost; nil if we closed it, or while it works.
 func (c *connection) lost() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +130,7 @@ func (c *connection) alive() bool {
 	return !c.over
 }
 
-// begin registers a call. It is false when the connection is over or about to be.
+// begin registers a call. It returns false if the connection is over or about to be.
 func (c *connection) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +164,7 @@ func (c *connection) retire() {
 	}
 }
 
-// idle tells how long nobody has used the connection.
+// idle returns how long the connection has been unused.
 func (c *connection) idle() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +177,7 @@ func (c *connection) idle() time.Duration {
 // modern reports whether the conversation is stateless.
 func (c *connection) modern() bool { return mcp.IsModernProtocol(c.version) }
 
-// request sends one request and returns its answer: a result, or what the server calls an error. Errors are *sendError.
+// request sends one request and returns its answer: a result, or a JSON-RPC error. Errors are *sendError.
 func (c *connection) request(ctx context.Context, id int64, method mcp.MCPMethod, params map[string]any) (*answer, error) {
 	var header http.Header
 	if c.modern() {
@@ -199,7 +199,7 @@ func (c *connection) request(ctx context.Context, id int64, method mcp.MCPMethod
 	return c.judge(ctx, x, res, err)
 }
 
-// stateless adds what protocol 2026-07-28 wants in each request.
+// stateless adds what protocol 2026-07-28 requires in each request.
 func (c *connection) stateless(method mcp.MCPMethod, params map[string]any) (map[string]any, http.Header) {
 	meta := map[string]any{}
 	if own, ok := params["_meta"].(map[string]any); ok {
@@ -231,7 +231,7 @@ func (c *connection) stateless(method mcp.MCPMethod, params map[string]any) (map
 	return params, header
 }
 
-// notify sends a notification without waiting for more than its delivery.
+// notify sends a notification and waits only for its delivery.
 func (c *connection) notify(ctx context.Context, method mcp.MCPMethod, fields map[string]any) error {
 	return c.wire.SendNotification(ctx, mcp.JSONRPCNotification{
 		JSONRPC: mcp.JSONRPC_VERSION,
@@ -241,7 +241,7 @@ func (c *connection) notify(ctx context.Context, method mcp.MCPMethod, fields ma
 	})
 }
 
-// cancelRequest tells the server that nobody waits for an answer any more. Over HTTP the new era does that by closing the stream.
+// cancelRequest tells the server that the answer is no longer needed. Over HTTP the new protocol does that by closing the stream.
 func (c *connection) cancelRequest(id int64, reason string) {
 	if c.modern() && c.spec.kind != overStdio {
 		return

@@ -15,10 +15,10 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// maxDepth bounds nesting of structured content: readers of the mesh's messages have a limit of their own.
+// maxDepth limits the nesting of structured content: readers of the mesh's messages have their own limit.
 const maxDepth = 500
 
-// resultToProto reads a tool's raw result. What it does not understand stays as JSON text; it never fails.
+// resultToProto converts a tool's raw result. Unknown content stays as JSON text; it never fails.
 func resultToProto(raw json.RawMessage, limit int) *mcpbridgev1.CallToolResult {
 	if len(raw) > limit {
 		return tooLarge(fmt.Sprintf("the result has %d bytes, %d are allowed", len(raw), limit))
@@ -63,7 +63,7 @@ func valueToProto(raw json.RawMessage) (*structpb.Value, error) {
 	return v, nil
 }
 
-// partToProto reads one piece of content.
+// partToProto converts one content part.
 func partToProto(raw json.RawMessage) *turnv1.ContentPart {
 	var d struct {
 		Type     string `json:"type"`
@@ -109,7 +109,7 @@ func text(s string) *turnv1.ContentPart {
 	return &turnv1.ContentPart{Part: &turnv1.ContentPart_Text{Text: strings.ToValidUTF8(s, "\uFFFD")}}
 }
 
-// blob is nil when data is no base64 or the media type is out of bounds.
+// blob returns nil if data is not base64 or the media type is too long.
 func blob(mediaType, data string) *turnv1.ContentPart {
 	b, err := base64.StdEncoding.DecodeString(data)
 	if err != nil || len(mediaType) > 255 {
@@ -121,7 +121,7 @@ func blob(mediaType, data string) *turnv1.ContentPart {
 	return &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: mediaType, Data: b}}}
 }
 
-// failureToProto is the result of a call that the server answered with a JSON-RPC error.
+// failureToProto returns the result of a call that was answered with a JSON-RPC error.
 func failureToProto(code int, message string) *mcpbridgev1.CallToolResult {
 	if message == "" {
 		message = "the server gave no reason"
@@ -129,7 +129,7 @@ func failureToProto(code int, message string) *mcpbridgev1.CallToolResult {
 	return saysNo(fmt.Sprintf("%s (error %d)", excerpt([]byte(message)), code))
 }
 
-// saysNo is a result with is_error.
+// saysNo returns a result with is_error.
 func saysNo(why string) *mcpbridgev1.CallToolResult {
 	return &mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{text(why)}, IsError: true}
 }
@@ -138,7 +138,7 @@ func tooLarge(why string) *mcpbridgev1.CallToolResult {
 	return saysNo("TOO_LARGE: " + why + "; ask the tool for less")
 }
 
-// excerpt cuts a text for people.
+// excerpt truncates a text for people.
 func excerpt(b []byte) string {
 	const most = 2000
 	if len(b) > most {

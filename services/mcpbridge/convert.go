@@ -9,8 +9,7 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// callFromProto checks a request's arguments. An empty text means no arguments, which on the wire is an empty object: servers
-// refuse null.
+// callFromProto validates a request's arguments. Empty text means no arguments, which is an empty object on the wire: servers reject null.
 func callFromProto(req *mcpbridgev1.CallToolRequest) (call, error) {
 	c := call{tool: req.GetTool(), arguments: bytes.TrimSpace(req.GetArgumentsJson()), meta: req.GetMeta()}
 	if len(c.arguments) == 0 {

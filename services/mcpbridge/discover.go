@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// discover connects where needed and lists a server's tools. A list may be asked for twice without harm, so one lost connection
-// on the way is mended. Errors are UNAVAILABLE.
+// discover connects if needed and lists a server's tools. Listing is safe to repeat, so one lost connection is retried. Errors are
+// UNAVAILABLE.
 func (s *Service) discover(ctx context.Context, sp *spec) (*connection, []tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, sp.connectTimeout)
 	defer cancel()
@@ -45,5 +45,5 @@ func (s *Service) discover(ctx context.Context, sp *spec) (*connection, []tool, 
 	}
 }
 
-// maxAttempts bounds how often a connection that was replaced under our hands is looked up again.
+// maxAttempts is how often a connection that was replaced concurrently is looked up again.
 const maxAttempts = 5

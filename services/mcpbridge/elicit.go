@@ -10,33 +10,33 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// ambiguityTimeout bounds how long a question waits until it is clear which call asks it.
+// ambiguityTimeout bounds how long a question waits until its call is clear.
 const ambiguityTimeout = 20 * time.Second
 
-// asking is one call as far as questions of protocols before 2026-07-28 are concerned. Those come as requests of the server while the call
-// runs, and an open connection is nothing to wait for days on. So a question is answered with "cancel", which ends the attempt; the call is
-// made again when the user has answered, and then the server is given the answer at once when it asks the same again.
+// asking is one call with respect to questions in protocols before 2026-07-28. Those arrive as requests of the server during the call, and
+// a connection cannot stay open for days. So a question is answered with "cancel", which ends the attempt; when the user has answered, the
+// call is sent again and the server gets the answer at once when it asks the same question.
 type asking struct {
 	canAsk bool
-	said   []said // answers not given yet
+	said   []said // answers not used yet
 	given  []said
 	asked  *formRequest // the question without an answer
 }
 
-// askingKey finds the call of a stream.
+// askingKey is the context key of a stream's call.
 type askingKey struct{}
 
-// questions brings a server's questions to the calls they belong to.
+// questions assigns a server's questions to calls.
 type questions struct {
 	mu      sync.Mutex
 	open    map[*asking]struct{}
 	changed chan struct{} // closed and replaced when open changes
-	met     bool          // the server has asked something
+	met     bool          // the server has asked before
 }
 
 func (q *questions) init() { q.open, q.changed = map[*asking]struct{}{}, make(chan struct{}) }
 
-// begin registers a call. Over a transport that does not tell which call asks, calls of a server that is known to ask run one by one.
+// begin registers a call. If the transport does not identify the asking call, calls to a server that is known to ask run one by one.
 func (q *questions) begin(ctx context.Context, a *asking, oneByOne bool) error {
 	for {
 		q.mu.Lock()
@@ -55,7 +55,7 @@ func (q *questions) begin(ctx context.Context, a *asking, oneByOne bool) error {
 	}
 }
 
-// end ends what begin began, and tells the question that was left without an answer.
+// end ends what begin began, and returns the question that was left without an answer.
 func (q *questions) end(a *asking) *formRequest {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,7 +65,7 @@ func (q *questions) end(a *asking) *formRequest {
 	return a.asked
 }
 
-// owner finds the call that asks; nil when that does not become clear in time. The caller holds mu, which is released while waiting.
+// owner returns the call that asks; nil if that stays unclear. The caller holds mu, which is released while waiting.
 func (q *questions) owner(ctx context.Context) *asking {
 	if a, ok := ctx.Value(askingKey{}).(*asking); ok {
 		if _, runs := q.open[a]; runs {
@@ -97,7 +97,7 @@ func (q *questions) owner(ctx context.Context) *asking {
 	}
 }
 
-// answer returns what the server is told now.
+// answer returns the answer for the server now.
 func (q *questions) answer(ctx context.Context, f formRequest) userAnswer {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -108,7 +108,7 @@ func (q *questions) answer(ctx context.Context, f formRequest) userAnswer {
 		return userAnswer{Action: "cancel"}
 	case !a.canAsk || f.wrong() != "":
 		return userAnswer{Action: "decline"}
-	case a.asked != nil: // the attempt is over already
+	case a.asked != nil: // the attempt is already over
 		return userAnswer{Action: "cancel"}
 	}
 	hash := f.hash()
@@ -123,7 +123,7 @@ func (q *questions) answer(ctx context.Context, f formRequest) userAnswer {
 	return userAnswer{Action: "cancel"}
 }
 
-// newAsking makes the asking of a call, with the answers that it brings.
+// newAsking returns the asking of a call, with the answers that the call brings.
 func newAsking(in call) *asking {
 	a := &asking{canAsk: in.canAsk, said: in.state.Said}
 	if in.state.Asked != "" {
@@ -132,8 +132,8 @@ func newAsking(in call) *asking {
 	return a
 }
 
-// answerServer answers requests of the server: it may ask whether we are there, and have the user asked. ctx is that of the call whose
-// stream the request came on, where the transport has such.
+// answerServer answers requests of the server: pings and elicitations. ctx is that of the call whose stream carried the request, if the
+// transport has such streams.
 func (c *connection) answerServer(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	switch req.Method {
 	case string(mcp.MethodPing):
@@ -152,7 +152,7 @@ func (c *connection) answerServer(ctx context.Context, req transport.JSONRPCRequ
 	return transport.NewJSONRPCErrorResponse(req.ID, mcp.METHOD_NOT_FOUND, "this client did not declare "+req.Method, nil), nil
 }
 
-// remarshal reads parameters of a request into what they should be, and tells whether they are.
+// remarshal converts the parameters of a request, and reports whether they are valid.
 func remarshal(params, into any) bool {
 	raw, err := json.Marshal(params)
 	return err == nil && json.Unmarshal(raw, into) == nil

@@ -12,7 +12,7 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// accept answers a question.
+// accept returns an answer to a question.
 func accept(t testing.TB, q *mcpbridgev1.InputRequired, content map[string]any) *mcpbridgev1.InputAnswer {
 	t.Helper()
 	s, err := structpb.NewStruct(content)
@@ -22,7 +22,7 @@ func accept(t testing.TB, q *mcpbridgev1.InputRequired, content map[string]any) 
 	return &mcpbridgev1.InputAnswer{Action: "accept", Content: s, State: q.GetState()}
 }
 
-// TestAToolAsks answers two questions, one after the other: the bridge holds nothing in between, as the next bridge shows.
+// TestAToolAsks answers two questions in turn: the bridge keeps no state in between, so another bridge can continue.
 func TestAToolAsks(t *testing.T) {
 	eachTransport(t, func(t *testing.T, s *mcpbridgev1.Server, _ *toolServer) {
 		if s.GetName() == "sse" {
@@ -67,7 +67,7 @@ func TestWhatBecomesOfQuestions(t *testing.T) {
 			t.Errorf("a page of others: got %v, %v", res, more)
 		}
 		var several sync.WaitGroup
-		for range 3 { // those of a server that asks over one stream run one by one
+		for range 3 { // calls of a server that asks over one stream run one by one
 			several.Go(func() {
 				if _, q := b.ask(t, s, "interview", `{}`, nil); q.GetMessage() != "Your name?" {
 					t.Errorf("at the same time: got %v", q)
@@ -85,7 +85,7 @@ func TestWhatBecomesOfQuestions(t *testing.T) {
 	})
 }
 
-// TestSeveralQuestionsAtOnce: in the new era they are one form.
+// TestSeveralQuestionsAtOnce: in the new protocol they are one form.
 func TestSeveralQuestionsAtOnce(t *testing.T) {
 	tools := newToolServer()
 	s := &mcpbridgev1.Server{Id: "src_http", Url: serve(t, tools.modern()).URL}

@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 )
 
-// probed counts what asks for the era, and may leave it unanswered.
+// probed counts requests that probe for the protocol, and may leave them unanswered.
 func probed(h http.Handler, count *atomic.Int32, ignore bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

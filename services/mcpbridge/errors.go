@@ -26,29 +26,29 @@ var (
 	errClosed      = errors.New("the bridge is stopping")
 )
 
-// fate says what can have become of a request without an answer.
+// fate is what can have happened to a request without an answer.
 type fate int
 
 const (
-	notSent     fate = iota // it did not leave
-	sessionLost             // the server says in the protocol's way that it does not know the session; for a call see connection.ping
-	unknownFate             // it may have been carried out
+	notSent     fate = iota // it was not sent
+	sessionLost             // the server says that it does not know the session; for a call see connection.ping
+	unknownFate             // it may have run
 )
 
-// sendError is a request without an answer.
+// sendError means a request without an answer.
 type sendError struct {
 	fate       fate
 	status     int           // HTTP status, 0 without one
-	retryAfter time.Duration // what the server asked for
-	tooLarge   bool          // the answer came, and was too large
+	retryAfter time.Duration // requested by the server
+	tooLarge   bool          // the answer arrived, but was too large
 	redirected bool
-	stale      bool   // the connection is of no use any more
-	wrongEra   bool   // the server does not speak this form of the protocol any more
+	stale      bool   // the connection is unusable
+	wrongEra   bool   // the server no longer speaks this form of the protocol
 	text       string // for people; empty = the cause's
 	cause      error
 }
 
-// Error says what happened, for people.
+// Error describes the failure for people.
 func (e *sendError) Error() string {
 	if e.text != "" {
 		return e.text
@@ -59,12 +59,12 @@ func (e *sendError) Error() string {
 // Unwrap returns the cause.
 func (e *sendError) Unwrap() error { return e.cause }
 
-// refused reports whether the request did not leave, or the server wants none of its kind.
+// refused reports whether the request was not sent, or the server rejects requests of its kind.
 func (e *sendError) refused() bool {
 	return e.fate != unknownFate || e.stale || e.status >= 400 && e.status < 500
 }
 
-// asSendError finds the *sendError in err; anything else is of unknown fate.
+// asSendError returns the *sendError in err; for other errors the fate is unknown.
 func asSendError(err error) *sendError {
 	if e, ok := errors.AsType[*sendError](err); ok {
 		return e
@@ -72,16 +72,16 @@ func asSendError(err error) *sendError {
 	return &sendError{fate: unknownFate, cause: err}
 }
 
-// answer is what came back: a result, or what JSON-RPC calls an error.
+// answer is a response: a result, or a JSON-RPC error.
 type answer struct {
 	result  json.RawMessage
 	failure *mcp.JSONRPCErrorDetails
-	asked   *formRequest // the call was broken off because of this question
-	given   []said       // the answers to those before it
+	asked   *formRequest // the call was aborted because of this question
+	given   []said       // the answers to earlier questions
 }
 
-// judge sorts what came back for a request, or why nothing did. What carries the request's id is its answer, whatever the HTTP status. All
-// else says nothing about a tool call that was written: a proxy, or a tool that acted before it failed, may have said it.
+// judge classifies the response to a request, or its absence. A response with the request's id is its answer, whatever the HTTP status.
+// Anything else says nothing about a tool call that was written: it may come from a proxy, or from a tool that acted before it failed.
 func (c *connection) judge(ctx context.Context, x *exchange, res *transport.JSONRPCResponse, err error) (*answer, error) {
 	f := x.facts()
 	if err != nil {
@@ -143,12 +143,12 @@ func (c *connection) inSession(method mcp.MCPMethod) bool {
 	return c.version != "" && !c.modern() && c.spec.kind != overStdio && method != mcp.MethodInitialize && method != mcp.MethodServerDiscover
 }
 
-// refusedLogin reports whether the status says that who asks is not welcome now.
+// refusedLogin reports whether the status rejects the caller.
 func (e *sendError) refusedLogin() bool {
 	return e.status == http.StatusUnauthorized || e.status == http.StatusForbidden || e.status == http.StatusTooManyRequests
 }
 
-// refusal says in words what a status asks for.
+// refusal describes a status in words.
 func refusal(f facts) string {
 	switch f.status {
 	case http.StatusUnauthorized:
@@ -175,7 +175,7 @@ func staleMessage(message string) bool {
 
 const wrongRevision = "unsupported protocol version"
 
-// staleness is what staleMessage found.
+// staleness returns the error for such a message.
 func staleness(f facts, message string) *sendError {
 	e := &sendError{fate: unknownFate, stale: true, status: f.status, text: errSessionGone.Error()}
 	if strings.Contains(strings.ToLower(message), wrongRevision) {
@@ -184,13 +184,13 @@ func staleness(f facts, message string) *sendError {
 	return e
 }
 
-// plain is an error's text without addresses, whose queries may hold credentials.
+// plain returns an error's text without URLs, whose queries may hold credentials.
 func plain(err error) string {
 	if err == nil {
 		return "unknown error"
 	}
 	if _, ok := errors.AsType[*sendError](err); ok {
-		return err.Error() // it has done so for what it holds
+		return err.Error() // it has done so itself
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -198,10 +198,10 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// describe is an error's text without secrets.
+// describe returns an error's text without secrets.
 func (c *connection) describe(err error) string { return c.spec.redact(plain(err)) }
 
-// unavailable says that a request surely was not carried out.
+// unavailable returns the fault of a request that certainly did not run.
 func unavailable(sp *spec, err error) *fault.Error {
 	text := strings.ReplaceAll(plain(err), context.DeadlineExceeded.Error(), "it did not answer in time")
 	f := fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "tool server %q cannot be reached: %s", sp.name, sp.redact(text)).
@@ -212,7 +212,7 @@ func unavailable(sp *spec, err error) *fault.Error {
 	return f
 }
 
-// outcomeUnknown says that nobody knows whether a call was carried out.
+// outcomeUnknown returns the fault of a call with unknown outcome.
 func outcomeUnknown(sp *spec, tool string, err error) *fault.Error {
 	return fault.New(codes.Aborted, faultv1.Reason_REASON_OUTCOME_UNKNOWN,
 		"tool server %q: %s; nobody knows whether %q was carried out", sp.name, sp.redact(asSendError(err).Error()), tool).

@@ -12,13 +12,13 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// exchange is what became known of one request on its way: the MCP library keeps neither status nor headers.
+// exchange records what is known of one request: the MCP library keeps neither status nor headers.
 type exchange struct {
 	id     int64 // of the JSON-RPC request
 	method mcp.MCPMethod
 
 	mu          sync.Mutex
-	sent        bool // the request may have left
+	sent        bool // the request may have been sent
 	status      int  // of the answer; 0 without one
 	contentType string
 	retryAfter  time.Duration
@@ -32,13 +32,13 @@ func withExchange(ctx context.Context, x *exchange) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// exchangeOf returns the record of a request; nil for requests that nobody asked to be recorded.
+// exchangeOf returns the record of a request; nil if the request is not recorded.
 func exchangeOf(ctx context.Context) *exchange {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	return x
 }
 
-// setSent records whether the request may have left.
+// setSent records whether the request may have been sent.
 func (x *exchange) setSent(sent bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -59,13 +59,13 @@ func (x *exchange) answered(res *http.Response) {
 	x.retryAfter = retryAfter(res.Header.Get("Retry-After"))
 }
 
-// answers reports whether a body is the JSON-RPC answer to the request.
+// answers reports whether a body is the JSON-RPC response to the request.
 func (x *exchange) answers(body []byte) bool {
 	var a transport.JSONRPCResponse
 	return json.Unmarshal(body, &a) == nil && a.ID.Value() == any(x.id) && (a.Result != nil || a.Error != nil)
 }
 
-// facts is a copy to read.
+// facts is a copy of an exchange for reading.
 type facts struct {
 	sent, tooLarge bool
 	status         int
@@ -79,7 +79,7 @@ func (x *exchange) facts() facts {
 	return facts{x.sent, x.tooLarge, x.status, x.contentType, x.retryAfter}
 }
 
-// retryAfter reads the header's two forms; 0 for anything else. A day is the most that is believed.
+// retryAfter parses both forms of the header; 0 for anything else. It is limited to a day.
 func retryAfter(text string) time.Duration {
 	var d time.Duration
 	if seconds, err := strconv.Atoi(text); err == nil {

@@ -13,7 +13,7 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// TestFaultyExample runs the tool server of our own crash tests: its ledger tells how often a call arrived.
+// TestFaultyExample runs the tool server of our crash tests, whose ledger records how often a call arrived.
 func TestFaultyExample(t *testing.T) {
 	dir := t.TempDir()
 	program, ledger := filepath.Join(dir, "faulty"), filepath.Join(dir, "ledger")

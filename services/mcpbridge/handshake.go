@@ -12,7 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// era is which of the protocol's two forms a server speaks.
+// era is the form of the protocol that a server speaks.
 type era int
 
 const (
@@ -27,15 +27,15 @@ type serverInfo struct {
 	listChanged                 bool
 }
 
-// errEndedInProbe says that the server went away when it was asked for its era.
+// errEndedInProbe means that the server exited when it was probed for its era.
 var errEndedInProbe = errors.New("the server ended when it was asked for its protocol")
 
-// errNoInitialize says that the server does not want to be asked in the old way.
+// errNoInitialize means that the server rejects the old handshake.
 var errNoInitialize = errors.New("initialize")
 
 func clientInfo() mcp.Implementation { return mcp.Implementation{Name: "windlass", Version: "1"} }
 
-// handshake finds the era and gets the connection ready.
+// handshake determines the era and prepares the connection.
 func (c *connection) handshake(ctx context.Context, known era, probe time.Duration) error {
 	c.wire.SetNotificationHandler(c.notified)
 	if t, ok := c.wire.(transport.BidirectionalInterface); ok {
@@ -72,7 +72,7 @@ func (c *connection) handshake(ctx context.Context, known era, probe time.Durati
 	if err == nil || !errors.Is(failed, context.DeadlineExceeded) {
 		return err
 	}
-	// The server was slow and is of the new era only.
+	// The server was slow and only speaks the new era.
 	if c.discover(ctx, c.spec.connectTimeout) == nil {
 		c.listen()
 		return nil
@@ -80,7 +80,7 @@ func (c *connection) handshake(ctx context.Context, known era, probe time.Durati
 	return err
 }
 
-// hopeless tells failures of the first request that the next one would meet too.
+// hopeless reports whether the next request would fail in the same way.
 func (c *connection) hopeless(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return true
@@ -89,7 +89,7 @@ func (c *connection) hopeless(ctx context.Context, err error) bool {
 	return ok && c.spec.kind != overStdio && (sent.status == 0 && sent.fate == notSent || sent.status == 401 || sent.status == 429 || sent.redirected)
 }
 
-// discover asks in the new way.
+// discover makes the handshake of the new era.
 func (c *connection) discover(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -135,14 +135,14 @@ func (c *connection) discovered(result json.RawMessage) error {
 	return nil
 }
 
-// capabilities are those we act on.
+// capabilities are the ones that we use.
 type capabilities struct {
 	Tools struct {
 		ListChanged bool `json:"listChanged"`
 	} `json:"tools"`
 }
 
-// supported reads the revisions that an error -32022 names.
+// supported returns the revisions listed in an error -32022.
 func supported(e *mcp.JSONRPCErrorDetails) []string {
 	if e.Code != mcp.UNSUPPORTED_PROTOCOL_VERSION {
 		return nil
@@ -155,8 +155,8 @@ func supported(e *mcp.JSONRPCErrorDetails) []string {
 	return data.Supported
 }
 
-// initialize opens a session in the old way. Neither roots nor sampling are declared: declared roots replace the folders that a file
-// server was given. Elicitation is not either over SSE, where the library cannot answer.
+// initialize opens a session in the old era. It declares neither roots nor sampling: declared roots would replace the folders that a file
+// server was configured with. Over SSE it does not declare elicitation either, since the library cannot answer there.
 func (c *connection) initialize(ctx context.Context) error {
 	c.setVersion("")
 	able := elicitation()
@@ -192,7 +192,7 @@ func (c *connection) initialize(ctx context.Context) error {
 	return nil
 }
 
-// setVersion also tells the transport, which sends it as a header.
+// setVersion also sets the version in the transport, which sends it as a header.
 func (c *connection) setVersion(version string) {
 	c.version = version
 	if t, ok := c.wire.(transport.HTTPConnection); ok {

@@ -19,7 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 )
 
-// script is an MCP server of the old era whose answers a test writes by hand.
+// script is an MCP server of the old era with handwritten answers.
 type script struct {
 	result map[string]string // raw result by method
 	calls  atomic.Int32      // of tools/call
@@ -185,9 +185,9 @@ func TestAnswersToACallThatGoWrong(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		call   func(http.ResponseWriter, json.RawMessage)
-		reason faultv1.Reason // of the error; else there is a result
+		reason faultv1.Reason // of the error; otherwise there is a result
 		want   string
-		fine   bool // the result is no error
+		fine   bool // the result is not an error
 	}{
 		{name: "unknown content stays as JSON", call: answer(`"result":{"content":[{"type":"hologram","x":1}]}`), want: `{"type":"hologram","x":1}`, fine: true},
 		{name: "broken base64 stays as JSON", call: answer(`"result":{"content":[{"type":"image","data":"%","mimeType":"image/png"}]}`), want: `"type":"image"`, fine: true},
@@ -229,7 +229,7 @@ func TestAnswersToACallThatGoWrong(t *testing.T) {
 	}
 }
 
-// bomb is n definitions, each of which applies the next twice.
+// bomb returns n definitions, each of which applies the next twice.
 func bomb(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -15,16 +15,16 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 )
 
-// newHTTPWire makes the streamable HTTP transport. It listens for notifications of its own where the server turns out to be
-// one of the old era; the library skips that for the new one.
+// newHTTPWire returns the streamable HTTP transport. For servers of the old era it also listens for notifications; the library skips that
+// in the new era.
 func newHTTPWire(sp *spec, out *egress.Egress, stream streamObserver) (wire, error) {
 	return transport.NewStreamableHTTP(sp.url,
 		transport.WithHTTPBasicClient(newHTTPClient(sp, out, &tap{stream: stream})),
 		transport.WithContinuousListening(),                     //nolint:staticcheck // deprecated with the old era, which has nothing else
-		transport.WithHTTPLogger(slog.New(slog.DiscardHandler))) // it would log addresses with their queries
+		transport.WithHTTPLogger(slog.New(slog.DiscardHandler))) // it would log URLs with their queries
 }
 
-// newSSEWire makes the transport of 2024: one stream for all answers, a POST per request.
+// newSSEWire returns the transport of 2024: one stream for all responses, and a POST per request.
 func newSSEWire(sp *spec, out *egress.Egress, lose func(error)) (wire, error) {
 	t, err := transport.NewSSE(sp.url,
 		transport.WithHTTPClient(newHTTPClient(sp, out, &tap{apart: true})),
@@ -38,22 +38,22 @@ func newSSEWire(sp *spec, out *egress.Egress, lose func(error)) (wire, error) {
 	return sseWire{t}, nil
 }
 
-// sseWire hides deadlines from the library, which makes timeouts of its own from them that are no context errors.
+// sseWire hides deadlines from the library, which would turn them into timeouts that are not context errors.
 type sseWire struct{ *transport.SSE }
 
 func (w sseWire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	return w.SSE.SendRequest(undated{ctx}, req)
 }
 
-// undated is a context that ends with another but does not tell when.
+// undated is a context without its parent's deadline; it still ends with it.
 type undated struct{ context.Context }
 
 func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// streamObserver learns about the standing stream of notifications. status is 0 when err is set.
+// streamObserver observes the standing stream of notifications. status is 0 if err is set.
 type streamObserver func(status int, err error)
 
-// newHTTPClient goes through egress; each request carries the entry's headers, and each answer is bounded and recorded.
+// newHTTPClient returns a client over egress that adds the entry's headers to each request, and limits and records each response.
 func newHTTPClient(sp *spec, out *egress.Egress, t *tap) *http.Client {
 	c := out.Client(egress.Options{})
 	t.next, t.headers = c.Transport, sp.headers
@@ -61,15 +61,15 @@ func newHTTPClient(sp *spec, out *egress.Egress, t *tap) *http.Client {
 	return c
 }
 
-// tap sees all requests of one connection.
+// tap observes all requests of one connection.
 type tap struct {
 	next    http.RoundTripper
 	headers map[string]string
 	stream  streamObserver
-	apart   bool // answers come on a stream of their own, not in the response to the request
+	apart   bool // responses come on a separate stream
 }
 
-// closeTimeout bounds the farewell to a server.
+// closeTimeout bounds the DELETE of a session.
 const closeTimeout = time.Second
 
 // RoundTrip implements http.RoundTripper.
@@ -79,7 +79,7 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 		ctx, cancel = context.WithTimeout(ctx, closeTimeout)
 	}
 	x := exchangeOf(ctx)
-	request := x != nil && req.Header.Get("Last-Event-ID") == "" // what comes of resuming a stream says nothing about the request
+	request := x != nil && req.Header.Get("Last-Event-ID") == "" // resuming a stream says nothing about the request
 	req = req.Clone(ctx)
 	for name, value := range t.headers {
 		if req.Header.Set(name, value); name == "Host" {
@@ -104,7 +104,7 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	res.Body = &boundBody{ReadCloser: res.Body, limit: maxWireBytes, events: isEventStream(res), exchange: x, done: cancel}
 	if standing {
 		t.stream(res.StatusCode, nil)
-		// The library asks again each second for anything but 405 and 404; a server that refuses once means it.
+		// The library retries every second on anything but 405 and 404; a refusal is final.
 		if res.StatusCode >= 400 && res.StatusCode < 500 && res.StatusCode != http.StatusNotFound || res.StatusCode == http.StatusNotImplemented {
 			res.StatusCode = http.StatusMethodNotAllowed
 		}
@@ -118,8 +118,8 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// present shows an answer to the library so that its id counts, and not its status, which the library would go by: it drops the bodies of 401
-// and 404, and ends a session by itself for the latter. The exchange has the true status.
+// present passes a response to the library so that its id counts and not its status: the library drops the bodies of 401 and 404, and ends
+// a session by itself for the latter. The exchange has the real status.
 func present(res *http.Response, x *exchange) {
 	media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	switch {
@@ -131,7 +131,7 @@ func present(res *http.Response, x *exchange) {
 	case err == nil && media == "application/json" && (res.StatusCode == http.StatusOK || res.StatusCode == http.StatusAccepted):
 		return
 	}
-	body, err := io.ReadAll(res.Body) // bounded by boundBody
+	body, err := io.ReadAll(res.Body) // limited by boundBody
 	rest := io.Reader(bytes.NewReader(body))
 	if err != nil {
 		rest = io.MultiReader(rest, failing{err})
@@ -149,7 +149,7 @@ func present(res *http.Response, x *exchange) {
 	}
 }
 
-// failing is the rest of a body that broke off.
+// failing is the remainder of a body that broke off.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
@@ -159,7 +159,7 @@ func isEventStream(res *http.Response) bool {
 	return err == nil && media == "text/event-stream"
 }
 
-// boundBody bounds a body: as a whole, or each event of a stream.
+// boundBody limits a body as a whole, or each event of a stream.
 type boundBody struct {
 	io.ReadCloser
 	limit    int
@@ -171,7 +171,7 @@ type boundBody struct {
 	blank bool // the last line end was followed by nothing but another
 }
 
-// Read implements io.Reader. Over the limit it is an *egress.TooLargeError.
+// Read implements io.Reader. Over the limit it returns an *egress.TooLargeError.
 func (b *boundBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.count(p[:n])
@@ -184,7 +184,7 @@ func (b *boundBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// count adds to read; in a stream an empty line begins a new event.
+// count adds to read; in a stream an empty line starts a new event.
 func (b *boundBody) count(p []byte) {
 	if !b.events {
 		b.read += len(p)

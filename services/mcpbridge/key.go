@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// keyMeta is the entry of `_meta` with a call's key: the same over all attempts of the call, and of no other call.
+	// keyMeta is the entry of `_meta` with a call's key, which is the same for all attempts of the call and unique to it.
 	keyMeta = "windlass/idempotency_key"
-	// keyHeader carries the key over HTTP, for servers and proxies that know nothing of MCP.
+	// keyHeader carries the key over HTTP, for servers and proxies that do not know MCP.
 	keyHeader = "Idempotency-Key"
 )
 
-// withKey adds the header with the key of a tool call that has one.
+// withKey adds the key header to a tool call that has a key.
 func (c *connection) withKey(header http.Header, method mcp.MCPMethod, params map[string]any) http.Header {
 	if c.spec.kind == overStdio || method != mcp.MethodToolsCall {
 		return header
@@ -32,7 +32,7 @@ func (c *connection) withKey(header http.Header, method mcp.MCPMethod, params ma
 	return header
 }
 
-// visible returns a text as a header can carry it: two texts never become the same one.
+// visible encodes a text for a header; distinct texts stay distinct.
 func visible(text string) string {
 	var b strings.Builder
 	for i := range len(text) {

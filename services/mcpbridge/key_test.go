@@ -8,7 +8,7 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// keyed calls a tool with a key; the tool answers with the headers that it got.
+// keyed calls a tool with a key; the tool returns the headers that it received.
 func (b *bridge) keyed(t *testing.T, s *mcpbridgev1.Server, key string) string {
 	t.Helper()
 	meta := map[string]string{"windlass/turn_id": "trn_1"}
@@ -35,7 +35,7 @@ func TestTheKeyOfACallIsAHeader(t *testing.T) {
 		for key, want := range map[string]string{
 			"trn_1/tool-1.0":          "trn_1/tool-1.0",
 			"direct/ann/a b%20\u00e9": "direct/ann/a%20b%2520%C3%A9",
-			"k ":                      "k%20", // a header loses blanks at its ends
+			"k ":                      "k%20", // a header loses spaces at its ends
 			"":                        "",
 		} {
 			if got := b.keyed(t, s, key); got != want {
@@ -58,7 +58,7 @@ func TestTheKeyStaysOverALostSession(t *testing.T) {
 	if got := b.keyed(t, s, "k"); got != "k" {
 		t.Fatalf("the header is %q", got)
 	}
-	now.Store(newToolServer().legacy()) // it knows no sessions of the one before
+	now.Store(newToolServer().legacy()) // it does not know the sessions of the previous one
 	if got := b.keyed(t, s, "k"); got != "k" {
 		t.Errorf("after the session was lost the header is %q", got)
 	}

@@ -15,14 +15,14 @@ import (
 	"github.com/windlass-dev/windlass/libs/schema"
 )
 
-// tool is a tool as its server describes it. The raw parts are byte for byte what came.
+// tool is a tool as its server describes it. The raw parts are unchanged bytes.
 type tool struct {
 	raw, input, output                []byte
 	name, title, description          string
 	readOnly, idempotent, destructive *bool
 }
 
-// listTools asks for all pages. Errors of the transport are *sendError.
+// listTools reads all pages. Errors of the transport are *sendError.
 func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 	var all []tool
 	size, values, listed, cursor, budget := 0, 0, 0, "", maxCompiled
@@ -54,7 +54,7 @@ func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 		if err := json.Unmarshal(a.result, &page); err != nil {
 			return nil, errors.New("tools/list: the server's answer is no MCP")
 		}
-		if listed += len(page.Tools); listed > maxTools { // those that are left out too
+		if listed += len(page.Tools); listed > maxTools { // including skipped ones
 			return nil, fmt.Errorf("tools/list: more than %d tools", maxTools)
 		}
 		for _, raw := range page.Tools {
@@ -80,7 +80,7 @@ func (c *connection) listTools(ctx context.Context) ([]tool, error) {
 	return nil, fmt.Errorf("tools/list: more than %d pages", maxPages)
 }
 
-// readTool reads one tool. One that cannot be called is left out.
+// readTool parses one tool. It skips a tool that cannot be called.
 func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers map[string]*mcp.Tool, budget *int) (tool, bool) {
 	var d struct {
 		Name        string          `json:"name"`
@@ -125,8 +125,8 @@ func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers 
 	return t, true
 }
 
-// learnHeaders lists the tools where that was not done yet on the connection, to learn which arguments are repeated as headers: a server refuses
-// calls without them, and a call that was refused is not sent again. A list that fails leaves it to the server.
+// learnHeaders lists the tools, once per connection, to learn which arguments are repeated as headers: a server refuses calls without them,
+// and a refused call is not sent again. If listing fails, the server decides.
 func (c *connection) learnHeaders(ctx context.Context) {
 	if !c.modern() || c.spec.kind != overHTTP {
 		return
@@ -144,14 +144,14 @@ func (c *connection) learnHeaders(ctx context.Context) {
 	}
 }
 
-// maxCompiled bounds the schemas of one list that are compiled when they arrive, in bytes. The others are when they are first used.
+// maxCompiled limits the schemas of one list that are compiled on arrival, in bytes. Further ones are compiled on first use.
 const maxCompiled = 1 << 20
 
-// checkSchemas refuses a tool with a schema that is over a limit. What is wrong with a schema otherwise is the tool's business.
+// checkSchemas rejects a tool whose schema exceeds a limit. Other schema errors are left to the tool.
 func checkSchemas(input, output json.RawMessage, budget *int) error {
 	for _, text := range []json.RawMessage{input, output} {
 		err := schema.Check(text)
-		if err == nil && bytes.Contains(text, []byte(`"$ref"`)) && *budget >= len(text) { // without references the size bounds what it expands to
+		if err == nil && bytes.Contains(text, []byte(`"$ref"`)) && *budget >= len(text) { // without references the size bounds the expansion
 			*budget -= len(text)
 			_, err = schema.Compile(text)
 		}
@@ -162,9 +162,9 @@ func checkSchemas(input, output json.RawMessage, budget *int) error {
 	return nil
 }
 
-// headerTools are the tools that want some arguments repeated as HTTP headers. The zero value is ready for use.
+// headerTools are the tools that require some arguments to be repeated as HTTP headers. The zero value is ready for use.
 type headerTools struct {
-	learning sync.Mutex // held while the tools are listed for it
+	learning sync.Mutex // held while the tools are being listed
 
 	mu    sync.Mutex
 	known bool
@@ -183,14 +183,14 @@ func (h *headerTools) isKnown() bool {
 	return h.known
 }
 
-// forget has them listed before the next call.
+// forget makes the next call list the tools first.
 func (h *headerTools) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.known = false
 }
 
-// add puts a call's arguments into the headers that its tool wants.
+// add copies a call's arguments into the headers that its tool requires.
 func (h *headerTools) add(header http.Header, name string, params json.RawMessage) {
 	h.mu.Lock()
 	t := h.tools[name]

@@ -21,7 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 )
 
-// TestMain makes this program its own stdio server where a test asks for one.
+// TestMain runs this program as a stdio server if a test asks for one.
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("WINDLASS_TEST_STDIO"); mode != "" {
 		serveStdio(mode)
@@ -30,18 +30,18 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// bridge is a bridge under test, reached through its generated client.
+// bridge is a bridge under test, called through its generated client.
 type bridge struct {
 	mcpbridgev1.BridgeServiceClient
 	service *mcpbridge.Service
 	log     *logged
 }
 
-// newBridge starts a bridge with quick reconnects. change may alter its settings.
+// newBridge starts a bridge with quick reconnects. change may modify its settings.
 func newBridge(t testing.TB, change ...func(*mcpbridge.Config)) *bridge {
 	t.Helper()
 	cfg := mcpbridge.DefaultConfig()
-	cfg.DiscoverTimeout = 5 * time.Second // a busy machine takes its time to start a process
+	cfg.DiscoverTimeout = 5 * time.Second // starting a process can take long on a busy machine
 	cfg.ReconnectMin, cfg.ReconnectMax = cfg.ReconnectMin/50, cfg.ReconnectMax/100
 	for _, f := range change {
 		f(&cfg)
@@ -80,7 +80,7 @@ func testEgress(t testing.TB) *egress.Egress {
 
 func testLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// discover lists a server's tools; it must work.
+// discover lists a server's tools, which must succeed.
 func (b *bridge) discover(t testing.TB, s *mcpbridgev1.Server) *mcpbridgev1.DiscoverResponse {
 	t.Helper()
 	res, err := b.Discover(t.Context(), &mcpbridgev1.DiscoverRequest{Server: s})
@@ -90,7 +90,7 @@ func (b *bridge) discover(t testing.TB, s *mcpbridgev1.Server) *mcpbridgev1.Disc
 	return res
 }
 
-// call runs a tool and gives its progress and result.
+// call runs a tool and returns its progress and result.
 func (b *bridge) call(ctx context.Context, s *mcpbridgev1.Server, tool, arguments string) ([]*mcpbridgev1.Progress, *mcpbridgev1.CallToolResult, error) {
 	stream, err := b.CallTool(ctx, &mcpbridgev1.CallToolRequest{Server: s, Tool: tool, ArgumentsJson: []byte(arguments)})
 	if err != nil {
@@ -115,7 +115,7 @@ func (b *bridge) call(ctx context.Context, s *mcpbridgev1.Server, tool, argument
 	}
 }
 
-// must is call for calls that must be answered.
+// must is call for calls that must succeed.
 func (b *bridge) must(t testing.TB, s *mcpbridgev1.Server, tool, arguments string) *mcpbridgev1.CallToolResult {
 	t.Helper()
 	_, res, err := b.call(t.Context(), s, tool, arguments)
@@ -160,7 +160,7 @@ func (b *bridge) watch(t testing.TB) func() *mcpbridgev1.WatchResponse {
 	}
 }
 
-// text is the first text of a result.
+// text returns the first text of a result.
 func text(r *mcpbridgev1.CallToolResult) string {
 	for _, p := range r.GetContent() {
 		if s := p.GetText(); s != "" {
@@ -181,7 +181,7 @@ func serve(t testing.TB, h http.Handler) *httptest.Server {
 	return s
 }
 
-// logged keeps what is logged.
+// logged collects log lines.
 type logged struct {
 	mu  sync.Mutex
 	all []byte

@@ -11,19 +11,19 @@ import (
 	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
-// progress is how far a call is.
+// progress is the progress of a call.
 type progress struct {
 	done, total float64
 	message     string
 }
 
-// routes brings progress to the call it belongs to, by token: servers spread it over any of a session's streams.
+// routes delivers progress to its call by token: servers send it on any of a session's streams.
 type routes struct {
 	mu sync.Mutex
 	to map[string]chan progress
 }
 
-// progressBuffer is how much progress may wait for a slow caller; the oldest goes first.
+// progressBuffer is how many progress messages wait for a slow caller; the oldest is dropped first.
 const progressBuffer = 256
 
 func (r *routes) init() { r.to = map[string]chan progress{} }
@@ -62,7 +62,7 @@ func (r *routes) deliver(token string, p progress) {
 	}
 }
 
-// notified handles the server's notifications. It must not block: the transport reads answers behind it.
+// notified handles the server's notifications. It must not block: the transport also reads responses.
 func (c *connection) notified(n mcp.JSONRPCNotification) {
 	fields := n.Params.AdditionalFields
 	switch n.Method {
@@ -85,23 +85,23 @@ func (c *connection) notified(n mcp.JSONRPCNotification) {
 	}
 }
 
-// standing is the state of the stream on which a server tells of changes by itself.
+// standing is the state of the stream on which a server reports changes.
 type standing struct {
 	mu     sync.Mutex
-	ready  chan struct{} // closed when it is open, or known never to be
+	ready  chan struct{} // closed when the stream is open, or known never to be
 	once   sync.Once
 	isOpen bool
 	told   time.Time
 }
 
-// reopenQuiet bounds how often a stream that comes and goes counts as a change.
+// reopenQuiet bounds how often a reconnecting stream counts as a change.
 const reopenQuiet = 30 * time.Second
 
 func (s *standing) init() { s.ready = make(chan struct{}) }
 
 func (s *standing) settle() { s.once.Do(func() { close(s.ready) }) }
 
-// opened notes that the stream is there. True means that it was there before, so that something may have been missed.
+// opened records that the stream is open. True means that it was open before, so changes may have been missed.
 func (s *standing) opened() bool {
 	s.settle()
 	s.mu.Lock()
@@ -120,7 +120,7 @@ func (s *standing) wasOpen() bool {
 	return s.isOpen
 }
 
-// standingStream observes the old era's GET stream. The library keeps it open; when that fails the server is gone.
+// standingStream observes the old era's GET stream. The library keeps it open; if that fails the server is gone.
 func (c *connection) standingStream(status int, err error) {
 	switch {
 	case err != nil:
@@ -130,15 +130,15 @@ func (c *connection) standingStream(status int, err error) {
 		if c.stream.opened() {
 			c.changed()
 		}
-	case status >= 400 && status < 500 && c.stream.wasOpen(): // 404, or what else servers say to an unknown session
+	case status >= 400 && status < 500 && c.stream.wasOpen(): // 404, or another status for an unknown session
 		c.fade(errSessionGone)
 	default:
 		c.stream.settle()
 	}
 }
 
-// listening waits until changes would be heard, so that none falls between listing and listening. Some servers send nothing at
-// all until there is something to tell; those are not waited for long.
+// listening waits until changes are observed, so that none is lost between listing and observing. Some servers send nothing until there is
+// a change; those are not waited for long.
 func (c *connection) listening(ctx context.Context) {
 	if c.spec.kind != overHTTP || !c.server.listChanged {
 		return
@@ -153,7 +153,7 @@ func (c *connection) listening(ctx context.Context) {
 	}
 }
 
-// listen subscribes to changes in the new way: one request whose answer never ends.
+// listen subscribes to changes in the new era: one request whose response never ends.
 func (c *connection) listen() {
 	if !c.server.listChanged {
 		return

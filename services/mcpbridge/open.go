@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 )
 
-// opener is what connections are opened with.
+// opener holds what is needed to open connections.
 type opener struct {
 	egress      *egress.Egress
 	log         *slog.Logger
@@ -20,13 +20,13 @@ type opener struct {
 	background  func(func()) bool
 }
 
-// open connects and shakes hands. ctx bounds only that. known is the era the server had last time.
+// open connects and makes the handshake, which ctx bounds. known is the server's last known era.
 func (o *opener) open(ctx context.Context, sp *spec, known era, changed func()) (*connection, error) {
 	c, err := o.attempt(ctx, sp, known, changed)
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return c, err
-	case known == unknownEra && errors.Is(err, errEndedInProbe): // some of the old era end when the first message is not theirs
+	case known == unknownEra && errors.Is(err, errEndedInProbe): // some servers of the old era exit on an unknown first message
 		return o.attempt(ctx, sp, legacyEra, changed)
 	case known == legacyEra && errors.Is(err, errNoInitialize): // it changed its era
 		return o.attempt(ctx, sp, unknownEra, changed)
@@ -40,7 +40,7 @@ func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func(
 		tokens: fmt.Sprintf("wl-%x-", rand.Uint64()),
 	}
 	c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
-	// Ids are unlikely to meet those of other clients: a stateless server may tell requests apart by nothing else.
+	// Ids are random enough not to collide with those of other clients: a stateless server may have nothing else to tell requests apart.
 	c.nextID.Store(rand.Int64N(1<<30) + 1<<20)
 	c.progress.init()
 	c.stream.init()
@@ -57,12 +57,12 @@ func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func(
 	default:
 		c.wire, err = newHTTPWire(sp, o.egress, c.standingStream)
 	}
-	close(c.wired) // a server that ends at once has told so before it was known here
+	close(c.wired) // a server that exits at once may already have been reported
 	if err != nil {
 		c.end()
 		return nil, err
 	}
-	release := context.AfterFunc(ctx, c.end) // until the handshake is over, the caller's end is the connection's
+	release := context.AfterFunc(ctx, c.end) // until the handshake is over, the caller's end ends the connection
 	err = c.handshake(ctx, known, o.probe)
 	if release() && err == nil {
 		return c, nil
@@ -73,7 +73,7 @@ func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func(
 	if w, ok := c.wire.(*stdioWire); ok {
 		err = w.explain(err)
 	}
-	// A stubborn process takes its time to end; the error does not wait for it.
+	// A stubborn process takes time to end; the error does not wait for it.
 	if !o.background(c.close) {
 		c.close()
 	}

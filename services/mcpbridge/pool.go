@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// pool holds one upstream per server id. An entry that changed replaces the one before.
+// pool holds one upstream per server id. A changed entry replaces the previous one.
 type pool struct {
 	cfg    Config
 	log    *slog.Logger
@@ -21,7 +21,7 @@ type pool struct {
 	mu        sync.Mutex // taken before any upstream's
 	upstreams map[string]*upstream
 
-	gate   sync.Mutex // of closed and wg; taken after any other
+	gate   sync.Mutex // guards closed and wg; taken after any other
 	closed bool
 	wg     sync.WaitGroup
 }
@@ -64,7 +64,7 @@ func (p *pool) release(id string) {
 	}
 }
 
-// background runs f and has close wait for it. It is false when the pool is closed.
+// background runs f, and close waits for it. It returns false if the pool is closed.
 func (p *pool) background(f func()) bool {
 	p.gate.Lock()
 	defer p.gate.Unlock()
@@ -75,7 +75,7 @@ func (p *pool) background(f func()) bool {
 	return true
 }
 
-// sweep closes what nobody has used for a while.
+// sweep closes connections that have been unused for a while.
 func (p *pool) sweep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,13 +112,13 @@ func (p *pool) close() {
 	p.wg.Wait()
 }
 
-// eras remembers which form of the protocol a server spoke, also when it left the pool. The zero value is ready for use.
+// eras remembers a server's era even after it left the pool. The zero value is ready for use.
 type eras struct {
 	mu    sync.Mutex
 	known map[string]era
 }
 
-// erasKept bounds the memory; past it everything is asked again.
+// erasKept limits the memory; beyond it all eras are forgotten.
 const erasKept = 4096
 
 func (e *eras) of(key string) era {

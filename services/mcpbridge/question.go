@@ -17,37 +17,37 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// Bounds of what a tool may ask.
+// Limits of a tool's questions.
 const (
 	maxQuestion = 16 << 10  // bytes of the text
 	maxForm     = 64 << 10  // bytes of the schema
-	maxAskState = 128 << 10 // bytes of what is kept for the answer
+	maxAskState = 128 << 10 // bytes of the state stored for the answer
 )
 
-// elicitation is what we declare to be able to do for tools that ask: forms, not pages of others.
+// elicitation returns the capabilities that we declare for questions: forms, but not external pages.
 func elicitation() map[string]any {
 	return map[string]any{"elicitation": map[string]any{"form": struct{}{}}}
 }
 
-// userAnswer is what the user said.
+// userAnswer is the user's answer.
 type userAnswer struct {
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content,omitempty"`
 }
 
-// askState is what a question carries, so that its answer finds back to it. It is kept by others while nobody knows for how long.
+// askState is the state of a question, which is stored by callers until the answer comes.
 type askState struct {
-	// RequestState and Keys are those of protocol 2026-07-28: the server's own state, and the names of its requests.
+	// RequestState and Keys are for protocol 2026-07-28: the server's own state, and the names of its requests.
 	RequestState string   `json:"request_state,omitempty"`
 	Keys         []string `json:"keys,omitempty"`
-	// Asked and Said are those of the protocols before: the question, and the answers to those before it.
+	// Asked and Said are for earlier protocols: the question, and the answers to earlier ones.
 	Asked string `json:"asked,omitempty"`
 	Said  []said `json:"said,omitempty"`
 }
 
-// said is an answer that a server is given when it asks the same thing again.
+// said is an answer for the server when it asks the same question again.
 type said struct {
-	Question string     `json:"question"` // its hash: questions may tell secrets
+	Question string     `json:"question"` // its hash: questions may contain secrets
 	Answer   userAnswer `json:"answer"`
 }
 
@@ -58,7 +58,7 @@ type formRequest struct {
 	Schema  json.RawMessage `json:"requestedSchema"`
 }
 
-// wrong says why a question cannot be passed on; empty when it can.
+// wrong says why a question cannot be passed on; empty if it can.
 func (f formRequest) wrong() string {
 	switch {
 	case f.Mode != "" && f.Mode != "form":
@@ -72,7 +72,7 @@ func (f formRequest) wrong() string {
 	return ""
 }
 
-// hash names the question, whatever the order of members in its schema.
+// hash identifies the question, whatever the order of members in its schema.
 func (f formRequest) hash() string {
 	schema := []byte(f.Schema)
 	var v any
@@ -85,7 +85,7 @@ func (f formRequest) hash() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// question makes what is passed on.
+// question returns the question to pass on.
 func (s *spec) question(f formRequest, state askState) (*mcpbridgev1.InputRequired, string) {
 	kept, err := json.Marshal(state)
 	if err != nil || len(kept) > maxAskState {
@@ -98,7 +98,7 @@ func (s *spec) question(f formRequest, state askState) (*mcpbridgev1.InputRequir
 	return &mcpbridgev1.InputRequired{Message: clean(f.Message), SchemaJson: clean(string(f.Schema)), State: kept}, ""
 }
 
-// questionOf returns the question that a call ended with, or why it cannot be passed on; neither when the call has an answer.
+// questionOf returns the question that a call ended with, or why it cannot be passed on; neither if the call has an answer.
 func (s *spec) questionOf(a *answer) (*mcpbridgev1.InputRequired, string) {
 	if a.asked != nil {
 		return s.question(*a.asked, askState{Asked: a.asked.hash(), Said: a.given})
@@ -106,7 +106,7 @@ func (s *spec) questionOf(a *answer) (*mcpbridgev1.InputRequired, string) {
 	return s.asks(a.result)
 }
 
-// asks reads a result of protocol 2026-07-28 that asks instead of answering: the question, or why it cannot be passed on; neither when the
+// asks reads a result of protocol 2026-07-28 that asks instead of answering: the question, or why it cannot be passed on; neither if the
 // result is an answer.
 func (s *spec) asks(raw json.RawMessage) (*mcpbridgev1.InputRequired, string) {
 	if !bytes.Contains(raw, []byte(`"input_required"`)) {
@@ -147,7 +147,7 @@ func (s *spec) asks(raw json.RawMessage) (*mcpbridgev1.InputRequired, string) {
 	return s.question(all, askState{RequestState: d.State, Keys: keys})
 }
 
-// together makes one form of several, with a member for each.
+// together merges several forms into one, with a member for each.
 func together(keys []string, forms []formRequest) (formRequest, error) {
 	members, messages := map[string]json.RawMessage{}, make([]string, len(keys))
 	for i, f := range forms {
@@ -160,7 +160,7 @@ func together(keys []string, forms []formRequest) (formRequest, error) {
 	return formRequest{Message: strings.Join(messages, "\n"), Schema: schema}, err
 }
 
-// again adds to a call's parameters what protocol 2026-07-28 wants with the answer.
+// again adds to a call's parameters what protocol 2026-07-28 requires with the answer.
 func (s askState) again(params map[string]any, a userAnswer) {
 	if len(s.Keys) == 0 {
 		return

@@ -22,7 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 )
 
-// restartable is an HTTP server that can go away and come back at the same address.
+// restartable is an HTTP server that can stop and restart at the same address.
 type restartable struct {
 	t       testing.TB
 	address string
@@ -90,7 +90,7 @@ func TestAServerThatRestartedIsUsedAgain(t *testing.T) {
 }
 
 func TestALostSessionIsMendedWithoutANoticeToTheCaller(t *testing.T) {
-	// The same tools behind a new session manager: what a restart within a second, or an expired session, looks like.
+	// The same tools behind a new session manager: like a quick restart, or an expired session.
 	for name, refuse := range map[string]func(http.ResponseWriter){
 		"404": func(w http.ResponseWriter) { http.Error(w, "Invalid session ID", http.StatusNotFound) },
 		"400 in JSON-RPC": func(w http.ResponseWriter) {
@@ -208,7 +208,7 @@ func TestAKilledProcessIsStartedAgain(t *testing.T) {
 			}
 		}
 	}
-	if e := next(); e.GetKind() != "connected" { // without a call: it was discovered and tells of changes
+	if e := next(); e.GetKind() != "connected" { // without a call: it was discovered and reports changes
 		t.Errorf("got %v", e)
 	}
 }
@@ -337,7 +337,7 @@ func TestTheEnvironmentOfAProcessIsClean(t *testing.T) {
 func TestACallWhoseStreamCannotBeResumedIsNotRepeated(t *testing.T) {
 	server := &script{call: func(w http.ResponseWriter, _ json.RawMessage) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, "id: 1\nretry: 10\ndata:\n\n") // and ends: the client is to come back for the answer
+		fmt.Fprint(w, "id: 1\nretry: 10\ndata:\n\n") // and ends: the client must come back for the response
 	}}
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Last-Event-ID") != "" {

@@ -1,6 +1,6 @@
-// Package mcpbridge is the MCP client of the mesh: it keeps connections to tool servers over streamable HTTP, SSE and stdio, in both
-// eras of the protocol, lists their tools byte for byte, and runs calls so that the caller always learns whether a call may be repeated.
-// It stores nothing: each request brings the server's whole entry.
+// Package mcpbridge is the MCP client of the mesh: it keeps connections to tool servers over streamable HTTP, SSE and stdio, in both eras
+// of the protocol, lists their tools byte for byte, and runs calls so that the caller always knows whether a call may be repeated. It
+// stores nothing: each request contains the server's whole entry.
 package mcpbridge
 
 import (
@@ -22,15 +22,15 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// Deps is what the bridge needs; both are required.
+// Deps holds the bridge's dependencies; both are required.
 type Deps struct {
 	// Egress dials HTTP servers.
 	Egress *egress.Egress
-	// Log gets connections made and lost, and at debug level what tool servers write to their error output.
+	// Log receives connections and losses, and at debug level the stderr of tool servers.
 	Log *slog.Logger
 }
 
-// Service implements BridgeService. Close it.
+// Service implements BridgeService. The caller must call Close.
 type Service struct {
 	mcpbridgev1.UnimplementedBridgeServiceServer
 	cfg    Config
@@ -38,7 +38,7 @@ type Service struct {
 	tracer trace.Tracer
 }
 
-// New makes a bridge without connections.
+// New returns a bridge without connections.
 func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.Egress == nil || deps.Log == nil {
 		return nil, errors.New("mcpbridge needs Egress and Log")
@@ -66,7 +66,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return nil
 }
 
-// Close ends all connections and processes, calls included, and waits until they are gone. It may be called more than once.
+// Close ends all connections and processes, including calls, and waits until they are gone. It may be called more than once.
 func (s *Service) Close() { s.pool.close() }
 
 // Discover implements BridgeService.

@@ -16,7 +16,7 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// transportKind is how bytes get to a server.
+// transportKind is the kind of transport to a server.
 type transportKind string
 
 const (
@@ -25,7 +25,7 @@ const (
 	overStdio transportKind = "stdio"
 )
 
-// spec is a server's entry, checked, with all references resolved. It is never changed.
+// spec is a server's validated entry with all references resolved. It is never modified.
 type spec struct {
 	id, name       string
 	kind           transportKind
@@ -36,12 +36,12 @@ type spec struct {
 	headers        map[string]string
 	connectTimeout time.Duration
 	callTimeout    time.Duration
-	key            string              // hash of all that makes it another connection
-	redact         func(string) string // takes secrets out of texts
-	withhold       func(string) string // takes the values of references out of what a tool says
+	key            string              // hash of everything that requires another connection
+	redact         func(string) string // removes secrets from texts
+	withhold       func(string) string // removes the values of references from a tool's output
 }
 
-// newSpec checks a server's entry and resolves it. Errors are INVALID_ARGUMENT and name the fields.
+// newSpec validates a server's entry and resolves it. Errors are INVALID_ARGUMENT and name the fields.
 func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
 	r := envref.New(envref.Config{Allow: cfg.EnvAllow, Owner: "bridge", Setting: "mcpbridge.env_allow"})
 	sp := &spec{
@@ -75,7 +75,7 @@ func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
 			r.Refuse("server.headers["+name+"]", "this header is the protocol's own")
 			continue
 		}
-		if len(value) >= 8 { // shorter ones are words, and would riddle every text
+		if len(value) >= 8 { // shorter ones are words, and would garble every text
 			r.Hide(value)
 		}
 		sp.headers[canonical] = value
@@ -88,7 +88,7 @@ func newSpec(s *mcpbridgev1.Server, cfg Config) (*spec, error) {
 	return sp, nil
 }
 
-// chooseTransport finds the transport from url and command, or checks the one that is forced.
+// chooseTransport derives the transport from url and command, or validates the forced one.
 func (s *spec) chooseTransport(forced string, r *envref.Resolver) {
 	switch {
 	case s.url == "" && len(s.command) == 0:
@@ -123,7 +123,7 @@ func (s *spec) chooseTransport(forced string, r *envref.Resolver) {
 	s.kind = transportKind(forced)
 }
 
-// hash covers what makes another connection: not the names for people, not the times.
+// hash covers everything that requires another connection: not the display names, not the timeouts.
 func (s *spec) hash() string {
 	// Maps are encoded in the order of their keys, and strings always encode.
 	text, err := json.Marshal([]any{s.kind, s.url, s.command, s.env, s.dir, s.headers})

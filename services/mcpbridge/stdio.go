@@ -18,7 +18,7 @@ const (
 	stdioWriteTimeout = 10 * time.Second
 )
 
-// stdioWire speaks to a child process. The library does the framing, the process is ours.
+// stdioWire is the transport to a child process. The library does the framing; the process is ours.
 type stdioWire struct {
 	*transport.Stdio
 	proc *process.Process
@@ -49,7 +49,7 @@ func newStdioWire(sp *spec, extra []string, log *slog.Logger, lose func(error)) 
 	return w, nil
 }
 
-// SendRequest also returns when the process does not read what is written to it.
+// SendRequest also returns if the process does not read its input.
 func (w *stdioWire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	type answer struct {
 		res *transport.JSONRPCResponse
@@ -68,7 +68,7 @@ func (w *stdioWire) SendRequest(ctx context.Context, req transport.JSONRPCReques
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	// Its output ended; a moment later it is known why.
+	// Its output ended; the reason is known a moment later.
 	select {
 	case <-w.proc.Done():
 		w.lose(w.exit())
@@ -85,7 +85,7 @@ func (w *stdioWire) Close() error {
 	return err
 }
 
-// exit says why the process ended, with its last words.
+// exit returns why the process ended, with its last lines of output.
 func (w *stdioWire) exit() error {
 	tail := w.proc.Tail()
 	if len(tail) == 0 {
@@ -94,7 +94,7 @@ func (w *stdioWire) exit() error {
 	return fmt.Errorf("%w; it last wrote: %s", w.proc.Exit(), strings.Join(tail, " | "))
 }
 
-// explain adds to an error of the handshake what the process said.
+// explain adds the process's output to an error of the handshake.
 func (w *stdioWire) explain(err error) error {
 	select {
 	case <-w.proc.Done():
@@ -110,7 +110,7 @@ func (w *stdioWire) explain(err error) error {
 	return err
 }
 
-// notWritten reports whether a request did not get to the process.
+// notWritten reports whether a request was not written to the process.
 func notWritten(err error) bool {
 	_, ok := errors.AsType[*process.NotWrittenError](err)
 	return ok

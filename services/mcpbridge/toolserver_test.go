@@ -21,11 +21,11 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 )
 
-// toolServer is a real MCP server with tools that tests need.
+// toolServer is a real MCP server with tools for tests.
 type toolServer struct {
 	*server.MCPServer
 	started, cancelled chan struct{} // of the tool "wait"
-	quit               chan struct{} // ends it, where the transport forgets to
+	quit               chan struct{} // ends it if the transport forgets to
 	interviews         atomic.Int32  // attempts of the tool "interview"
 }
 
@@ -81,8 +81,8 @@ func newToolServer() *toolServer {
 	return s
 }
 
-// interview asks for a name and then, in the old era over the same attempt, for a colour. With the argument "also" it asks both at once; "url"
-// there has it send the user elsewhere.
+// interview asks for a name and then, in the old era within the same attempt, for a colour. With the argument "also" it asks both at once;
+// with "url" it sends the user to a page.
 func (s *toolServer) interview(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	s.interviews.Add(1)
 	form := func(id, question string) mcp.ElicitationParams {
@@ -132,13 +132,13 @@ func (s *toolServer) progress(ctx context.Context, r mcp.CallToolRequest) (*mcp.
 		if err != nil {
 			return nil, err
 		}
-		<-time.After(3 * time.Millisecond) // the library loses what is sent in a hurry
+		<-time.After(3 * time.Millisecond) // the library loses notifications that are sent too quickly
 	}
 	<-time.After(20 * time.Millisecond)
 	return mcp.NewToolResultText("done"), nil
 }
 
-// wait works until it is cancelled, for a minute at most. With an argument "file" it says so there.
+// wait runs until it is cancelled, for at most a minute. With an argument "file" it records that there.
 func (s *toolServer) wait(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	s.note(s.started, r.GetString("file", ""), "started")
 	select {
@@ -181,7 +181,7 @@ func (s *toolServer) modern() http.Handler {
 
 func (s *toolServer) sse() http.Handler { return server.NewSSEServer(s.MCPServer) }
 
-// serveStdio is this program as a stdio server.
+// serveStdio runs this program as a stdio server.
 func serveStdio(mode string) {
 	in := io.Reader(os.Stdin)
 	switch mode {
@@ -216,7 +216,7 @@ func serveStdio(mode string) {
 			}
 		}()
 		in = r
-	case "touchy": // one that ends when the first message is not its own
+	case "touchy": // one that exits on an unknown first message
 		lines := bufio.NewReader(os.Stdin)
 		first, err := lines.ReadString('\n')
 		if err != nil || strings.Contains(first, "server/discover") {
@@ -232,7 +232,7 @@ func serveStdio(mode string) {
 	}
 }
 
-// stdioServer is the entry of this program as a stdio server.
+// stdioServer returns the entry of this program as a stdio server.
 func stdioServer(t testing.TB, mode string) *mcpbridgev1.Server {
 	t.Helper()
 	self, err := os.Executable()

@@ -171,7 +171,7 @@ func TestMetaAndHeadersArePassedOn(t *testing.T) {
 			t.Errorf("meta: got %s", got)
 		}
 		if s.GetUrl() != "" {
-			if got := text(b.must(t, s, "headers", "")); !strings.HasPrefix(got, "Bearer *** ") { // what is withheld was there
+			if got := text(b.must(t, s, "headers", "")); !strings.HasPrefix(got, "Bearer *** ") { // the redacted value was there
 				t.Errorf("headers: got %q", got)
 			}
 		}
@@ -188,7 +188,7 @@ func TestATooLargeResultIsRefused(t *testing.T) {
 		sizes := []int{9 << 20, 17 << 20}
 		switch {
 		case s.GetName() == "sse", s.GetName() == "stdio legacy":
-			sizes = sizes[:1] // of SSE the one stream of all answers ends with an answer over the limit of the wire
+			sizes = sizes[:1] // over SSE the only stream of responses ends with a response over the limit
 		case strings.Contains(s.GetName(), "modern"):
 			sizes = []int{60 << 20}
 		}
@@ -212,7 +212,7 @@ func TestAToolThatAsksForInputSaysNo(t *testing.T) {
 	}
 }
 
-// until waits for a fact that nobody announces.
+// until polls for a condition that nothing announces.
 func until(t testing.TB, fact func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
-// upstream is one server in the pool: at most one connection, which comes and goes.
+// upstream is one server in the pool, with at most one connection at a time.
 type upstream struct {
 	spec  *spec
 	pool  *pool
@@ -21,24 +21,24 @@ type upstream struct {
 	conn         *connection
 	dialling     *dial
 	retired      bool
-	wanted       bool // it was discovered and tells of changes: keep it, and bring it back when lost
+	wanted       bool // it was discovered and reports changes: keep it, and reconnect when it is lost
 	reconnecting bool
 	era          era
-	crashes      int       // losses of a process in a row, each soon after its start
-	notBefore    time.Time // when a crashed process may be started again
+	crashes      int       // consecutive losses of a process, each soon after its start
+	notBefore    time.Time // when a crashed process may be restarted
 }
 
-// dial is one attempt to connect that all callers share.
+// dial is one attempt to connect, shared by all callers.
 type dial struct {
 	done chan struct{}
 	conn *connection
 	err  error
 }
 
-// steadyAfter is how long a process must live for its end not to count as another crash.
+// steadyAfter is how long a process must run for its end not to count as another crash.
 const steadyAfter = 10 * time.Second
 
-// connection returns the live connection, making it where needed. Concurrent callers share one attempt, which does not end with any of
+// connection returns the live connection, and connects if needed. Concurrent callers share one attempt, which does not end with any of
 // them. errRetired means that the pool has another upstream by now.
 func (u *upstream) connection(ctx context.Context) (*connection, error) {
 	u.mu.Lock()
@@ -66,7 +66,7 @@ func (u *upstream) connection(ctx context.Context) (*connection, error) {
 		return d.conn, d.err
 	case <-ctx.Done():
 	}
-	// Often the attempt's own time is up at the same moment, and it knows more about why.
+	// Often the attempt times out at the same moment, with a better error.
 	timer := time.NewTimer(100 * time.Millisecond)
 	defer timer.Stop()
 	select {
@@ -102,7 +102,7 @@ func (u *upstream) dial(d *dial) {
 		u.era = modernEra
 	}
 	u.pool.eras.remember(u.spec.key, u.era)
-	// Under the lock: a connected must not overtake the lost of the connection before.
+	// Under the lock: a "connected" must not overtake the "lost" of the previous connection.
 	u.pool.hub.publish(event{server: u.spec.id, kind: connected})
 	u.mu.Unlock()
 	u.pool.log.InfoContext(ctx, "tool server connected", "server_id", u.spec.id, "server", u.spec.name, "protocol", c.version,
@@ -113,7 +113,7 @@ func (u *upstream) dial(d *dial) {
 	}
 }
 
-// open waits for a crashed process's turn and connects.
+// open waits until a crashed process may be restarted, and connects.
 func (u *upstream) open(ctx context.Context) (*connection, error) {
 	u.mu.Lock()
 	wait, known := time.Until(u.notBefore), u.era
@@ -136,7 +136,7 @@ func (u *upstream) open(ctx context.Context) (*connection, error) {
 	return c, err
 }
 
-// crashed sets when a process may be started again. The caller holds mu.
+// crashed sets when a process may be restarted. The caller holds mu.
 func (u *upstream) crashed(begin time.Time) {
 	if u.spec.kind != overStdio {
 		return
@@ -145,7 +145,7 @@ func (u *upstream) crashed(begin time.Time) {
 		u.crashes = 0
 		return
 	}
-	// The first end is free: whoever was killed once is back at the next call.
+	// Restart at once after the first crash.
 	if u.crashes++; u.crashes > 1 {
 		u.notBefore = time.Now().Add(u.pool.cfg.reconnects().After(u.crashes - 1))
 	}
@@ -167,7 +167,7 @@ func (u *upstream) guard(c *connection, begin time.Time) {
 	c.close()
 }
 
-// mourn takes note of a connection that ended. It tells whether the caller has to see to it that reconnect runs.
+// mourn records that a connection ended. It reports whether the caller has to start reconnect.
 func (u *upstream) mourn(c *connection, begin time.Time) bool {
 	cause := c.lost()
 	u.mu.Lock()
@@ -179,7 +179,7 @@ func (u *upstream) mourn(c *connection, begin time.Time) bool {
 		return false
 	}
 	if c.modern() {
-		u.era = unknownEra // asking again is cheap, and it may be another server by now
+		u.era = unknownEra // probing again is cheap, and it may be another server by now
 	}
 	detail := c.describe(cause)
 	u.crashed(begin)
@@ -188,7 +188,7 @@ func (u *upstream) mourn(c *connection, begin time.Time) bool {
 	return u.startReconnect()
 }
 
-// startReconnect reports whether the caller, who holds mu, has to see to it that reconnect runs.
+// startReconnect reports whether the caller, who holds mu, has to start reconnect.
 func (u *upstream) startReconnect() bool {
 	if !u.wanted || u.reconnecting {
 		return false
@@ -197,7 +197,7 @@ func (u *upstream) startReconnect() bool {
 	return true
 }
 
-// reconnect tries until the server is back or nobody wants it.
+// reconnect retries until the server is back or no longer wanted.
 func (u *upstream) reconnect() {
 	defer func() {
 		u.mu.Lock()
@@ -216,24 +216,24 @@ func (u *upstream) reconnect() {
 	}
 }
 
-// drop returns up a connection whose session is gone. Calls that still run on it may end.
+// drop abandons a connection whose session is gone. Calls that run on it may finish.
 func (u *upstream) drop(c *connection, why *sendError) {
 	u.mu.Lock()
 	if u.conn == c && !u.retired {
 		u.conn = nil
-		if c.modern() || why.wrongEra { // without a session there is none to lose: it is another server by now
+		if c.modern() || why.wrongEra { // without a session none can be lost: it is another server by now
 			u.era = unknownEra
 		}
 		u.pool.hub.publish(event{server: u.spec.id, kind: lost, detail: why.Error()})
 		if u.startReconnect() {
-			u.pool.background(u.reconnect) // whoever drops it makes a new one at once, unless the server is away
+			u.pool.background(u.reconnect) // the caller that drops it connects again at once, unless the server is away
 		}
 	}
 	u.mu.Unlock()
 	c.retire()
 }
 
-// changed passes on that the tool list changed.
+// changed reports that the tool list changed.
 func (u *upstream) changed() {
 	u.mu.Lock()
 	retired := u.retired
@@ -243,7 +243,7 @@ func (u *upstream) changed() {
 	}
 }
 
-// want keeps the connection for what it tells.
+// want keeps the connection open for its notifications.
 func (u *upstream) want() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -261,7 +261,7 @@ func (u *upstream) retire() {
 	}
 }
 
-// idle reports whether nobody has used it for so long, and nobody wants it.
+// idle reports whether it has been unused for that long and is not wanted.
 func (u *upstream) idle(limit time.Duration) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -13,15 +13,15 @@ const (
 	toolsChanged = "tools_changed"
 )
 
-// event is one thing that happened to a pooled server.
+// event is an event of a pooled server.
 type event struct {
 	server, kind, detail string
 }
 
-// hub passes events on. A watcher that falls behind is cut off, never waited for.
+// hub distributes events. A watcher that falls behind is disconnected, never waited for.
 type hub struct {
 	mu       sync.Mutex
-	state    map[string]event // the last connected or lost of each pooled server
+	state    map[string]event // the last connected or lost event of each pooled server
 	watchers map[*watcher]struct{}
 	closed   bool
 }
@@ -36,7 +36,7 @@ const watchBuffer = 256
 
 func newHub() *hub { return &hub{state: map[string]event{}, watchers: map[*watcher]struct{}{}} }
 
-// publish tells all watchers.
+// publish sends an event to all watchers.
 func (h *hub) publish(e event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,14 +57,14 @@ func (h *hub) publish(e event) {
 	}
 }
 
-// forget drops a server from the present state: it is not pooled any more.
+// forget removes a server from the present state: it is no longer pooled.
 func (h *hub) forget(server string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.state, server)
 }
 
-// watch subscribes. The present state comes with it, nothing between the two is missed.
+// watch subscribes, and returns the present state; no event in between is lost.
 func (h *hub) watch() ([]event, *watcher) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,7 +81,7 @@ func (h *hub) watch() ([]event, *watcher) {
 	return state, w
 }
 
-// leave ends a subscription; it tells whether the watcher was cut off because it fell behind.
+// leave ends a subscription; it reports whether the watcher was disconnected because it fell behind.
 func (h *hub) leave(w *watcher) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
