@@ -14,10 +14,10 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-// maxAnswer is how many bytes of text, thoughts and arguments an answer may hold: the whole must fit in one message.
+// maxAnswer is the maximum size of an answer's text, reasoning and arguments in bytes: the whole must fit in one message.
 const maxAnswer = 8 << 20
 
-// answer collects the pieces of an answer, within bounds and as clean text.
+// answer collects the pieces of an answer, within limits and as clean text.
 type answer struct {
 	limit, size     int
 	text, reasoning strings.Builder
@@ -32,8 +32,8 @@ type collectedCall struct {
 
 func newAnswer(limit int) *answer { return &answer{limit: limit, ids: map[string]bool{}} }
 
-// add keeps a piece and gives it as the caller should see it: valid UTF-8, no NUL, the call's id and tool in its first
-// delta. Too much of anything is MODEL_STREAM_BROKEN.
+// add collects a piece and returns it as the caller should see it: valid UTF-8, no NUL, the call's id and tool in its first delta.
+// Exceeding a limit is MODEL_STREAM_BROKEN.
 func (a *answer) add(d provider.Delta) (provider.Delta, error) {
 	d.Text, d.Reasoning = clean(d.Text), clean(d.Reasoning)
 	if d.Call != nil {
@@ -53,7 +53,7 @@ func (a *answer) add(d provider.Delta) (provider.Delta, error) {
 	return d, nil
 }
 
-// call keeps more of a tool call. Ids that are missing or doubled are replaced.
+// call collects more of a tool call. Missing or duplicate ids are replaced.
 func (a *answer) call(d provider.CallDelta) (provider.CallDelta, error) {
 	if d.Index == len(a.calls) {
 		if len(a.calls) == provider.MaxCalls {
@@ -78,7 +78,7 @@ func (a *answer) call(d provider.CallDelta) (provider.CallDelta, error) {
 	return d, nil
 }
 
-// finish returns the whole answer, with the usage estimated where the provider told none.
+// finish returns the whole answer; usage is estimated if the provider reported none.
 func (a *answer) finish(end provider.Finished, req *inferencev1.GenerateRequest) *inferencev1.Finished {
 	f := &inferencev1.Finished{FinishReason: end.Reason, Text: a.text.String(), Reasoning: a.reasoning.String()}
 	for _, c := range a.calls {
@@ -102,7 +102,7 @@ func (a *answer) finish(end provider.Finished, req *inferencev1.GenerateRequest)
 	return f
 }
 
-// tokens estimates what was written.
+// tokens estimates the tokens written.
 func (a *answer) tokens() int {
 	sum := tokens.Text(a.text.String()) + tokens.Text(a.reasoning.String())
 	for _, c := range a.calls {
@@ -111,7 +111,7 @@ func (a *answer) tokens() int {
 	return sum
 }
 
-// clean makes text that every store and every client can take.
+// clean returns text that every store and client accepts.
 func clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

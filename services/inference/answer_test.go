@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-// TestAnswerKeepsItsBounds feeds what no well-behaved provider sends.
+// TestAnswerKeepsItsBounds feeds input that no well-behaved provider sends.
 func TestAnswerKeepsItsBounds(t *testing.T) {
 	call := func(index int, arguments string) provider.Delta {
 		return provider.Delta{Call: &provider.CallDelta{Index: index, ID: "a", Tool: "t", Arguments: arguments}}

@@ -19,30 +19,30 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/scripted"
 )
 
-// builtin is the provider that is always there.
+// builtin is the provider that always exists.
 const builtin = "builtin"
 
-// How long providers are asked for their models, how long their answer is kept, and how long one that failed is left alone.
+// Timeout of listing a provider's models, how long the list is cached, and the pause after a failure.
 const (
 	listTimeout = 5 * time.Second
 	listAge     = 5 * time.Minute
 	retryAge    = 30 * time.Second
 )
 
-// source is a provider under its name.
+// source is a named provider.
 type source struct {
 	name      string
 	kind      string
-	preferred string   // the default among its models, "" = none
-	models    []string // configured; nil = ask
+	preferred string   // its default model, "" = none
+	models    []string // configured; nil = ask the provider
 	provider.Provider
 
 	mu    sync.Mutex
-	fresh time.Time // until then known is not asked again
+	fresh time.Time // known is cached until then
 	known []string
 }
 
-// model is something that can be asked.
+// model is a model of a provider.
 type model struct {
 	provider  *source
 	name      string // without the provider
@@ -51,14 +51,14 @@ type model struct {
 
 func (m model) full() string { return m.provider.name + "/" + m.name }
 
-// catalog knows the providers. It does not change after its making.
+// catalog holds the providers. It is immutable.
 type catalog struct {
 	sources   []*source // in order of preference, builtin last
 	byDefault string
 	log       *slog.Logger
 }
 
-// newCatalog settles the default: the configured one, else the first model of the first provider that has one.
+// newCatalog determines the default model: the configured one, else the first model of the first provider that has one.
 func newCatalog(cfg Config, found []*source, deps Deps) (*catalog, error) {
 	own, err := scripted.New()
 	if err != nil {
@@ -81,7 +81,7 @@ func newCatalog(cfg Config, found []*source, deps Deps) (*catalog, error) {
 	return c, nil
 }
 
-// missing says what to do when the default's provider is not there.
+// missing returns what to do if the default model's provider is missing.
 func missing(name string) string {
 	switch kind, _, _ := strings.Cut(name, "/"); kind {
 	case OpenAI:
@@ -101,8 +101,8 @@ func (c *catalog) names() []string {
 	return names
 }
 
-// resolve finds the model that a name stands for, the default for an empty one. A provider takes any name; builtin has only
-// its own. The error has the given code and MODEL_UNKNOWN.
+// resolve returns the model with a name, or the default for an empty name. A provider accepts any name; builtin only its own. The error has
+// the given code and MODEL_UNKNOWN.
 func (c *catalog) resolve(name string, code codes.Code) (model, error) {
 	if name == "" {
 		name = c.byDefault
@@ -117,7 +117,7 @@ func (c *catalog) resolve(name string, code codes.Code) (model, error) {
 		Hint("Write provider/model. Providers: %s.", strings.Join(c.names(), ", "))
 }
 
-// list returns all known models, the default first, then by name. A provider that does not answer is left out.
+// list returns all known models, the default first, then by name. It omits providers that do not answer.
 func (c *catalog) list(ctx context.Context) []model {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -151,7 +151,7 @@ func (c *catalog) list(ctx context.Context) []model {
 	return all
 }
 
-// ask returns the configured models of a provider, else those it lists itself, from memory where that is fresh.
+// ask returns the configured models of a provider, else those that it lists itself, cached for a while.
 func (c *catalog) ask(ctx context.Context, s *source) []string {
 	if len(s.models) > 0 {
 		return s.models

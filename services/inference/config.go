@@ -13,53 +13,53 @@ import (
 
 // Kinds of providers.
 const (
-	// OpenAI speaks the chat completions API of OpenAI, which many servers offer.
+	// OpenAI is OpenAI's chat completions API, which many servers implement.
 	OpenAI = "openai"
-	// Anthropic speaks the messages API of Anthropic.
+	// Anthropic is Anthropic's messages API.
 	Anthropic = "anthropic"
-	// Scripted is the deterministic model without intelligence.
+	// Scripted is the built-in deterministic model.
 	Scripted = "scripted"
 )
 
-// Config is what the inference service is told at start.
+// Config configures the inference service.
 type Config struct {
-	// DefaultModel is used when nobody names a model.
-	DefaultModel string `yaml:"default_model" doc:"Model used when an agent names none, as provider/model. Empty: the first that is found."`
-	// Providers are what is configured.
+	// DefaultModel is used if a request names no model.
+	DefaultModel string `yaml:"default_model" doc:"Model used when an agent names none, as provider/model. Empty: the first one found."`
+	// Providers are the configured providers.
 	Providers []ProviderConfig `yaml:"providers" doc:"Model providers. The first model of the first one is the default."`
-	// Detect looks for providers in the environment and on this machine too.
+	// Detect also looks for providers in the environment and on this machine.
 	Detect bool `yaml:"detect" doc:"Also use OPENAI_API_KEY, ANTHROPIC_API_KEY and a local Ollama where they are found."`
-	// Prices are what models cost; the first that fits a model is its price.
-	Prices []PriceConfig `yaml:"prices" doc:"What the tokens of models cost. The first entry that fits a model is its price; a model that none fits has no price and counts as free."`
-	// Models are what models can read and write; the first that fits a model counts.
-	Models []ModelConfig `yaml:"models" doc:"What models can read and write. The first entry that fits a model counts, before what is known for its family. A conversation that outgrows the window is compacted."`
-	// Currency is what prices and costs are in.
+	// Prices are the prices of models; the first match applies.
+	Prices []PriceConfig `yaml:"prices" doc:"Prices of models. The first entry that matches a model applies; a model without a match counts as free."`
+	// Models are the limits of models; the first match applies.
+	Models []ModelConfig `yaml:"models" doc:"Limits of models. The first entry that matches a model applies, before what is known for its family. A conversation that outgrows the window is compacted."`
+	// Currency is the currency of prices and costs.
 	Currency string `yaml:"currency" doc:"Currency of prices, costs and money budgets, three letters."`
 	// FirstTokenTimeout bounds the wait for the first piece of an answer.
 	FirstTokenTimeout time.Duration `yaml:"first_token_timeout" doc:"How long a model may take until the first piece of its answer. Raise it for models that think long in silence."`
 	// IdleTimeout bounds the silence between pieces.
 	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"How long a model may be silent in the middle of an answer."`
-	// MaxResponse bounds what is read of one answer. Each token comes with a few hundred bytes around it.
-	MaxResponse config.Size `yaml:"max_response" doc:"Bytes that are read of one answer at most; each token comes with a few hundred bytes around it."`
+	// MaxResponse limits the bytes read per answer. Each token comes with a few hundred bytes around it.
+	MaxResponse config.Size `yaml:"max_response" doc:"Maximum bytes read per answer; each token comes with a few hundred bytes around it."`
 }
 
 // ProviderConfig is one provider.
 type ProviderConfig struct {
 	// Name is the part of a model's name before the slash.
 	Name string `yaml:"name" doc:"Name of the provider, the part of a model's name before the slash."`
-	// Kind says which API it speaks.
+	// Kind is the API that it implements.
 	Kind string `yaml:"kind" doc:"API of the provider: openai (chat completions, also of Ollama, vLLM and others), anthropic, or scripted."`
-	// BaseURL is where it is.
+	// BaseURL is its address.
 	BaseURL string `yaml:"base_url" doc:"Address of the API, for example http://127.0.0.1:11434/v1. Empty: the public one of this kind."`
-	// APIKey is the secret that it wants.
+	// APIKey is its key.
 	APIKey secret.Value `yaml:"api_key" doc:"Key of the API; write ${env:NAME} to take it from the environment."`
-	// Models are the known ones; any other name is passed on too.
+	// Models are the known ones; other names are passed on too.
 	Models []string `yaml:"models" doc:"Models to list, the preferred first. Other names are passed on as well. Empty: the provider is asked."`
 	// Headers are sent with each request.
 	Headers map[string]secret.Value `yaml:"headers" doc:"Headers sent with each request."`
 }
 
-// DefaultConfig detects providers and waits 60 s for a first token.
+// DefaultConfig returns the defaults, which detect providers.
 func DefaultConfig() Config {
 	return Config{Detect: true, Currency: "USD", FirstTokenTimeout: 30 * time.Second, IdleTimeout: 20 * time.Second, MaxResponse: 64 << 20}
 }

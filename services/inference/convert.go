@@ -21,7 +21,7 @@ func requestFromProto(req *inferencev1.GenerateRequest, model string) provider.R
 	}
 }
 
-// deltaToProto returns the message of the stream for a piece, nil for one that says nothing.
+// deltaToProto returns the stream message for a piece, nil for an empty one.
 func deltaToProto(d provider.Delta) *inferencev1.GenerateResponse {
 	switch {
 	case d.Text != "":
@@ -44,5 +44,5 @@ func usageToProto(u *provider.Usage) *turnv1.Usage {
 	}
 }
 
-// clamp keeps what a provider counts within what we can say.
+// clamp limits a provider's count to an int32.
 func clamp(n int64) int32 { return int32(max(0, min(n, 1<<31-1))) }

@@ -20,15 +20,15 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/scripted"
 )
 
-// What is known of a local Ollama.
+// Settings of a local Ollama.
 const (
 	ollama        = "ollama"
 	ollamaPort    = "11434"
 	ollamaTimeout = 300 * time.Millisecond
 )
 
-// detect makes the providers that are configured, then those that are found, in order of preference. A configured provider
-// takes the place of a found one with the same name.
+// detect returns the configured providers, then the detected ones, in order of preference. A configured provider replaces a detected one
+// with the same name.
 func detect(ctx context.Context, cfg Config, deps Deps) ([]*source, error) {
 	d := &detector{cfg: cfg, deps: deps}
 	for i, p := range cfg.Providers {
@@ -48,7 +48,7 @@ func detect(ctx context.Context, cfg Config, deps Deps) ([]*source, error) {
 	return d.found, nil
 }
 
-// preferred returns the best model of a configured provider, "" when nobody can know.
+// preferred returns the default model of a configured provider, "" if unknown.
 func preferred(p ProviderConfig) string {
 	switch {
 	case p.Kind == Scripted:
@@ -64,7 +64,7 @@ func preferred(p ProviderConfig) string {
 	}
 }
 
-// detector gathers providers.
+// detector collects providers.
 type detector struct {
 	cfg   Config
 	deps  Deps
@@ -75,7 +75,7 @@ func (d *detector) has(name string) bool {
 	return slices.ContainsFunc(d.found, func(s *source) bool { return s.name == name })
 }
 
-// add makes a provider. preferred is its best model, keyFrom says where its key is configured, for its errors.
+// add creates a provider. preferred is its default model; keyFrom names the setting of its key, for errors.
 func (d *detector) add(p ProviderConfig, preferred, keyFrom string) error {
 	s := &source{name: p.Name, kind: p.Kind, preferred: preferred, models: p.Models}
 	id := provider.Identity{Name: p.Name, KeyFrom: keyFrom}
@@ -96,7 +96,7 @@ func (d *detector) add(p ProviderConfig, preferred, keyFrom string) error {
 	return nil
 }
 
-// keys finds providers by their keys in the environment.
+// keys detects providers by their keys in the environment.
 func (d *detector) keys() error {
 	for _, env := range []struct{ name, kind, model string }{
 		{"OPENAI", OpenAI, openai.DefaultModel}, {"ANTHROPIC", Anthropic, anthropic.DefaultModel},
@@ -117,8 +117,7 @@ func (d *detector) keys() error {
 	return nil
 }
 
-// ollama looks for an Ollama on this machine, or where OLLAMA_HOST points, that has a model. It is taken unseen when the
-// default model is one of its.
+// ollama looks for an Ollama with a model, on this machine or at OLLAMA_HOST. It is added without a check if it has the default model.
 func (d *detector) ollama(ctx context.Context) error {
 	if d.has(ollama) {
 		return nil
@@ -128,7 +127,7 @@ func (d *detector) ollama(ctx context.Context) error {
 	if len(models) == 0 && !strings.HasPrefix(d.cfg.DefaultModel, ollama+"/") {
 		return nil
 	}
-	p := ProviderConfig{Name: ollama, Kind: OpenAI, BaseURL: base + "/v1"} // its models come and go: it is asked
+	p := ProviderConfig{Name: ollama, Kind: OpenAI, BaseURL: base + "/v1"} // its models come and go: ask it
 	if err := p.validate(); err != nil {
 		return fmt.Errorf("OLLAMA_HOST: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// again streams begin, then a part as often as it fits into a size, then end. Each %d of the part is a number of its own.
+// again streams begin, then a part as often as it fits into a size, then end. Each %d in the part is a new number.
 func again(begin, part string, size int, end string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -32,7 +32,7 @@ func again(begin, part string, size int, end string) http.HandlerFunc {
 	}
 }
 
-// bomb compresses what another handler says.
+// bomb compresses the response of another handler.
 func bomb(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -49,8 +49,8 @@ type zipped struct {
 
 func (z zipped) Write(b []byte) (int, error) { return z.z.Write(b) }
 
-// TestHostileAnswersAreBounded plays what a model's server should never say. Each ends the call with one failure, and what is read, kept and told
-// of it is bounded.
+// TestHostileAnswersAreBounded plays hostile responses of a model server. Each ends the call with one failure, and what is read, stored and
+// reported is limited.
 func TestHostileAnswersAreBounded(t *testing.T) {
 	const mib = 1 << 20
 	calls := `data: {"choices":[{"delta":{"tool_calls":[`

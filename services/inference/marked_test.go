@@ -13,7 +13,7 @@ func spoken(role turnv1.Role, text string) *turnv1.Message {
 	return &turnv1.Message{Role: role, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}}
 }
 
-// TestScriptedReadsMarks: what the mesh asks for besides answers.
+// TestScriptedReadsMarks: the scripted model answers the mesh's own requests.
 func TestScriptedReadsMarks(t *testing.T) {
 	client := serve(t, quiet(), nil)
 	tools := contract.MarkReactText + "\nTools:\n" + contract.ToolPrefix + "calc__evaluate: Compute an expression.\n" + contract.SchemaPrefix +

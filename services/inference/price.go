@@ -9,7 +9,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// PriceConfig is what the tokens of some models cost.
+// PriceConfig is the price of some models.
 type PriceConfig struct {
 	// Model is a pattern over provider/model.
 	Model string `yaml:"model" doc:"Models that cost this, as provider/model, with * for any run of characters: openai/gpt-4o*."`
@@ -19,7 +19,7 @@ type PriceConfig struct {
 	CachedInput *money.Micros `yaml:"cached_input" doc:"Price of a million tokens read from the provider's cache. Not set: that of input."`
 }
 
-// maxPrice keeps what one model call costs far from an overflow.
+// maxPrice keeps the cost of one model call far from an overflow.
 const maxPrice = 100_000 * money.Unit
 
 var currencyName = regexp.MustCompile(`^[A-Z]{3}$`)
@@ -34,7 +34,7 @@ func (p PriceConfig) validate() error {
 	return nil
 }
 
-// price is what a model's tokens cost, nil when it has no price.
+// price returns a model's price, nil if it has none.
 func (c Config) price(model string) *turnv1.Price {
 	for _, p := range c.Prices {
 		if !glob.Match(p.Model, model) {

@@ -17,16 +17,16 @@ import (
 	"github.com/windlass-dev/windlass/services/inference"
 )
 
-// testKey must never be seen in an error.
+// testKey must never appear in an error.
 const testKey = "sk-test-0123456789abcdef"
 
-// Pieces of a stream that are not sent but done.
+// Control pieces of a stream that are not sent.
 const (
 	hold = "\x00hold" // say nothing more until the client leaves
 	cut  = "\x00cut"  // break the connection
 )
 
-// fake is a provider's server that plays what it is told.
+// fake is a provider's server that plays what the test sets.
 type fake struct {
 	*httptest.Server
 	answer http.HandlerFunc
@@ -65,7 +65,7 @@ func (f *fake) seen() []seen {
 	return f.requests
 }
 
-// stream answers with a stream of events, piece by piece; a border of pieces may be anywhere.
+// stream responds with a stream of events, piece by piece; pieces may end anywhere.
 func stream(pieces ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -83,7 +83,7 @@ func stream(pieces ...string) http.HandlerFunc {
 	}
 }
 
-// refuse answers with a status and a body; header is "Name: value".
+// refuse responds with a status and a body; header is "Name: value".
 func refuse(status int, body string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -110,8 +110,8 @@ func provide(t *testing.T, kind, baseURL string, change ...func(*inference.Confi
 	return serve(t, cfg, nil)
 }
 
-// noPatience waits a moment only for the first token, noSilence between tokens. The other wait is long, so that a busy machine
-// does not change which one ends first.
+// noPatience waits only briefly for the first token, noSilence between tokens. The other timeout is long, so that a busy machine does not
+// change which one ends first.
 func noPatience(cfg *inference.Config) { cfg.FirstTokenTimeout = 100 * time.Millisecond }
 func noSilence(cfg *inference.Config)  { cfg.IdleTimeout = 100 * time.Millisecond }
 

@@ -1,4 +1,4 @@
-// Package inference calls models: one streaming call over the providers that are configured or found.
+// Package inference calls models: one streaming call over the configured and detected providers.
 package inference
 
 import (
@@ -15,17 +15,17 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 )
 
-// Deps is what the service needs; all fields are required.
+// Deps holds the service's dependencies; all fields are required.
 type Deps struct {
-	// Egress is the way to the providers.
+	// Egress dials the providers.
 	Egress *egress.Egress
-	// Log gets what was found at start, and what went wrong on our side.
+	// Log receives the detected providers at start, and internal errors.
 	Log *slog.Logger
 	// Getenv reads the environment, as os.Getenv does.
 	Getenv func(string) string
 }
 
-// Service implements InferenceService. Safe for concurrent use.
+// Service implements InferenceService. It is safe for concurrent use.
 type Service struct {
 	inferencev1.UnimplementedInferenceServiceServer
 
@@ -35,7 +35,7 @@ type Service struct {
 	log     *slog.Logger
 }
 
-// New checks configuration and dependencies and looks for providers; the context bounds the search.
+// New validates configuration and dependencies and detects providers; ctx bounds the detection.
 func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
 	if deps.Egress == nil || deps.Log == nil || deps.Getenv == nil {
 		return nil, errors.New("inference needs Egress, Log and Getenv")

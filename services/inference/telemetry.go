@@ -34,7 +34,7 @@ func newMeter() (*meter, error) {
 	return &m, errors.Join(errs[:]...)
 }
 
-// record counts one call. Finished is nil when it failed.
+// record counts one call. finished is nil if it failed.
 func (m *meter) record(ctx context.Context, asked model, first time.Duration, finished *inferencev1.Finished, err error) {
 	ctx = context.WithoutCancel(ctx)
 	whom := []attribute.KeyValue{attribute.String("provider", asked.provider.name), attribute.String("model", asked.name)}
@@ -52,7 +52,7 @@ func (m *meter) record(ctx context.Context, asked model, first time.Duration, fi
 	}
 }
 
-// describe tells what is asked, in the names that OpenTelemetry has for generative AI. It never holds content.
+// describe returns the span attributes of a request, with OpenTelemetry's names for generative AI. It never contains content.
 func describe(asked model, req *inferencev1.GenerateRequest) trace.SpanStartEventOption {
 	attributes := []attribute.KeyValue{
 		attribute.String("gen_ai.operation.name", "chat"),
@@ -72,7 +72,7 @@ func describe(asked model, req *inferencev1.GenerateRequest) trace.SpanStartEven
 	return trace.WithAttributes(attributes...)
 }
 
-// conclude tells on the span how the call went.
+// conclude records the result of the call on the span.
 func conclude(span trace.Span, finished *inferencev1.Finished, err error) {
 	if err != nil {
 		code := fault.CodeOf(err)

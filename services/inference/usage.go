@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-// estimate counts tokens by the look of the text, for providers that do not tell. What was written is that many tokens.
+// estimate estimates the usage of a call for providers that do not report it. written is the number of tokens written.
 func estimate(req *inferencev1.GenerateRequest, written int) *provider.Usage {
 	sum := tokens.Text(req.GetInstructions()) + tokens.PerMessage*len(req.GetMessages())
 	count := func(parts []*turnv1.ContentPart) {

@@ -8,17 +8,17 @@ import (
 	"github.com/windlass-dev/windlass/libs/glob"
 )
 
-// ModelConfig is what some models can read and write.
+// ModelConfig holds the limits of some models.
 type ModelConfig struct {
 	// Model is a pattern over provider/model.
-	Model string `yaml:"model" doc:"Models that this is said of, as provider/model, with * for any run of characters: vllm/qwen*."`
-	// ContextWindow bounds a model call: what is read and what is written together.
+	Model string `yaml:"model" doc:"Models that this applies to, as provider/model, with * for any run of characters: vllm/qwen*."`
+	// ContextWindow is the maximum of tokens read and written together in one call.
 	ContextWindow int32 `yaml:"context_window" doc:"Tokens that one call can read and write together. 0: as known for the model's family."`
-	// MaxOutputTokens bounds an answer.
+	// MaxOutputTokens limits an answer.
 	MaxOutputTokens int32 `yaml:"max_output_tokens" doc:"Tokens that one answer can have. 0: as known for the model's family."`
 }
 
-// minWindow is the least window that a conversation fits in.
+// minWindow is the smallest window that fits a conversation.
 const minWindow = 2000
 
 func (m ModelConfig) validate() error {
@@ -35,8 +35,8 @@ func (m ModelConfig) validate() error {
 	return nil
 }
 
-// families are the windows of well-known models, as their makers document them. The first that fits a model is taken; what the configuration
-// says goes before. Models that anybody runs with a window of his choice, as with Ollama and vLLM, are not here.
+// families lists the windows of well-known models, as documented by their makers. The first match applies, after the configuration. Models
+// that run with a window of the operator's choice, as with Ollama and vLLM, are not listed.
 func families() []ModelConfig {
 	return []ModelConfig{
 		{builtin + "/scripted", 1_000_000, 0},
@@ -67,8 +67,8 @@ func families() []ModelConfig {
 	}
 }
 
-// window is what a model can read and write, each 0 when nobody knows: as the first entry of the configuration says that fits, and where it says
-// nothing, as its family can.
+// window returns a model's limits, each 0 if unknown: those of the first matching entry of the configuration, and for unset ones those of
+// its family.
 func (c Config) window(model string) (window, output int32) {
 	for _, known := range [][]ModelConfig{c.Models, families()} {
 		for _, m := range known {

@@ -166,8 +166,8 @@ func refusal(f facts) string {
 	}
 }
 
-// staleMessage finds the several ways in which servers of the old era tell a client of the new one that they are not those it once shook
-// hands with. It decides only about the connection, never about sending a call again.
+// staleMessage reports whether a message is one of the ways in which servers of the old era say that they are not the ones that the
+// handshake was with. It only decides about the connection, never about sending a call again.
 func staleMessage(message string) bool {
 	message = strings.ToLower(message)
 	return strings.Contains(message, "session") || strings.Contains(message, "not initialized") || strings.Contains(message, wrongRevision)

@@ -12,39 +12,39 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// Approval has tool calls wait for a person's leave. All its conditions must hold; an empty one is none.
+// Approval is a rule by which tool calls require an approval. All its conditions must hold; empty ones always do.
 type Approval struct {
-	// Name is told to approvers; unique.
-	Name string `yaml:"name" doc:"Name of the rule, as told to approvers and recorded in decisions."`
-	// Subjects are globs over the subject on whose behalf the call is made.
-	Subjects []string `yaml:"subjects" doc:"Globs over the subjects on whose behalf calls are made; empty = any."`
-	// Roles are globs over his roles; one must fit.
-	Roles []string `yaml:"roles" doc:"Globs over the roles of whoever the call is made for; empty = any role or none."`
+	// Name is shown to approvers; unique.
+	Name string `yaml:"name" doc:"Name of the rule, as shown to approvers and recorded in decisions."`
+	// Subjects are globs over the subject that the call is made for.
+	Subjects []string `yaml:"subjects" doc:"Globs over the subjects that calls are made for; empty = any."`
+	// Roles are globs over that subject's roles; one must match.
+	Roles []string `yaml:"roles" doc:"Globs over the roles of the subject that the call is made for; empty = any role or none."`
 	// Tools are globs over namespaced tool names.
 	Tools []string `yaml:"tools" doc:"Globs over tool names, for example mail__send*; empty = all."`
 	// Effects are effect classes.
 	Effects []string `yaml:"effects" doc:"Effect classes: read, idempotent, once; empty = all."`
 	// Condition is CEL.
-	Condition string `yaml:"condition" doc:"Condition in CEL over arguments, tool, effect and principal, for example arguments.amount > 100. One that cannot be evaluated holds."`
+	Condition string `yaml:"condition" doc:"Condition in CEL over arguments, tool, effect and principal, for example arguments.amount > 100. A condition that cannot be evaluated counts as true."`
 	// ApproverRoles are roles of which an approver needs one.
-	ApproverRoles []string `yaml:"approver_roles" doc:"Roles of which an approver needs one; empty = whoever may decide approvals."`
-	// AllowRequester lets the one who began the turn approve.
-	AllowRequester bool `yaml:"allow_requester" doc:"Whoever began the turn may approve the call himself."`
-	// Quorum is how many must approve.
-	Quorum uint32 `yaml:"quorum" doc:"How many must approve; 0 = 1."`
+	ApproverRoles []string `yaml:"approver_roles" doc:"Roles of which an approver needs one; empty = anyone with the permission to decide approvals."`
+	// AllowRequester lets the subject that started the turn approve.
+	AllowRequester bool `yaml:"allow_requester" doc:"The subject that started the turn may approve the call."`
+	// Quorum is the number of approvals required.
+	Quorum uint32 `yaml:"quorum" doc:"Number of approvals required; 0 = 1."`
 	// ExpiresSeconds bounds the wait.
 	ExpiresSeconds uint32 `yaml:"expires_seconds" doc:"Seconds until the request expires; 0 = the mesh's default."`
 	// Reason is for approvers.
 	Reason string `yaml:"reason" doc:"Why, for approvers."`
 }
 
-// ToolCall is one call to be decided on.
+// ToolCall is one call to decide on.
 type ToolCall struct {
-	// Principal is on whose behalf.
+	// Principal is on whose behalf the call is made.
 	Principal *policyv1.Principal
 	// Tool is the namespaced name, Effect "read", "idempotent", "once" or empty.
 	Tool, Effect string
-	// Arguments are those of the call.
+	// Arguments are the call's arguments.
 	Arguments *structpb.Struct
 }
 
@@ -53,13 +53,13 @@ const (
 	maxExpiresSeconds = 366 * 86400
 )
 
-// approval is a rule of the configuration, ready for use.
+// approval is a configured rule, ready for use.
 type approval struct {
 	who  Rule // only subjects and roles
 	rule *policyv1.ApprovalRule
 }
 
-// newApprovals checks the rules; the error names the wrong one.
+// newApprovals validates the rules; the error names the invalid one.
 func newApprovals(rules []Approval, c *conditions) ([]approval, error) {
 	made := make([]approval, len(rules))
 	names := map[string]bool{}
@@ -108,7 +108,7 @@ func (r Approval) ready(c *conditions) (approval, error) {
 	}, nil
 }
 
-// checkTools finds a pattern that no tool can fit. A rule with one would ask for nothing, or take nothing away.
+// checkTools rejects patterns that no tool can match. A rule with one would silently have no effect.
 func checkTools(patterns []string) error {
 	for i, p := range patterns {
 		if err := glob.CheckName(p); err != nil {
@@ -118,8 +118,8 @@ func checkTools(patterns []string) error {
 	return nil
 }
 
-// Approval returns the rule that has the call wait for a person's leave: the first of the mesh's own that fits, else the first of the
-// agent's; nil when none does. The agent's rules are told apart by ofAgent.
+// Approval returns the rule that requires an approval of the call: the mesh's first match, else the agent's; nil if none matches. ofAgent
+// tells which.
 func (e *Engine) Approval(call ToolCall, agent []*policyv1.ApprovalRule) (rule *policyv1.ApprovalRule, ofAgent bool) {
 	for _, a := range e.approvals {
 		if a.who.speaksOf(call.Principal.GetSubject(), call.Principal.GetRoles()) && e.fits(a.rule, call) {
@@ -140,7 +140,7 @@ func (e *Engine) fits(r *policyv1.ApprovalRule, call ToolCall) bool {
 	}
 	effect := effectOf(call.Effect)
 	if effect == turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED {
-		effect = turnv1.EffectClass_EFFECT_CLASS_ONCE // what nobody vouches for
+		effect = turnv1.EffectClass_EFFECT_CLASS_ONCE // no declared effect
 	}
 	if len(r.GetEffects()) > 0 && !slices.Contains(r.GetEffects(), effect) {
 		return false
@@ -148,7 +148,7 @@ func (e *Engine) fits(r *policyv1.ApprovalRule, call ToolCall) bool {
 	return e.conditions.holds(r.GetCondition(), call)
 }
 
-// CheckApprovals says what is wrong with an agent's rules; none = they can be used.
+// CheckApprovals returns what is wrong with an agent's rules; none = they are valid.
 func (e *Engine) CheckApprovals(rules []*policyv1.ApprovalRule) []*policyv1.ApprovalRuleFault {
 	var faults []*policyv1.ApprovalRuleFault
 	names := map[string]bool{}

@@ -21,7 +21,7 @@ func arguments(t testing.TB, json string) *structpb.Struct {
 	return s
 }
 
-// TestApprovalRules asks for one call under one rule of the mesh.
+// TestApprovalRules decides one call under one rule of the mesh.
 func TestApprovalRules(t *testing.T) {
 	for _, row := range []struct {
 		name string

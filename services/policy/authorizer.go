@@ -8,10 +8,10 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
-// recordTimeout bounds the writing of one refusal.
+// recordTimeout bounds the recording of one denial.
 const recordTimeout = 3 * time.Second
 
-// Authorizer implements rpc.Authorizer for the policy role itself, over its own rules and without a network.
+// Authorizer implements rpc.Authorizer for the policy role itself, with its own rules and without a network.
 type Authorizer struct {
 	service *Service
 	slots   chan struct{}
@@ -22,12 +22,12 @@ func (s *Service) Authorizer() *Authorizer {
 	return &Authorizer{service: s, slots: make(chan struct{}, 8)}
 }
 
-// Decide reports whether the rules give the permission. The error is always nil.
+// Decide reports whether the rules grant the permission. The error is always nil.
 func (a *Authorizer) Decide(_ context.Context, p *policyv1.Principal, permission string) (authz.Verdict, error) {
 	return a.service.engine.Permission(p, permission), nil
 }
 
-// RecordDenied keeps a refusal in the background; it never blocks, and drops the refusal when many are under way.
+// RecordDenied records a denial in the background; it never blocks, and drops the denial if too many are in flight.
 func (a *Authorizer) RecordDenied(ctx context.Context, p *policyv1.Principal, permission, method string) {
 	select {
 	case a.slots <- struct{}{}:

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// conditionsKept bounds the compiled conditions in memory.
+	// conditionsKept limits the compiled conditions in memory.
 	conditionsKept = 4096
-	// conditionCost bounds the work of one evaluation, in CEL's own units: far more than a sensible condition takes.
+	// conditionCost limits the work of one evaluation, in CEL's own units: far more than a sensible condition takes.
 	conditionCost = 1_000_000
 )
 
-// conditions compiles conditions once and evaluates them. Safe for concurrent use.
+// conditions compiles conditions once and evaluates them. It is safe for concurrent use.
 type conditions struct {
 	env      *cel.Env
 	compiled *lru.Cache[string, compiled]
 }
 
-// compiled is a condition, or why it is none.
+// compiled is a condition, or why it is invalid.
 type compiled struct {
 	program cel.Program
 	err     error
@@ -46,7 +46,7 @@ func newConditions() (*conditions, error) {
 	return &conditions{env: env, compiled: kept}, nil
 }
 
-// check says what is wrong with a condition; nil when it can be used. The empty one is none.
+// check returns what is wrong with a condition; nil if it is valid or empty.
 func (c *conditions) check(text string) error {
 	if text == "" {
 		return nil
@@ -82,7 +82,7 @@ func (c *conditions) compile(text string) (cel.Program, error) {
 
 var errNotBool = errors.New("it gave neither yes nor no")
 
-// holds evaluates a condition. One that cannot be evaluated holds: in doubt somebody is asked.
+// holds evaluates a condition. One that cannot be evaluated holds, so that a person is asked when in doubt.
 func (c *conditions) holds(text string, call ToolCall) bool {
 	if text == "" {
 		return true

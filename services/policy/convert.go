@@ -19,7 +19,7 @@ func toProto(d store.Decision) *policyv1.Decision {
 	}
 }
 
-// tenant returns where a decision about the principal is kept.
+// tenant returns the tenant of a decision about the principal.
 func tenant(p *policyv1.Principal) string {
 	if t := p.GetTenant(); t != "" {
 		return t
@@ -27,7 +27,7 @@ func tenant(p *policyv1.Principal) string {
 	return authn.DefaultTenant
 }
 
-// effectName returns "read", "idempotent", "once", or "" when the effect is not known.
+// effectName returns "read", "idempotent", "once", or "" for an unknown effect.
 func effectName(e turnv1.EffectClass) string {
 	if e == turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED {
 		return ""
@@ -35,7 +35,7 @@ func effectName(e turnv1.EffectClass) string {
 	return strings.ToLower(strings.TrimPrefix(e.String(), "EFFECT_CLASS_"))
 }
 
-// effectOf reads what effectName writes; anything else is unspecified.
+// effectOf is the inverse of effectName; anything else is unspecified.
 func effectOf(name string) turnv1.EffectClass {
 	switch name {
 	case "read":
@@ -49,7 +49,7 @@ func effectOf(name string) turnv1.EffectClass {
 	}
 }
 
-// asks tells in words which approval rule has a call wait.
+// asks describes the approval rule that applies to a call.
 func asks(r *policyv1.ApprovalRule, ofAgent bool, approval string) string {
 	text := fmt.Sprintf("; approval rule %q", r.GetName())
 	if ofAgent {

@@ -17,11 +17,11 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
-// recentDenials bounds the refusals remembered for merging.
+// recentDenials limits the denials remembered for merging.
 const recentDenials = 4096
 
-// denials records refused RPCs without letting a caller fill the database: the same refusal again within a second is the
-// same decision, and all refusals together are rate limited.
+// denials records refused RPCs without letting a caller fill the database: a repeated refusal within a second is the same decision, and all
+// refusals together are rate limited.
 type denials struct {
 	store  store.Store
 	engine *Engine
@@ -41,7 +41,7 @@ func newDenials(s store.Store, engine *Engine, limit *rate.Limiter, clock func()
 	return &denials{store: s, engine: engine, limit: limit, now: clock, recent: recent}, nil
 }
 
-// record stores the refusal, or gives the one stored within the last second. RATE_LIMITED when there are too many.
+// record stores the refusal, or returns the one stored within the last second. RATE_LIMITED if there are too many.
 func (d *denials) record(ctx context.Context, p *policyv1.Principal, permission, method string) (store.Decision, error) {
 	at := d.now().UTC().Truncate(time.Microsecond)
 	key := denialKey{tenant(p), p.GetSubject(), permission, method}

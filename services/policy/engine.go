@@ -17,17 +17,17 @@ type Engine struct {
 	conditions *conditions
 }
 
-// Verdict is an answer with its reason.
+// Verdict is a decision with its reason.
 type Verdict struct {
-	// Allowed is the answer.
+	// Allowed is the decision.
 	Allowed bool
-	// Rule is the name of the rule that decided, empty when none did.
+	// Rule is the name of the rule that decided, empty if none did.
 	Rule string
 	// Reason says why, for people.
 	Reason string
 }
 
-// NewEngine checks the rules; the error names the wrong rule.
+// NewEngine validates the rules; the error names the invalid rule.
 func NewEngine(cfg Config) (*Engine, error) {
 	names := map[string]bool{}
 	for _, r := range append(append([]Rule(nil), cfg.Rules...), cfg.ServiceRules...) {
@@ -57,8 +57,8 @@ func NewEngine(cfg Config) (*Engine, error) {
 	return &Engine{users: cfg.Rules, services: cfg.ServiceRules, approvals: approvals, conditions: conditions}, nil
 }
 
-// Permissions returns the globs of what the principal may do, with "!" before those that are taken away, and the rules that take away, by
-// glob. They are empty for a principal that no rule speaks of.
+// Permissions returns the globs of the principal's permissions, with "!" before denied ones, and the denying rules by glob. They are empty
+// for a principal that no rule matches.
 func (e *Engine) Permissions(p *policyv1.Principal) (globs []string, deniedBy map[string]string) {
 	for _, r := range e.about(p) {
 		for _, g := range r.Permissions {
@@ -87,7 +87,7 @@ func (e *Engine) Tool(p *policyv1.Principal, tool string) Verdict {
 	return decide(e.about(p), p.GetSubject(), tool)
 }
 
-// Tools returns those of the tools that the principal may call, in their order.
+// Tools returns the tools that the principal may call, in the given order.
 func (e *Engine) Tools(p *policyv1.Principal, tools []string) []string {
 	rules := e.about(p)
 	var allowed []string
@@ -118,8 +118,8 @@ func decide(rules []Rule, subject, tool string) Verdict {
 	return Verdict{Allowed: true, Rule: allowed.Name, Reason: fmt.Sprintf("rule %q allows tool %q", allowed.Name, tool)}
 }
 
-// about returns the rules that speak of the principal. Roles of the mesh and users have separate rules, so that a user's token
-// that claims the role "worker" is not taken for the worker.
+// about returns the rules that apply to the principal. Roles of the mesh and users have separate rules, so that a user token with the role
+// "worker" does not get the worker's permissions.
 func (e *Engine) about(p *policyv1.Principal) []Rule {
 	var rules []Rule
 	roles := p.GetRoles()

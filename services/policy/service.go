@@ -1,4 +1,4 @@
-// Package policy decides who may do what, from rules in its configuration, and keeps each answer.
+// Package policy decides who may do what, by rules in its configuration, and records each decision.
 package policy
 
 import (
@@ -21,15 +21,15 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
-// Deps is what the service needs; all fields are required.
+// Deps holds the service's dependencies; all fields are required.
 type Deps struct {
-	// DB is the service's own database. New brings its schema up to date.
+	// DB is the service's own database. New migrates it.
 	DB *sqldb.DB
-	// Log gets what went wrong on our side.
+	// Log receives internal errors.
 	Log *slog.Logger
 }
 
-// Service implements PolicyService. Safe for concurrent use.
+// Service implements PolicyService. It is safe for concurrent use.
 type Service struct {
 	policyv1.UnimplementedPolicyServiceServer
 
@@ -42,7 +42,7 @@ type Service struct {
 	log     *slog.Logger
 }
 
-// New checks configuration and dependencies, brings the tables up to date and makes the service.
+// New validates configuration and dependencies, migrates the database and returns the service.
 func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.DB == nil || deps.Log == nil {
 		return nil, errors.New("policy needs DB and Log")
@@ -73,7 +73,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 // Register adds the service to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) { policyv1.RegisterPolicyServiceServer(r, s) }
 
-// Engine returns the rules in force.
+// Engine returns the active rules.
 func (s *Service) Engine() *Engine { return s.engine }
 
 // GetPermissions implements PolicyService.

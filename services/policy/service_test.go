@@ -173,7 +173,7 @@ func TestDenialsAreMergedAndLimited(t *testing.T) {
 	}
 }
 
-// TestOwnAuthorizer serves policy with its own authorizer: what rules refuse is refused and recorded.
+// TestOwnAuthorizer serves policy with its own authorizer: what rules deny is refused and recorded.
 func TestOwnAuthorizer(t *testing.T) {
 	s := newService(t, rules())
 	conn := rpctest.ServeAs(t, "policy", func(r grpc.ServiceRegistrar) { s.Register(r) },
@@ -186,7 +186,7 @@ func TestOwnAuthorizer(t *testing.T) {
 	c := policyv1.NewPolicyServiceClient(local)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	for { // it is recorded in the background
+	for { // recorded in the background
 		list, err := c.ListDecisions(ctx, &policyv1.ListDecisionsRequest{DeniedOnly: true})
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/shield"
 )
 
-// shields are those of the configuration, by name.
+// shields are the configured shields by name.
 type shields map[string]*shield.Shield
 
 func newShields(configs []shield.Config) (shields, error) {
@@ -49,7 +49,7 @@ func (s *Service) CheckText(_ context.Context, req *policyv1.CheckTextRequest) (
 	return out, nil
 }
 
-// checkText asks shields about one text. Each sees it as the one before left it, except that what blocks sees the text itself.
+// checkText runs shields on one text. Each sees the previous one's redactions, except that blocking shields see the original text.
 func checkText(asked []*shield.Shield, text string) *policyv1.CheckedText {
 	out := &policyv1.CheckedText{}
 	now := text

@@ -1,23 +1,23 @@
 package provider
 
-// batchSize is how many bytes of text are passed on together at most.
+// batchSize is the maximum number of text bytes forwarded together.
 const batchSize = 4 << 10
 
-// Batch joins pieces of text that come at the same time: each piece that is passed on costs far more than to read it.
+// Batch joins pieces of text that arrive together: forwarding a piece costs far more than reading it.
 type Batch struct {
 	emit      func(Delta) error
 	text      []byte
 	reasoning bool // what text is
 }
 
-// NewBatch makes a batch that passes on to emit.
+// NewBatch returns a batch that forwards to emit.
 func NewBatch(emit func(Delta) error) *Batch { return &Batch{emit: emit} }
 
-// Emit takes a piece. Text waits until Flush, what is no text does not.
+// Emit takes a piece. Text waits until Flush; other pieces are forwarded at once.
 func (b *Batch) Emit(d Delta) error {
 	switch {
 	case d.Call == nil && d.Text == "" && d.Reasoning == "" && len(b.text) > 0:
-		return nil // a sign of life, as the text will be
+		return nil // a keep-alive, as the text will be
 	case d.Call != nil || d.Text != "" && d.Reasoning != "" || d.Text == "" && d.Reasoning == "":
 		if err := b.Flush(); err != nil {
 			return err
@@ -34,7 +34,7 @@ func (b *Batch) Emit(d Delta) error {
 	return nil
 }
 
-// Flush passes on what waits.
+// Flush forwards the waiting text.
 func (b *Batch) Flush() error {
 	if len(b.text) == 0 {
 		return nil

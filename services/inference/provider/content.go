@@ -12,13 +12,12 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// IsImage reports whether a media type is an image that models commonly take.
+// IsImage reports whether a media type is an image that models commonly accept.
 func IsImage(mediaType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType)
 }
 
-// PartText returns the text that stands for a piece of content: text as it is, a text file's bytes, and a note for what
-// cannot be shown.
+// PartText returns the text of a content part: text as it is, a text file's content, and a note for other content.
 func PartText(p *turnv1.ContentPart) string {
 	switch v := p.GetPart().(type) {
 	case *turnv1.ContentPart_Text:
@@ -39,7 +38,7 @@ func PartText(p *turnv1.ContentPart) string {
 	}
 }
 
-// Text joins the text of several pieces, each on a line of its own.
+// Text joins the text of several parts, one per line.
 func Text(parts []*turnv1.ContentPart) string {
 	texts := make([]string, 0, len(parts))
 	for _, p := range parts {
@@ -50,8 +49,7 @@ func Text(parts []*turnv1.ContentPart) string {
 	return strings.Join(texts, "\n")
 }
 
-// ResultText returns what a model reads of a tool's result: its content, or its structured result when it has no content.
-// It is never empty.
+// ResultText returns a tool's result for a model: its content, or its structured result if it has none. It is never empty.
 func ResultText(r *turnv1.ToolResult) string {
 	text := Text(r.GetContent())
 	if text == "" && r.GetStructuredContent() != nil {
@@ -68,8 +66,8 @@ func ResultText(r *turnv1.ToolResult) string {
 	return text
 }
 
-// ArgumentsObject returns a call's arguments as a JSON object, whatever the model wrote: providers refuse a conversation that
-// holds anything else. Text that is no object is kept under "invalid_json", so that the model sees its mistake.
+// ArgumentsObject returns a call's arguments as a JSON object, whatever the model wrote: providers reject anything else in a conversation.
+// Invalid text is put under "invalid_json", so that the model sees its mistake.
 func ArgumentsObject(written string) json.RawMessage {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(written), &object); err == nil && object != nil {
@@ -85,8 +83,8 @@ func ArgumentsObject(written string) json.RawMessage {
 	return wrapped
 }
 
-// Schema returns a tool's input schema as providers want it: an object with a type and, if only an empty one, properties. A
-// schema that is complete already keeps its bytes.
+// Schema returns a tool's input schema as providers require it: an object with a type and possibly empty properties. A complete schema is
+// returned unchanged.
 func Schema(written string) (json.RawMessage, error) {
 	if strings.TrimSpace(written) == "" {
 		written = "{}"

@@ -17,23 +17,23 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// Bounds of what a provider tells us.
+// Limits of what we use from a provider's error.
 const (
-	maxMessage    = 500 // characters of its error text that we repeat
+	maxMessage    = 500 // characters of its error text
 	maxRetryAfter = time.Hour
 )
 
-// Identity is who a provider is, for its errors.
+// Identity identifies a provider in its errors.
 type Identity struct {
 	// Name is the provider's name.
 	Name string
-	// KeyFrom says where its key is configured: "OPENAI_API_KEY", "inference.providers[0].api_key".
+	// KeyFrom names the setting of its key: "OPENAI_API_KEY", "inference.providers[0].api_key".
 	KeyFrom string
 	// Secrets are never repeated in an error.
 	Secrets []secret.Value
 }
 
-// Failure is an error as a provider tells it: over HTTP, or in the middle of a stream.
+// Failure is an error of a provider, over HTTP or within a stream.
 type Failure struct {
 	// Status is the HTTP status; 0 in a stream.
 	Status int
@@ -41,11 +41,11 @@ type Failure struct {
 	Kind string
 	// Message is its text.
 	Message string
-	// RetryAfter is how long it asks us to wait, 0 when it does not say.
+	// RetryAfter is the wait that it requests, 0 if none.
 	RetryAfter time.Duration
 }
 
-// Fault makes the error that callers of the inference service see.
+// Fault returns the error for callers of the inference service.
 func (id Identity) Fault(model string, f Failure) *fault.Error {
 	text := id.text(f.Message)
 	switch f.class() {
@@ -77,7 +77,7 @@ func (id Identity) Fault(model string, f Failure) *fault.Error {
 	}
 }
 
-// Transport makes the error for a call that got no good HTTP response, or lost it in the middle.
+// Transport returns the error of a call that got no valid HTTP response, or lost it halfway.
 func (id Identity) Transport(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -96,35 +96,35 @@ func (id Identity) Transport(ctx context.Context, err error) error {
 		Hint("Check that it runs at its base_url, and try again.").Cause(err)
 }
 
-// Broken says that an answer cannot be read.
+// Broken returns the error for an answer that cannot be read.
 func Broken(format string, args ...any) *fault.Error {
 	return fault.New(codes.DataLoss, faultv1.Reason_REASON_MODEL_STREAM_BROKEN, format, args...).Hint("Try again.")
 }
 
-// Excessive says that an answer is beyond a bound. It is not asked for again: the next one would cost as much.
+// Excessive returns the error for an answer that exceeds a limit. It is not retried: the next one would cost as much.
 func Excessive(format string, args ...any) *fault.Error {
 	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_STREAM_BROKEN, format, args...).Hint("Ask for less, or check the model's server.")
 }
 
-// Malformed says that an event is not what it should be. A large one is not asked for again.
+// Malformed returns the error for an invalid event. A large one is not retried.
 func (id Identity) Malformed(want string, event []byte, err error) *fault.Error {
 	const large = 1 << 20
 	say := Broken
 	if len(event) > large {
 		say = Excessive
 	}
-	cause := truncate.Bytes(err.Error(), maxCause) // it may hold a number as long as the event
+	cause := truncate.Bytes(err.Error(), maxCause) // may contain a number as long as the event
 	return say("the answer of %s holds something that is no %s", id.Name, want).Cause(errors.New(cause))
 }
 
-// maxCause is how many bytes of a parser's error are kept.
+// maxCause is the maximum length of a parser's error in bytes.
 const maxCause = 500
 
 func rejected(format string, args ...any) *fault.Error {
 	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, format, args...)
 }
 
-// text returns ": " and what the provider said, in one line, short and without our secrets; "" when it said nothing.
+// text returns ": " and the provider's message on one line, short and without our secrets; "" if it is empty.
 func (id Identity) text(message string) string {
 	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "\uFFFD")), " ")
 	for _, s := range id.Secrets {
@@ -151,7 +151,7 @@ const (
 	classRequest
 )
 
-// class tells failures apart, by the precise name first and by the HTTP status where there is none.
+// class classifies a failure by its kind, or by the HTTP status if it has none.
 func (f Failure) class() class {
 	kind, message := strings.ToLower(f.Kind), strings.ToLower(f.Message)
 	has := func(names ...string) bool {
@@ -187,7 +187,7 @@ func (f Failure) class() class {
 	}
 }
 
-// RetryAfter reads how long a response asks us to wait: milliseconds, seconds or a date. 0 when it does not say.
+// RetryAfter returns how long a response asks to wait: milliseconds, seconds or a date. 0 if it does not say.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	var wait time.Duration
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {

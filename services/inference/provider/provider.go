@@ -1,5 +1,5 @@
-// Package provider is what the inference service asks of a model provider, and what its implementations share: the text
-// forms of content and the mapping of failures.
+// Package provider defines the interface of model providers, and what its implementations share: the text forms of content and the mapping
+// of failures.
 package provider
 
 import (
@@ -9,13 +9,13 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// Provider asks models. Implementations are safe for concurrent use, retry nothing and keep no conversation.
+// Provider calls models. Implementations are safe for concurrent use, do not retry and keep no conversation.
 type Provider interface {
-	// Generate asks a model once. It calls emit for each piece in order, from the calling goroutine, and returns emit's
-	// error as it is. The end of ctx ends the call at once. Failures are *fault.Error with the codes and reasons that
-	// InferenceService.Generate lists; the end of ctx may come back as any error.
+	// Generate calls a model once. It calls emit for each piece in order, from the calling goroutine, and returns emit's error unchanged. The
+	// end of ctx ends the call at once. Failures are *fault.Error with the codes and reasons that InferenceService.Generate lists; the end of
+	// ctx may be returned as any error.
 	Generate(ctx context.Context, req Request, emit func(Delta) error) (Finished, error)
-	// Models lists the names of the models there are, without the provider's part, in the provider's order.
+	// Models lists the names of the available models, without the provider's part, in the provider's order.
 	Models(ctx context.Context) ([]string, error)
 }
 
@@ -27,21 +27,21 @@ type Request struct {
 	Instructions string
 	// Messages is the conversation, oldest first. Shared with the caller: read only.
 	Messages []*turnv1.Message
-	// Tools are what the model may ask for. Shared with the caller: read only.
+	// Tools are the available tools. Shared with the caller: read only.
 	Tools []*inferencev1.ToolDefinition
-	// MaxOutputTokens bounds the answer; 0 means the provider's default.
+	// MaxOutputTokens limits the answer; 0 means the provider's default.
 	MaxOutputTokens int
 	// Temperature is nil for the provider's default.
 	Temperature *float64
-	// TurnID and Step say what the call is for; either may be empty.
+	// TurnID and Step identify what the call is for; either may be empty.
 	TurnID, Step string
 }
 
-// Delta is one piece of an answer. The zero value says no more than that the provider is still there.
+// Delta is one piece of an answer. The zero value only means that the provider is alive.
 type Delta struct {
 	// Text is more of the answer.
 	Text string
-	// Reasoning is more of the thoughts before it.
+	// Reasoning is more of the reasoning before it.
 	Reasoning string
 	// Call is more of a tool call.
 	Call *CallDelta
@@ -49,9 +49,9 @@ type Delta struct {
 
 // CallDelta is more of a tool call.
 type CallDelta struct {
-	// Index is the call's place in the answer, from 0, without gaps.
+	// Index is the call's position in the answer, from 0, without gaps.
 	Index int
-	// ID is the provider's id, complete in the first delta of the call; empty when the provider has none.
+	// ID is the provider's id, complete in the first delta of the call; empty if the provider has none.
 	ID string
 	// Tool is the tool's name, complete in the first delta of the call.
 	Tool string
@@ -65,26 +65,26 @@ const (
 	Stop = "stop"
 	// ToolCalls means that the model waits for the results of its calls.
 	ToolCalls = "tool_calls"
-	// Length means that the answer was cut at the output limit or at the end of the context window.
+	// Length means that the answer was truncated at the output limit or at the end of the context window.
 	Length = "length"
-	// ContentFilter means that the provider, or the model, refused to go on.
+	// ContentFilter means that the provider, or the model, refused to continue.
 	ContentFilter = "content_filter"
 )
 
-// Finished is the end of a good answer.
+// Finished is the end of a complete answer.
 type Finished struct {
 	// Reason is Stop, ToolCalls, Length or ContentFilter.
 	Reason string
-	// Model is the model that answered where the provider says so, else empty.
+	// Model is the model that answered if the provider says so, else empty.
 	Model string
-	// Usage is nil when the provider told nothing.
+	// Usage is nil if the provider reported none.
 	Usage *Usage
 }
 
 // Usage counts the tokens of one call.
 type Usage struct {
-	// Input is what the model read, CachedInput the part of it that came from the provider's cache.
+	// Input counts the tokens read, CachedInput those of them from the provider's cache.
 	Input, CachedInput int64
-	// Output is what the model wrote, Reasoning the part of it that was thoughts.
+	// Output counts the tokens written, Reasoning those of them that were reasoning.
 	Output, Reasoning int64
 }

@@ -15,18 +15,18 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
 
-// MaxCalls is how many tool calls one answer may hold.
+// MaxCalls is the maximum number of tool calls in one answer.
 const MaxCalls = 128
 
-// answers bounds the events of an answer. Comments count as signs of life.
+// answers limits the events of an answer. Comments count as keep-alives.
 var answers = sse.Config{MaxEvent: 8 << 20, MaxEvents: 180_000, MaxLines: 1_000_000, Comments: true, Unfinished: true}
 
-// maxErrorBody is how much is read of a body that is no stream.
+// maxErrorBody limits what is read of a body that is not a stream.
 const maxErrorBody = 64 << 10
 
-// Events reads a response's events and calls each for them, comments included (an event without data). It closes the body.
-// It returns each's error as it is; io.EOF from each ends the reading without an error. failure reads the failure that a
-// body of another type may hold. What batch holds is passed on before Events waits for more, and when it ends.
+// Events reads a response's events and calls each for them, including comments (events without data). It closes the body. It returns each's
+// error unchanged; io.EOF from each ends the reading without an error. failure reads the failure in a body of another type. The batch is
+// flushed before Events waits for more, and at the end.
 func (id Identity) Events(
 	ctx context.Context, resp *http.Response, failure func(body []byte) (Failure, bool), model string, batch *Batch, each func(sse.Event) error,
 ) (err error) {
@@ -70,10 +70,10 @@ func (id Identity) Events(
 	}
 }
 
-// maxValues is how many values one event may have: an empty object of two bytes takes up to 150 bytes once it is read.
+// maxValues limits the values of one event: an empty object of two bytes takes up to 150 bytes once it is parsed.
 const maxValues = 100_000
 
-// tooManyValues does not look at events that are too short for it.
+// tooManyValues skips events that are too short to have too many.
 func tooManyValues(data []byte) bool {
 	if len(data) <= maxValues {
 		return false
@@ -82,7 +82,7 @@ func tooManyValues(data []byte) bool {
 	return values > maxValues
 }
 
-// cut makes the error for a connection that was lost in the middle of an answer.
+// cut returns the error for a connection that was lost in the middle of an answer.
 func (id Identity) cut(ctx context.Context, err error) error {
 	lost := id.Transport(ctx, err)
 	if fault.Is(lost, faultv1.Reason_REASON_MODEL_UNAVAILABLE) {

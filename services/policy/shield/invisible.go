@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// invisible finds characters that people do not see but models read, and those that change the direction of text. What writing systems and
-// emoji need is none: joiners between letters that are not Latin, one variation selector, the tags of a flag.
+// invisible finds characters that people do not see but models read, and those that change the direction of text. It allows what writing
+// systems and emoji need: joiners between non-Latin letters, one variation selector, the tags of a flag.
 func invisible(text string) []finding {
 	var out []finding
 	add := func(from, to int, category string) {
@@ -21,7 +21,7 @@ func invisible(text string) []finding {
 		c, width := utf8.DecodeRuneInString(text[i:])
 		end := i + width
 		switch {
-		case c == '\U0001F3F4': // a black flag: tags that follow it up to their end tell which region
+		case c == '\U0001F3F4': // a black flag: the tags after it select the region
 			end += flagTags(text[end:])
 		case c >= 0x202A && c <= 0x202E, c >= 0x2066 && c <= 0x2069:
 			add(i, end, "bidi")
@@ -41,7 +41,7 @@ func invisible(text string) []finding {
 
 func selector(c rune) bool { return c >= 0xFE00 && c <= 0xFE0F || c >= 0xE0100 && c <= 0xE01EF }
 
-// flagTags returns the length of the tags of a flag: two to six, and their end.
+// flagTags returns the length of a flag's tags: two to six, and a terminator.
 func flagTags(text string) int {
 	const end = "\U000E007F"
 	tags, _, found := strings.Cut(text, end)

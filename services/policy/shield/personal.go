@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// personal finds e-mail addresses, phone numbers, IBANs and card numbers. Those that have check digits are checked.
+// personal finds e-mail addresses, phone numbers, IBANs and card numbers, and verifies check digits.
 func personal() detector {
 	re := func(category, expression string) detector { return pattern(regexp.MustCompile(expression), category) }
 	return all(

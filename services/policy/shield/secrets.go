@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// secrets finds keys and tokens by their form, and random-looking values behind names such as "password".
+// secrets finds keys and tokens by their format, and random-looking values after names such as "password".
 func secrets() detector {
 	re := func(category, expression string) detector { return pattern(regexp.MustCompile(expression), category) }
 	return all(
@@ -22,10 +22,10 @@ func secrets() detector {
 	)
 }
 
-// minEntropy is how many bits a character of a random value has at least; words of a language have fewer.
+// minEntropy is the minimum entropy per character of a random value in bits; words of a language have less.
 const minEntropy = 3.2
 
-// random reports whether a value looks drawn by lot: several kinds of characters, and hardly any repetition.
+// random reports whether a value looks random: several kinds of characters, and hardly any repetition.
 func random(value string) bool {
 	if strings.HasPrefix(value, "${") || strings.HasPrefix(value, "[redacted") {
 		return false

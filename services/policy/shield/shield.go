@@ -1,5 +1,5 @@
-// Package shield looks for things in texts that must not pass: patterns, secrets, personal data, invisible characters. It is deterministic
-// and asks nobody.
+// Package shield finds forbidden content in texts: patterns, secrets, personal data, invisible characters. It is deterministic and makes no
+// calls.
 package shield
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Stages at which a shield may look.
+// Stages that a shield can check.
 const (
 	Input  = "input"
 	Tool   = "tool"
@@ -27,19 +27,19 @@ const (
 
 // Config describes one shield.
 type Config struct {
-	// Name is what agents call it.
-	Name string `yaml:"name" doc:"Name by which agents ask for the shield; unique."`
+	// Name is how agents refer to it.
+	Name string `yaml:"name" doc:"Name by which agents request the shield; unique."`
 	// Detector is "pattern", "secrets", "pii" or "invisible".
 	Detector string `yaml:"detector" doc:"What it looks for: pattern (a regular expression), secrets (keys, tokens, passwords), pii (e-mail, phone, IBAN, card numbers) or invisible (invisible and direction-changing characters)."`
 	// Pattern is for the detector "pattern".
 	Pattern string `yaml:"pattern" doc:"For the detector pattern: a regular expression in RE2 syntax; (?i) at its beginning ignores case."`
-	// Stage is where it looks.
+	// Stage lists the stages that it checks.
 	Stage []string `yaml:"stage" doc:"Where it looks: input, tool (arguments of tool calls), result (what tools answer), output. Empty: everywhere."`
 	// Action is "block" or "redact".
 	Action string `yaml:"action" doc:"block (default) or redact: what is found is replaced."`
 }
 
-// Shield is one that can be asked. Safe for concurrent use.
+// Shield is a configured shield. It is safe for concurrent use.
 type Shield struct {
 	// Name, Action and Stages as configured.
 	Name, Action string
@@ -47,17 +47,17 @@ type Shield struct {
 	find         detector
 }
 
-// detector gives what it finds in a text, in any order; findings may overlap.
+// detector returns its findings in a text, in any order; findings may overlap.
 type detector func(text string) []finding
 
 // finding is a part of a text.
 type finding struct {
 	from, to int
 	category string
-	remove   bool // leave nothing in its place
+	remove   bool // remove it without a replacement
 }
 
-// New checks a configuration and makes the shield.
+// New validates a configuration and returns the shield.
 func New(c Config) (*Shield, error) {
 	s := &Shield{Name: c.Name, Action: cmp.Or(c.Action, Block), Stages: c.Stage}
 	if c.Name == "" {
@@ -96,10 +96,11 @@ func New(c Config) (*Shield, error) {
 	return s, nil
 }
 
-// Looks reports whether the shield looks at a stage.
+// Looks reports whether the shield checks a stage.
 func (s *Shield) Looks(stage string) bool { return slices.Contains(s.Stages, stage) }
 
-// Check returns the kinds of things found, sorted, and the text with all of them replaced. Nothing found: no kinds, and the text itself.
+// Check returns the sorted categories of all findings, and the text with all of them replaced. Without findings it returns no categories
+// and the text itself.
 func (s *Shield) Check(text string) (categories []string, redacted string) {
 	found := s.find(text)
 	if len(found) == 0 {
@@ -109,7 +110,7 @@ func (s *Shield) Check(text string) (categories []string, redacted string) {
 	var b strings.Builder
 	end := 0
 	for _, f := range found {
-		if f.from < end { // inside or overlapping what is gone already
+		if f.from < end { // inside or overlapping a replaced part
 			end = max(end, f.to)
 			continue
 		}
@@ -125,13 +126,13 @@ func (s *Shield) Check(text string) (categories []string, redacted string) {
 	return slices.Compact(categories), b.String()
 }
 
-// pattern finds what an expression matches; with a group, only that.
+// pattern finds the matches of an expression, or only its group if it has one.
 func pattern(re *regexp.Regexp, category string) detector {
 	return func(text string) []finding {
 		var out []finding
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
 			from, to := m[0], m[1]
-			if category != "pattern" && len(m) > 2 && m[2] >= 0 { // our own expressions mark the part; a user's match as a whole
+			if category != "pattern" && len(m) > 2 && m[2] >= 0 { // our own expressions have a group; a user's pattern matches as a whole
 				from, to = m[2], m[3]
 			}
 			if from < to {
@@ -142,7 +143,7 @@ func pattern(re *regexp.Regexp, category string) detector {
 	}
 }
 
-// all joins detectors.
+// all combines detectors.
 func all(list ...detector) detector {
 	return func(text string) []finding {
 		var out []finding
@@ -153,7 +154,7 @@ func all(list ...detector) detector {
 	}
 }
 
-// checked keeps of the findings those whose text passes.
+// checked keeps the findings whose text passes ok.
 func checked(d detector, ok func(string) bool) detector {
 	return func(text string) []finding {
 		return slices.DeleteFunc(d(text), func(f finding) bool { return !ok(text[f.from:f.to]) })

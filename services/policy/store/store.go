@@ -1,4 +1,4 @@
-// Package store keeps policy decisions.
+// Package store stores policy decisions.
 package store
 
 import (
@@ -21,24 +21,24 @@ const (
 // ErrNotFound means that there is no such decision in the tenant.
 var ErrNotFound = sqldb.ErrNotFound
 
-// Decision is one recorded answer.
+// Decision is one recorded decision.
 type Decision struct {
-	// Tenant and ID name it.
+	// Tenant and ID identify it.
 	Tenant, ID string
 	// Time is when it was made, to the microsecond.
 	Time time.Time
-	// Subject asked.
+	// Subject is the subject of the request.
 	Subject string
-	// Kind is Tool or Permission; Resource the tool or permission asked about, Method the RPC where one was refused.
+	// Kind is Tool or Permission; Resource is the tool or permission, Method the refused RPC.
 	Kind, Resource, Method string
-	// Allowed is the answer, Rule the rule that gave it, Reason the text for people.
+	// Allowed is the decision, Rule the rule that made it, Reason the text for people.
 	Allowed      bool
 	Rule, Reason string
 	// Source, Effect, ArgumentsHash, TurnID and CallID describe a tool call.
 	Source, Effect, ArgumentsHash, TurnID, CallID string
 }
 
-// Cursor is a place in the list: after this decision.
+// Cursor is a position in the list.
 type Cursor struct {
 	// Micros is the decision's time.
 	Micros int64 `json:"t"`
@@ -48,19 +48,19 @@ type Cursor struct {
 
 // Filter narrows the list.
 type Filter struct {
-	// TurnID keeps one turn's decisions; empty = all.
+	// TurnID selects one turn's decisions; empty = all.
 	TurnID string
-	// DeniedOnly keeps refusals.
+	// DeniedOnly selects denials.
 	DeniedOnly bool
 }
 
-// Store keeps decisions. Errors of the database are those of libs/sqldb.
+// Store stores decisions. Errors of the database are those of libs/sqldb.
 type Store interface {
 	// Add commits a decision before it returns.
 	Add(ctx context.Context, d Decision) error
-	// Get reads one; ErrNotFound when the tenant has none with this id.
+	// Get reads a decision; ErrNotFound if the tenant has none with this id.
 	Get(ctx context.Context, tenant, id string) (Decision, error)
-	// Forget removes from the decisions of turns which turn and call they were about, and the hash of the arguments.
+	// Forget erases turn, call and arguments hash from the decisions of turns.
 	Forget(ctx context.Context, tenant string, turns []string) error
 	// List returns at most limit decisions after the cursor, newest first; the zero cursor is the start.
 	List(ctx context.Context, tenant string, f Filter, after Cursor, limit int) ([]Decision, error)
@@ -69,7 +69,7 @@ type Store interface {
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Migrate brings the schema up to date.
+// Migrate applies pending migrations.
 func Migrate(ctx context.Context, db *sqldb.DB) error {
 	return db.Migrate(ctx, migrations, "migrations")
 }

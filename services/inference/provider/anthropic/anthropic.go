@@ -1,4 +1,4 @@
-// Package anthropic asks models over the messages API of Anthropic.
+// Package anthropic calls models through Anthropic's messages API.
 package anthropic
 
 import (
@@ -21,12 +21,12 @@ import (
 // DefaultModel is used when only a key is known.
 const DefaultModel = "claude-sonnet-5-5"
 
-// defaultMaxTokens is sent when the caller sets no limit: the API wants one.
+// defaultMaxTokens is sent if the caller sets no limit: the API requires one.
 const defaultMaxTokens = 8192
 
 // Config is one provider; Identity and HTTP are required.
 type Config struct {
-	// Identity is for errors. Its secrets are added to.
+	// Identity is for errors. New adds to its secrets.
 	provider.Identity
 	// BaseURL is the API's address without /v1; empty means Anthropic's own.
 	BaseURL string
@@ -34,7 +34,7 @@ type Config struct {
 	APIKey secret.Value
 	// Headers are sent with each request.
 	Headers map[string]secret.Value
-	// HTTP is the way out, without a timeout of its own.
+	// HTTP is the client, without its own timeout.
 	HTTP *http.Client
 }
 
@@ -44,14 +44,14 @@ type Provider struct {
 	client sdk.Client
 }
 
-// New makes a provider. It reads no environment and does not connect.
+// New returns a provider. It reads no environment and does not connect.
 func New(cfg Config) (*Provider, error) {
 	if cfg.HTTP == nil || cfg.Name == "" {
 		return nil, errors.New("anthropic needs Name and HTTP")
 	}
 	opts := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(), option.WithHTTPClient(cfg.HTTP), option.WithMaxRetries(0),
-		option.WithTracerProvider(noop.NewTracerProvider()), // the service makes the span of a call
+		option.WithTracerProvider(noop.NewTracerProvider()), // the service creates the span of a call
 	}
 	if cfg.BaseURL != "" {
 		opts = append(opts, option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1")+"/"))
@@ -86,7 +86,7 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 		if s.reason == "" || fault.As(err) == nil {
 			return provider.Finished{}, err
 		}
-		// The answer is whole: what went wrong behind its end does not matter.
+		// The answer is complete: errors after its end do not matter.
 	}
 	return s.finish()
 }
@@ -115,7 +115,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// failed maps what the SDK gives back instead of a response.
+// failed maps an error of the SDK.
 func (p *Provider) failed(ctx context.Context, model string, err error) error {
 	api, ok := errors.AsType[*sdk.Error](err)
 	if !ok {

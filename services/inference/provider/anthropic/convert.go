@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-// params makes the request.
+// params builds the request.
 func params(req provider.Request) (sdk.MessageNewParams, error) {
 	out := sdk.MessageNewParams{Model: req.Model, MaxTokens: defaultMaxTokens, Messages: messages(req.Messages)}
 	if req.MaxOutputTokens > 0 {
@@ -39,11 +39,11 @@ func params(req provider.Request) (sdk.MessageNewParams, error) {
 	return out, nil
 }
 
-// messages makes the conversation. The results of an answer's calls, and what the user says after them, are one message: the
-// API wants all results right behind their calls, and before any text.
+// messages builds the conversation. Tool results and the user message after them are one message: the API requires all results right after
+// their calls, and before any text.
 func messages(conversation []*turnv1.Message) []sdk.MessageParam {
 	var out []sdk.MessageParam
-	var open []sdk.ContentBlockParamUnion // of the user's message that is being put together
+	var open []sdk.ContentBlockParamUnion // of the user's message being built
 	flush := func() {
 		if len(open) > 0 {
 			out, open = append(out, sdk.NewUserMessage(open...)), nil
@@ -66,7 +66,7 @@ func messages(conversation []*turnv1.Message) []sdk.MessageParam {
 	return out
 }
 
-// content makes blocks. Text that is nothing but space is left out: the API refuses it.
+// content builds blocks. It omits blank text, which the API rejects.
 func content(parts []*turnv1.ContentPart) []sdk.ContentBlockParamUnion {
 	var out []sdk.ContentBlockParamUnion
 	for _, p := range parts {
@@ -79,7 +79,7 @@ func content(parts []*turnv1.ContentPart) []sdk.ContentBlockParamUnion {
 	return out
 }
 
-// assistant leaves reasoning out: it could go back only with the signature that came with it, and need not.
+// assistant omits reasoning: it could be sent only with its signature, and is not required.
 func assistant(m *turnv1.Message) []sdk.ContentBlockParamUnion {
 	out := content(m.GetContent())
 	for _, c := range m.GetToolCalls() {

@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-// event is one event of the stream, as far as we read it.
+// event is one event of the stream, with the fields that we read.
 type event struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
@@ -35,7 +35,7 @@ type event struct {
 	Usage usage `json:"usage"`
 }
 
-// usage holds totals; what is missing was told before.
+// usage holds totals; missing ones were reported before.
 type usage struct {
 	Input         *int64 `json:"input_tokens"`
 	CacheRead     *int64 `json:"cache_read_input_tokens"`
@@ -53,7 +53,7 @@ func (u *usage) update(with usage) {
 	}
 }
 
-// domain counts cached input as input: the API keeps the two apart. Nil when nothing was told.
+// domain converts usage and counts cached input as input, which the API keeps separate. Nil if none was reported.
 func (u *usage) domain() *provider.Usage {
 	value := func(n *int64) int64 {
 		if n == nil {
@@ -81,14 +81,14 @@ type stream struct {
 	reason string
 }
 
-// block is a tool call on its way.
+// block is a tool call being received.
 type block struct {
 	index int             // ours
-	input json.RawMessage // what came with the block's start
-	some  bool            // arguments came
+	input json.RawMessage // the input in the block's start
+	some  bool            // arguments arrived
 }
 
-// event takes one event; io.EOF ends the reading. Types that are not known are none of our business.
+// event handles one event; io.EOF ends the reading. Unknown types are ignored.
 func (s *stream) event(e sse.Event) error {
 	data := bytes.TrimSpace(e.Data)
 	if len(data) == 0 {
@@ -122,7 +122,7 @@ func (s *stream) event(e sse.Event) error {
 	return s.emit(provider.Delta{})
 }
 
-// start begins a block. Redacted thoughts and blocks of other types say nothing that we could show.
+// start begins a block. Redacted thinking and unknown blocks are ignored.
 func (s *stream) start(ev event) error {
 	switch ev.Block.Type {
 	case "tool_use":
@@ -152,12 +152,12 @@ func (s *stream) delta(ev event) error {
 		}
 		b.some = true
 		return s.emit(provider.Delta{Call: &provider.CallDelta{Index: b.index, Arguments: ev.Delta.PartialJSON}})
-	default: // signatures, citations and what is to come
+	default: // signatures, citations and future types
 		return s.emit(provider.Delta{})
 	}
 }
 
-// stop ends a block. Arguments that came whole with its start are given now.
+// stop ends a block. Arguments that arrived with its start are emitted now.
 func (s *stream) stop(ev event) error {
 	b := s.blocks[ev.Index]
 	if b == nil || b.some || len(b.input) == 0 || string(b.input) == "null" || string(b.input) == "{}" {
@@ -167,7 +167,7 @@ func (s *stream) stop(ev event) error {
 	return s.emit(provider.Delta{Call: &provider.CallDelta{Index: b.index, Arguments: string(b.input)}})
 }
 
-// finish returns the end, or says that the stream stopped before it.
+// finish returns the end, or an error if the stream stopped early.
 func (s *stream) finish() (provider.Finished, error) {
 	if s.reason == "" {
 		return provider.Finished{}, provider.Broken("the answer of %s stopped before its end", s.provider.id.Name)
@@ -175,7 +175,7 @@ func (s *stream) finish() (provider.Finished, error) {
 	return provider.Finished{Reason: s.reason, Model: s.name, Usage: s.usage.domain()}, nil
 }
 
-// reason returns our name of a stop reason. A paused turn ends here: only tools that the provider runs itself can pause it.
+// reason maps a stop reason. A paused turn ends here: only tools that the provider runs itself can pause it.
 func reason(theirs string) string {
 	switch theirs {
 	case "max_tokens", "model_context_window_exceeded":

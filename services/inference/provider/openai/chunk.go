@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-// chunk is one event of the stream, as far as we read it. Fields that servers write in several ways stay raw.
+// chunk is one event of the stream, with the fields that we read. Fields that servers encode differently stay raw.
 type chunk struct {
 	Model   string   `json:"model"`
 	Choices []choice `json:"choices"`
@@ -48,7 +48,7 @@ type usage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// domain returns nil for a server that counts nothing.
+// domain converts usage; nil if the server does not count.
 func (u *usage) domain() *provider.Usage {
 	if u == nil || u.PromptTokens <= 0 {
 		return nil
@@ -85,7 +85,7 @@ func text(raw json.RawMessage) string {
 	return b.String()
 }
 
-// thoughts returns the reasoning text; some servers send it under both names at once.
+// thoughts returns the reasoning text; some servers send it under both names.
 func (d delta) thoughts() string {
 	if t := text(d.ReasoningContent); t != "" {
 		return t
@@ -93,7 +93,7 @@ func (d delta) thoughts() string {
 	return text(d.Reasoning)
 }
 
-// arguments returns the JSON text of a call's arguments: a string holds it, an object is it.
+// arguments returns the JSON text of a call's arguments, which are a string or an object.
 func (c toolCall) arguments() string {
 	raw := c.Function.Arguments
 	if isNull(raw) {
@@ -106,7 +106,7 @@ func (c toolCall) arguments() string {
 	return string(raw)
 }
 
-// reason returns our name of a finish reason; "error" for a server that failed, "" for none.
+// reason maps a finish reason; "error" for a failed server, "" for none.
 func reason(raw json.RawMessage) string {
 	var word string
 	if isNull(raw) || json.Unmarshal(raw, &word) != nil {
@@ -123,7 +123,7 @@ func reason(raw json.RawMessage) string {
 		return provider.ContentFilter
 	case "error":
 		return "error"
-	default: // stop, eos, end_turn, stop_sequence and what else servers invent
+	default: // stop, eos, end_turn, stop_sequence and other names
 		return provider.Stop
 	}
 }

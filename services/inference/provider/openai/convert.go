@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-// params makes the request.
+// params builds the request.
 func (p *Provider) params(req provider.Request) (sdk.ChatCompletionNewParams, error) {
 	out := sdk.ChatCompletionNewParams{
 		Model:         req.Model,
@@ -51,7 +51,7 @@ func (p *Provider) params(req provider.Request) (sdk.ChatCompletionNewParams, er
 		out.Temperature = sdk.Float(*req.Temperature)
 	}
 	if n := int64(req.MaxOutputTokens); n > 0 {
-		if p.official { // OpenAI's newer models refuse the old name, most other servers know no other
+		if p.official { // OpenAI's newer models reject the old name, most other servers only know that
 			out.MaxCompletionTokens = sdk.Int(n)
 		} else {
 			out.MaxTokens = sdk.Int(n)
@@ -60,14 +60,14 @@ func (p *Provider) params(req provider.Request) (sdk.ChatCompletionNewParams, er
 	return out, nil
 }
 
-// function is a tool's definition with its schema as it was written: the SDK's own type would reorder it.
+// function is a tool's definition with its schema unchanged: the SDK's own type would reorder it.
 type function struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// userMessage is plain text, or parts when there are images.
+// userMessage is plain text, or parts if there are images.
 func userMessage(content []*turnv1.ContentPart) sdk.ChatCompletionMessageParamUnion {
 	images := false
 	for _, c := range content {
@@ -89,7 +89,7 @@ func userMessage(content []*turnv1.ContentPart) sdk.ChatCompletionMessageParamUn
 	return sdk.UserMessage(parts)
 }
 
-// assistantMessage leaves reasoning out: the API takes none back. A message that says nothing is left out as a whole.
+// assistantMessage omits reasoning, which the API does not accept. An empty message is omitted.
 func assistantMessage(m *turnv1.Message) (sdk.ChatCompletionMessageParamUnion, bool) {
 	out := &sdk.ChatCompletionAssistantMessageParam{}
 	text := provider.Text(m.GetContent())
@@ -109,7 +109,7 @@ func assistantMessage(m *turnv1.Message) (sdk.ChatCompletionMessageParamUnion, b
 	return sdk.ChatCompletionMessageParamUnion{OfAssistant: out}, text != "" || len(out.ToolCalls) > 0
 }
 
-// resultMessage says in words that a call failed: the API has no other way.
+// resultMessage marks a failed call in its text: the API has no other way.
 func resultMessage(r *turnv1.ToolResult) sdk.ChatCompletionMessageParamUnion {
 	text := provider.ResultText(r)
 	if r.GetIsError() {

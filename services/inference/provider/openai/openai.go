@@ -1,5 +1,5 @@
-// Package openai asks models over the chat completions API of OpenAI, which Ollama, vLLM, llama.cpp, OpenRouter and many
-// others offer too, each with its own idea of the details: what is missing or odd in their streams is tolerated.
+// Package openai calls models through OpenAI's chat completions API, which Ollama, vLLM, llama.cpp, OpenRouter and many others implement
+// with differences: it tolerates missing or odd fields in their streams.
 package openai
 
 import (
@@ -28,7 +28,7 @@ const defaultBaseURL = "https://api.openai.com/v1/"
 
 // Config is one provider; Identity and HTTP are required.
 type Config struct {
-	// Identity is for errors. Its secrets are added to.
+	// Identity is for errors. New adds to its secrets.
 	provider.Identity
 	// BaseURL is the API's address; empty means OpenAI's own.
 	BaseURL string
@@ -36,7 +36,7 @@ type Config struct {
 	APIKey secret.Value
 	// Headers are sent with each request.
 	Headers map[string]secret.Value
-	// HTTP is the way out, without a timeout of its own.
+	// HTTP is the client, without its own timeout.
 	HTTP *http.Client
 }
 
@@ -47,7 +47,7 @@ type Provider struct {
 	official bool
 }
 
-// New makes a provider. It reads no environment and does not connect.
+// New returns a provider. It reads no environment and does not connect.
 func New(cfg Config) (*Provider, error) {
 	if cfg.HTTP == nil || cfg.Name == "" {
 		return nil, errors.New("openai needs Name and HTTP")
@@ -74,7 +74,7 @@ func New(cfg Config) (*Provider, error) {
 	}
 	host := address.Hostname()
 	official := host == "api.openai.com" || strings.HasSuffix(host, ".openai.com") || strings.HasSuffix(host, ".azure.com")
-	// The client is made by hand: the SDK's constructor would read keys and addresses from the environment.
+	// Do not use the SDK's constructor, which reads keys and addresses from the environment.
 	return &Provider{id: id, client: sdk.Client{Options: opts}, official: official}, nil
 }
 
@@ -96,7 +96,7 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 		if !s.ended() || fault.As(err) == nil {
 			return provider.Finished{}, err
 		}
-		// The answer is whole: what went wrong behind its end does not matter.
+		// The answer is complete: errors after its end do not matter.
 	}
 	return s.finish()
 }
@@ -125,7 +125,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// chats tells by the name whether a model of OpenAI's own is one for conversations: its list does not say, and most are not.
+// chats reports, judging by its name, whether a model of OpenAI's own is for conversations: the list does not say, and most are not.
 func chats(name string) bool {
 	for _, other := range []string{"audio", "realtime", "image", "transcribe", "tts", "search", "instruct", "embedding", "moderation", "live"} {
 		if strings.Contains(name, other) {
@@ -140,7 +140,7 @@ func chats(name string) bool {
 	return false
 }
 
-// failed maps what the SDK gives back instead of a response.
+// failed maps an error of the SDK.
 func (p *Provider) failed(ctx context.Context, model string, err error) error {
 	api, ok := errors.AsType[*sdk.Error](err)
 	if !ok {

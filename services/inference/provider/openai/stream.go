@@ -16,31 +16,31 @@ type stream struct {
 	emit     func(provider.Delta) error
 
 	reason string
-	done   bool // the server said that it is through
-	some   bool // something was said
+	done   bool // the server sent the end mark
+	some   bool // something was received
 	usage  *provider.Usage
 	name   string // the model that answered
 	calls  []*slot
 	begun  int // calls that were emitted
 }
 
-// slot is a tool call on its way.
+// slot is a tool call being received.
 type slot struct {
 	key     *int // the server's index
 	id      string
 	tool    string
-	index   int    // ours, once begun
+	index   int    // ours, once emitted
 	begun   bool   // its name is known and was emitted
-	pending []byte // arguments that came before the name
+	pending []byte // arguments that arrived before the name
 }
 
-// maxPending is how many bytes of arguments may come before the name of their call.
+// maxPending limits the argument bytes before the name of their call.
 const maxPending = 1 << 20
 
-// ended reports whether the answer is whole.
+// ended reports whether the answer is complete.
 func (s *stream) ended() bool { return s.reason != "" || s.done && s.some }
 
-// event takes one event; io.EOF ends the reading.
+// event handles one event; io.EOF ends the reading.
 func (s *stream) event(e sse.Event) error {
 	data := bytes.TrimSpace(e.Data)
 	switch {
@@ -101,7 +101,7 @@ func (s *stream) choice(ch choice) error {
 	return nil
 }
 
-// call takes more of a tool call and emits it as soon as its name is known.
+// call adds to a tool call and emits it as soon as its name is known.
 func (s *stream) call(tc toolCall) error {
 	c := s.slot(tc)
 	if c == nil {
@@ -132,9 +132,9 @@ func (s *stream) call(tc toolCall) error {
 	return s.emit(provider.Delta{Call: d})
 }
 
-// slot finds the call that a piece belongs to. The index decides, unless a new id and name come under the index of another call (some
-// servers number all calls 0). Without an index the id decides, then the name: a named piece is a new call. It gives nil for one call too
-// many.
+// slot returns the call that a piece belongs to. The index decides, unless a new id and name use the index of another call (some servers
+// number all calls 0). Without an index the id decides, then the name: a named piece is a new call. It returns nil if there are too many
+// calls.
 func (s *stream) slot(tc toolCall) *slot {
 	var found *slot
 	for _, c := range s.calls {
@@ -160,7 +160,7 @@ func (s *stream) slot(tc toolCall) *slot {
 	return c
 }
 
-// finish returns the end, or says that the stream stopped before it.
+// finish returns the end, or an error if the stream stopped early.
 func (s *stream) finish() (provider.Finished, error) {
 	for _, c := range s.calls {
 		if !c.begun {

@@ -33,7 +33,7 @@ func findExpression(text string) string {
 	return best
 }
 
-// balance drops what stands around the expression: parentheses without their partner.
+// balance removes unmatched parentheses around an expression.
 func balance(run string) string {
 	var open []int
 	drop := map[int]bool{}

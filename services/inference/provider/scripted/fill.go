@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// schema is what matters here of a tool's input schema.
+// schema is the part of a tool's input schema used here.
 type schema struct {
 	Properties map[string]property `json:"properties"`
 	Required   []string            `json:"required"`
@@ -23,10 +23,10 @@ type property struct {
 	Items       *struct{ Type kind } `json:"items"`
 }
 
-// kind is a schema's type; of several the first that is not null.
+// kind is a schema's type; of several types the first that is not null.
 type kind string
 
-// UnmarshalJSON takes a name or a list of names; anything else is no type.
+// UnmarshalJSON reads a name or a list of names; anything else is no type.
 func (k *kind) UnmarshalJSON(raw []byte) error {
 	var one string
 	var many []string
@@ -43,7 +43,7 @@ func (k *kind) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// parseSchema reads what it can; a schema it cannot read has no arguments.
+// parseSchema parses a schema leniently; an unreadable schema has no arguments.
 func parseSchema(written string) schema {
 	var s schema
 	if json.Unmarshal([]byte(written), &s) != nil {
@@ -61,7 +61,7 @@ func (s schema) text() string {
 	return b.String()
 }
 
-// expression returns the name of the argument that takes arithmetic, "" when there is none.
+// expression returns the name of the argument that takes arithmetic, "" if there is none.
 func (s schema) expression() string {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[name]
@@ -72,8 +72,8 @@ func (s schema) expression() string {
 	return ""
 }
 
-// fill finds arguments in a message: the required ones, and the optional ones that the message names ("limit: 5"). It tells
-// which required ones it did not find.
+// fill finds arguments in a message: the required ones, and the optional ones that the message names ("limit: 5"). It returns the required
+// ones that it did not find.
 func (s schema) fill(message string) (arguments map[string]any, missing []string) {
 	arguments = map[string]any{}
 	f := newFinder(message)
@@ -100,7 +100,7 @@ func (s schema) fill(message string) (arguments map[string]any, missing []string
 
 var numeral = regexp.MustCompile(`-?\d+(?:\.\d+)?`)
 
-// convert makes a value of the property's type from text, nil when it cannot.
+// convert converts text to the property's type, nil if it cannot.
 func convert(text string, p property) any {
 	if len(p.Enum) > 0 {
 		for _, allowed := range p.Enum {
@@ -138,7 +138,7 @@ func convert(text string, p property) any {
 	}
 }
 
-// list splits at commas; items of any other type than string are not made.
+// list splits at commas; only lists of strings are supported.
 func list(text string, p property) any {
 	if p.Items != nil && p.Items.Type != "string" && p.Items.Type != "" {
 		return nil

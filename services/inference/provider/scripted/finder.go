@@ -15,7 +15,7 @@ var (
 		`(?:(?:that|to|a|an|the|my|new|note|notes)\b\s*)*`)
 )
 
-// finder finds values for arguments in one message. Quoted texts and numbers are used up in order.
+// finder finds values for arguments in one message. Quoted texts and numbers are used in order.
 type finder struct {
 	message    string
 	quotes     []string
@@ -32,7 +32,7 @@ func newFinder(message string) *finder {
 	return f
 }
 
-// value finds the value of a required argument, nil when there is none.
+// value returns the value of a required argument, nil if there is none.
 func (f *finder) value(name string, p property) any {
 	if text := f.labelled(name); text != "" {
 		if v := convert(text, p); v != nil {
@@ -62,7 +62,7 @@ func (f *finder) value(name string, p property) any {
 	return convert(text, p)
 }
 
-// choice finds one of the allowed words in the message.
+// choice returns the allowed word that occurs in the message.
 func (f *finder) choice(p property) any {
 	words := tokens(f.message)
 	for _, allowed := range p.Enum {
@@ -86,7 +86,7 @@ func (f *finder) labelled(name string) string {
 	return strings.TrimSpace(m[1] + m[2])
 }
 
-// text finds the text for an argument by what its name promises.
+// text returns the text for an argument, judging by its name.
 func (f *finder) text(name string, p property) string {
 	name = strings.ToLower(name)
 	switch {
@@ -107,7 +107,7 @@ func (f *finder) text(name string, p property) string {
 	}
 }
 
-// quote returns the next quoted text, or otherwise. A title shares its quote with the text when there is only one.
+// quote returns the next quoted text, or otherwise. A title shares the quote with the text if there is only one.
 func (f *finder) quote(take bool, otherwise string) string {
 	if len(f.quotes) == 0 {
 		return otherwise
@@ -121,7 +121,7 @@ func (f *finder) quote(take bool, otherwise string) string {
 	return text
 }
 
-// tail returns what the message is about: what follows a colon, else what follows the opening verb.
+// tail returns the subject of the message: what follows a colon, else what follows the opening verb.
 func (f *finder) tail() string {
 	if m := tailMark.FindStringSubmatch(f.message); m != nil {
 		return strings.TrimSpace(m[1])
@@ -132,7 +132,7 @@ func (f *finder) tail() string {
 	return ""
 }
 
-// about returns what to look for.
+// about returns the text to search for.
 func (f *finder) about() string {
 	if m := tailMark.FindStringSubmatch(f.message); m != nil {
 		return strings.TrimSpace(m[1])
@@ -148,7 +148,7 @@ var (
 	toUnit   = regexp.MustCompile(`(?i)\b(?:to|in|into)\s+°?([A-Za-z][A-Za-z0-9/]*)`)
 )
 
-// unit finds the unit behind a number, or the one that is wanted.
+// unit returns the unit after a number, or the target unit.
 func (f *finder) unit(name string) string {
 	wanted := fromUnit
 	if name == "to" {

@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-// Bounds of what an answer repeats.
+// Limits of what an answer repeats.
 const (
 	maxQuote  = 1500 // characters of one result
 	maxListed = 20   // tools
@@ -44,7 +44,7 @@ func (s script) free(r *reply, tools []*inferencev1.ToolDefinition) {
 	r.text = introduction(tools)
 }
 
-// introduction says what this model is and can do.
+// introduction describes the model.
 func introduction(tools []*inferencev1.ToolDefinition) string {
 	text := "I am builtin/scripted, a stand-in that comes with Windlass: rules, not an AI. I can call a tool whose name and " +
 		"description share words with your message, and I follow directives such as call:NAME {json} and say:TEXT. "
@@ -63,7 +63,7 @@ func introduction(tools []*inferencev1.ToolDefinition) string {
 	return text + "For real answers set OPENAI_API_KEY or ANTHROPIC_API_KEY, run Ollama, or configure a provider, and start Windlass again."
 }
 
-// quote makes an answer of results.
+// quote returns an answer that quotes results.
 func quote(results []*turnv1.ToolResult) string {
 	said := make([]string, 0, len(results))
 	for _, res := range results {

@@ -11,10 +11,10 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/rules"
 )
 
-// speaker decides what is said at a place of the conversation.
+// speaker returns the reply at a position of the conversation.
 type speaker func(s script, here place) reply
 
-// understand reads the marks in the instructions: the request as it would be without them, and how to answer it.
+// understand reads the marks in the instructions: it returns the request without them, and how to answer it.
 func understand(req provider.Request) (provider.Request, speaker) {
 	usual := func(s script, here place) reply { return s.reply(here, req.Tools) }
 	switch {
@@ -49,16 +49,16 @@ func understand(req provider.Request) (provider.Request, speaker) {
 	}
 }
 
-// saying is an answer in JSON.
+// saying returns a JSON answer.
 func saying(value any) reply {
 	text, err := json.Marshal(value)
-	if err != nil { // strings always can be written
+	if err != nil { // strings always encode
 		text = []byte("{}")
 	}
 	return reply{text: string(text), finish: provider.Stop}
 }
 
-// choose says how to deal with the message: by its directives, and by its words where it has none.
+// choose selects a strategy for the message: by its directives, or by its words if it has none.
 func choose(s script, text string, tools bool, agents []rules.Agent) map[string]string {
 	calls := len(s.stages[0].calls) > 0
 	switch {
@@ -73,7 +73,7 @@ func choose(s script, text string, tools bool, agents []rules.Agent) map[string]
 	return map[string]string{"strategy": strategy, "reason": reason}
 }
 
-// route chooses the agent whose name and description share most words with the message.
+// route selects the agent whose name and description share most words with the message.
 func route(text string, agents []rules.Agent) map[string]string {
 	best := rules.Nearest(text, agents)
 	if best < 0 {
@@ -82,7 +82,7 @@ func route(text string, agents []rules.Agent) map[string]string {
 	return map[string]string{"agent": agents[best].ID, "reason": "Its name and description share most words with the message."}
 }
 
-// agentsIn reads the agents that instructions tell of.
+// agentsIn reads the agents listed in instructions.
 func agentsIn(instructions string) []rules.Agent {
 	var agents []rules.Agent
 	_, list, _ := strings.Cut(instructions, contract.AgentList+"\n")
@@ -97,7 +97,7 @@ func agentsIn(instructions string) []rules.Agent {
 	return agents
 }
 
-// Bounds of a plan.
+// Limits of a plan.
 const (
 	maxParts = 10
 	maxTitle = 60 // characters
@@ -109,7 +109,7 @@ var (
 	firstWord = regexp.MustCompile(`(?i)^first(?:ly)?\b[,:]?\s*`)
 )
 
-// partsOf splits a message into what is to be done one after the other: the items of a numbered list, or what stands around "then".
+// partsOf splits a message into sequential parts: the items of a numbered list, or what "then" separates.
 func partsOf(text string) []string {
 	var parts []string
 	if items := item.FindAllStringSubmatch(text, -1); len(items) > 1 {
@@ -139,7 +139,7 @@ func planOf(text string) any {
 	return map[string]any{"steps": steps}
 }
 
-// answerOf quotes the results of a plan's steps, unless the message says what to say.
+// answerOf quotes the results of a plan's steps, unless the message has say directives.
 func answerOf(s script, results string) reply {
 	r := reply{text: strings.Join(s.say, " "), finish: s.finish}
 	if r.text == "" {
@@ -150,7 +150,7 @@ func answerOf(s script, results string) reply {
 
 func lastUser(messages []*turnv1.Message) string { return locate(messages).text }
 
-// withoutLast drops what the mesh asked for in the user's name.
+// withoutLast drops the message that the mesh sent as the user.
 func withoutLast(messages []*turnv1.Message) []*turnv1.Message {
 	if n := len(messages); n > 1 && messages[n-1].GetRole() == turnv1.Role_ROLE_USER {
 		return messages[:n-1]
@@ -158,7 +158,7 @@ func withoutLast(messages []*turnv1.Message) []*turnv1.Message {
 	return messages
 }
 
-// onlyGoal makes the goal of a plan's step the last user message.
+// onlyGoal replaces the last user message by the goal of a plan's step.
 func onlyGoal(messages []*turnv1.Message) []*turnv1.Message {
 	out := append([]*turnv1.Message(nil), messages...)
 	for i := len(out) - 1; i >= 0; i-- {

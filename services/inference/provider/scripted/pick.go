@@ -9,17 +9,17 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 )
 
-// How much a shared word is worth by where the tool has it.
+// Weights of a shared word by where the tool has it.
 const (
 	inName        = 4 // the tool's own name
 	inSource      = 2 // the name of its source
 	inDescription = 1
 	inArguments   = 1
 	arithmetic    = 6 // the message holds an expression and the tool takes one
-	enough        = 2 // words of the message itself, not only what they stand for, must be worth this much
+	enough        = 2 // minimum from words of the message itself, without synonyms
 )
 
-// candidate is a tool that may fit a message.
+// candidate is a tool that may match a message.
 type candidate struct {
 	name    string
 	schema  schema
@@ -27,7 +27,7 @@ type candidate struct {
 	missing []string
 }
 
-// rank returns the tools that fit a message best: all those with the highest score, in the given order. None may fit.
+// rank returns the tools that match a message best: all with the highest score, in the given order, possibly none.
 func rank(message string, tools []*inferencev1.ToolDefinition) []candidate {
 	said := tokens(message)
 	meant := map[string]bool{}
@@ -57,7 +57,7 @@ func rank(message string, tools []*inferencev1.ToolDefinition) []candidate {
 	return fit
 }
 
-// worth adds up what words are worth to a tool; each word counts where it is worth most.
+// worth sums the weights of words for a tool; each word counts at its highest weight.
 func (c candidate) worth(t *inferencev1.ToolDefinition, words map[string]bool) int {
 	source, own, ok := strings.Cut(t.GetName(), "__")
 	if !ok {
@@ -84,7 +84,7 @@ func (c candidate) worth(t *inferencev1.ToolDefinition, words map[string]bool) i
 	return sum
 }
 
-// tokens returns the words of a text that say something, in a base form.
+// tokens returns the meaningful words of a text in a base form.
 func tokens(text string) map[string]bool {
 	out := map[string]bool{}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -95,7 +95,7 @@ func tokens(text string) map[string]bool {
 	return out
 }
 
-// stem takes common English endings off.
+// stem removes common English endings.
 func stem(word string) string {
 	for _, ending := range []string{"ing", "ies", "es", "ed", "s"} {
 		if base, ok := strings.CutSuffix(word, ending); ok && len(base) > 2 && !strings.HasSuffix(word, "ss") {
@@ -111,7 +111,7 @@ func stem(word string) string {
 	return word
 }
 
-// verbs returns the names that tools have for what people call differently. The word is in its base form.
+// verbs returns the words that tools use for what people call differently. The word is in its base form.
 func verbs(word string) []string {
 	switch word {
 	case "remember", "save", "store", "write", "add", "new", "make", "put", "keep":
@@ -135,7 +135,7 @@ func verbs(word string) []string {
 	}
 }
 
-// filled lists words that say nothing about a tool.
+// filled lists words without meaning for a tool.
 var filled = func() map[string]bool {
 	out := map[string]bool{}
 	for word := range strings.FieldsSeq("the an of in on to my me it is are was be do does did can could will would should you your we " +

@@ -14,7 +14,7 @@ import (
 
 var errRange = errors.New("is out of range")
 
-// scanner walks over a message.
+// scanner scans a message.
 type scanner struct {
 	text string
 	pos  int
@@ -52,7 +52,7 @@ func (s *scanner) stage() *stage { return &s.out.stages[len(s.out.stages)-1] }
 var directive = regexp.MustCompile(`^(?:(call):[A-Za-z0-9_.-]|(say|think):\S|(loop|slow|first|tokens):\d+(?:\s|$)` +
 	`|(fail):(?:once|always)(?:\s|$)|(finish):(?:stop|length|content_filter)(?:\s|$))`)
 
-// directive returns the name of the directive that begins at pos, and where its value begins; "" when there is none.
+// directive returns the name of the directive that begins at pos, and where its value begins; "" if there is none.
 func (s *scanner) directive(pos int) (name string, value int) {
 	if pos > 0 && !isSpace(s.text[pos-1]) {
 		return "", 0
@@ -65,7 +65,7 @@ func (s *scanner) directive(pos int) (name string, value int) {
 	return name, pos + len(name) + 1
 }
 
-// then reports whether at pos the word stands that separates stages.
+// then reports whether the word that separates stages is at pos.
 func (s *scanner) then(pos int) bool {
 	if !strings.HasPrefix(s.text[pos:], "then") || (pos > 0 && !isSpace(s.text[pos-1])) {
 		return false
@@ -93,7 +93,7 @@ func (s *scanner) skipSpace(pos int) int {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// read takes the value of a directive and moves behind it.
+// read reads the value of a directive and moves after it.
 func (s *scanner) read(name string) (err error) {
 	switch name {
 	case "call":
@@ -122,7 +122,7 @@ func (s *scanner) read(name string) (err error) {
 	return err
 }
 
-// readCall takes a tool's name and its arguments.
+// readCall reads a tool's name and arguments.
 func (s *scanner) readCall() {
 	start := s.pos
 	for s.pos < len(s.text) && (s.text[s.pos] == '_' || s.text[s.pos] == '.' || s.text[s.pos] == '-' || isAlnum(s.text[s.pos])) {
@@ -141,7 +141,7 @@ func (s *scanner) readCall() {
 	s.stage().calls = append(s.stage().calls, c)
 }
 
-// json decodes the JSON value at pos and gives its length, 0 when there is none.
+// json decodes the JSON value at pos and returns its length, 0 if there is none.
 func (s *scanner) json(into any) int {
 	dec := json.NewDecoder(strings.NewReader(s.text[s.pos:]))
 	if dec.Decode(into) != nil {
@@ -150,7 +150,7 @@ func (s *scanner) json(into any) int {
 	return int(dec.InputOffset())
 }
 
-// run takes text up to the next directive, or a JSON string.
+// run reads text up to the next directive, or a JSON string.
 func (s *scanner) run() string {
 	var quoted string
 	if s.text[s.pos] == '"' {
@@ -168,7 +168,7 @@ func (s *scanner) run() string {
 	return strings.TrimSpace(s.text[start:s.pos])
 }
 
-// word takes what goes on to the next space.
+// word reads up to the next space.
 func (s *scanner) word() string {
 	start := s.pos
 	for s.pos < len(s.text) && !isSpace(s.text[s.pos]) {

@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-// Largest numbers in directives.
+// Maximum numbers in directives.
 const (
 	maxLoop   = 1000
 	maxTokens = 100_000
@@ -18,7 +18,7 @@ const (
 	maxFirst  = 600_000
 )
 
-// script is what the directives of a message ask for.
+// script holds the directives of a message.
 type script struct {
 	stages      []stage
 	say         []string
@@ -35,7 +35,7 @@ type stage struct {
 	think string
 }
 
-// filler returns n numbered words, so that a lost or doubled one is seen.
+// filler returns n numbered words, so that a lost or duplicate one is noticed.
 func filler(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -48,9 +48,9 @@ func filler(n int) string {
 	return b.String()
 }
 
-// reply decides what the model says at this place of the conversation.
+// reply returns the model's reply at this position of the conversation.
 func (s script) reply(here place, tools []*inferencev1.ToolDefinition) reply {
-	before := 0 // model steps of the stages before
+	before := 0 // model steps of earlier stages
 	for _, st := range s.stages {
 		if len(st.calls) == 0 {
 			break
@@ -77,10 +77,10 @@ func (s script) reply(here place, tools []*inferencev1.ToolDefinition) reply {
 	return r
 }
 
-// counter stands for the loop's count in arguments.
+// counter matches the loop's count in arguments.
 var counter = regexp.MustCompile(`\$n\b`)
 
-// reply makes the calls of a stage; n counts its model steps from 0.
+// reply returns the calls of a stage; n counts its model steps from 0.
 func (st stage) reply(step, n int, tools []*inferencev1.ToolDefinition) reply {
 	r := reply{step: step, finish: provider.ToolCalls}
 	if n == 0 {
@@ -94,7 +94,7 @@ func (st stage) reply(step, n int, tools []*inferencev1.ToolDefinition) reply {
 	return r
 }
 
-// fullName finds the tool that a directive means.
+// fullName returns the tool that a directive refers to.
 func fullName(name string, tools []*inferencev1.ToolDefinition) string {
 	for _, t := range tools {
 		if t.GetName() == name {

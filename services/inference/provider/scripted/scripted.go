@@ -17,10 +17,10 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
-// ModelName is the only model there is.
+// ModelName is the only model.
 const ModelName = "scripted"
 
-// rememberedFailures bounds how many steps "fail:once" remembers.
+// rememberedFailures limits how many steps "fail:once" remembers.
 const rememberedFailures = 4096
 
 // Provider implements provider.Provider.
@@ -28,7 +28,7 @@ type Provider struct {
 	failed *lru.Cache[string, struct{}]
 }
 
-// New makes the provider.
+// New returns the provider.
 func New() (*Provider, error) {
 	failed, err := lru.New[string, struct{}](rememberedFailures)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 	return provider.Finished{Reason: r.finish, Model: ModelName}, nil
 }
 
-// fail returns the error that the script asks for, if any.
+// fail returns the error that the script requests, if any.
 func (p *Provider) fail(s script, req provider.Request, text string) error {
 	switch s.fail {
 	case "always":
@@ -85,11 +85,11 @@ func (p *Provider) fail(s script, req provider.Request, text string) error {
 	return nil
 }
 
-// place is where a conversation stands.
+// place is a position in a conversation.
 type place struct {
 	text    string               // the last user message
 	step    int                  // model steps with calls since then
-	results []*turnv1.ToolResult // what came back since then
+	results []*turnv1.ToolResult // results received since then
 }
 
 func locate(messages []*turnv1.Message) place {
@@ -122,10 +122,10 @@ type reply struct {
 	finish      string
 }
 
-// argumentPiece is how many bytes of arguments go into one delta.
+// argumentPiece is the number of argument bytes per delta.
 const argumentPiece = 24
 
-// stream emits the answer word by word, as much of it as tokens may be written; 0 is all. It tells whether that was the whole answer.
+// stream emits the answer word by word, up to most tokens (0 is all). It reports whether that was the whole answer.
 func (r reply) stream(ctx context.Context, slow time.Duration, most int, emit func(provider.Delta) error) (whole bool, err error) {
 	var deltas []provider.Delta
 	for _, w := range words(r.think) {
@@ -159,7 +159,7 @@ func (r reply) stream(ctx context.Context, slow time.Duration, most int, emit fu
 	return true, ctx.Err()
 }
 
-// size is what a piece counts, as the usage that is estimated for this model does.
+// size returns a piece's token count, as the usage estimate counts it.
 func size(d provider.Delta) int {
 	n := estimate.Text(d.Text) + estimate.Text(d.Reasoning)
 	if d.Call != nil {
@@ -168,7 +168,7 @@ func size(d provider.Delta) int {
 	return n
 }
 
-// words splits after spaces, so that the parts together are the text again.
+// words splits after spaces, so that the parts concatenate to the text.
 func words(text string) []string {
 	if text == "" {
 		return nil
@@ -176,7 +176,7 @@ func words(text string) []string {
 	return strings.SplitAfter(text, " ")
 }
 
-// pieces splits at bytes that begin a character.
+// pieces splits at character boundaries.
 func pieces(text string, size int) []string {
 	var out []string
 	start := 0
@@ -188,7 +188,7 @@ func pieces(text string, size int) []string {
 	return append(out, text[start:])
 }
 
-// pause waits, or gives the reason why ctx ended.
+// pause waits, or returns the reason why ctx ended.
 func pause(ctx context.Context, d time.Duration) error {
 	if backoff.Sleep(ctx, d) != nil {
 		return context.Cause(ctx)

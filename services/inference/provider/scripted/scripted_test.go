@@ -12,8 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/provider/scripted"
 )
 
-// FuzzGenerate feeds any message and schema: there is always an answer or a fault, free text gives valid arguments, and the
-// same message gives the same answer.
+// FuzzGenerate feeds any message and schema: there is always an answer or a fault, free text gives valid arguments, and the same message
+// gives the same answer.
 func FuzzGenerate(f *testing.F) {
 	f.Add(`call:x {"a":1} then say:"b" think:c`, `{"properties":{"a":{"type":["null","string"]}},"required":["a"]}`)
 	f.Add("What is (19 + 23) * 2? Use the tool.", `{"properties":{"expression":{"type":"string"}},"required":["expression"]}`)
@@ -24,7 +24,7 @@ func FuzzGenerate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, message, schema string) {
 		if strings.Contains(message, "slow:") || strings.Contains(message, "first:") || strings.Contains(message, "tokens:") || strings.Contains(message, "once") {
-			return // these take time, room or a second attempt
+			return // these take time, space or a second attempt
 		}
 		req := provider.Request{
 			Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_USER, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: message}}}}},

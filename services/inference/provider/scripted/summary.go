@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// maxQuoted bounds the messages of users that a summary quotes, and maxStart the characters of each.
+	// maxQuoted limits the user messages that a summary quotes, and maxStart the characters of each.
 	maxQuoted = 5
 	maxStart  = 40
 )
 
-// summaryOf says how many messages there are to sum up, and how the newest of the users' begin.
+// summaryOf returns a summary with the number of messages, and how the newest user messages begin.
 func summaryOf(text string) string {
 	first, rest, _ := strings.Cut(text, "\n")
 	var said []string

@@ -16,7 +16,7 @@ const (
 	errorPrefix       = "Error: "
 )
 
-// fromText reads tools, calls and results out of the text protocol.
+// fromText reads tools, calls and results from the text protocol.
 func fromText(req provider.Request) provider.Request {
 	_, listed, _ := strings.Cut(req.Instructions, contract.MarkReactText)
 	req.Tools = nil
@@ -48,7 +48,7 @@ func fromText(req provider.Request) provider.Request {
 	return req
 }
 
-// callsIn finds the actions of a message.
+// callsIn returns the actions in a message.
 func callsIn(text string) []*turnv1.ToolCall {
 	var calls []*turnv1.ToolCall
 	for _, part := range strings.Split("\n"+text, "\n"+actionPrefix)[1:] {
@@ -58,7 +58,7 @@ func callsIn(text string) []*turnv1.ToolCall {
 	return calls
 }
 
-// observed makes results of observations, in the order of the calls.
+// observed converts observations to results, in the order of the calls.
 func observed(text string, calls []*turnv1.ToolCall) []*turnv1.Message {
 	var out []*turnv1.Message
 	for i, part := range strings.Split("\n"+text, "\n"+observationPrefix)[1:] {
@@ -70,7 +70,7 @@ func observed(text string, calls []*turnv1.ToolCall) []*turnv1.Message {
 	return out
 }
 
-// oneByOne makes stages of calls that would be made in parallel.
+// oneByOne splits parallel calls into stages.
 func (s script) oneByOne() script {
 	var stages []stage
 	for _, st := range s.stages {

@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
-// Run runs the suite on the database at url, which is empty.
+// Run runs the suite on the empty database at url.
 func Run(t *testing.T, url string) {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url, Schema: "policy", MaxConns: 1})
