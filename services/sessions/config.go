@@ -15,77 +15,77 @@ import (
 // Config sizes the sessions service. Zero fields take their defaults.
 type Config struct {
 	// Limits are the defaults of a turn's limits.
-	Limits LimitsConfig `yaml:"limits" doc:"default limits of a turn; an agent may set others up to max_limits"`
+	Limits LimitsConfig `yaml:"limits" doc:"Default limits of a turn. An agent can set other limits, up to max_limits."`
 	// MaxLimits bounds what an agent may ask for.
-	MaxLimits LimitsConfig `yaml:"max_limits" doc:"highest limits an agent may ask for"`
+	MaxLimits LimitsConfig `yaml:"max_limits" doc:"Highest limits that an agent can set."`
 	// PlaceholderEnv names the variables that ${env.*} in blueprints may read.
-	PlaceholderEnv []string `yaml:"placeholder_env" doc:"environment variables that agents may read with ${env.NAME} in their instructions (default none)"`
+	PlaceholderEnv []string `yaml:"placeholder_env" doc:"Environment variables that agents may refer to as ${env.NAME} in their instructions and executors (default none)."`
 	// ReserveOutputTokens is what a model call under a budget may write when its agent does not say.
-	ReserveOutputTokens int `yaml:"reserve_output_tokens" doc:"tokens that a model call under a limit may write, and that are reserved for it, when its agent sets no max_output_tokens (default 4096)"`
+	ReserveOutputTokens int `yaml:"reserve_output_tokens" doc:"Tokens that a model call under a limit may write, and that are reserved for it, if its agent does not set max_output_tokens (default 4096)."`
 	// MaxInputBytes bounds one input.
-	MaxInputBytes int `yaml:"max_input_bytes" doc:"largest input of a turn in bytes (default 1048576)"`
+	MaxInputBytes int `yaml:"max_input_bytes" doc:"Maximum size of the input of a turn in bytes (default 1048576)."`
 	// MaxQueuedTurns bounds the turns of one session that are not over.
-	MaxQueuedTurns int `yaml:"max_queued_turns" doc:"turns of one session that may be unfinished at once (default 100)"`
+	MaxQueuedTurns int `yaml:"max_queued_turns" doc:"Maximum number of unfinished turns in one session (default 100)."`
 	// MaxTurnInputs bounds what one turn is given while it runs.
-	MaxTurnInputs int `yaml:"max_turn_inputs" doc:"inputs that one running turn may be steered with (default 100)"`
+	MaxTurnInputs int `yaml:"max_turn_inputs" doc:"Maximum number of inputs with which a running turn can be steered (default 100)."`
 	// MaxForkBytes bounds the conversation that a fork copies.
-	MaxForkBytes int `yaml:"max_fork_bytes" doc:"largest conversation that a fork copies, in bytes (default 67108864)"`
+	MaxForkBytes int `yaml:"max_fork_bytes" doc:"Maximum size of a conversation that a fork copies, in bytes (default 67108864)."`
 	// MaxExportBytes bounds an export.
-	MaxExportBytes int `yaml:"max_export_bytes" doc:"largest export of a session in bytes, at most 16777216 (default 12582912)"`
+	MaxExportBytes int `yaml:"max_export_bytes" doc:"Maximum size of the export of a session in bytes, at most 16777216 (default 12582912)."`
 	// SweepInterval is how often the outbox and lost turns are looked after.
-	SweepInterval time.Duration `yaml:"sweep_interval" doc:"how often queued work is looked after when nothing wakes the service (default 1s)"`
+	SweepInterval time.Duration `yaml:"sweep_interval" doc:"How often the service checks for queued work without a notification (default 1s)."`
 	// MaxOpenWorkflows bounds the workflows of turns under way in the whole mesh. A turn that runs ahead without one does not count.
-	MaxOpenWorkflows int `yaml:"max_open_workflows" doc:"workflows of turns under way at once; further ones wait in order, though their turns may run ahead; turns that wait for people do not count (default 200)"`
+	MaxOpenWorkflows int `yaml:"max_open_workflows" doc:"Maximum number of open workflows of turns. Further workflows wait in order, although their turns may already run eagerly. Turns that wait for people do not count (default 200)."`
 	// Waits says how long turns wait for people.
-	Waits WaitsConfig `yaml:"waits" doc:"how long turns wait for people where nothing else is said"`
+	Waits WaitsConfig `yaml:"waits" doc:"How long turns wait for people and clients by default."`
 	// Schedules bounds schedules and their fires.
-	Schedules schedule.Config `yaml:"schedules" doc:"turns that begin by the clock"`
+	Schedules schedule.Config `yaml:"schedules" doc:"Limits and times of schedules."`
 	// MaxStarting bounds the workflow starts in flight from one process.
-	MaxStarting int `yaml:"max_starting" doc:"workflow starts in flight at once (default 8)"`
+	MaxStarting int `yaml:"max_starting" doc:"Maximum number of concurrent workflow starts (default 8)."`
 	// StartDelay is how long a workflow waits for its turn to run ahead. A turn that is over by then needs it only for the record.
-	StartDelay time.Duration `yaml:"start_delay" doc:"how long after a turn's head start its workflow is started (default 50ms)"`
+	StartDelay time.Duration `yaml:"start_delay" doc:"Delay between a turn's eager run and the start of its workflow (default 50ms)."`
 	// OfferResults is how long the result of a sub-agent in the background is offered to a session that does not take it.
-	OfferResults time.Duration `yaml:"offer_results" doc:"how long the result of a sub-agent in the background is offered to a session that does not take it, from the sub-agent's end (default 1h)"`
+	OfferResults time.Duration `yaml:"offer_results" doc:"How long delivery of a background sub-agent's result is retried if the session does not accept it, counted from the sub-agent's end (default 1h)."`
 	// LostAfter is how long a turn may be without a live lease before its workflow is asked after.
-	LostAfter time.Duration `yaml:"lost_after" doc:"idle time after which a turn's workflow is asked for a sign of life (default 30s)"`
+	LostAfter time.Duration `yaml:"lost_after" doc:"Idle time after which the service checks whether the workflow of a turn still exists (default 30s)."`
 	// MaxRestarts is how often a lost workflow is started anew before its turn fails.
-	MaxRestarts int `yaml:"max_restarts" doc:"times a lost workflow is started anew before its turn fails (default 3)"`
+	MaxRestarts int `yaml:"max_restarts" doc:"How often a lost workflow is restarted before its turn fails (default 3)."`
 	// MaxLease bounds a step's lease.
-	MaxLease time.Duration `yaml:"max_lease" doc:"longest lease of a step (default 60s)"`
+	MaxLease time.Duration `yaml:"max_lease" doc:"Maximum lease of a step (default 60s)."`
 	// IdempotencyAge is how long idempotency keys are remembered.
-	IdempotencyAge time.Duration `yaml:"idempotency_age" doc:"how long idempotency keys are remembered (default 24h)"`
+	IdempotencyAge time.Duration `yaml:"idempotency_age" doc:"How long idempotency keys are stored (default 24h)."`
 	// SealKey seals secrets that are stored.
-	SealKey secret.Value `yaml:"seal_key" doc:"Secret of at least 32 characters under which signing secrets of webhooks are stored; the same for all processes with the sessions role. windlass up makes its own."`
+	SealKey secret.Value `yaml:"seal_key" doc:"Secret of at least 32 characters that encrypts the stored signing secrets of webhooks; the same for all processes with the sessions role. windlass up generates its own."`
 	// OldSealKeys open what was sealed before SealKey was changed.
-	OldSealKeys []secret.Value `yaml:"old_seal_keys" doc:"Keys that seal_key was before: they open what they sealed, which is then sealed anew with seal_key."`
+	OldSealKeys []secret.Value `yaml:"old_seal_keys" doc:"Previous values of seal_key. They decrypt stored secrets, which are then encrypted with seal_key."`
 	// Webhooks bounds deliveries to webhooks.
-	Webhooks webhook.Config `yaml:"webhooks" doc:"how events of turns are delivered to webhooks"`
+	Webhooks webhook.Config `yaml:"webhooks" doc:"Delivery of events to webhooks."`
 	// DeltaAge is how long the bus keeps deltas for late watchers.
-	DeltaAge time.Duration `yaml:"delta_age" doc:"how long the bus keeps deltas of unfinished messages (default 1h)"`
+	DeltaAge time.Duration `yaml:"delta_age" doc:"How long the bus stores deltas of unfinished messages (default 1h)."`
 	// DeltaBytes bounds the deltas the bus keeps.
-	DeltaBytes int64 `yaml:"delta_bytes" doc:"most bytes of deltas the bus keeps (default 268435456)"`
+	DeltaBytes int64 `yaml:"delta_bytes" doc:"Maximum size of the deltas that the bus stores, in bytes (default 268435456)."`
 	// ChatWait is how long Chat and GetTurn wait at most.
-	ChatWait time.Duration `yaml:"chat_wait" doc:"longest wait for a turn's end in one call (default 60s)"`
+	ChatWait time.Duration `yaml:"chat_wait" doc:"Maximum time that one call waits for the end of a turn (default 60s)."`
 	// WatchBuffer is how many events may wait for one watcher.
-	WatchBuffer int `yaml:"watch_buffer" doc:"events that may wait for one watcher before he is cut off (default 256)"`
+	WatchBuffer int `yaml:"watch_buffer" doc:"Number of events that can be pending for one watcher before it is disconnected (default 256)."`
 	// BusBuffer is how many bus messages may wait for one session's feed.
-	BusBuffer int `yaml:"bus_buffer" doc:"bus messages that may wait for one watched session (default 32)"`
+	BusBuffer int `yaml:"bus_buffer" doc:"Number of bus messages that can be pending for one watched session (default 32)."`
 	// PollActive, PollIdle and PollAway are how often the journal of a watched session is read without being told to.
-	PollActive time.Duration `yaml:"poll_active" doc:"how often a watched session's journal is checked while a turn runs (default 5s)"`
-	PollIdle   time.Duration `yaml:"poll_idle" doc:"how often it is checked while none does (default 30s)"`
-	PollAway   time.Duration `yaml:"poll_away" doc:"how often it is checked while the bus is away (default 750ms)"`
+	PollActive time.Duration `yaml:"poll_active" doc:"How often the journal of a watched session is polled while a turn runs (default 5s)."`
+	PollIdle   time.Duration `yaml:"poll_idle" doc:"How often it is polled while no turn runs (default 30s)."`
+	PollAway   time.Duration `yaml:"poll_away" doc:"How often it is polled while the bus is unavailable (default 750ms)."`
 }
 
 // WaitsConfig says how long turns wait for people where rule, tool or agent say nothing else.
 type WaitsConfig struct {
 	// Approval is for leave to run a call.
-	Approval time.Duration `yaml:"approval" doc:"time to decide an approval (default 168h, 7 days)"`
+	Approval time.Duration `yaml:"approval" doc:"Time to decide an approval (default 168h, 7 days)."`
 	// Input is for the answer to a question.
-	Input time.Duration `yaml:"input" doc:"time to answer a question of a tool (default 168h, 7 days)"`
+	Input time.Duration `yaml:"input" doc:"Time to answer a question of a tool (default 168h, 7 days)."`
 	// ClientTool is for the result of a call that the client runs.
-	ClientTool time.Duration `yaml:"client_tool" doc:"time for a client to run a tool of its own (default 24h)"`
+	ClientTool time.Duration `yaml:"client_tool" doc:"Time for a client to run a client tool (default 24h)."`
 	// Resolution is for what became of a call whose outcome is unknown.
-	Resolution time.Duration `yaml:"resolution" doc:"time to say what became of a call whose outcome is unknown (default 720h, 30 days)"`
+	Resolution time.Duration `yaml:"resolution" doc:"Time to resolve a call whose outcome is unknown (default 720h, 30 days)."`
 }
 
 const day = 24 * time.Hour
@@ -101,19 +101,19 @@ func (w WaitsConfig) or(d WaitsConfig) WaitsConfig {
 // LimitsConfig are limits of a turn.
 type LimitsConfig struct {
 	// MaxSteps is model steps.
-	MaxSteps uint32 `yaml:"max_steps" doc:"model steps"`
+	MaxSteps uint32 `yaml:"max_steps" doc:"Maximum number of model steps."`
 	// MaxTokens is input and output tokens of the whole turn.
-	MaxTokens int32 `yaml:"max_tokens" doc:"input and output tokens of a turn, 0 = no limit"`
+	MaxTokens int32 `yaml:"max_tokens" doc:"Maximum number of input and output tokens of a turn; 0 = no limit."`
 	// MaxParallelTools is tool calls at the same time.
-	MaxParallelTools uint32 `yaml:"max_parallel_tools" doc:"tool calls at the same time"`
+	MaxParallelTools uint32 `yaml:"max_parallel_tools" doc:"Maximum number of tool calls that run at the same time."`
 	// MaxIdenticalCalls is identical tool calls in a row.
-	MaxIdenticalCalls uint32 `yaml:"max_identical_calls" doc:"identical tool calls in a row"`
+	MaxIdenticalCalls uint32 `yaml:"max_identical_calls" doc:"Maximum number of identical tool calls in a row."`
 	// TurnSeconds is the time of a turn.
-	TurnSeconds uint32 `yaml:"turn_seconds" doc:"time of a turn in seconds"`
+	TurnSeconds uint32 `yaml:"turn_seconds" doc:"Time limit of a turn in seconds."`
 	// MaxToolCalls is tool calls of the whole turn.
-	MaxToolCalls uint32 `yaml:"max_tool_calls" doc:"tool calls of a turn, 0 = no limit"`
+	MaxToolCalls uint32 `yaml:"max_tool_calls" doc:"Maximum number of tool calls of a turn; 0 = no limit."`
 	// MaxCost is what the model calls of a turn may cost.
-	MaxCost money.Micros `yaml:"max_cost" doc:"what the model calls of a turn may cost, for example 0.25, 0 = no limit"`
+	MaxCost money.Micros `yaml:"max_cost" doc:"Maximum cost of the model calls of a turn, for example 0.25; 0 = no limit."`
 }
 
 // DefaultConfig is the configuration that all-zero fields stand for.

@@ -9,12 +9,12 @@ import (
 // Config bounds schedules. Zero fields take the values of DefaultConfig.
 type Config struct {
 	// CatchUp is how late a fire may still start a turn.
-	CatchUp time.Duration `yaml:"catch_up" doc:"how long after its time a fire that was missed (the mesh was down) is still made up for, by one turn however many were missed; at least 10s (default 1h)"`
+	CatchUp time.Duration `yaml:"catch_up" doc:"How long after its time a missed fire (the mesh was down) is still made up for, with one turn for all missed fires; at least 10s (default 1h)."`
 	// CheckInterval is how often Temporal's schedule is compared with each of ours.
-	CheckInterval time.Duration `yaml:"check_interval" doc:"how often Temporal is asked whether it still has a schedule as it should be (default 1m)"`
+	CheckInterval time.Duration `yaml:"check_interval" doc:"How often the service checks that Temporal has the current version of each schedule (default 1m)."`
 	// MaxSchedules bounds the schedules of a tenant, MaxPerUser those of one subject.
-	MaxSchedules int `yaml:"max_schedules" doc:"schedules of one tenant at most (default 1000)"`
-	MaxPerUser   int `yaml:"max_per_user" doc:"schedules that one user has made at most (default 200)"`
+	MaxSchedules int `yaml:"max_schedules" doc:"Maximum number of schedules of one tenant (default 1000)."`
+	MaxPerUser   int `yaml:"max_per_user" doc:"Maximum number of schedules that one user has created (default 200)."`
 }
 
 // DefaultConfig is the configuration that an all-zero Config stands for.

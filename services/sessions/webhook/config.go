@@ -11,17 +11,17 @@ const day = 24 * time.Hour
 // Config bounds deliveries. Zero fields take the values of DefaultConfig.
 type Config struct {
 	// FirstRetry is the backoff after the first failed attempt. It triples with each further one, up to an hour.
-	FirstRetry time.Duration `yaml:"first_retry" doc:"backoff after the first failed attempt; it triples with each further one, up to an hour (default 5s)"`
+	FirstRetry time.Duration `yaml:"first_retry" doc:"Backoff after the first failed attempt. It triples with each further attempt, up to one hour (default 5s)."`
 	// GiveUp is how long a delivery is retried.
-	GiveUp time.Duration `yaml:"give_up" doc:"how long a delivery is retried before it fails (default 24h)"`
+	GiveUp time.Duration `yaml:"give_up" doc:"How long a delivery is retried before it fails (default 24h)."`
 	// Timeout bounds one attempt.
-	Timeout time.Duration `yaml:"timeout" doc:"time for a receiver to answer (default 15s)"`
+	Timeout time.Duration `yaml:"timeout" doc:"Time for a receiver to respond (default 15s)."`
 	// Keep is the retention of deliveries that have ended.
-	Keep time.Duration `yaml:"keep" doc:"how long deliveries are kept after they have ended (default 168h, 7 days)"`
+	Keep time.Duration `yaml:"keep" doc:"How long deliveries are stored after they have ended (default 168h, 7 days)."`
 	// MaxSending bounds the attempts in flight in one process.
-	MaxSending int `yaml:"max_sending" doc:"attempts in flight at once in one process (default 32)"`
+	MaxSending int `yaml:"max_sending" doc:"Maximum number of concurrent attempts in one process (default 32)."`
 	// MaxWebhooks bounds the webhooks of a tenant.
-	MaxWebhooks int `yaml:"max_webhooks" doc:"webhooks of one tenant at most (default 100)"`
+	MaxWebhooks int `yaml:"max_webhooks" doc:"Maximum number of webhooks of one tenant (default 100)."`
 }
 
 // DefaultConfig is the configuration that an all-zero Config stands for.

@@ -11,19 +11,19 @@ import (
 // Config shapes how a worker runs executors. Zero values mean the defaults of DefaultConfig, apart from Process, EnvAllow and Commands.
 type Config struct {
 	// Process allows executors that are programs.
-	Process bool `yaml:"process" doc:"Whether agents may name programs that this worker starts as executors. Those who may create agents can run programs on the worker's machine then."`
+	Process bool `yaml:"process" doc:"Whether agents may name programs that this worker starts as executors. Users who may create agents can then run programs on the worker's machine."`
 	// Commands lists the programs that may be started.
-	Commands []string `yaml:"commands" doc:"Programs that may be started as executors, as agents write them, with * as in file names. Empty: any."`
+	Commands []string `yaml:"commands" doc:"Programs that may be started as executors, as agents name them, with * as in file names. Empty: any."`
 	// CommandPath lists further places of programs.
-	CommandPath []string `yaml:"command_path" doc:"Directories where programs of executors are looked for, after PATH and the folder of this program."`
+	CommandPath []string `yaml:"command_path" doc:"Directories in which programs of executors are looked up, after PATH and the folder of this program."`
 	// EnvAllow lists which variables of the worker an executor's env and headers may refer to.
 	EnvAllow []string `yaml:"env_allow" doc:"Names, with * as in file names, of the environment variables that executors' env and headers may refer to as ${env:NAME}."`
 	// MaxProcesses bounds programs and streams at the same time.
-	MaxProcesses int `yaml:"max_processes" doc:"Executors that this worker runs at the same time at most, waiting ones included; further rounds wait."`
+	MaxProcesses int `yaml:"max_processes" doc:"Maximum number of executors that this worker runs at the same time, including waiting ones; further rounds wait."`
 	// IdleTimeout is how long an executor that stays may wait.
-	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"How long an executor that stays for the results of its tool calls may wait for them. After it a new one is started for the next round."`
+	IdleTimeout time.Duration `yaml:"idle_timeout" doc:"How long an executor that stays may wait for the results of its tool calls. After that, the next round starts a new one."`
 	// Grace is how long an executor may take to end by itself.
-	Grace time.Duration `yaml:"grace" doc:"How long a program may take to end after its round, or after SIGTERM, before it is killed."`
+	Grace time.Duration `yaml:"grace" doc:"Time for a program to exit after its round, or after SIGTERM, before it is killed."`
 }
 
 // Limits that are not worth a setting.
