@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/canon"
+	"github.com/windlass-dev/windlass/libs/enum"
 )
 
 // Marshal writes a message on one line.
@@ -22,7 +23,7 @@ func Marshal(m proto.Message) ([]byte, error) {
 	}
 	// protojson adds random spaces per build, so that nobody relies on its bytes; remove them.
 	var out bytes.Buffer
-	if err := json.Compact(&out, rewrite(b, m.ProtoReflect().Descriptor(), short)); err != nil {
+	if err := json.Compact(&out, rewrite(b, m.ProtoReflect().Descriptor(), enum.Short)); err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().FullName(), err)
 	}
 	return out.Bytes(), nil
@@ -67,7 +68,7 @@ func UnmarshalKnown(data []byte, m proto.Message) error {
 func unmarshal(data []byte, m proto.Message, opts protojson.UnmarshalOptions) error {
 	// The rewriter requires valid JSON; leave invalid JSON for protojson to reject.
 	if md := m.ProtoReflect().Descriptor(); hasEnum(md, nil) && json.Valid(data) {
-		data = rewrite(data, md, full)
+		data = rewrite(data, md, enum.Full)
 	}
 	return opts.Unmarshal(data, m) //nolint:wrapcheck // Explain reads it
 }

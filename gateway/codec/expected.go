@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/windlass-dev/windlass/libs/enum"
 )
 
 // Expected describes what a value of a field must be: "must be …".
@@ -25,7 +27,7 @@ func one(fd protoreflect.FieldDescriptor) string {
 	case protoreflect.BoolKind:
 		return "true or false"
 	case protoreflect.EnumKind:
-		return "one of: " + strings.Join(Names(fd.Enum()), ", ")
+		return "one of: " + strings.Join(enum.Names(fd.Enum()), ", ")
 	case protoreflect.StringKind:
 		return "a text"
 	case protoreflect.BytesKind:

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/enum"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -51,7 +52,7 @@ func eventText(ev *turnv1.Event) string {
 	case *turnv1.Event_TurnRerun:
 		return fmt.Sprintf("of %s from infer-%d, %s tools", d.TurnRerun.GetOfTurn(), d.TurnRerun.GetFromStep(), d.TurnRerun.GetTools())
 	case *turnv1.Event_StrategySelected:
-		return enum(d.StrategySelected.GetStrategy()) + " " + d.StrategySelected.GetReason()
+		return enum.Name(d.StrategySelected.GetStrategy()) + " " + d.StrategySelected.GetReason()
 	case *turnv1.Event_ExecutorAttached:
 		return d.ExecutorAttached.GetKind() + ", its session " + d.ExecutorAttached.GetExecutorSessionId()
 	case *turnv1.Event_PlanUpdated:
@@ -60,7 +61,7 @@ func eventText(ev *turnv1.Event) string {
 		return fmt.Sprintf("agent %s works in turn %s", d.ChildStarted.GetAgentId(), d.ChildStarted.GetTurnId())
 	case *turnv1.Event_ChildCompleted:
 		return fmt.Sprintf("agent %s, turn %s: %s (%s)", d.ChildCompleted.GetAgentId(), d.ChildCompleted.GetTurnId(),
-			enum(d.ChildCompleted.GetStatus()), d.ChildCompleted.GetStopReason())
+			enum.Name(d.ChildCompleted.GetStatus()), d.ChildCompleted.GetStopReason())
 	case *turnv1.Event_StepStarted:
 		return d.StepStarted.GetTitle()
 	case *turnv1.Event_StepFinished:
@@ -87,7 +88,7 @@ func eventText(ev *turnv1.Event) string {
 func planText(plan *turnv1.PlanUpdated) string {
 	steps := make([]string, len(plan.GetSteps()))
 	for i, s := range plan.GetSteps() {
-		steps[i] = fmt.Sprintf("%d. %s (%s)", s.GetId(), s.GetTitle(), enum(s.GetStatus()))
+		steps[i] = fmt.Sprintf("%d. %s (%s)", s.GetId(), s.GetTitle(), enum.Name(s.GetStatus()))
 	}
 	return strings.Join(steps, ", ")
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -14,7 +15,7 @@ import (
 func waitText(ev *turnv1.Event) string {
 	switch d := ev.GetData().(type) {
 	case *turnv1.Event_TurnPaused:
-		return "waits for " + enum(d.TurnPaused.GetWaitingFor()) + " " + d.TurnPaused.GetApprovalId()
+		return "waits for " + enum.Name(d.TurnPaused.GetWaitingFor()) + " " + d.TurnPaused.GetApprovalId()
 	case *turnv1.Event_TurnResumed:
 		return fmt.Sprintf("after %d ms", d.TurnResumed.GetPausedMs())
 	case *turnv1.Event_InputAccepted:
@@ -26,9 +27,9 @@ func waitText(ev *turnv1.Event) string {
 	case *turnv1.Event_InputRequested:
 		return inputText(d.InputRequested)
 	case *turnv1.Event_InputProvided:
-		return d.InputProvided.GetApprovalId() + " " + enum(d.InputProvided.GetVerdict()) + by(d.InputProvided.GetSubject())
+		return d.InputProvided.GetApprovalId() + " " + enum.Name(d.InputProvided.GetVerdict()) + by(d.InputProvided.GetSubject())
 	case *turnv1.Event_ToolCallResolved:
-		return d.ToolCallResolved.GetTool() + " " + enum(d.ToolCallResolved.GetVerdict()) + by(d.ToolCallResolved.GetSubject())
+		return d.ToolCallResolved.GetTool() + " " + enum.Name(d.ToolCallResolved.GetVerdict()) + by(d.ToolCallResolved.GetSubject())
 	default:
 		return ""
 	}
@@ -54,7 +55,7 @@ func inputText(r *turnv1.InputRequested) string {
 // decisionText describes how an approval ended, who decided, and their comments.
 func decisionText(r *turnv1.ApprovalResolved) string {
 	var text strings.Builder
-	text.WriteString(enum(r.GetVerdict()))
+	text.WriteString(enum.Name(r.GetVerdict()))
 	for _, d := range r.GetDecisions() {
 		text.WriteString(by(d.GetSubject()))
 		if d.GetComment() != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/enum"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
@@ -38,7 +39,7 @@ func groups() noun {
 func selectorText(s *registryv1.ToolSelector) string {
 	words := []string{orAll(s.GetSource()) + "/" + orAll(s.GetName())}
 	for _, e := range s.GetEffects() {
-		words = append(words, enum(e))
+		words = append(words, enum.Name(e))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.GetLabels())) {
 		words = append(words, name+"="+s.GetLabels()[name])

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/enum"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -39,7 +40,7 @@ func agents() noun {
 		header: []string{"ID", "MODEL", "STRATEGY", "TOOLS", "REVISION", "UPDATED", "DESCRIPTION"},
 		read: typed((*sessionsv1.Agent).GetId, func(m *sessionsv1.Agent, now time.Time) []string {
 			return []string{
-				m.GetId(), orDefault(m.GetModel()), orDefault(enum(m.GetStrategy())), output.Short(strings.Join(m.GetTools(), ","), cellWidth),
+				m.GetId(), orDefault(m.GetModel()), orDefault(enum.Name(m.GetStrategy())), output.Short(strings.Join(m.GetTools(), ","), cellWidth),
 				fmt.Sprint(m.GetRevision()), ago(now, m.GetUpdateTime().AsTime()), output.Short(m.GetDescription(), cellWidth),
 			}
 		}),
@@ -85,7 +86,7 @@ func tools() noun {
 		filters: []filter{{name: "source", usage: "only tools of this source"}},
 		header:  []string{"NAME", "EFFECT", "AVAILABLE", "DESCRIPTION"},
 		read: typed((*registryv1.Tool).GetName, func(m *registryv1.Tool, _ time.Time) []string {
-			return []string{m.GetName(), enum(m.GetEffect()), yesNo(m.GetAvailable()), output.Short(m.GetDescription(), 2*cellWidth)}
+			return []string{m.GetName(), enum.Name(m.GetEffect()), yesNo(m.GetAvailable()), output.Short(m.GetDescription(), 2*cellWidth)}
 		}),
 	}
 }
@@ -148,7 +149,7 @@ func executions() noun {
 		header:  []string{"ID", "AGE", "TOOL", "EFFECT", "STATE", "ATTEMPTS", "MS", "CODE", "TURN"},
 		read: typed((*registryv1.Execution).GetId, func(m *registryv1.Execution, now time.Time) []string {
 			return []string{
-				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetTool(), enum(m.GetEffect()), m.GetState(), fmt.Sprint(m.GetAttempts()),
+				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetTool(), enum.Name(m.GetEffect()), m.GetState(), fmt.Sprint(m.GetAttempts()),
 				fmt.Sprint(m.GetLatencyMs()), m.GetCode(), m.GetTurnId(),
 			}
 		}),
@@ -161,7 +162,7 @@ func messages() noun {
 		name: "message", plural: "messages",
 		header: []string{"SEQ", "ROLE", "TEXT"},
 		read: typed((*turnv1.Message).GetId, func(m *turnv1.Message, _ time.Time) []string {
-			return []string{fmt.Sprint(m.GetSeq()), enum(m.GetRole()), output.Short(messageText(m), 2*cellWidth)}
+			return []string{fmt.Sprint(m.GetSeq()), enum.Name(m.GetRole()), output.Short(messageText(m), 2*cellWidth)}
 		}),
 	}
 }

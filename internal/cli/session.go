@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/enum"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -122,6 +123,6 @@ func printMessage(w io.Writer, raw json.RawMessage) error {
 		lines = append(lines, r.GetTool()+": "+partsText(r.GetContent()))
 	}
 	text := strings.ReplaceAll(output.Text(strings.Join(lines, "\n")), "\n", "\n           ")
-	_, err := fmt.Fprintf(w, "%-9s  %s\n", enum(m.GetRole()), text)
+	_, err := fmt.Fprintf(w, "%-9s  %s\n", enum.Name(m.GetRole()), text)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -140,10 +141,9 @@ func typeOf(f protoreflect.FieldDescriptor) string {
 
 // words lists an enum's values as JSON has them.
 func words(e protoreflect.EnumDescriptor) string {
-	prefix := strings.TrimSuffix(string(e.Values().Get(0).Name()), "UNSPECIFIED")
-	var out []string
-	for i := 1; i < e.Values().Len(); i++ {
-		out = append(out, code(strings.ToLower(strings.TrimPrefix(string(e.Values().Get(i).Name()), prefix))))
+	out := enum.Names(e)
+	for i := range out {
+		out[i] = code(out[i])
 	}
 	return strings.Join(out, ", ")
 }

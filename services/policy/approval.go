@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/glob"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -88,7 +89,7 @@ func (r Approval) ready(c *conditions) (approval, error) {
 	}
 	effects := make([]turnv1.EffectClass, len(r.Effects))
 	for i, name := range r.Effects {
-		effects[i] = effectOf(name)
+		effects[i] = enum.Parse[turnv1.EffectClass](name)
 		if effects[i] == turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED {
 			return approval{}, fmt.Errorf("effects: %q; use read, idempotent or once", name)
 		}
@@ -138,7 +139,7 @@ func (e *Engine) fits(r *policyv1.ApprovalRule, call ToolCall) bool {
 	if len(r.GetTools()) > 0 && !glob.Any(r.GetTools(), call.Tool) {
 		return false
 	}
-	effect := effectOf(call.Effect)
+	effect := enum.Parse[turnv1.EffectClass](call.Effect)
 	if effect == turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED {
 		effect = turnv1.EffectClass_EFFECT_CLASS_ONCE // no declared effect
 	}

@@ -2,13 +2,11 @@ package policy
 
 import (
 	"fmt"
-	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
 
@@ -25,28 +23,6 @@ func tenant(p *policyv1.Principal) string {
 		return t
 	}
 	return authn.DefaultTenant
-}
-
-// effectName returns "read", "idempotent", "once", or "" for an unknown effect.
-func effectName(e turnv1.EffectClass) string {
-	if e == turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED {
-		return ""
-	}
-	return strings.ToLower(strings.TrimPrefix(e.String(), "EFFECT_CLASS_"))
-}
-
-// effectOf is the inverse of effectName; anything else is unspecified.
-func effectOf(name string) turnv1.EffectClass {
-	switch name {
-	case "read":
-		return turnv1.EffectClass_EFFECT_CLASS_READ
-	case "idempotent":
-		return turnv1.EffectClass_EFFECT_CLASS_IDEMPOTENT
-	case "once":
-		return turnv1.EffectClass_EFFECT_CLASS_ONCE
-	default:
-		return turnv1.EffectClass_EFFECT_CLASS_UNSPECIFIED
-	}
 }
 
 // asks describes the approval rule that applies to a call.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
@@ -88,7 +89,7 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 	v := s.engine.Tool(p, req.GetTool())
 	var needed *policyv1.ApprovalRequirement
 	if v.Allowed {
-		call := ToolCall{Principal: p, Tool: req.GetTool(), Effect: effectName(req.GetEffect()), Arguments: req.GetArguments()}
+		call := ToolCall{Principal: p, Tool: req.GetTool(), Effect: enum.Name(req.GetEffect()), Arguments: req.GetArguments()}
 		if rule, ofAgent := s.engine.Approval(call, req.GetApprovalRules()); rule != nil {
 			v.Reason += asks(rule, ofAgent, req.GetApprovalId())
 			needed = &policyv1.ApprovalRequirement{Rule: rule}
@@ -97,7 +98,7 @@ func (s *Service) DecideTool(ctx context.Context, req *policyv1.DecideToolReques
 	d := store.Decision{
 		Tenant: tenant(p), ID: ids.New(ids.Decision), Time: s.now(), Subject: p.GetSubject(),
 		Kind: store.Tool, Resource: req.GetTool(), Allowed: v.Allowed, Rule: v.Rule, Reason: v.Reason,
-		Source: req.GetSource(), Effect: effectName(req.GetEffect()), ArgumentsHash: req.GetArgumentsHash(),
+		Source: req.GetSource(), Effect: enum.Name(req.GetEffect()), ArgumentsHash: req.GetArgumentsHash(),
 		TurnID: req.GetTurnId(), CallID: req.GetCallId(),
 	}
 	if err := s.store.Add(ctx, d); err != nil {

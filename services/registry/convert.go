@@ -4,8 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -29,9 +28,9 @@ func sourceToProto(s store.Source) *registryv1.Source {
 	p := &registryv1.Source{
 		Id: s.ID, Name: s.Name, Kind: s.Kind, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir,
 		Headers: s.Spec.Headers, Transport: s.Spec.Transport, Disabled: s.Disabled, CallTimeoutSeconds: s.Spec.CallTimeout,
-		Labels: s.Spec.Labels, Elicitation: s.Spec.Elicitation, State: s.State, LastError: s.LastError, SyncTime: timestamp(s.SyncTime), ToolCount: uint32(s.ToolCount),
-		ServerVersion: s.ServerVersion, ProtocolVersion: s.ProtocolVersion, CreateTime: timestamp(s.CreateTime),
-		UpdateTime: timestamp(s.UpdateTime), Revision: s.Revision,
+		Labels: s.Spec.Labels, Elicitation: s.Spec.Elicitation, State: s.State, LastError: s.LastError, SyncTime: timestamp.Of(s.SyncTime), ToolCount: uint32(s.ToolCount),
+		ServerVersion: s.ServerVersion, ProtocolVersion: s.ProtocolVersion, CreateTime: timestamp.Of(s.CreateTime),
+		UpdateTime: timestamp.Of(s.UpdateTime), Revision: s.Revision,
 	}
 	for tool, effect := range s.Spec.Effects {
 		if p.Effects == nil {
@@ -45,7 +44,7 @@ func sourceToProto(s store.Source) *registryv1.Source {
 func toolToProto(t store.Tool) *registryv1.Tool {
 	p := definitionToProto(t.Definition, t.Effect)
 	p.Available = t.Source.State == store.Ready && !t.Source.Disabled
-	p.CreateTime, p.UpdateTime = timestamp(t.CreateTime), timestamp(t.UpdateTime)
+	p.CreateTime, p.UpdateTime = timestamp.Of(t.CreateTime), timestamp.Of(t.UpdateTime)
 	return p
 }
 
@@ -53,7 +52,7 @@ func definitionToProto(d store.Definition, effect store.Effect) *registryv1.Tool
 	return &registryv1.Tool{
 		Name: d.Name, Source: d.Source, OriginalName: d.OriginalName, Title: d.Title, Description: d.Description,
 		InputSchemaJson: string(d.InputSchema), OutputSchemaJson: string(d.OutputSchema), Effect: turnv1.EffectClass(effect),
-		DefinitionHash: d.Hash, CreateTime: timestamp(d.CreateTime),
+		DefinitionHash: d.Hash, CreateTime: timestamp.Of(d.CreateTime),
 	}
 }
 
@@ -61,21 +60,14 @@ func executionToProto(e store.Execution) *registryv1.Execution {
 	return &registryv1.Execution{
 		Id: e.ID, Key: e.Key, Tool: e.Tool, TurnId: e.TurnID, CallId: e.CallID, Subject: e.Subject, Effect: turnv1.EffectClass(e.Effect),
 		State: e.State, Attempts: uint32(e.Attempts), ArgumentsHash: e.ArgumentsHash, IsError: e.IsError, Code: e.Code,
-		LatencyMs: milliseconds(e.Latency), CreateTime: timestamp(e.CreateTime), EndTime: timestamp(e.EndTime),
+		LatencyMs: milliseconds(e.Latency), CreateTime: timestamp.Of(e.CreateTime), EndTime: timestamp.Of(e.EndTime),
 		Resolution: e.Resolution.What, ResolvedBy: e.Resolution.By, ResolutionComment: e.Resolution.Comment,
-		ResolveTime: timestamp(e.Resolution.Time), ApprovalId: e.ApprovalID,
+		ResolveTime: timestamp.Of(e.Resolution.Time), ApprovalId: e.ApprovalID,
 	}
 }
 
 func diffToProto(d store.Diff) *registryv1.SyncResult {
 	return &registryv1.SyncResult{Added: d.Added, Removed: d.Removed, Changed: d.Changed, Total: uint32(d.Total)}
-}
-
-func timestamp(t time.Time) *timestamppb.Timestamp {
-	if t.IsZero() {
-		return nil
-	}
-	return timestamppb.New(t)
 }
 
 func milliseconds(d time.Duration) int32 { return int32(d.Round(time.Millisecond).Milliseconds()) }

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -187,7 +188,7 @@ func groupSpec(g *registryv1.ToolGroup) store.GroupSpec {
 func groupToProto(g store.Group) *registryv1.ToolGroup {
 	out := &registryv1.ToolGroup{
 		Name: g.Name, Description: g.Spec.Description, Tools: g.Spec.Tools, Exclude: g.Spec.Exclude,
-		CreateTime: timestamp(g.CreateTime), UpdateTime: timestamp(g.UpdateTime),
+		CreateTime: timestamp.Of(g.CreateTime), UpdateTime: timestamp.Of(g.UpdateTime),
 	}
 	for _, s := range g.Spec.Selectors {
 		sel := &registryv1.ToolSelector{Source: s.Source, Name: s.Name, Labels: s.Labels}

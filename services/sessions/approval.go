@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,10 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -19,26 +22,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-var waitKinds = map[turnv1.WaitKind]string{
-	turnv1.WaitKind_WAIT_KIND_APPROVAL:    "approval",
-	turnv1.WaitKind_WAIT_KIND_INPUT:       "input",
-	turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL: "client_tool",
-	turnv1.WaitKind_WAIT_KIND_RESOLUTION:  "resolution",
-	turnv1.WaitKind_WAIT_KIND_CHILD:       "child",
-}
-
-var verdicts = map[turnv1.Verdict]string{
-	turnv1.Verdict_VERDICT_UNSPECIFIED: "pending",
-	turnv1.Verdict_VERDICT_APPROVED:    "approved",
-	turnv1.Verdict_VERDICT_DENIED:      "denied",
-	turnv1.Verdict_VERDICT_ANSWERED:    "answered",
-	turnv1.Verdict_VERDICT_DECLINED:    "declined",
-	turnv1.Verdict_VERDICT_EXPIRED:     "expired",
-	turnv1.Verdict_VERDICT_VOID:        "void",
-	turnv1.Verdict_VERDICT_NOT_DONE:    "not_done",
-	turnv1.Verdict_VERDICT_GIVEN_UP:    "given_up",
-	turnv1.Verdict_VERDICT_CANCELLED:   "cancelled",
-}
+// verdictName returns what a wait's verdict is called, "pending" while there is none.
+func verdictName(v turnv1.Verdict) string { return cmp.Or(enum.Name(v), "pending") }
 
 // keyOf gives the key of a value, the zero value when there is none.
 func keyOf[K comparable](names map[K]string, name string) (key K) {
@@ -94,7 +79,7 @@ func (w *wait) ofCaller(ctx context.Context) bool {
 
 // over says that a wait has ended.
 func (w *wait) over() error {
-	return fault.FailedPrecondition(faultv1.Reason_REASON_APPROVAL_RESOLVED, "approval %s is %s already", w.ID, verdicts[w.verdict()]).
+	return fault.FailedPrecondition(faultv1.Reason_REASON_APPROVAL_RESOLVED, "approval %s is %s already", w.ID, verdictName(w.verdict())).
 		Hint("Read it to see how it ended: GET /v1/approvals/%s.", w.ID)
 }
 
@@ -153,10 +138,10 @@ func (s *Service) ListApprovals(ctx context.Context, req *sessionsv1.ListApprova
 	}
 	filter := store.WaitFilter{
 		Tenant: authn.Tenant(ctx), Owner: access.Owner(ctx), Roles: authn.From(ctx).GetRoles(), Open: req.GetStatus() == "pending",
-		Kind: int32(keyOf(waitKinds, req.GetKind())), SessionID: req.GetSessionId(), TurnID: req.GetTurnId(),
+		Kind: int32(enum.Parse[turnv1.WaitKind](req.GetKind())), SessionID: req.GetSessionId(), TurnID: req.GetTurnId(),
 	}
 	if req.GetStatus() != "" {
-		filter.Verdict = int32(keyOf(verdicts, req.GetStatus()))
+		filter.Verdict = int32(enum.Parse[turnv1.Verdict](req.GetStatus()))
 	}
 	var at timeCursor
 	list := fmt.Sprintf("approvals|%s|%s|%s|%s|%s", filter.Owner, req.GetStatus(), req.GetKind(), req.GetSessionId(), req.GetTurnId())
@@ -185,11 +170,11 @@ func (s *Service) ListApprovals(ctx context.Context, req *sessionsv1.ListApprova
 func (w *wait) toProto() *sessionsv1.Approval {
 	r := w.request
 	out := &sessionsv1.Approval{
-		Id: w.ID, Kind: waitKinds[w.kind()], Status: verdicts[w.verdict()], SessionId: w.SessionID, TurnId: w.TurnID, AgentId: w.AgentID,
+		Id: w.ID, Kind: enum.Name(w.kind()), Status: verdictName(w.verdict()), SessionId: w.SessionID, TurnId: w.TurnID, AgentId: w.AgentID,
 		CallId: w.CallID, Tool: w.Tool, Arguments: r.GetArguments(), ArgumentsHash: r.GetArgumentsHash(), DefinitionHash: r.GetDefinitionHash(),
 		Effect: r.GetEffect(), Rule: r.GetRule(), Message: r.GetMessage(), Schema: w.schema(), ApproverRoles: r.GetApproverRoles(),
 		AllowRequester: r.GetAllowRequester(), Decisions: w.answer.GetDecisions(), Requester: w.Requester, Requesters: w.requesters, ExecutionId: r.GetExecutionId(),
-		CreateTime: stamp(w.CreateUs), ExpireTime: stamp(w.ExpiresUs), EndTime: stamp(w.EndUs),
+		CreateTime: timestamp.OfMicros(w.CreateUs), ExpireTime: timestamp.OfMicros(w.ExpiresUs), EndTime: timestamp.OfMicros(w.EndUs),
 	}
 	if w.kind() == turnv1.WaitKind_WAIT_KIND_APPROVAL {
 		out.Quorum = w.quorum()

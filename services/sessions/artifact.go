@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -106,6 +107,6 @@ func (s *Service) ListArtifacts(ctx context.Context, req *sessionsv1.ListArtifac
 func artifactToProto(a store.Artifact) *sessionsv1.Artifact {
 	return &sessionsv1.Artifact{
 		Id: a.ID, SessionId: a.SessionID, TurnId: a.TurnID, CallId: a.CallID, Name: a.Name, MediaType: a.MediaType, Size: a.Size, Sha256: a.SHA256,
-		CreateTime: stamp(a.CreateUs),
+		CreateTime: timestamp.OfMicros(a.CreateUs),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -40,7 +41,7 @@ func (s *Service) Chat(ctx context.Context, req *sessionsv1.ChatRequest) (*sessi
 		SessionId: turn.GetSessionId(), TurnId: turn.GetId(), Status: turn.GetStatus(), StopReason: turn.GetStopReason(),
 		Error: turn.GetError(), Usage: turn.GetUsage(), LimitReached: turn.GetLimitReached(), WaitingFor: turn.GetWaitingFor(),
 	}
-	if turn.GetEndTime() == nil && turn.GetStatus() != statusNames[turnv1.TurnStatus_TURN_STATUS_WAITING] {
+	if turn.GetEndTime() == nil && turn.GetStatus() != enum.Name(turnv1.TurnStatus_TURN_STATUS_WAITING) {
 		out.Status = "running"
 	}
 	return out, nil

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -116,7 +117,7 @@ func (s *Service) decideClaim(
 		out.Result = &sessionsv1.ClaimStepResponse_Done{Done: outcome}
 		return out, step, err
 	case ended(*t):
-		return nil, step, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, statusNames[turnStatus(*t)])
+		return nil, step, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, enum.Name(turnStatus(*t)))
 	case tx.Session.ActiveTurnID != t.ID:
 		return nil, step, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s waits for turn %s", t.ID, tx.Session.ActiveTurnID)
 	case step.LeaseExpiresUs > tx.NowUs: // held, or at rest

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
@@ -145,7 +146,7 @@ func writeContent(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1
 		if m.GetId() == "" {
 			m.Id = ids.New(ids.Message)
 		}
-		m.SessionId, m.TurnId, m.CreateTime = t.SessionID, t.ID, stamp(tx.NowUs)
+		m.SessionId, m.TurnId, m.CreateTime = t.SessionID, t.ID, timestamp.OfMicros(tx.NowUs)
 		pending = append(pending, m)
 		if outcome.GetMessageId() == "" && step.Kind == int32(turnv1.StepKind_STEP_KIND_INFER) {
 			outcome.MessageId = m.GetId()

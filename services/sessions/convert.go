@@ -2,43 +2,16 @@ package sessions
 
 import (
 	"fmt"
-	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
-
-// stamp is the time of Unix microseconds, nil for 0.
-func stamp(us int64) *timestamppb.Timestamp {
-	if us == 0 {
-		return nil
-	}
-	return timestamppb.New(time.UnixMicro(us))
-}
-
-var statusNames = map[turnv1.TurnStatus]string{
-	turnv1.TurnStatus_TURN_STATUS_QUEUED:    "queued",
-	turnv1.TurnStatus_TURN_STATUS_RUNNING:   "running",
-	turnv1.TurnStatus_TURN_STATUS_WAITING:   "waiting",
-	turnv1.TurnStatus_TURN_STATUS_COMPLETED: "completed",
-	turnv1.TurnStatus_TURN_STATUS_FAILED:    "failed",
-	turnv1.TurnStatus_TURN_STATUS_CANCELLED: "cancelled",
-}
-
-// statusOf gives the status of a name, 0 for "".
-func statusOf(name string) turnv1.TurnStatus {
-	for status, n := range statusNames {
-		if n == name {
-			return status
-		}
-	}
-	return turnv1.TurnStatus_TURN_STATUS_UNSPECIFIED
-}
 
 func turnStatus(t store.Turn) turnv1.TurnStatus { return turnv1.TurnStatus(t.Status) }
 
@@ -55,9 +28,9 @@ func turnToProto(t store.Turn, input string) (*sessionsv1.Turn, error) {
 		return nil, err
 	}
 	out := &sessionsv1.Turn{
-		Id: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Status: statusNames[turnStatus(t)], Input: input, Usage: usage,
+		Id: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Status: enum.Name(turnStatus(t)), Input: input, Usage: usage,
 		Model: t.Model, BlueprintRevision: t.BlueprintRevision, Subject: t.Subject, FirstSeq: t.FirstSeq, LastSeq: t.LastSeq,
-		CreateTime: stamp(t.CreateUs), StartTime: stamp(t.StartUs), EndTime: stamp(t.EndUs),
+		CreateTime: timestamp.OfMicros(t.CreateUs), StartTime: timestamp.OfMicros(t.StartUs), EndTime: timestamp.OfMicros(t.EndUs),
 	}
 	if !ended(t) {
 		return out, nil
@@ -99,7 +72,7 @@ func sessionToProto(s store.Session) (*sessionsv1.Session, error) {
 	params, err := blueprint.SessionParams(s)
 	return &sessionsv1.Session{
 		Id: s.ID, AgentId: s.AgentID, Title: s.Title, Subject: s.Subject, Labels: s.Labels, LastSeq: s.LastSeq,
-		ActiveTurnId: s.ActiveTurnID, CreateTime: stamp(s.CreateUs), UpdateTime: stamp(s.UpdateUs),
+		ActiveTurnId: s.ActiveTurnID, CreateTime: timestamp.OfMicros(s.CreateUs), UpdateTime: timestamp.OfMicros(s.UpdateUs),
 		ForkedFromSession: s.ForkedFrom, ForkedFromSeq: s.ForkedSeq, Params: params,
 		ParentSessionId: s.ParentSession, ParentTurnId: s.ParentTurn,
 	}, err

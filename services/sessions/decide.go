@@ -7,7 +7,9 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -63,7 +65,7 @@ func mayDecide(ctx context.Context, w *wait) error {
 
 // other says that a wait is of another kind than the call is for.
 func (w *wait) other(why string) *fault.Error {
-	return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "%s is of kind %q: %s", w.ID, waitKinds[w.kind()], why)
+	return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "%s is of kind %q: %s", w.ID, enum.Name(w.kind()), why)
 }
 
 func denied(format string, args ...any) *fault.Error {
@@ -108,7 +110,7 @@ func (s *Service) decide(tx *journal.Tx, t *store.Turn, w *wait, req *sessionsv1
 // decided adds what one person said.
 func (w *wait) decided(tx *journal.Tx, who string, approve bool, comment string) {
 	w.answer.Decisions = append(w.answer.Decisions, &turnv1.ApprovalDecision{
-		Subject: who, Approve: approve, Comment: comment, Time: stamp(tx.NowUs),
+		Subject: who, Approve: approve, Comment: comment, Time: timestamp.OfMicros(tx.NowUs),
 	})
 }
 

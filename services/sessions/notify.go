@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -28,10 +30,10 @@ func (s *Service) notifyEnd(tx *journal.Tx, t store.Turn, end *turnv1.TurnEnded)
 	if t.AgentPath != "" {
 		return nil
 	}
-	if err := s.notify(tx, t, "turn."+statusNames[end.GetStatus()], func(m *sessionsv1.WebhookTurn) {
-		m.Status, m.StopReason, m.Error, m.Usage, m.ToolsUsed = statusNames[end.GetStatus()], end.GetStopReason(), end.GetError(), end.GetUsage(), end.GetToolsUsed()
+	if err := s.notify(tx, t, "turn."+enum.Name(end.GetStatus()), func(m *sessionsv1.WebhookTurn) {
+		m.Status, m.StopReason, m.Error, m.Usage, m.ToolsUsed = enum.Name(end.GetStatus()), end.GetStopReason(), end.GetError(), end.GetUsage(), end.GetToolsUsed()
 		m.Output, m.OutputTruncated = truncate.Cut(end.GetOutput(), maxNotifiedOutput), len(end.GetOutput()) > maxNotifiedOutput
-		m.EndTime, m.LastSeq, m.LimitReached = stamp(t.EndUs), t.LastSeq, end.GetLimitReached()
+		m.EndTime, m.LastSeq, m.LimitReached = timestamp.OfMicros(t.EndUs), t.LastSeq, end.GetLimitReached()
 	}); err != nil {
 		return err
 	}
@@ -55,9 +57,9 @@ func (s *Service) notifyWait(tx *journal.Tx, t store.Turn, w *wait) error {
 		return err
 	}
 	return s.notify(tx, t, typ, func(m *sessionsv1.WebhookTurn) {
-		m.Status, m.Usage = statusNames[turnv1.TurnStatus_TURN_STATUS_WAITING], usage
+		m.Status, m.Usage = enum.Name(turnv1.TurnStatus_TURN_STATUS_WAITING), usage
 		m.Wait = &sessionsv1.WebhookWait{
-			ApprovalId: w.ID, Kind: waitKinds[w.kind()], CallId: w.CallID, Tool: w.Tool, ExpireTime: stamp(w.ExpiresUs),
+			ApprovalId: w.ID, Kind: enum.Name(w.kind()), CallId: w.CallID, Tool: w.Tool, ExpireTime: timestamp.OfMicros(w.ExpiresUs),
 		}
 		m.Wait.Message = truncate.Cut(w.request.GetMessage(), maxNotifiedMessage)
 	})
@@ -73,13 +75,13 @@ func (s *Service) notify(tx *journal.Tx, t store.Turn, typ string, fill func(*se
 		Type: typ, Turn: t, Root: root, Agents: strings.Split(t.Path(), "/"),
 		Body: func() ([]byte, error) {
 			m := &sessionsv1.WebhookTurn{
-				TurnId: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Subject: t.Subject, CreateTime: stamp(t.CreateUs), StartTime: stamp(t.StartUs),
+				TurnId: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Subject: t.Subject, CreateTime: timestamp.OfMicros(t.CreateUs), StartTime: timestamp.OfMicros(t.StartUs),
 			}
 			if root.ID != t.ID {
 				m.RootTurnId = root.ID
 			}
 			fill(m)
-			return webhookBody(&sessionsv1.WebhookEvent{Type: typ, Timestamp: stamp(tx.NowUs), Data: m})
+			return webhookBody(&sessionsv1.WebhookEvent{Type: typ, Timestamp: timestamp.OfMicros(tx.NowUs), Data: m})
 		},
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -50,7 +51,7 @@ func (s *Service) RerunTurn(ctx context.Context, req *sessionsv1.RerunTurnReques
 	}
 	switch {
 	case !ended(t):
-		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ACTIVE, "turn %s is %s", t.ID, statusNames[turnStatus(t)]).
+		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ACTIVE, "turn %s is %s", t.ID, enum.Name(turnStatus(t))).
 			Hint("Wait for its end, or cancel it.")
 	case t.Place == store.Unplaced:
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s was cancelled before it was its turn: there is nothing to run again", t.ID).

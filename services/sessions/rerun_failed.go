@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -17,7 +18,7 @@ const failedStep = "failed"
 // failedAt is the number of the model step at which a failed turn is to be taken up.
 func (s *Service) failedAt(ctx context.Context, t store.Turn) (uint32, error) {
 	if turnStatus(t) != turnv1.TurnStatus_TURN_STATUS_FAILED {
-		return 0, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s is %s, it has no failed step", t.ID, statusNames[turnStatus(t)]).
+		return 0, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s is %s, it has no failed step", t.ID, enum.Name(turnStatus(t))).
 			Hint("Name a model step, for example \"infer-2\", or leave from_step out.")
 	}
 	steps, err := s.store.Steps(ctx, t.Tenant, t.ID)

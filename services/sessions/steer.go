@@ -7,8 +7,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -78,7 +80,7 @@ func (s *Service) SteerTurn(ctx context.Context, req *sessionsv1.SteerTurnReques
 func steerable(tx *journal.Tx, t store.Turn) error {
 	switch {
 	case ended(t):
-		return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, statusNames[turnStatus(t)]).
+		return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, enum.Name(turnStatus(t))).
 			Hint("Send the input as a new turn.")
 	case t.CancelRequested:
 		return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is about to be cancelled", t.ID).
@@ -108,7 +110,7 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 		return 0, err
 	}
 	m := &turnv1.Message{
-		Id: message, SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: content, CreateTime: stamp(tx.NowUs), Seq: seq,
+		Id: message, SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: content, CreateTime: timestamp.OfMicros(tx.NowUs), Seq: seq,
 	}
 	if err := addMessage(tx, *t, m); err != nil {
 		return 0, err

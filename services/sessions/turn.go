@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -150,8 +151,8 @@ func (s *Service) await(
 // ListTurns implements TurnService.
 func (s *Service) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsRequest) (*sessionsv1.ListTurnsResponse, error) {
 	filter := store.TurnFilter{
-		Tenant: authn.Tenant(ctx), SessionID: req.GetSessionId(), Subject: access.Owner(ctx), Status: int32(statusOf(req.GetStatus())),
-		Ended: terminal(statusOf(req.GetStatus())),
+		Tenant: authn.Tenant(ctx), SessionID: req.GetSessionId(), Subject: access.Owner(ctx), Status: int32(enum.Parse[turnv1.TurnStatus](req.GetStatus())),
+		Ended: terminal(enum.Parse[turnv1.TurnStatus](req.GetStatus())),
 	}
 	if req.GetSessionId() != "" {
 		if _, err := s.session(ctx, req.GetSessionId()); err != nil {
@@ -229,7 +230,7 @@ func (s *Service) cancel(ctx context.Context, seen store.Turn, reason string) er
 			return err
 		}
 		if ended(t) {
-			return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s already", t.ID, statusNames[turnStatus(t)])
+			return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s already", t.ID, enum.Name(turnStatus(t)))
 		}
 		if t.CancelRequested {
 			return nil

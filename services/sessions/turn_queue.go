@@ -5,6 +5,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -110,7 +111,7 @@ func (s *Service) queue(tx *journal.Tx, t *store.Turn, o order, text string, cut
 		return err
 	}
 	m := &turnv1.Message{
-		Id: ids.New(ids.Message), SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: o.content, CreateTime: stamp(tx.NowUs), FromAgent: o.from,
+		Id: ids.New(ids.Message), SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: o.content, CreateTime: timestamp.OfMicros(tx.NowUs), FromAgent: o.from,
 	}
 	seq, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnQueued{TurnQueued: &turnv1.TurnQueued{
 		AgentId: t.AgentID, MessageId: m.GetId(), Input: o.content, Position: uint32(position),

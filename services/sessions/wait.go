@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -201,12 +202,12 @@ func (w *wait) requested() *turnv1.Event {
 		return &turnv1.Event{Data: &turnv1.Event_ApprovalRequested{ApprovalRequested: &turnv1.ApprovalRequested{
 			ApprovalId: w.ID, CallId: r.GetCallId(), Tool: r.GetTool(), Arguments: r.GetArguments(), ArgumentsHash: r.GetArgumentsHash(),
 			DefinitionHash: r.GetDefinitionHash(), Effect: r.GetEffect(), Rule: r.GetRule(), Reason: r.GetMessage(),
-			ApproverRoles: r.GetApproverRoles(), Quorum: max(r.GetQuorum(), 1), ExpireTime: stamp(w.ExpiresUs),
+			ApproverRoles: r.GetApproverRoles(), Quorum: max(r.GetQuorum(), 1), ExpireTime: timestamp.OfMicros(w.ExpiresUs),
 		}}}
 	case turnv1.WaitKind_WAIT_KIND_INPUT, turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL:
 		return &turnv1.Event{Data: &turnv1.Event_InputRequested{InputRequested: &turnv1.InputRequested{
 			ApprovalId: w.ID, Kind: w.kind(), CallId: r.GetCallId(), Tool: r.GetTool(), Message: r.GetMessage(), Schema: w.schema(),
-			Arguments: r.GetArguments(), ExpireTime: stamp(w.ExpiresUs),
+			Arguments: r.GetArguments(), ExpireTime: timestamp.OfMicros(w.ExpiresUs),
 		}}}
 	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
 		return &turnv1.Event{Data: &turnv1.Event_ToolCallUnresolved{ToolCallUnresolved: &turnv1.ToolCallUnresolved{

@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/money"
 	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -114,7 +115,7 @@ func budgetToProto(b store.Budget) *sessionsv1.Budget {
 		MaxTokens: b.Max.Tokens, MaxCost: amount(b.Max.Cost), MaxToolCalls: b.Max.Calls,
 		UsedTokens: b.Used.Tokens, UsedCost: amount(b.Used.Cost), UsedToolCalls: b.Used.Calls,
 		ReservedTokens: b.Reserved.Tokens, ReservedCost: amount(b.Reserved.Cost), ReservedToolCalls: b.Reserved.Calls,
-		PeriodStart: timestamp(b.PeriodStart), CreateTime: timestamp(b.CreateTime), UpdateTime: timestamp(b.UpdateTime),
+		PeriodStart: timestamp.Of(b.PeriodStart), CreateTime: timestamp.Of(b.CreateTime), UpdateTime: timestamp.Of(b.UpdateTime),
 	}
 }
 

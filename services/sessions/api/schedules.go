@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
@@ -173,9 +174,9 @@ func (s *Schedules) toProto(v store.Schedule) *sessionsv1.Schedule {
 	if v.Spec.Cron != "" {
 		out.TimeZone = cmp.Or(v.Spec.TimeZone, "UTC")
 	}
-	out.Id, out.CreatedBy, out.LastTurnId, out.LastError, out.LastFireTime = v.ID, v.Subject, v.LastTurnID, v.LastError, timestamp(v.LastFire)
+	out.Id, out.CreatedBy, out.LastTurnId, out.LastError, out.LastFireTime = v.ID, v.Subject, v.LastTurnID, v.LastError, timestamp.Of(v.LastFire)
 	out.Revision, out.Synced = uint32(v.Revision), v.Synced == v.Revision
-	out.CreateTime, out.UpdateTime = timestamp(v.CreateTime), timestamp(v.UpdateTime)
+	out.CreateTime, out.UpdateTime = timestamp.Of(v.CreateTime), timestamp.Of(v.UpdateTime)
 	if v.Spec.Paused {
 		return out
 	}
@@ -190,7 +191,7 @@ func (s *Schedules) toProto(v store.Schedule) *sessionsv1.Schedule {
 
 func fireToProto(f store.Fire) *sessionsv1.ScheduleFire {
 	return &sessionsv1.ScheduleFire{
-		ScheduleId: f.ScheduleID, Time: timestamp(f.Due), Outcome: string(f.Outcome), Manual: f.Manual, TurnId: f.TurnID, SessionId: f.SessionID,
+		ScheduleId: f.ScheduleID, Time: timestamp.Of(f.Due), Outcome: string(f.Outcome), Manual: f.Manual, TurnId: f.TurnID, SessionId: f.SessionID,
 		Error: f.Error,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
@@ -155,18 +156,18 @@ func SetWebhook(w *store.Webhook, want *sessionsv1.Webhook) {
 func webhookToProto(w store.Webhook) *sessionsv1.Webhook {
 	return &sessionsv1.Webhook{
 		Id: w.ID, Url: w.URL, Events: w.Events, AgentId: w.AgentID, Description: w.Description, Disabled: w.Disabled, PerTurn: w.PerTurn,
-		LastError: w.LastError, CreatedBy: w.CreatedBy, CreateTime: timestamp(w.CreateTime), UpdateTime: timestamp(w.UpdateTime),
+		LastError: w.LastError, CreatedBy: w.CreatedBy, CreateTime: timestamp.Of(w.CreateTime), UpdateTime: timestamp.Of(w.UpdateTime),
 	}
 }
 
 func deliveryToProto(w store.Webhook, d store.Delivery) *sessionsv1.WebhookDelivery {
 	out := &sessionsv1.WebhookDelivery{
 		Id: d.ID, WebhookId: d.WebhookID, TurnId: d.TurnID, Type: d.Type, Url: cmp.Or(d.URL, w.URL), Attempts: int32(d.Attempts),
-		ResponseCode: int32(d.ResponseCode), Error: d.Error, CreateTime: timestamp(d.CreateTime), EndTime: timestamp(d.EndTime),
+		ResponseCode: int32(d.ResponseCode), Error: d.Error, CreateTime: timestamp.Of(d.CreateTime), EndTime: timestamp.Of(d.EndTime),
 	}
 	switch d.Status {
 	case store.DeliveryPending:
-		out.Status, out.NextAttemptTime = "pending", timestamp(d.NextAttempt)
+		out.Status, out.NextAttemptTime = "pending", timestamp.Of(d.NextAttempt)
 	case store.DeliveryDelivered:
 		out.Status = "delivered"
 	case store.DeliveryFailed:

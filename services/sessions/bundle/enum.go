@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/windlass-dev/windlass/libs/enum"
 )
 
 // enumOf gives the enum of a field or of a map's values, nil where there is none.
@@ -19,10 +21,7 @@ func enumOf(fd protoreflect.FieldDescriptor) protoreflect.EnumDescriptor {
 func longNames(e protoreflect.EnumDescriptor, content any) any {
 	switch v := content.(type) {
 	case string:
-		long := protoreflect.Name(enumPrefix(e) + strings.ToUpper(v))
-		if v == strings.ToLower(v) && e.Values().ByName(long) != nil {
-			return string(long)
-		}
+		return enum.Full(e, v)
 	case map[string]any:
 		for key, value := range v {
 			v[key] = longNames(e, value)
@@ -33,14 +32,7 @@ func longNames(e protoreflect.EnumDescriptor, content any) any {
 
 // shortNames lists an enum's values as people write them: "read, idempotent or once".
 func shortNames(e protoreflect.EnumDescriptor) string {
-	var names []string
-	for i := 1; i < e.Values().Len(); i++ {
-		names = append(names, strings.ToLower(strings.TrimPrefix(string(e.Values().Get(i).Name()), enumPrefix(e))))
-	}
+	names := enum.Names(e)
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
-
-func enumPrefix(e protoreflect.EnumDescriptor) string {
-	return strings.TrimSuffix(string(e.Values().Get(0).Name()), "UNSPECIFIED")
 }

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -170,7 +171,7 @@ func messagesJSON(messages []*turnv1.Message) ([]wireMessage, error) {
 }
 
 func messageJSON(m *turnv1.Message) (out wireMessage, err error) {
-	out.Role = strings.ToLower(strings.TrimPrefix(m.GetRole().String(), "ROLE_"))
+	out.Role = enum.Name(m.GetRole())
 	if out.Text, out.Content, err = contentJSON(m.GetContent()); err != nil {
 		return out, err
 	}

@@ -2,21 +2,10 @@
 package convert
 
 import (
-	"time"
-
-	"google.golang.org/protobuf/types/known/timestamppb"
-
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
-
-// Timestamp converts a time, nil for the zero time.
-func Timestamp(t time.Time) *timestamppb.Timestamp {
-	if t.IsZero() {
-		return nil
-	}
-	return timestamppb.New(t)
-}
 
 // AgentToProto converts an agent as it was written: an empty display name stays empty.
 func AgentToProto(a store.Agent) *sessionsv1.Agent {
@@ -24,8 +13,8 @@ func AgentToProto(a store.Agent) *sessionsv1.Agent {
 	out := &sessionsv1.Agent{
 		Id: a.ID, DisplayName: v.DisplayName, Description: v.Description, Instructions: v.Instructions, Model: v.Model, Strategy: v.Strategy,
 		Tools: v.Tools, Limits: LimitsToProto(v.Limits), Temperature: v.Temperature, MaxOutputTokens: v.MaxOutputTokens,
-		OnUnknownOutcome: string(v.OnUnknownOutcome), Labels: v.Labels, Revision: a.Revision, CreateTime: Timestamp(a.CreateTime),
-		UpdateTime: Timestamp(a.UpdateTime), Approvals: v.Approvals, ParamsSchema: v.ParamsSchema, Shields: v.Shields,
+		OnUnknownOutcome: string(v.OnUnknownOutcome), Labels: v.Labels, Revision: a.Revision, CreateTime: timestamp.Of(a.CreateTime),
+		UpdateTime: timestamp.Of(a.UpdateTime), Approvals: v.Approvals, ParamsSchema: v.ParamsSchema, Shields: v.Shields,
 		Executor: executorToProto(v.Executor), Agents: v.Agents, MaxContextTokens: v.MaxContextTokens,
 	}
 	for _, r := range v.InstructionRules {
