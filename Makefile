@@ -140,7 +140,7 @@ chaos: fault-programs ## Try SEQUENCES (1000) of random commands against a model
 		$(GO) test $(RACE) -count=1 -timeout 2h -v -run 'TestMatrix|TestCancelAtEachMoment|TestDiskFull|TestKeptSeeds|TestChaos' ./test/crash
 
 .PHONY: eval
-eval: test-programs ## Let MODEL ("provider/model") choose strategies for example requests, and tell how often it chose as a person would
+eval: test-programs ## Let MODEL ("provider/model") choose strategies for example requests, and report how often it agrees with a person
 	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_EVAL_MODEL=$(MODEL) $(GO) test -count=1 -timeout 1h -v ./test/eval
 
 .PHONY: fuzz
@@ -148,7 +148,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s each)
 	@FUZZTIME=$(or $(FUZZTIME),20s) ./scripts/fuzz.sh
 
 .PHONY: bench
-bench: release ## Measure turns beside the same calls made directly (ARGS for the flags of ./bench)
+bench: release ## Compare turns with the same calls made directly (ARGS for the flags of ./bench)
 	$(GO) run ./bench -bin bin/release $(ARGS)
 
 .PHONY: profile
