@@ -88,7 +88,7 @@ func TestLoopRunsEachTurnOnceAndStopsAtAnError(t *testing.T) {
 	}
 }
 
-// tool is an MCP server of one tool that answers as the calculator does.
+// tool is an MCP server with one tool that answers as the calculator does.
 func tool(t *testing.T, session string) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var msg struct {
@@ -147,7 +147,7 @@ func TestFloorMakesTheSameCalls(t *testing.T) {
 	}
 }
 
-// ask makes one model call, with so many results of tools behind the question, and gives the answer's stream.
+// ask makes one model call with the given number of tool results after the question, and returns the response's stream.
 func ask(t *testing.T, c *http.Client, m *model, question string, results int) string {
 	messages := []message{{Role: "user", Content: question}}
 	for range results {

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// client makes turns of one agent as a program would that shows the answer while it comes: a POST whose answer is the turn's event stream. Each
-// turn has a session of its own, made beforehand, so that all turns are alike.
+// client creates turns of one agent as a program that shows streamed answers: a POST whose response is the turn's event stream. Each turn
+// has its own session, created beforehand, so that all turns are alike.
 type client struct {
 	mesh  *mesh
 	agent string
-	// rounds is how many tool calls a turn has, one after the other.
+	// rounds is the number of sequential tool calls per turn.
 	rounds int
-	// apart has the turn made by one request and watched by another.
+	// apart creates the turn with one request and watches it with another.
 	apart bool
-	// timeline keeps when each event happened.
+	// timeline records when each event happened.
 	timeline bool
 
 	mu       sync.Mutex
@@ -30,7 +30,7 @@ type client struct {
 	made     atomic.Int64
 }
 
-// prepare makes n sessions.
+// prepare creates n sessions.
 func (c *client) prepare(ctx context.Context, n int) error {
 	_, err := loop(ctx, 4, n, func(ctx context.Context) (sample, error) {
 		var made struct {
@@ -56,7 +56,7 @@ func (c *client) session() (string, error) {
 	return last, nil
 }
 
-// turn makes one turn and reads its events to the end.
+// turn runs one turn and reads its events to the end.
 func (c *client) turn(ctx context.Context) (sample, error) {
 	session, err := c.session()
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *client) turn(ctx context.Context) (sample, error) {
 	return s, nil
 }
 
-// open makes a turn and opens its event stream: by one request, or by two as an EventSource needs them.
+// open creates a turn and opens its event stream: with one request, or with two as an EventSource needs.
 func (c *client) open(ctx context.Context, session string, input any, s *sample) (*http.Response, error) {
 	url := c.mesh.url + "/v1/sessions/" + session + "/turns"
 	if c.apart {
@@ -105,7 +105,7 @@ func (c *client) watch(body io.Reader, s *sample) error {
 	start := s.begin
 	err := frames(body, func(event string, data []byte) error {
 		switch event {
-		case "message.delta", "message.completed": // the latter when the whole message came before the watcher
+		case "message.delta", "message.completed": // the latter if the whole message was complete before the watcher connected
 			if s.first == 0 {
 				s.first = time.Since(start)
 			}
@@ -125,7 +125,7 @@ func (c *client) watch(body io.Reader, s *sample) error {
 	return err
 }
 
-// note keeps when an event happened by the mesh's clock, which is ours: it runs on this machine.
+// note records when an event happened by the mesh's clock, which is ours: it runs on this machine.
 func (s *sample) note(start time.Time, data []byte) error {
 	var e struct {
 		Type string    `json:"type"`
@@ -143,7 +143,7 @@ func (s *sample) note(start time.Time, data []byte) error {
 		name += " " + e.Step
 	}
 	if n := len(s.events); n > 0 && s.events[n-1].name == name {
-		return nil // of a run of deltas the first
+		return nil // only the first of several deltas
 	}
 	s.events = append(s.events, moment{name: name, at: e.Time.Sub(start)})
 	return nil

@@ -12,10 +12,10 @@ import (
 // time and in blocks where many are made at once, so that a machine that is busy for a while hits both alike.
 type comparison struct {
 	machine machine
-	builds  [2]*deployment // the one to compare with, then the one that -bin names
+	builds  [2]*deployment // the build to compare with, then that of -bin
 }
 
-// blocksOfLoad is how often the builds take turns in a row of many turns at once.
+// blocksOfLoad is how often the builds alternate in a row of concurrent turns.
 const blocksOfLoad = 6
 
 // compare measures the build of -against, then that of -bin.
@@ -64,7 +64,7 @@ func (b *bench) compare(ctx context.Context) (_ *comparison, err error) {
 	return c, nil
 }
 
-// compareRow makes the turns of a row on both meshes. Who goes first changes from block to block.
+// compareRow runs the turns of a row on both meshes. The order alternates between blocks.
 func (b *bench) compareRow(ctx context.Context, meshes [2]*mesh, c *comparison, p planned) error {
 	b.say("model %s, %d at once, %d turns of %d tool calls on each", p.model, p.concurrency, p.turns, p.rounds)
 	var clients [2]*client
@@ -150,7 +150,7 @@ func (c *comparison) table() *table {
 	return t
 }
 
-// title names a row among others.
+// title returns the name of a row.
 func (r row) title() string {
 	name := fmt.Sprintf("%s, %d", modelTitle(r.model), r.concurrency)
 	if r.rounds > 1 {
@@ -174,5 +174,5 @@ func (c *comparison) text() string {
 
 func (c *comparison) markdown() string { return c.table().markdown() }
 
-// check has no goals of its own: the figures are for a person to judge.
+// check has no goals: a person judges the figures.
 func (c *comparison) check() error { return nil }

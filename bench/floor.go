@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// mcpVersion is the protocol revision that the floor speaks.
+// mcpVersion is the protocol revision that the floor uses.
 const mcpVersion = "2025-06-18"
 
-// floor makes a turn's calls directly: what any program would need that has no mesh between it and its model and tools. It sends what
+// floor makes a turn's calls directly, as a program would that has no mesh between it and its model and tools. It sends the requests that
 // the mesh sent.
 type floor struct {
 	http *http.Client
@@ -28,7 +28,7 @@ type floor struct {
 	lastID   atomic.Int64
 }
 
-// newFloor opens an MCP session and takes over the requests that the mesh sent to a model.
+// newFloor opens an MCP session and copies the requests that the mesh sent to a model.
 func newFloor(ctx context.Context, m *model, name string, rounds int, toolURL string) (*floor, error) {
 	f := &floor{http: newHTTP(), modelURL: m.url + "/chat/completions", toolURL: toolURL}
 	for results := range rounds + 1 {
@@ -100,7 +100,7 @@ func (f *floor) infer(ctx context.Context, body []byte, saw func()) error {
 	})
 }
 
-// rpc makes one MCP request; a notification gets no answer.
+// rpc makes one MCP request; a notification gets no response.
 func (f *floor) rpc(ctx context.Context, method string, params any, answered bool) error {
 	msg := map[string]any{"jsonrpc": "2.0", "method": method}
 	if params != nil {
@@ -131,7 +131,7 @@ func (f *floor) rpc(ctx context.Context, method string, params any, answered boo
 	return nil
 }
 
-// readResult reads a JSON-RPC answer, which comes alone or in an event stream.
+// readResult reads a JSON-RPC response, plain or in an event stream.
 func readResult(resp *http.Response) error {
 	var got struct {
 		Result *struct {
@@ -175,7 +175,7 @@ func (f *floor) post(ctx context.Context, url string, body []byte) (*http.Respon
 		return nil, err
 	}
 	if resp.StatusCode >= 300 {
-		raw, _ := io.ReadAll(io.LimitReader(resp.Body, 500)) // what came explains enough
+		raw, _ := io.ReadAll(io.LimitReader(resp.Body, 500)) // the body explains enough
 		return nil, errors.Join(fmt.Errorf("%s answered %d: %s", url, resp.StatusCode, raw), resp.Body.Close())
 	}
 	return resp, nil

@@ -8,10 +8,10 @@ import (
 	"github.com/windlass-dev/windlass/libs/sse"
 )
 
-// maxFrame bounds one event of a stream, bytes.
+// maxFrame is the maximum size of one event in bytes.
 const maxFrame = 4 << 20
 
-// frames reads server-sent events and hands each to see, until the stream ends or see returns an error.
+// frames reads server-sent events and calls see for each, until the stream ends or see returns an error.
 func frames(r io.Reader, see func(event string, data []byte) error) error {
 	in := sse.NewReader(r, sse.Config{MaxEvent: maxFrame})
 	for {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Goals for one hostile input, and for the turns beside them.
+// Goals for one hostile input, and for concurrent turns.
 const (
 	hostileCPU   = time.Second
 	hostileBytes = 64 << 20
@@ -23,23 +23,23 @@ const (
 	hostileTime  = 2 * time.Minute
 )
 
-// stricken is what became of one hostile input. Memory is how far the mesh's processes grew beyond what they held before.
+// stricken is the result of one hostile input. Memory is how much the mesh's processes grew.
 type stricken struct {
 	entrance, name, outcome string
 	cpu                     time.Duration
 	grew                    int64
 }
 
-// missed reports whether an input took more than it may.
+// missed reports whether an input used more than allowed.
 func (s stricken) missed() bool { return s.cpu > hostileCPU || s.grew > hostileBytes }
 
-// siege is everything that was found about hostile inputs.
+// siege holds all results of hostile inputs.
 type siege struct {
 	options options
 	machine machine
 	date    time.Time
 	rows    []stricken
-	// alone and beside are turns without and with hostile inputs at the same time, sent is how many of these.
+	// alone and beside are turns without and with concurrent hostile inputs; sent is the number of inputs.
 	alone, beside outcome
 	sent          int
 }
@@ -86,7 +86,7 @@ func (b *bench) onMesh(ctx context.Context, f *foe, run func(*besieged) error) (
 
 // oneByOne sends each input alone to a mesh at rest.
 func (b *bench) oneByOne(ctx context.Context, mesh *besieged, s *siege) error {
-	for _, agent := range []string{instant, "line-feeds"} { // so that what is loaded once is
+	for _, agent := range []string{instant, "line-feeds"} { // so that one-time loading is not measured
 		if _, err := mesh.turn(ctx, agent, nil); err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (b *bench) beside(ctx context.Context, mesh *besieged, s *siege) error {
 	return nil
 }
 
-// stream sends one hostile input after the other until it is stopped, and tells how many were sent.
+// stream sends hostile inputs in a loop until stop is called, which returns how many were sent.
 func (m *besieged) stream(ctx context.Context) (stop func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -167,7 +167,7 @@ func (m *besieged) stream(ctx context.Context) (stop func() int) {
 		for ctx.Err() == nil {
 			a := m.entry[m.next%len(m.entry)]
 			m.next++
-			if _, err := a.send(ctx); err == nil { // what became of it is in the other table
+			if _, err := a.send(ctx); err == nil { // results are in the other table
 				sent++
 			}
 		}
@@ -179,7 +179,7 @@ func (m *besieged) stream(ctx context.Context) (stop func() int) {
 	}
 }
 
-// pid is the process that holds the mesh.
+// pid returns the process id of the mesh.
 func (m *mesh) pid() int {
 	for _, p := range m.procs {
 		if m.groups[p.pid()] == groupWindlass {
@@ -189,7 +189,7 @@ func (m *mesh) pid() int {
 	return 0
 }
 
-// resetPeak has Linux forget the most memory that a process held.
+// resetPeak resets Linux's record of a process's peak memory.
 func resetPeak(pid int) error {
 	if err := os.WriteFile(filepath.Join("/proc", strconv.Itoa(pid), "clear_refs"), []byte("5"), 0o200); err != nil {
 		return fmt.Errorf("reset the peak of memory: %w", err)
@@ -197,7 +197,7 @@ func resetPeak(pid int) error {
 	return nil
 }
 
-// peak is the most memory that a process held since resetPeak, in bytes.
+// peak returns a process's peak memory since resetPeak, in bytes.
 func peak(pid int) int64 {
 	var kib int64
 	if _, err := fmt.Sscanf(field(filepath.Join("/proc", strconv.Itoa(pid), "status"), "VmHWM"), "%d kB", &kib); err != nil {

@@ -23,20 +23,20 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// attack is one hostile input; send says what became of it.
+// attack is one hostile input; send returns its result.
 type attack struct {
 	entrance, name string
 	send           func(ctx context.Context) (string, error)
 }
 
-// besieged is a mesh with what the attacks need.
+// besieged is a mesh with everything that the attacks need.
 type besieged struct {
 	mesh    *mesh
 	foe     *foe
 	grpc    *grpc.ClientConn
 	session string
 	entry   []attack
-	next    int // of entry, to be sent
+	next    int // index into entry of the next attack
 }
 
 // besiege prepares the attacks on a running mesh.
@@ -106,7 +106,7 @@ func (b *besieged) bundles() {
 	}
 }
 
-// messages are sent over gRPC, past the gateway.
+// messages sends messages over gRPC, bypassing the gateway.
 func (b *besieged) messages() {
 	agents := sessionsv1.NewAgentServiceClient(b.grpc)
 	for _, row := range []struct {
@@ -138,7 +138,7 @@ func (b *besieged) tools() {
 	}
 }
 
-// post sends a body and gives the status with the problem's code.
+// post sends a body and returns the status with the problem's code.
 func (b *besieged) post(ctx context.Context, in body) (string, error) {
 	var rd io.Reader = strings.NewReader(in.text)
 	if in.chunked {
@@ -154,7 +154,7 @@ func (b *besieged) post(ctx context.Context, in body) (string, error) {
 	}
 	res, err := b.mesh.http.Do(req)
 	if err != nil {
-		if ctx.Err() == nil { // it was refused while it was sent
+		if ctx.Err() == nil { // it was rejected while being sent
 			return "connection closed", nil
 		}
 		return "", err
@@ -164,11 +164,11 @@ func (b *besieged) post(ctx context.Context, in body) (string, error) {
 	var problem struct {
 		Code string `json:"code"`
 	}
-	_ = json.Unmarshal(raw, &problem) // what is no problem has no code
+	_ = json.Unmarshal(raw, &problem) // a body that is not a problem has no code
 	return strings.TrimSpace(fmt.Sprint(res.StatusCode, " ", problem.Code)), err
 }
 
-// turn runs a turn to its end and gives what it ended with.
+// turn runs a turn to its end and returns how it ended.
 func (b *besieged) turn(ctx context.Context, agent string, more map[string]any) (string, error) {
 	session, err := b.newSession(ctx, agent)
 	if err != nil {
@@ -193,7 +193,7 @@ func (b *besieged) turn(ctx context.Context, agent string, more map[string]any) 
 					} `json:"error"`
 				} `json:"data"`
 			}
-			_ = json.Unmarshal(bytes.Clone(data), &e) // the kind alone says enough
+			_ = json.Unmarshal(bytes.Clone(data), &e) // the type alone is enough
 			outcome = fmt.Sprintf("turn %s %s, %d requests", kind, e.Data.Error.Code, b.foe.asked.Load()-asked)
 			return io.EOF
 		}
@@ -205,7 +205,7 @@ func (b *besieged) turn(ctx context.Context, agent string, more map[string]any) 
 	return outcome, err
 }
 
-// source adds a tool server, syncs it, and calls its tool if asked to; then it removes the server.
+// source adds a tool server, syncs it, calls its tool if asked to, and removes the server.
 func (b *besieged) source(ctx context.Context, name string, invoke bool) (outcome string, err error) {
 	var made struct {
 		ID    string `json:"id"`
@@ -226,7 +226,7 @@ func (b *besieged) source(ctx context.Context, name string, invoke bool) (outcom
 	return b.post(ctx, body{path: "/v1/tools/" + name + "__t:invoke", text: `{"arguments":{}}`})
 }
 
-// hook adds a webhook, has a turn tell it, waits for the first attempt to be over and removes the webhook.
+// hook adds a webhook, runs a turn that notifies it, waits for the first attempt to end and removes the webhook.
 func (b *besieged) hook(ctx context.Context, name string) (outcome string, err error) {
 	var made struct {
 		ID string `json:"id"`

@@ -8,7 +8,7 @@ import (
 
 const mib = 1 << 20
 
-// large is what exceeds every bound of ours by far.
+// large far exceeds every limit of ours.
 const large = 60 * mib
 
 func numbered(n int, format string) string {
@@ -66,7 +66,7 @@ func hostileBodies() map[string][]body {
 	}
 }
 
-// hostileAgents have params_schemas that are within the limits and take their time.
+// hostileAgents have params_schemas that are within the limits and expensive.
 func hostileAgents() map[string]string {
 	return map[string]string{
 		"ways": `{"type":"object","$ref":"#/$defs/n","$defs":{"n":{"anyOf":[{"properties":{"a":{"$ref":"#/$defs/n"}},"not":{}},
@@ -75,7 +75,7 @@ func hostileAgents() map[string]string {
 	}
 }
 
-// colliding are lists of texts that are the same when written without delimiters.
+// colliding returns lists of texts that are equal when concatenated without delimiters.
 func colliding(n int) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -114,7 +114,7 @@ func schemaBodies(path, begin, end string) []body {
 	return out
 }
 
-// hostileBundles are YAML; those that the parser sees stay just below the bound of their marks.
+// hostileBundles are YAML; those that reach the parser stay just below the limits.
 func hostileBundles() map[string]string {
 	const agent = "kind: agent\nid: a\n"
 	return map[string]string{

@@ -33,7 +33,7 @@ func (s *siege) ratio() float64 {
 	return float64(spreadOf(s.beside.samples, totalOf).p50) / float64(alone)
 }
 
-// missed names the goals that were missed.
+// missed lists the goals that were missed.
 func (s *siege) missed() []string {
 	var out []string
 	for _, r := range s.rows {

@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// foe is a server of hostile answers: a model at /v1, tool servers below /mcp/ and receivers of webhooks below /hook/, each named as in the tables.
+// foe is a server with hostile responses: a model at /v1, tool servers below /mcp/ and webhook receivers below /hook/, each named as in the
+// tables.
 type foe struct {
 	server *http.Server
 	url    string
 	asked  atomic.Int64
 }
 
-// repeated is an answer that is made while it is sent: begin, then part until size, then end.
+// repeated is a response generated while it is sent: begin, then part until size, then end.
 type repeated struct {
 	begin, part string
 	size        int
@@ -37,7 +38,7 @@ func (r repeated) write(w io.Writer) {
 	}
 }
 
-// String is the whole, for those that are sent to the mesh.
+// String returns the whole, for those sent to the mesh.
 func (r repeated) String() string {
 	return r.begin + strings.Repeat(r.part, max(1, r.size/max(1, len(r.part)))) + r.end
 }
@@ -83,7 +84,7 @@ func (f *foe) model(w http.ResponseWriter, r *http.Request) {
 	answer.write(w)
 }
 
-// headers is the row whose answer has headers without end, in each table.
+// headers is the row with endless response headers, in each table.
 const headers = "headers-without-end"
 
 func manyHeaders(w http.ResponseWriter) {
@@ -92,7 +93,7 @@ func manyHeaders(w http.ResponseWriter) {
 	}
 }
 
-// tools is an MCP server: one whose list is hostile, or whose answers to calls are.
+// tools is an MCP server with a hostile list or hostile results.
 func (f *foe) tools(w http.ResponseWriter, r *http.Request) {
 	var msg struct {
 		ID     json.RawMessage `json:"id"`

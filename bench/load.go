@@ -11,16 +11,16 @@ import (
 
 // sample is one turn as its client saw it; times count from when the client began to send.
 type sample struct {
-	// begin is when the client begins to send; accepted is how long it takes until the turn is accepted, zero at the floor.
+	// begin is when the client begins to send; accepted is the time until the turn is accepted, zero for the floor.
 	begin    time.Time
 	accepted time.Duration
-	// first is when the first text came, total when the turn was over.
+	// first is when the first text arrived, total when the turn ended.
 	first, total time.Duration
 	// began is when it was sent, in a steady load.
 	began time.Duration
 	// turn is its id, empty at the floor.
 	turn string
-	// events are filled where somebody asked for them.
+	// events are recorded on request.
 	events []moment
 }
 
@@ -30,7 +30,7 @@ type moment struct {
 	at   time.Duration
 }
 
-// outcome is what a closed loop gave.
+// outcome is the result of a closed loop.
 type outcome struct {
 	samples []sample
 	elapsed time.Duration
@@ -39,7 +39,7 @@ type outcome struct {
 // rate is turns per second.
 func (o outcome) rate() float64 { return float64(len(o.samples)) / o.elapsed.Seconds() }
 
-// loop runs count turns, as many at once as asked: who has finished one begins the next. The first error ends it.
+// loop runs count turns, concurrency at a time: a worker that finishes one starts the next. The first error ends it.
 func loop(ctx context.Context, concurrency, count int, turn func(context.Context) (sample, error)) (outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -72,7 +72,7 @@ func loop(ctx context.Context, concurrency, count int, turn func(context.Context
 	return outcome{samples: samples, elapsed: time.Since(start)}, nil
 }
 
-// spread is the middle and the slow end of some times.
+// spread is the median and the 99th percentile of some times.
 type spread struct{ p50, p99 time.Duration }
 
 func spreadOf(samples []sample, pick func(sample) time.Duration) spread {

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// machine is where the figures come from.
+// machine describes where the figures come from.
 type machine struct {
 	processor, memory, system, load, golang, commit string
 }
 
-// describeMachine says what it can find out; what it cannot stays empty.
+// describeMachine collects what it can; unknown fields stay empty.
 func describeMachine(ctx context.Context) machine {
 	m := machine{
 		processor: fmt.Sprintf("%d processors", runtime.NumCPU()),
@@ -40,7 +40,7 @@ func describeMachine(ctx context.Context) machine {
 	return m
 }
 
-// field finds the value of "key : value" in a file, empty when there is none.
+// field returns the value of "key : value" in a file, empty if there is none.
 func field(file, key string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

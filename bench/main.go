@@ -1,8 +1,8 @@
 // Command bench compares the cost of a turn in Windlass with the same model and tool calls made directly.
 //
-// It starts a real mesh on a temporary directory, a model server of its own and the calculator example as MCP server, and runs turns of
-// two model calls and one tool call: through Windlass over REST and SSE, and as the floor straight from this process. Both see the same
-// servers and the same payloads, in one run, in turns. See docs/reference/performance.md for results and how to read them.
+// It starts a real mesh on a temporary directory, its own model server and the calculator example as MCP server, and runs turns of two
+// model calls and one tool call: through Windlass over REST and SSE, and as the floor directly from this process. Both use the same servers
+// and payloads, alternating within one run. See docs/reference/performance.md for results and how to read them.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"syscall"
 )
 
-// errReach is returned with -check when a goal is missed by more than is allowed.
+// errReach is returned with -check if a goal is missed by more than allowed.
 var errReach = errors.New("a goal is missed by far")
 
 func main() {
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// run is main with everything passed in. Progress goes to progress, results to out.
+// run is main with its dependencies passed in. Progress goes to progress, results to out.
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	o, err := parse(args, progress)
 	if err != nil {
@@ -56,11 +56,11 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	return nil
 }
 
-// result is what was found.
+// result is the result of a benchmark.
 type result interface {
 	text() string
 	markdown() string
-	// check returns errReach when a goal is missed by more than is allowed.
+	// check returns errReach if a goal is missed by more than allowed.
 	check() error
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// markdown is the report as docs/reference/performance.md. Of a database it does not tell the address, which may hold a password.
+// markdown formats the report as docs/reference/performance.md. It omits a database's address, which may hold a password.
 func (r *report) markdown() string {
 	var b strings.Builder
 	title, args := "Performance", strings.Join(r.options.args, " ")
@@ -84,7 +84,7 @@ func (r *report) where() string {
 	return b.String()
 }
 
-// reading says what the figures mean. Sentences with figures are computed, the others hold whatever comes out.
+// reading explains the figures. Sentences with figures are computed, the others always hold.
 func (r *report) reading() []string {
 	var out []string
 	for _, d := range r.deployments {
@@ -124,7 +124,7 @@ func (r *report) reading() []string {
 	)
 }
 
-// tails names the rows in which a few turns took far longer than the others.
+// tails lists the rows in which a few turns took far longer than the others.
 func (d *deployment) tails() []string {
 	var out []string
 	for _, row := range d.rows {

@@ -11,14 +11,14 @@ import (
 	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
-// bench runs everything once.
+// bench runs all measurements.
 type bench struct {
 	options  options
 	progress io.Writer
 	model    *model
 }
 
-// rounds is how many times mesh and floor take turns within a row, so that a machine that grows busy hits both.
+// rounds is how often mesh and floor alternate within a row, so that a busy machine affects both.
 const rounds = 4
 
 // say reports progress.
@@ -41,32 +41,32 @@ func (b *bench) measure(ctx context.Context) (_ *report, err error) {
 	return r, nil
 }
 
-// deployment is what was found about one way to run the mesh.
+// deployment holds the results of one deployment of the mesh.
 type deployment struct {
 	name, database string
 	startup        time.Duration
-	// idleCores is what the mesh uses of the processors when nobody asks it anything; idle and busy are its memory after the start
-	// and after all rows, peak the most that was seen.
+	// idleCores is the mesh's processor use without requests; idle and busy are its memory after the start and after all rows, peak the
+	// maximum seen.
 	idleCores  float64
 	idle, peak usages
-	// turns is how many were made in all when peak was taken.
+	// turns is the total number of turns when peak was taken.
 	turns        int
 	rows         []row
 	timelines    map[string][]moment // by model
 	historyBytes int64
 	historyLen   int64
-	steady       *steady // nil when it was left out
+	steady       *steady // nil if it was left out
 }
 
 // row is mesh and floor under the same conditions.
 type row struct {
 	model         string
 	concurrency   int
-	rounds        int // tool calls of a turn
+	rounds        int // tool calls per turn
 	rest          time.Duration
 	mesh, floor   outcome
 	used          usages        // by the mesh's turns
-	worked        time.Duration // of the mesh: until it was at rest again
+	worked        time.Duration // of the mesh: until it was idle again
 	turns, floors int
 }
 
@@ -103,18 +103,18 @@ func (b *bench) deployment(ctx context.Context, name string) (_ *deployment, err
 	return d, b.steady(ctx, m, d)
 }
 
-// planned is a row to come.
+// planned is a planned row.
 type planned struct {
 	model                              string
 	rounds, concurrency, turns, floors int
-	// rest is the pause after each turn, so that the next one finds the mesh at rest.
+	// rest is the pause after each turn, so that the next one finds an idle mesh.
 	rest time.Duration
 }
 
-// manyRounds is how many tool calls the turns have that show what a further one costs.
+// manyRounds is the number of tool calls in the turns that measure the cost of a further call.
 const manyRounds = 9
 
-// plan chooses the numbers of turns: given for those made one at a time, and by the rate seen in the warm-up for the others.
+// plan chooses the numbers of turns: as configured for those run one at a time, and by the rate in the warm-up for the others.
 func (b *bench) plan(rate float64) []planned {
 	o := b.options
 	out := []planned{
@@ -143,7 +143,7 @@ func (b *bench) plan(rate float64) []planned {
 	return out
 }
 
-// warmUp makes turns with both models until the mesh has its connections and caches, and looks at it at rest before and after.
+// warmUp runs turns with both models until the mesh has its connections and caches, and measures it idle before and after.
 func (b *bench) warmUp(ctx context.Context, m *mesh, d *deployment) (outcome, error) {
 	if err := m.settle(ctx, 0); err != nil {
 		return outcome{}, err
@@ -169,7 +169,7 @@ func (b *bench) warmUp(ctx context.Context, m *mesh, d *deployment) (outcome, er
 	return out, errors.Join(err, m.settle(ctx, d.idleCores))
 }
 
-// turns prepares sessions and makes turns.
+// turns prepares sessions and runs turns.
 func (b *bench) turns(ctx context.Context, d *deployment, c *client, concurrency, n int) (outcome, error) {
 	if err := c.prepare(ctx, n); err != nil {
 		return outcome{}, err
@@ -178,7 +178,7 @@ func (b *bench) turns(ctx context.Context, d *deployment, c *client, concurrency
 	return loop(ctx, concurrency, n, c.turn)
 }
 
-// row measures mesh and floor in alternating blocks when turns are made one at a time, else one after the other.
+// row measures mesh and floor in alternating blocks if turns run one at a time, else one after the other.
 func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row, error) {
 	b.say("%s: model %s, %d at once, %d turns of %d tool calls", d.name, p.model, p.concurrency, p.turns, p.rounds)
 	c := &client{mesh: m, agent: p.model, rounds: p.rounds, timeline: p.concurrency == 1, apart: b.options.apart}
@@ -220,7 +220,7 @@ func (b *bench) row(ctx context.Context, m *mesh, d *deployment, p planned) (row
 	return r, nil
 }
 
-// resting makes a turn, then waits.
+// resting runs a turn, then waits.
 func resting(turn func(context.Context) (sample, error), rest time.Duration) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		s, err := turn(ctx)
@@ -240,7 +240,7 @@ func (r *row) floorBlock(ctx context.Context, f *floor, n int) error {
 	return err
 }
 
-// meshBlock counts what the mesh's processes use until they are at rest again: some work is done after the clients have their answers.
+// meshBlock measures what the mesh's processes use until they are idle again: some work is done after clients have their answers.
 func (r *row) meshBlock(ctx context.Context, m *mesh, d *deployment, c *client, n int) error {
 	before, begin := m.usage(), time.Now()
 	got, err := loop(ctx, r.concurrency, n, resting(c.turn, r.rest))
@@ -271,10 +271,10 @@ func (o outcome) plus(more outcome) outcome {
 	return outcome{samples: append(o.samples, more.samples...), elapsed: o.elapsed + more.elapsed}
 }
 
-// stack is the memory of everything that windlass up runs, tool servers apart.
+// stack is the memory of everything that windlass up runs, except tool servers.
 func stack(u usages) int64 { return u[groupWindlass].rss + u[groupTemporal].rss }
 
-// histories looks at the size of some turns' workflow histories.
+// histories measures the size of some turns' workflow histories.
 func (b *bench) histories(ctx context.Context, m *mesh, d *deployment) error {
 	samples := d.rows[0].mesh.samples
 	samples = samples[max(0, len(samples)-20):]

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// mesh is a running Windlass with a tool server beside it.
+// mesh is a running Windlass with a tool server.
 type mesh struct {
 	name string
 	// url is the gateway's, ui the Temporal UI's.
@@ -24,7 +24,7 @@ type mesh struct {
 	grpc string
 	dir  string
 	http *http.Client
-	// procs are in start order; groups says what each is counted as.
+	// procs are in start order; groups maps each to its group.
 	procs  []*process
 	groups map[int]string
 	// calculator is the MCP endpoint.
@@ -147,17 +147,17 @@ func (m *mesh) fill(ctx context.Context) error {
 	return nil
 }
 
-// usage looks at all processes.
+// usage measures all processes.
 func (m *mesh) usage() usages { return grouped(processes("/proc"), m.groups) }
 
-// settle waits until the mesh has done what it does after its clients have their answers: until its CPU time in a quarter of a second
-// falls below idle and a little, for a few seconds at most.
+// settle waits until the mesh is idle: until its CPU time in a quarter of a second is close to idle, for at most a few seconds. Some work
+// is done after clients have their answers.
 func (m *mesh) settle(ctx context.Context, idle float64) error {
 	_, err := m.rested(ctx, idle)
 	return err
 }
 
-// rested is settle, and tells since when the mesh has been at rest.
+// rested is settle, and returns since when the mesh has been idle.
 func (m *mesh) rested(ctx context.Context, idle float64) (time.Time, error) {
 	const window = 250 * time.Millisecond
 	t := time.NewTicker(window)

@@ -17,18 +17,18 @@ import (
 	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
-// Names of the two models that the server offers, and of the agents that use them.
+// Names of the server's two models, and of the agents that use them.
 const (
 	instant = "instant"
 	paced   = "paced"
 )
 
-// toolName is what the model asks for.
+// toolName is the tool that the model calls.
 const toolName = "calc__evaluate"
 
-// model is an OpenAI-compatible server. It answers a user's message with some words and a call of the calculator, again in as many rounds
-// as the message asks for, and the last tool's result with words only. It keeps the last request of each kind, so that the floor can send
-// the very same.
+// model is an OpenAI-compatible server. It answers a user message with some words and a call of the calculator, in as many rounds as the
+// message asks for, and the last tool result with words only. It keeps the last request of each kind, so that the floor can send exactly
+// the same.
 type model struct {
 	tokens int
 	pace   pace
@@ -42,11 +42,11 @@ type model struct {
 // step is one model call of a turn.
 type step struct {
 	model string
-	// rounds is how many tool calls the turn has in all, results how many of their results the call carries.
+	// rounds is the number of tool calls in the turn, results the number of results in this request.
 	rounds, results int
 }
 
-// request is what the server reads of a request.
+// request holds the fields of a request that the server reads.
 type request struct {
 	Model    string    `json:"model"`
 	Messages []message `json:"messages"`
@@ -57,7 +57,7 @@ type message struct {
 	Content any    `json:"content"`
 }
 
-// newModel serves on a port of its own until close.
+// newModel serves on its own port until close.
 func newModel(tokens int, p pace) (*model, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -138,7 +138,7 @@ var (
 	inMany = regexp.MustCompile(`in (\d+) rounds`)
 )
 
-// roundsOf reads how many rounds the user wants, 1 when he does not say.
+// roundsOf returns how many rounds the message asks for, 1 if it does not say.
 func roundsOf(question string) int {
 	found := inMany.FindStringSubmatch(question)
 	if found == nil {
@@ -151,7 +151,7 @@ func roundsOf(question string) int {
 	return n
 }
 
-// expression finds what the user wants to be calculated.
+// expression returns the expression to calculate.
 func expression(question string) string {
 	found := sum.FindString(question)
 	if found == "" {

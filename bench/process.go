@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Times that programs get.
+// Timeouts of programs.
 const (
 	startPatience = 90 * time.Second
 	stopPatience  = 25 * time.Second
@@ -31,11 +31,11 @@ type process struct {
 	err   error
 }
 
-// passed are the variables of our environment that programs get. CPU_PROFILE is for those of `make profile`.
+// passed lists the variables that programs inherit from us. CPU_PROFILE is for those of `make profile`.
 var passed = []string{"PATH", "HOME", "CPU_PROFILE"} //nolint:gochecknoglobals // a constant
 
-// spawn starts a program with next to nothing in its environment, and waits for its ready line. Lines that it writes go to
-// verbose, and the last ones into errors.
+// spawn starts a program with a minimal environment, and waits for its ready line. Its output goes to verbose, and its last lines into
+// errors.
 func spawn(ctx context.Context, name string, verbose io.Writer, path string, args ...string) (*process, error) {
 	p := &process{name: name, done: make(chan struct{}), tail: &tail{to: verbose, name: name}}
 	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), path, args...) // stopped by stop, in order
@@ -63,13 +63,13 @@ func spawn(ctx context.Context, name string, verbose io.Writer, path string, arg
 	case <-p.done:
 		return nil, fmt.Errorf("%s ended before it was ready (%w): %s", name, p.err, p.tail.last())
 	case <-ctx.Done():
-		_ = p.cmd.Process.Kill() // it may be gone meanwhile
+		_ = p.cmd.Process.Kill() // may already be gone
 		<-p.done
 		return nil, fmt.Errorf("%s is not ready (%w): %s", name, ctx.Err(), p.tail.last())
 	}
 }
 
-// wait reads the ready line, passes the rest on and waits for the end.
+// wait reads the ready line, forwards the rest and waits for the end.
 func (p *process) wait(out io.Reader, line chan<- map[string]any) {
 	defer close(p.done)
 	sc := bufio.NewScanner(out)
@@ -92,9 +92,9 @@ func (p *process) text(key string) string {
 	return s
 }
 
-// stop asks the program to end, and ends it when it does not.
+// stop asks the program to end, and kills it if it does not.
 func (p *process) stop() error {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may be gone meanwhile
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // may already be gone
 	select {
 	case <-p.done:
 		return nil

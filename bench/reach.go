@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What a turn is to cost: one at a time, and 64 at once.
+// Goals for a turn: one at a time, and 64 at once.
 const (
 	reachFirst = 3 * time.Millisecond
 	reachTurn  = 5 * time.Millisecond
@@ -16,16 +16,16 @@ const (
 	reachRSS   = 400 << 20
 	reachRate  = 100
 	reachAt    = 64
-	// reachGrowth is by how much turns may grow slower under a steady load.
+	// reachGrowth is by how much turns may slow down under a steady load.
 	reachGrowth = 1.5
 )
 
 // reach is a goal and how it was met.
 type reach struct {
 	name, want, got string
-	// missed is 1 at the goal, 2 when it is missed by twice, below 1 when there is room.
+	// missed is 1 at the goal, 2 if it is missed by a factor of two, below 1 if there is room.
 	missed float64
-	// allowed is by how much -check lets it be missed.
+	// allowed is the limit of missed for -check.
 	allowed float64
 }
 
@@ -66,7 +66,7 @@ func (d *deployment) reaches() []reach {
 	return out
 }
 
-// hurry says that the turns of a row came right after another.
+// hurry marks a row whose turns follow each other without a pause.
 func (r row) hurry() string {
 	if r.concurrency > 1 || r.rest > 0 {
 		return ""
@@ -97,7 +97,7 @@ func (r reach) verdict() string {
 	}
 }
 
-// check fails when any goal is missed by more than is allowed.
+// check fails if any goal is missed by more than allowed.
 func (r *report) check() error {
 	var bad []string
 	for _, d := range r.deployments {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// report is everything that was found.
+// report holds all results.
 type report struct {
 	options     options
 	machine     machine
@@ -14,13 +14,13 @@ type report struct {
 	deployments []*deployment
 }
 
-// section is a table with what to know about it.
+// section is a table with an explanation.
 type section struct {
 	title, note string
 	table       *table
 }
 
-// sections are the tables of a deployment.
+// sections returns the tables of a deployment.
 func (d *deployment) sections(timeline bool) []section {
 	out := []section{
 		{"Goals", "", d.reachTable()},
@@ -146,7 +146,7 @@ func timelineTable(events []moment) *table {
 	return t
 }
 
-// facts are single figures.
+// facts returns single figures.
 func (d *deployment) facts() []string {
 	return []string{
 		fmt.Sprintf("Workflow history of a turn: %d bytes in %d events.", d.historyBytes, d.historyLen),
@@ -154,7 +154,7 @@ func (d *deployment) facts() []string {
 	}
 }
 
-// text is the report for a terminal.
+// text formats the report for a terminal.
 func (r *report) text() string {
 	var b strings.Builder
 	m := r.machine

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// found is a report with one turn in each row.
+// found returns a report with one turn in each row.
 func found(first, total time.Duration, rss int64) *report {
 	mesh := outcome{samples: []sample{{first: first, total: total, turn: "trn_1"}}, elapsed: 20 * time.Millisecond}
 	floor := outcome{samples: []sample{{first: time.Millisecond, total: 2 * time.Millisecond}}, elapsed: 2 * time.Millisecond}

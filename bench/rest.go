@@ -35,12 +35,12 @@ func call(ctx context.Context, c *http.Client, method, url string, body, out any
 	return nil
 }
 
-// openStream makes one request whose answer is an event stream, which is the caller's to close.
+// openStream makes a request whose response is an event stream; the caller closes it.
 func openStream(ctx context.Context, c *http.Client, method, url string, body any) (*http.Response, error) {
 	return send(ctx, c, method, url, "text/event-stream", body)
 }
 
-// send makes one request; an answer that is no good is an error.
+// send makes one request; an unsuccessful response is an error.
 func send(ctx context.Context, c *http.Client, method, url, accept string, body any) (*http.Response, error) {
 	var rd io.Reader
 	if body != nil {

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// services are the roles of a split mesh in start order, those that others call.
+// services lists the roles of a split mesh that others call, in start order.
 func services() []string { return []string{"policy", "inference", "mcpbridge", "registry", "sessions"} }
 
-// startSplit starts each role as a process of its own over TCP, and the Temporal dev server.
+// startSplit starts each role as its own process over TCP, and the Temporal dev server.
 func (m *mesh) startSplit(ctx context.Context, modelURL string) error {
 	roles := append(services(), "worker", "gateway")
 	free, err := freeAddresses(len(roles) + 4)
@@ -65,7 +65,7 @@ func (m *mesh) startTemporal(ctx context.Context, addr, ui string) error {
 	return err
 }
 
-// freeAddresses finds ports that nobody uses now.
+// freeAddresses finds unused ports.
 func freeAddresses(n int) ([]string, error) {
 	var out []string
 	for range n {

@@ -11,20 +11,20 @@ import (
 	"github.com/windlass-dev/windlass/libs/backoff"
 )
 
-// steadyShare is the part that a mesh is offered for long of the rate that it can keep up.
+// steadyShare is the fraction of the sustainable rate that a mesh is offered for long.
 const steadyShare = 0.8
 
-// steady is what became of turns that come at a fixed rate, whether or not those before have ended: an open loop.
+// steady is the result of turns at a fixed rate, whether or not earlier ones have ended: an open loop.
 type steady struct {
 	rate        float64
 	lasted      time.Duration
 	turns       int
 	first, last spread // of the turns in the first and in the last third
-	left        int64  // turns under way when the last one was sent
+	left        int64  // running turns when the last one was sent
 	used        usages
 }
 
-// steady offers the mesh a part of the rate that it can keep up, as found with most turns at once, and sees whether they pile up.
+// steady offers the mesh a fraction of its sustainable rate, as measured with most turns at once, and checks whether they pile up.
 func (b *bench) steady(ctx context.Context, m *mesh, d *deployment) error {
 	i := slices.IndexFunc(d.rows, func(r row) bool { return r.model == instant && r.concurrency == reachAt })
 	if b.options.steady <= 0 || i < 0 {
@@ -60,7 +60,7 @@ func (b *bench) steady(ctx context.Context, m *mesh, d *deployment) error {
 	return nil
 }
 
-// offer sends the turns, each at its time, and waits for all.
+// offer sends each turn at its time, and waits for all.
 func (s *steady) offer(ctx context.Context, c *client) ([]sample, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -74,7 +74,7 @@ func (s *steady) offer(ctx context.Context, c *client) ([]sample, error) {
 	for i := range s.turns {
 		began := time.Duration(float64(i) / s.rate * float64(time.Second))
 		if backoff.Sleep(ctx, time.Until(start.Add(began))) != nil {
-			break // a turn has failed, or somebody has stopped us
+			break // a turn failed, or we were stopped
 		}
 		under.Add(1)
 		all.Go(func() {
@@ -95,7 +95,7 @@ func (s *steady) offer(ctx context.Context, c *client) ([]sample, error) {
 	return samples, context.Cause(ctx)
 }
 
-// table shows it.
+// table formats it.
 func (s *steady) table() *table {
 	t := &table{head: []string{"turns/s offered", "turns", "turn p50, first third", "p99", "last third", "p99", "in progress at the end", "processor, windlass", "temporal"}}
 	each := func(group string) string { return millis(s.used[group].cpu / time.Duration(max(s.turns, 1))) }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tick is the unit of CPU times in /proc: Linux shows them in hundredths of a second whatever the kernel counts in.
+// tick is the unit of CPU times in /proc: Linux reports hundredths of a second whatever the kernel's tick.
 const tick = 10 * time.Millisecond
 
 // usage is what a group of processes has used and holds.
@@ -24,7 +24,7 @@ func (u usage) add(o usage) usage { return usage{cpu: u.cpu + o.cpu, rss: u.rss 
 // usages maps groups ("windlass", "temporal", …) to what they use.
 type usages map[string]usage
 
-// since returns the CPU time used after an earlier look; the memory is the present one.
+// since returns the CPU time used since an earlier measurement; the memory is the present one.
 func (u usages) since(before usages) usages {
 	out := maps.Clone(u)
 	for group, now := range u {
@@ -40,17 +40,17 @@ type stat struct {
 	usage       usage
 }
 
-// processes reads /proc; on a system without one it gives none.
+// processes reads /proc; it returns none on a system without it.
 func processes(root string) map[int]stat {
 	out := map[int]stat{}
 	names, err := filepath.Glob(filepath.Join(root, "[0-9]*", "stat"))
 	if err != nil {
-		return out // only a bad pattern gives an error
+		return out // only a bad pattern is an error
 	}
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			continue // gone meanwhile
+			continue // ended meanwhile
 		}
 		if s, err := parseStat(string(text)); err == nil {
 			out[s.pid] = s
@@ -59,7 +59,7 @@ func processes(root string) map[int]stat {
 	return out
 }
 
-// parseStat reads a line of proc(5). The second field is the program's name in parentheses and may hold anything.
+// parseStat parses a line of proc(5). The second field is the program's name in parentheses and may contain anything.
 func parseStat(line string) (stat, error) {
 	open, end := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
 	if open < 0 || end < open {
@@ -90,7 +90,7 @@ const (
 	groupBench    = "bench"
 )
 
-// grouped sums up processes by group. Whatever a process of a group started belongs to the tool servers, unless it is named itself.
+// grouped sums up processes by group. Children of a group's process count as tool servers, unless they are named themselves.
 func grouped(all map[int]stat, groups map[int]string) usages {
 	out := usages{}
 	for pid, s := range all {

@@ -14,12 +14,11 @@ import (
 const (
 	clusterName = "active"
 
-	// historyShards is fixed for the life of a file. Queues are read per shard, so a few are quicker than one, and each
-	// costs memory.
+	// historyShards is fixed for the lifetime of a file. Queues are read per shard, so few shards are faster than one, and each costs memory.
 	historyShards = 4
 )
 
-// serverConfig is the static configuration: who listens where, and one SQLite database for everything.
+// serverConfig returns the static configuration: listen addresses, and one SQLite database for all stores.
 func serverConfig(host string, p ports, db *config.SQL) *config.Config {
 	frontend := dialable(host, p.frontend)
 	cfg := &config.Config{
@@ -58,7 +57,7 @@ func service(host string, grpcPort, httpPort int) config.Service {
 	return config.Service{RPC: config.RPC{BindOnIP: host, GRPCPort: grpcPort, HTTPPort: httpPort}}
 }
 
-// staticHosts names the one host of each service, which spares the membership gossip and its ports.
+// staticHosts names the only host of each service, which avoids the membership gossip and its ports.
 func staticHosts(host string, p ports) map[primitives.ServiceName]static.Hosts {
 	local := func(port int) static.Hosts {
 		return static.SingleLocalHost(net.JoinHostPort(loopback, strconv.Itoa(port)))

@@ -13,15 +13,15 @@ import (
 	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 )
 
-// database is the SQLite file this process owns, or memory.
+// database is the SQLite file owned by this process, or an in-memory database.
 type database struct {
 	sql  *config.SQL
 	path string
 	lock *os.File
 }
 
-// openDatabase takes the file for this process and makes sure that this server understands it. An absent file is
-// created; an empty path means memory.
+// openDatabase locks the file for this process and checks that this server can use it. A missing file is created; an empty path means in
+// memory.
 func openDatabase(ctx context.Context, path string) (*database, error) {
 	if path == "" {
 		return &database{sql: &config.SQL{
@@ -46,7 +46,7 @@ func openDatabase(ctx context.Context, path string) (*database, error) {
 	return db, nil
 }
 
-// prepareFile creates the file or checks the one that is there.
+// prepareFile creates the file or checks the existing one.
 func prepareFile(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -84,7 +84,7 @@ func uriPath(path string) string {
 	return (&url.URL{Path: path}).EscapedPath()
 }
 
-// openFile is a connection of our own, outside the server's pool.
+// openFile opens a connection of our own, outside the server's pool.
 func openFile(path, mode string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", "file:"+uriPath(path)+"?mode="+mode)
 	if err != nil {
@@ -94,14 +94,14 @@ func openFile(path, mode string) (*sql.DB, error) {
 	return db, nil
 }
 
-// close lets go of the file. The server never closes its connections, so the write-ahead log is folded in here:
-// after a clean stop one file holds everything.
+// close releases the file. The server never closes its connections, so close checkpoints the write-ahead log: after a clean stop one file
+// holds everything.
 func (d *database) close() {
 	if d.path == "" {
 		return
 	}
 	if db, err := openFile(d.path, "rw"); err == nil {
-		_, _ = db.ExecContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)") // a log that stays behind is read at the next start
+		_, _ = db.ExecContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)") // a log that remains is read at the next start
 		_ = db.Close()
 	}
 	_ = d.lock.Close()

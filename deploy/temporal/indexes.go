@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// keptIndexes are those of the list of workflows that Windlass and the Temporal UI look things up by: the order of the list, workflow id, status,
-// kind of workflow (schedules), schedule, and the four attributes of Windlass.
+// keptIndexes are the visibility indexes that Windlass and the Temporal UI use: the order of the list, workflow id, status, kind of
+// workflow (schedules), schedule, and the four attributes of Windlass.
 var keptIndexes = []string{
 	"default_idx", "by_workflow_id", "by_status", "by_temporal_namespace_division", "by_temporal_scheduled_by_id",
 	"by_keyword_01", "by_keyword_02", "by_keyword_03", "by_keyword_04",
 }
 
-// dropIndexes removes all other indexes of the list of workflows. Temporal makes 58, one for each attribute that anybody might ever search by,
-// and every turn's begin and end has to write all of them: that was more than a third of what a turn costs the server. Searching by something
-// else still works; it reads the list, which is short on one machine.
+// dropIndexes removes all other visibility indexes. Temporal creates 58, one for each searchable attribute, and the start and end of every
+// turn writes all of them: more than a third of a turn's cost on the server. Searching by other attributes still works; it scans the list,
+// which is short on one machine.
 func dropIndexes(ctx context.Context, tx *sql.Tx) error {
 	names, err := visibilityIndexes(ctx, tx)
 	if err != nil {

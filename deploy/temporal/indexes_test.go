@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOnlyKeptIndexesAreWritten checks a new file, and one whose indexes an earlier version had kept.
+// TestOnlyKeptIndexesAreWritten checks a new file, and one whose indexes an earlier version kept.
 func TestOnlyKeptIndexesAreWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "temporal.db")
 	if err := createFile(t.Context(), file); err != nil {

@@ -17,13 +17,13 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// loadEnv asks for the measurement below: the number of workflows to run.
+// loadEnv enables the measurement below: the number of workflows to run.
 const loadEnv = "WINDLASS_TEMPORAL_LOAD"
 
-// maxLoadedMB is what the server may occupy after some thousand small workflows.
+// maxLoadedMB is the server's memory limit after some thousand small workflows.
 const maxLoadedMB = 220
 
-// TestLoad measures; it is no part of an ordinary run.
+// TestLoad measures; it is not part of a regular run.
 //
 //	WINDLASS_TEMPORAL_LOAD=3000 go test -run TestLoad -v
 func TestLoad(t *testing.T) {
@@ -34,7 +34,7 @@ func TestLoad(t *testing.T) {
 	launched := time.Now()
 	c := start(t, "--db-filename", dbFile(t))
 	t.Logf("ready after %s", time.Since(launched).Round(time.Millisecond))
-	time.Sleep(5 * time.Second) // idle means idle: the system workers settle first
+	time.Sleep(5 * time.Second) // let the system workers become idle first
 	idle := cpuOf(t, c)
 	time.Sleep(10 * time.Second)
 	t.Logf("idle: %s, %s CPU in 10 s", memoryOf(t, c), cpuOf(t, c)-idle)
@@ -69,7 +69,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// smallTurn is a turn's shape at its smallest: a regular activity between two local ones.
+// smallTurn is a minimal turn: a regular activity between two local ones.
 func smallTurn(ctx workflow.Context, text string) (string, error) {
 	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{ScheduleToCloseTimeout: time.Minute})
 	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
@@ -86,7 +86,7 @@ func smallTurn(ctx workflow.Context, text string) (string, error) {
 
 func repeat(_ context.Context, text string) (string, error) { return text, nil }
 
-// runTurns runs total workflows, so many at a time, and answers how long they took.
+// runTurns runs total workflows, parallel at a time, and reports how long they took.
 func runTurns(t *testing.T, cl client.Client, prefix string, total, parallel int) string {
 	t.Helper()
 	next := make(chan int)
@@ -141,14 +141,14 @@ func residentMB(t *testing.T, c *child, field string) int {
 	return kb / 1024
 }
 
-// cpuOf is the time the server has computed so far.
+// cpuOf returns the CPU time that the server has used so far.
 func cpuOf(t *testing.T, c *child) time.Duration {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
 	if err != nil {
 		t.Skip("no /proc here")
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ") // the name before it may hold spaces
+	_, rest, _ := strings.Cut(string(stat), ") ") // the name before it may contain spaces
 	fields := strings.Fields(rest)
 	var ticks int
 	for _, field := range fields[11:13] { // user and system time, in hundredths of a second

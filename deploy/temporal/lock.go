@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// lockDatabase keeps a second server away from the same file: two would corrupt each other's state, since each
-// believes to own all history shards. The lock file stays behind on purpose; removing it would open a race.
+// lockDatabase prevents a second server from using the same file: two would corrupt each other's state, since each assumes that it owns all
+// history shards. The lock file is kept on purpose; removing it would create a race.
 func lockDatabase(path string) (*os.File, error) {
 	dir := filepath.Dir(path)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -36,7 +36,7 @@ func lockDatabase(path string) (*os.File, error) {
 	return f, nil
 }
 
-// writeOwner leaves the pid for the message a second server prints.
+// writeOwner writes the pid for the error message of a second server.
 func writeOwner(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
 		return fmt.Errorf("write %s: %w", f.Name(), err)
@@ -48,14 +48,14 @@ func writeOwner(f *os.File) error {
 }
 
 func inUse(path string, f *os.File) error {
-	owner, _ := io.ReadAll(io.LimitReader(f, 32)) // only decorates the message
+	owner, _ := io.ReadAll(io.LimitReader(f, 32)) // only for the message
 	return fmt.Errorf("another server (pid %s) is using %s: stop it, or choose another file with --db-filename",
 		strings.TrimSpace(string(owner)), path)
 }
 
 func notWritable(path string, err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		err = pathErr.Err // the path is in our text already
+		err = pathErr.Err // the path is already in our text
 	}
 	todo := "make it and its directory writable"
 	if strings.Contains(err.Error(), "full") || errors.Is(err, syscall.ENOSPC) {

@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// tryLock has no lock to offer here; SQLite's own locks still keep the file whole.
+// tryLock has no lock on this system; SQLite's own locks still protect the file.
 func tryLock(*os.File) (bool, error) { return true, nil }

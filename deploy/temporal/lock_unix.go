@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// tryLock takes the file for this process without waiting; false means another process has it. The kernel lets go of
-// it when the process ends, whatever ended it.
+// tryLock locks the file for this process without waiting; false means that another process holds it. The kernel releases it when the
+// process ends, for any reason.
 func tryLock(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/server/common/log/tag"
 )
 
-// newLogger logs to w from level on; the level may change while it is in use.
+// newLogger logs to w from level on; the level may change later.
 func newLogger(w io.Writer, level slog.Leveler, asJSON bool) *slog.Logger {
 	handlerOptions := &slog.HandlerOptions{Level: level}
 	if asJSON {
@@ -21,7 +21,7 @@ func newLogger(w io.Writer, level slog.Leveler, asJSON bool) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, handlerOptions))
 }
 
-// serverLogger lets the Temporal server log through slog.
+// serverLogger makes the Temporal server log through slog.
 type serverLogger struct {
 	log  *slog.Logger
 	tags []tag.Tag
@@ -54,16 +54,16 @@ func (l *serverLogger) Fatal(msg string, tags ...tag.Tag) {
 	l.fatal(msg, details)
 }
 
-// With keeps the tags as they are: reading a tag's value is slow, and most lines are never written.
+// With keeps the tags unread: reading a tag's value is slow, and most lines are never written.
 func (l *serverLogger) With(tags ...tag.Tag) log.Logger {
 	return &serverLogger{log: l.log, tags: slices.Concat(l.tags, tags), fatal: l.fatal}
 }
 
-// SLog is what the Temporal SDK inside the server logs to.
+// SLog returns the logger for the Temporal SDK inside the server.
 func (l *serverLogger) SLog() *slog.Logger { return l.log }
 
 func (l *serverLogger) write(level slog.Level, msg string, tags []tag.Tag) {
-	ctx := context.Background() // Temporal's logger has no context to pass on
+	ctx := context.Background() // Temporal's logger has no context
 	if level == slog.LevelError && callerLeft(msg, tags) {
 		level = slog.LevelDebug
 	}
@@ -77,8 +77,8 @@ func (l *serverLogger) write(level slog.Level, msg string, tags []tag.Tag) {
 	l.log.LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // the text is Temporal's
 }
 
-// callerLeft says of an error that it means no more than a caller who hung up: the server tells them apart only before the
-// call, so one who hangs up in the same moment, as all do at a stop, reads like a fault.
+// callerLeft reports whether an error only means that a caller hung up: the server tells these apart only before the call, so a caller that
+// hangs up at the same moment, as all do at a stop, looks like a failure.
 func callerLeft(msg string, tags []tag.Tag) bool {
 	if msg == "unable to add metrics baggage to gRPC trailer" { // grpc-go refuses a trailer only for a call that has ended
 		return true

@@ -1,5 +1,5 @@
-// Command windlass-temporal is the Temporal server `windlass up` runs as a child process: all four services in one
-// process, one SQLite file, the web UI. It is for one machine; production uses a Temporal cluster.
+// Command windlass-temporal is the Temporal server that `windlass up` runs as a child process: all four services in one process, one SQLite
+// file, and the web UI. It is for one machine; use a Temporal cluster in production.
 package main
 
 import (

@@ -21,8 +21,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// childEnv makes the test binary act as the program: the tests run real processes without building a second binary.
-// Its value is a port that a first start finds taken, or nothing.
+// childEnv makes the test binary act as the program, so that tests run real processes without building a second binary. Its value is a port
+// that the first start finds taken, or empty.
 const childEnv = "WINDLASS_TEMPORAL_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -58,7 +58,7 @@ type readyLine struct {
 	PID     int    `json:"pid"`
 }
 
-// launch starts a child on free ports without waiting for it. The test's end kills it.
+// launch starts a child on free ports without waiting for it. It is killed when the test ends.
 func launch(t *testing.T, env string, args ...string) *child {
 	t.Helper()
 	c := &child{stderr: &lockedBuffer{}, exited: make(chan struct{}), lines: make(chan string, 16)}
@@ -113,7 +113,7 @@ func (c *child) waitReady(t *testing.T) {
 	}
 }
 
-// end waits for the process's end and answers its exit code.
+// end waits for the process to end and returns its exit code.
 func (c *child) end(t *testing.T) int {
 	t.Helper()
 	select {
@@ -147,7 +147,7 @@ func (c *child) frontend(t *testing.T) workflowservice.WorkflowServiceClient {
 	return workflowservice.NewWorkflowServiceClient(c.conn(t))
 }
 
-// fails runs a child that must not get far and answers its one line of complaint.
+// fails runs a child that must fail to start, and returns its error line.
 func fails(t *testing.T, args ...string) string {
 	t.Helper()
 	c := launch(t, "", args...)
@@ -164,7 +164,7 @@ func fails(t *testing.T, args ...string) string {
 	return text
 }
 
-// dbFile is a database path with characters that mean something in a URI.
+// dbFile returns a database path with characters that are special in a URI.
 func dbFile(t *testing.T) string {
 	return filepath.Join(t.TempDir(), "te#mp %41?.db")
 }

@@ -22,13 +22,13 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// retention is how long finished turns stay visible. Temporal's default is a day; a local server has the room.
+// retention is how long finished turns stay visible. Temporal's default is a day; a local server has enough space.
 const retention = 365 * 24 * time.Hour
 
 type attributeTypes = map[string]enumspb.IndexedValueType
 
-// ensureNamespaces creates the namespaces that are missing and gives those that exist the attributes they lack. It
-// writes to the database while the server is down: through the API each change would take the caches seconds to see.
+// ensureNamespaces creates missing namespaces and adds missing attributes to existing ones. It writes to the database while the server is
+// down: through the API each change would take seconds to reach the caches.
 func ensureNamespaces(ctx context.Context, cfg *config.SQL, names []string, attributes attributeTypes) error {
 	db, err := sql.NewSQLDB(sqlplugin.DbKindMain, cfg, resolver.NewNoopResolver(), log.NewNoopLogger(),
 		metrics.NoopMetricsHandler)
@@ -41,7 +41,7 @@ func ensureNamespaces(ctx context.Context, cfg *config.SQL, names []string, attr
 		if err == nil && len(rows) == 1 {
 			err = addAttributes(ctx, db, rows[0], attributes)
 		} else {
-			// Not found is an error of the driver here; any other one comes back from the insert.
+			// "Not found" is a driver error here; other errors are returned by the insert.
 			err = createNamespace(cfg, name, attributes)
 		}
 		if err != nil {
@@ -83,8 +83,8 @@ func addAttributes(ctx context.Context, db sqlplugin.DB, row sqlplugin.Namespace
 	return err
 }
 
-// assignColumns returns each missing attribute a free column of its type. SQL stores have a fixed set of columns; a
-// namespace only keeps which of them stands for which name.
+// assignColumns assigns a free column of its type to each missing attribute. SQL stores have a fixed set of columns; a namespace only maps
+// names to them.
 func assignColumns(detail *persistencespb.NamespaceDetail, attributes attributeTypes) (changed bool, err error) {
 	columns := sadefs.GetDBIndexSearchAttributes(nil).CustomSearchAttributes
 	if detail.Config.CustomSearchAttributeAliases == nil {

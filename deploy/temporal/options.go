@@ -16,7 +16,7 @@ import (
 
 const defaultNamespace = "default"
 
-// windlassAttributes exist in every namespace this server makes. Windlass finds turns in the Temporal UI by them.
+// windlassAttributes exist in every namespace that this server creates. They make turns searchable in the Temporal UI.
 var windlassAttributes = map[string]enumspb.IndexedValueType{
 	"WindlassAgent":   enumspb.INDEXED_VALUE_TYPE_KEYWORD,
 	"WindlassSession": enumspb.INDEXED_VALUE_TYPE_KEYWORD,
@@ -24,7 +24,7 @@ var windlassAttributes = map[string]enumspb.IndexedValueType{
 	"WindlassTenant":  enumspb.INDEXED_VALUE_TYPE_KEYWORD,
 }
 
-// options is the command line, checked.
+// options is the parsed command line.
 type options struct {
 	host, uiHost     string
 	port, uiPort     int
@@ -41,7 +41,7 @@ type options struct {
 	version          bool
 }
 
-// parseOptions reads the flags. Help, if asked for, goes to usage.
+// parseOptions parses the flags. It writes help, if requested, to usage.
 func parseOptions(args []string, usage io.Writer) (options, error) {
 	opts := options{
 		searchAttributes: maps.Clone(windlassAttributes),
@@ -88,7 +88,7 @@ func newFlagSet(opts *options) *flag.FlagSet {
 	return f
 }
 
-// complete fills what depends on other flags and checks what the flag package could not.
+// complete sets defaults that depend on other flags and validates what the flag package cannot.
 func (o options) complete() (options, error) {
 	if o.uiHost == "" {
 		o.uiHost = o.host
@@ -101,7 +101,7 @@ func (o options) complete() (options, error) {
 		if err != nil {
 			return options{}, fmt.Errorf("--%s: %q is no address of this machine", name, *host)
 		}
-		*host = resolved.String() // the server takes addresses only, people write localhost
+		*host = resolved.String() // the server accepts only addresses, people write localhost
 	}
 	for name, port := range map[string]int{"port": o.port, "ui-port": o.uiPort} {
 		if port < 0 || port > 65535 {

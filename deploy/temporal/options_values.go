@@ -24,7 +24,7 @@ func (o *options) setLogLevel(name string) error {
 
 func (o *options) setLogFormat(name string) error {
 	switch name {
-	case "text", "pretty": // "pretty" is what older SDKs ask for
+	case "text", "pretty": // "pretty" is sent by older SDKs
 		o.logJSON = false
 	case "json":
 		o.logJSON = true
@@ -43,7 +43,7 @@ func (o *options) setMemoryLimit(text string) error {
 	return nil
 }
 
-// parseBytes reads the notation of GOMEMLIMIT. "off" is 0.
+// parseBytes parses the notation of GOMEMLIMIT. "off" is 0.
 func parseBytes(text string) (int64, error) {
 	if text == "off" {
 		return 0, nil

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// loopback is where the services inside the process talk to each other.
+// loopback is the address of the services inside the process.
 const loopback = "127.0.0.1"
 
-// ports are the TCP ports of one start. The Temporal server wants numbers, it does not take listeners.
+// ports are the TCP ports of one start. The Temporal server requires port numbers and does not accept listeners.
 type ports struct {
 	frontend, http, history, matching, worker int
 }
@@ -50,7 +50,7 @@ func reservePorts(host string, port int) (ports, error) {
 	return p, nil
 }
 
-// listen opens a TCP listener; its errors tell a person which flag to change.
+// listen opens a TCP listener; its errors name the flag to change.
 func listen(host string, port int, flag string) (net.Listener, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	switch {
@@ -70,7 +70,7 @@ func portInUse(host string, port int, flag string) error {
 		port, host, flag)
 }
 
-// dialable turns an address to listen on into one to connect to.
+// dialable converts a listen address to one to connect to.
 func dialable(host string, port int) string {
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = loopback

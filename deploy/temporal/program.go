@@ -22,14 +22,14 @@ const (
 	exitError = 1
 	exitUsage = 2
 
-	// stopTimeout bounds a clean stop. It normally takes one second, which is the frontend's fixed drain time.
+	// stopTimeout bounds a clean stop, which normally takes one second: the frontend's fixed drain time.
 	stopTimeout = 10 * time.Second
 )
 
 // version is set by the linker in release builds.
 var version = "dev"
 
-// program is one run of the command. The fields that touch the outside are replaced in tests.
+// program is one run of the command. Tests replace its external dependencies.
 type program struct {
 	stdin   io.Reader
 	stdout  io.Writer
@@ -41,7 +41,7 @@ func newProgram() *program {
 	return &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, reserve: reservePorts}
 }
 
-// execute runs the command and answers its exit code.
+// execute runs the command and returns its exit code.
 func (p *program) execute(args []string) int {
 	opts, err := parseOptions(args, p.stderr)
 	switch {
@@ -76,7 +76,7 @@ func (p *program) execute(args []string) int {
 	return exitOK
 }
 
-// run starts everything in dependency order, says so, waits for the end of ctx and stops in reverse.
+// run starts everything in dependency order, prints the ready line, waits for the end of ctx and stops in reverse order.
 func (p *program) run(ctx context.Context, opts options) error {
 	level := new(slog.LevelVar)
 	level.Set(opts.logLevel)
@@ -99,12 +99,12 @@ func (p *program) run(ctx context.Context, opts options) error {
 		return err
 	}
 	defer func() {
-		ui.close() // before the server it is a client of
+		ui.close() // before the server, of which it is a client
 		srv.stop(log, level)
 	}()
 	if err := waitReady(ctx, srv.address, opts.namespaces); err != nil {
 		if ctx.Err() != nil {
-			return nil // told to stop while starting: that is a clean end
+			return nil // stopped while starting: a clean end
 		}
 		return err
 	}
@@ -115,7 +115,7 @@ func (p *program) run(ctx context.Context, opts options) error {
 	if err := p.announce(srv.address, ui.url()); err != nil {
 		return err
 	}
-	// Starting leaves far more memory behind than idling needs: give it back once.
+	// Starting uses far more memory than idling: return it once.
 	debug.FreeOSMemory()
 	trimStartPages()
 
@@ -127,7 +127,7 @@ func (p *program) run(ctx context.Context, opts options) error {
 	}
 }
 
-// announce prints the one line the parent process waits for. Nothing else is ever written to stdout.
+// announce prints the line that the parent process waits for. Nothing else is ever written to stdout.
 func (p *program) announce(address, ui string) error {
 	line, err := json.Marshal(struct {
 		Ready   bool   `json:"ready"`
@@ -148,8 +148,7 @@ func (p *program) complain(err error) {
 	fmt.Fprintf(p.stderr, "windlass-temporal: %v\n", err)
 }
 
-// limitMemory makes the collector work for a small process. An operator who set GOMEMLIMIT or GOGC is not overruled
-// by our defaults.
+// limitMemory tunes the garbage collector for a small process. It does not override GOMEMLIMIT or GOGC in the environment.
 func limitMemory(opts options) {
 	if opts.memoryLimit > 0 && (opts.memoryLimitSet || os.Getenv("GOMEMLIMIT") == "") {
 		debug.SetMemoryLimit(opts.memoryLimit)
@@ -160,9 +159,9 @@ func limitMemory(opts options) {
 }
 
 // exitAtEnd ends the process when the reader ends. The parent holds the other end of our stdin, so this happens when the parent is gone,
-// however it went: a kill -9 closes the pipe too. There is no orderly stop then: the next parent may be waiting for the file, and what
-// was committed is as safe as after a kill. A parent that stops in order sends SIGTERM.
+// even by a kill -9. There is no graceful stop then: the next parent may be waiting for the file, and committed data is as safe as after a
+// kill. A parent that stops in order sends SIGTERM.
 func exitAtEnd(stdin io.Reader) {
-	_, _ = io.Copy(io.Discard, stdin) // an error is an end like any other
+	_, _ = io.Copy(io.Discard, stdin) // an error also ends it
 	os.Exit(exitOK)
 }

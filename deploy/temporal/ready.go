@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	startTimeout = time.Minute // a loaded machine may need many times the usual half second
+	startTimeout = time.Minute // a busy machine may need many times the usual half second
 	probeEvery   = 10 * time.Millisecond
 )
 
-// waitReady returns when a client would find everything working: the frontend answers, the namespaces are there and
-// the history service has taken its shards.
+// waitReady returns when a client can use everything: the frontend answers, the namespaces exist and the history service has acquired its
+// shards.
 func waitReady(ctx context.Context, address string, namespaces []string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -51,7 +51,7 @@ func probe(ctx context.Context, frontend workflowservice.WorkflowServiceClient, 
 		return err
 	}
 	for _, name := range namespaces {
-		// A workflow nobody has: the answer "not found" can only come from the shard that would have it.
+		// A workflow that does not exist: "not found" can only come from the shard that would own it.
 		_, err := frontend.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 			Namespace: name,
 			Execution: &commonpb.WorkflowExecution{WorkflowId: "windlass-ready-probe"},

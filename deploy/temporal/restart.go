@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// attemptEnv counts the starts over.
+	// attemptEnv counts restarts.
 	attemptEnv  = "WINDLASS_TEMPORAL_ATTEMPT"
 	maxAttempts = 5
 )
 
-// fatal takes the place of the exit the server does when it cannot go on; it does not return.
+// fatal replaces the exit of a server that cannot continue; it does not return.
 //
-// The one case worth another try is a port taken between reservePorts and the server's listen. By then the server is
-// half built and cannot be taken down, so the whole program starts over in the same process: same pid, same pipes.
+// The only case worth a retry is a port that was taken between reservePorts and the server's listen. By then the server is half built and
+// cannot be stopped, so the whole program restarts within the same process: same pid, same pipes.
 func (p *program) fatal(opts options, message string, details map[string]any) {
 	if strings.Contains(fmt.Sprint(details["error"]), "address already in use") {
 		p.retryStart(opts, fmt.Sprint(details["address"]))
@@ -25,9 +25,9 @@ func (p *program) fatal(opts options, message string, details map[string]any) {
 	os.Exit(exitError)
 }
 
-// retryStart starts over, or ends the program if that is pointless.
+// retryStart restarts, or ends the program if that is pointless.
 func (p *program) retryStart(opts options, address string) {
-	attempt, _ := strconv.Atoi(os.Getenv(attemptEnv)) // unset is the first
+	attempt, _ := strconv.Atoi(os.Getenv(attemptEnv)) // unset means the first
 	fixed := opts.port != 0 && strings.HasSuffix(address, ":"+strconv.Itoa(opts.port))
 	switch {
 	case fixed:

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// reexec replaces the process by a fresh one of the same program. It returns only on failure.
+// reexec replaces the process by a new one of the same program. It returns only on failure.
 func reexec() error {
 	self, err := os.Executable()
 	if err != nil {

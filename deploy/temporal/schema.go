@@ -15,8 +15,8 @@ import (
 	"go.temporal.io/server/schema/sqlite"
 )
 
-// schemaFingerprint is that of the schema the linked server creates. Temporal's SQLite schema has no migrations, so a
-// file with another one cannot be used. A test computes it; a new server version may change it.
+// schemaFingerprint identifies the schema that the linked server creates. Temporal's SQLite schema has no migrations, so a file with
+// another one cannot be used. A test computes it; a new server version may change it.
 const schemaFingerprint = "e2306a299a268f92"
 
 const (
@@ -26,13 +26,13 @@ const (
 	updateStamp = `UPDATE windlass_stamp SET server = ?`
 )
 
-// createFile sets up a new database beside its place and moves it there, so that a crash never leaves half of one.
+// createFile sets up a new database under a temporary name and renames it, so that a crash never leaves half of one.
 func createFile(ctx context.Context, path string) error {
 	draft := path + ".new"
 	if err := os.Remove(draft); err != nil && !os.IsNotExist(err) {
 		return notWritable(path, err)
 	}
-	// SQLite would let everybody on the machine read it; its other files take over the mode of this one.
+	// SQLite would make it readable for all users; its other files inherit this mode.
 	f, err := os.OpenFile(draft, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return notWritable(path, err)
@@ -78,8 +78,8 @@ func setupSchema(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// schemaWriter is the part of Temporal's admin interface that setting up a schema uses. Going through the plugin would
-// leave a connection to the draft open for good.
+// schemaWriter is the part of Temporal's admin interface that setting up a schema uses. The plugin would leave a connection to the draft
+// open.
 type schemaWriter struct {
 	sqlplugin.AdminDB
 	tx *sql.Tx
@@ -90,7 +90,7 @@ func (w schemaWriter) Exec(stmt string, args ...any) error {
 	return err
 }
 
-// fingerprintOf hashes the definitions of all tables, indexes and triggers that are not ours.
+// fingerprintOf hashes the definitions of all tables, indexes and triggers except ours.
 func fingerprintOf(ctx context.Context, tx *sql.Tx) (string, error) {
 	rows, err := tx.QueryContext(ctx,
 		`SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name <> 'windlass_stamp' ORDER BY name`)
@@ -109,7 +109,7 @@ func fingerprintOf(ctx context.Context, tx *sql.Tx) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil))[:16], rows.Err()
 }
 
-// checkFile refuses a file that this server cannot go on with.
+// checkFile rejects a file that this server cannot use.
 func checkFile(ctx context.Context, path string) error {
 	db, err := openFile(path, "rw")
 	if err != nil {
@@ -130,14 +130,14 @@ func checkFile(ctx context.Context, path string) error {
 	return nil
 }
 
-// bringUpToDate writes down that this server has used the file, which is also the proof that it can be written.
+// bringUpToDate records that this server uses the file, which also proves that the file is writable.
 func bringUpToDate(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()                          //nolint:errcheck // after a commit there is nothing to undo
-	if err := dropIndexes(ctx, tx); err != nil { // of a file that an earlier version made
+	if err := dropIndexes(ctx, tx); err != nil { // of a file from an earlier version
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, updateStamp, headers.ServerVersion); err != nil {
@@ -146,7 +146,7 @@ func bringUpToDate(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// newer reports whether the file's server is ahead of this one, patch releases aside: these keep the stored formats.
+// newer reports whether the file's server is newer than this one, ignoring patch releases, which keep the stored formats.
 func newer(file, program string) bool {
 	var f, p [2]int
 	if _, err := fmt.Sscanf(file, "%d.%d", &f[0], &f[1]); err != nil {

@@ -14,10 +14,10 @@ import (
 // server is a running Temporal server.
 type server struct {
 	temporal.Server
-	address string // of the frontend, to connect to
+	address string // of the frontend
 }
 
-// startServer returns when all services are started, which is a little before they answer.
+// startServer returns when all services have started, shortly before they answer.
 func (p *program) startServer(opts options, db *database, log *slog.Logger) (*server, error) {
 	picked, err := p.reserve(opts.host, opts.port)
 	if err != nil {
@@ -28,7 +28,7 @@ func (p *program) startServer(opts options, db *database, log *slog.Logger) (*se
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(staticHosts(opts.host, picked)),
 		temporal.WithDynamicConfigClient(tuning(opts.dynamicConfig)),
-		// Like the file it serves, this server belongs to whoever may reach it: it listens on loopback by default.
+		// Like the file that it serves, this server is open to everyone who can reach it: it listens on loopback by default.
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper {
 			return authorization.NewNoopClaimMapper()
@@ -49,9 +49,9 @@ func (p *program) startServer(opts options, db *database, log *slog.Logger) (*se
 	return &server{Server: srv, address: dialable(opts.host, picked.frontend)}, nil
 }
 
-// stop takes about a second, which is how long the frontend waits for its clients' long polls.
+// stop takes about a second, while the frontend waits for its clients' long polls.
 func (s *server) stop(log *slog.Logger, level *slog.LevelVar) {
-	// The parts warn about each other's going away. Whoever asked for more than warnings still sees it.
+	// The parts warn about each other's stop. Keep those warnings if the level is lower than warn.
 	if level.Level() == slog.LevelWarn {
 		level.Set(slog.LevelError)
 	}

@@ -55,7 +55,7 @@ func TestReadyServerHasNamespaceAttributesAndUI(t *testing.T) {
 	}
 }
 
-// assertAttributes checks the attributes of Windlass and the given ones.
+// assertAttributes checks Windlass's attributes and the given ones.
 func assertAttributes(t *testing.T, c *child, more map[string]enumspb.IndexedValueType) {
 	t.Helper()
 	got, err := operatorservice.NewOperatorServiceClient(c.conn(t)).ListSearchAttributes(t.Context(),
@@ -104,7 +104,7 @@ func TestWorkflowSurvivesKill(t *testing.T) {
 	first.signal(t, syscall.SIGKILL)
 	first.end(t)
 
-	// A restart may also bring attributes the file does not have yet.
+	// A restart may also add attributes that the file lacks.
 	second := start(t, "--db-filename", file, "--headless", "--search-attribute", "Later=Keyword")
 	got, err := second.frontend(t).DescribeWorkflowExecution(t.Context(), &workflowservice.DescribeWorkflowExecutionRequest{
 		Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: "survivor"},
@@ -186,7 +186,7 @@ func TestTakenInternalPortIsRetried(t *testing.T) {
 	}
 }
 
-// The test suite of Temporal's SDK knows no flags of ours and gives no file: it gets a server in memory.
+// The test suite of Temporal's SDK passes none of our flags and no file, and gets a server in memory.
 func TestStartedBySDKTestSuite(t *testing.T) {
 	t.Setenv(childEnv, "")
 	srv, err := testsuite.StartDevServer(t.Context(), testsuite.DevServerOptions{

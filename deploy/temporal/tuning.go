@@ -13,7 +13,7 @@ const (
 	gcPercent          = 50
 )
 
-// tuning is the dynamic configuration. What the user gave wins.
+// tuning returns the dynamic configuration. The user's values win.
 func tuning(user dynamicconfig.ConfigValueMap) dynamicconfig.StaticClient {
 	values := dynamicconfig.StaticClient{}
 	for _, group := range []map[dynamicconfig.Key]any{latencyTuning(), memoryTuning(), features()} {
@@ -25,34 +25,34 @@ func tuning(user dynamicconfig.ConfigValueMap) dynamicconfig.StaticClient {
 	return values
 }
 
-// latencyTuning removes waits that make sense in a cluster with hundreds of shards only.
+// latencyTuning removes delays that only make sense in a cluster with hundreds of shards.
 func latencyTuning() map[dynamicconfig.Key]any {
 	return map[dynamicconfig.Key]any{
-		// Each queue of a shard is read at most this often a second. The default, 20, holds every step of a workflow up
-		// to 50 ms: a turn of five steps takes 250 ms longer for nothing.
+		// Maximum polls of each shard's queue per second. The default, 20, delays every step of a workflow by up to 50 ms, and a turn of five
+		// steps by 250 ms.
 		dynamicconfig.TransferProcessorMaxPollRPS.Key(): 2000,
 		dynamicconfig.TimerProcessorMaxPollRPS.Key():    2000,
-		// Ten looks a second: the list in the UI is that much behind, and a turn that began and ended between two looks is written once.
+		// The list in the UI lags by up to a poll interval, and a turn that starts and ends between two polls is written once.
 		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): 2,
-		// More partitions than one only help many hosts; on one they forward tasks and polls to each other.
+		// More than one partition only helps with many hosts; on one they forward tasks and polls to each other.
 		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
 		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,
-		// How long the server holds a caller who waits for a workflow or an update. It keeps only one notification per
-		// waiting caller and drops the next: when a workflow ends within a millisecond of the step before, on a busy
-		// machine about one caller in a thousand misses the end and waits this long (default 20 s) before asking again.
+		// How long the server holds a caller that waits for a workflow or an update. It buffers only one notification per waiting caller and
+		// drops the next: if a workflow ends within a millisecond of the step before, on a busy machine about one caller in a thousand misses the
+		// end and waits this long (default 20 s) before it asks again.
 		dynamicconfig.HistoryLongPollExpirationInterval.Key(): time.Second,
 	}
 }
 
-// memoryTuning sizes for one user's machine what the defaults size for a cluster node.
+// memoryTuning reduces sizes meant for a cluster node to those of one user's machine.
 func memoryTuning() map[dynamicconfig.Key]any {
 	return map[dynamicconfig.Key]any{
-		// An entry is a whole workflow, open or closed, some 20-100 KB. One that fell out is read again from SQLite.
+		// An entry is a whole workflow, open or closed, some 20-100 KB. An evicted one is read again from SQLite.
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): 256,
 		dynamicconfig.EventsCacheMaxSizeBytes.Key():      128 << 10, // per shard, as stored; several times that in memory
-		// Keeps what was written for replication to other clusters, of which there are none.
+		// Caches writes for replication to other clusters, of which there are none.
 		dynamicconfig.XDCCacheMaxSizeBytes.Key(): 64 << 10,
-		// Idle goroutines with a stack each: by default 512 of each kind.
+		// Idle goroutines with a stack each: by default 512 per kind.
 		dynamicconfig.TransferProcessorSchedulerWorkerCount.Key():   64,
 		dynamicconfig.TimerProcessorSchedulerWorkerCount.Key():      64,
 		dynamicconfig.VisibilityProcessorSchedulerWorkerCount.Key(): 32,
@@ -62,7 +62,7 @@ func memoryTuning() map[dynamicconfig.Key]any {
 	}
 }
 
-// features are on by default in this version of the server; Windlass depends on them, so they are named.
+// features are defaults in this version of the server that Windlass depends on.
 func features() map[dynamicconfig.Key]any {
 	return map[dynamicconfig.Key]any{
 		dynamicconfig.EnableEagerWorkflowStart.Key():                           true,

@@ -19,8 +19,8 @@ import (
 	"github.com/temporalio/ui-server/v2/ui"
 )
 
-// webUI is Temporal's UI on a listener of ours. The UI's own server opens its port itself and ends the process when it
-// cannot; here a port in use is an ordinary error, found before anything else starts, and port 0 has no race.
+// webUI is Temporal's UI on our listener. The UI's own server opens its port itself and exits if it cannot; here a port in use is an
+// ordinary error before anything else starts, and port 0 has no race.
 type webUI struct {
 	listener net.Listener // nil: headless
 	server   *http.Server
@@ -37,7 +37,7 @@ func listenUI(opts options) (*webUI, error) {
 	return &webUI{listener: l}, nil
 }
 
-// url is where a browser finds the UI; empty without one.
+// url returns the URL of the UI; empty if there is none.
 func (u *webUI) url() string {
 	if u.listener == nil {
 		return ""
@@ -46,7 +46,7 @@ func (u *webUI) url() string {
 	return "http://" + dialable(addr.IP.String(), addr.Port)
 }
 
-// serve answers from now on. The channel gets the error that ends it, if any.
+// serve starts serving. The channel receives the error that ends it, if any.
 func (u *webUI) serve(frontend, namespace string) (<-chan error, error) {
 	failed := make(chan error, 1)
 	if u.listener == nil {
@@ -73,8 +73,8 @@ func (u *webUI) close() {
 	}
 }
 
-// uiHandler puts the UI's public parts together as its own server does, less what a local server has no use for
-// (sign-in, TLS, another public path).
+// uiHandler assembles the UI's public parts as its own server does, without what a local server does not need (sign-in, TLS, another public
+// path).
 func uiHandler(frontend, namespace string) (http.Handler, error) {
 	settings, err := config.NewConfigProviderWithRefresh(&config.Config{
 		TemporalGRPCAddress: frontend,

@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// slowUpdate is a workflow whose one update takes longer than the server holds a waiting caller.
+// slowUpdate is a workflow whose only update takes longer than the server holds a waiting caller.
 func slowUpdate(ctx workflow.Context) error {
 	done := false
 	err := workflow.SetUpdateHandler(ctx, "add", func(ctx workflow.Context, a, b int) (int, error) {
@@ -61,7 +61,7 @@ func TestCallersWaitLongerThanOnePoll(t *testing.T) {
 		t.Errorf("took %s", took)
 	}
 
-	// The worker is polling still: a stop must not wait for its polls to end.
+	// The worker is still polling: a stop must not wait for its polls to end.
 	began = time.Now()
 	c.signal(t, syscall.SIGINT)
 	if code := c.end(t); code != exitOK || time.Since(began) > stopTimeout {

@@ -1,4 +1,4 @@
-// Package agents_test checks the example bundles against the form that `windlass apply` takes.
+// Package agents_test validates the example bundles against the format of `windlass apply`.
 package agents_test
 
 import (

@@ -18,7 +18,7 @@ type answer struct {
 	Status string
 }
 
-// TestRoundTrip goes through the real process, once per transport.
+// TestRoundTrip tests the real process, once per transport.
 func TestRoundTrip(t *testing.T) {
 	for _, transport := range []struct {
 		name    string
@@ -71,7 +71,7 @@ func TestTextAndStructuredAgree(t *testing.T) {
 	}
 }
 
-// TestToolsDescribeThemselves because a model has nothing else to choose by.
+// TestToolsDescribeThemselves: a model has only the descriptions to choose by.
 func TestToolsDescribeThemselves(t *testing.T) {
 	tools := toolservertest.Tools(t, toolservertest.Stdio(t))
 	if len(tools) != 3 {

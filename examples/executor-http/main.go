@@ -1,4 +1,4 @@
-// Command executor-http is an agent that Windlass reaches over HTTP: each round is one POST, answered with server-sent events.
+// Command executor-http is an agent that Windlass calls over HTTP: each round is one POST, answered with server-sent events.
 package main
 
 import (
@@ -48,7 +48,7 @@ func run(agent abacus.Agent, w http.ResponseWriter, r *http.Request) {
 			return // events are maps of texts and numbers
 		}
 		fmt.Fprintf(w, "data: %s\n\n", line)
-		_ = http.NewResponseController(w).Flush() // a caller that left is noticed by Windlass
+		_ = http.NewResponseController(w).Flush() // Windlass notices a caller that disconnected
 	}
 	if err := agent.Round(inv, send); err != nil {
 		send(abacus.Event{"type": "error", "code": "memory", "message": err.Error(), "retryable": true})

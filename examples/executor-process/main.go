@@ -1,5 +1,5 @@
-// Command executor-process is an agent that Windlass hosts as a program: an invocation comes in on standard input, events go out as lines on
-// standard output. With --stay it waits for the results of its tool calls instead of being started again.
+// Command executor-process is an agent that Windlass hosts as a program: it reads an invocation from standard input and writes events as
+// lines to standard output. With --stay it waits for the results of its tool calls instead of being restarted.
 package main
 
 import (
@@ -56,7 +56,7 @@ func run(agent abacus.Agent, stay bool) error {
 	}
 }
 
-// results reads what came of the tool calls, up to the line that begins the next round.
+// results reads the results of the tool calls, up to the line that begins the next round.
 func results(in *bufio.Reader, inv *abacus.Invocation) error {
 	inv.Input, inv.ToolResults = nil, nil
 	for {
@@ -90,6 +90,6 @@ func readLine(in *bufio.Reader, into any) error {
 
 func write(e abacus.Event) {
 	if err := json.NewEncoder(os.Stdout).Encode(e); err != nil {
-		os.Exit(1) // nobody listens any more
+		os.Exit(1) // nobody reads any more
 	}
 }

@@ -67,7 +67,7 @@ func TestListIsNewestFirstAndLimited(t *testing.T) {
 	}
 }
 
-// TestServersShareADirectory: the directory is the count of creations, whoever made them.
+// TestServersShareADirectory: the number of files is the number of creations by all servers.
 func TestServersShareADirectory(t *testing.T) {
 	dir := t.TempDir()
 	a, b := toolservertest.Stdio(t, "--dir", dir), toolservertest.Dial(t, toolservertest.HTTP(t, "--dir", dir))

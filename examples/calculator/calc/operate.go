@@ -51,7 +51,7 @@ func binary(op token, left, right *big.Rat) (*big.Rat, error) {
 	return checked(op, operators[op.text], []*big.Rat{left, right})
 }
 
-// checked applies f and points at t when it fails or when its result would make the next operation slow.
+// checked applies f, and points at t if it fails or if its result would make the next operation slow.
 func checked(t token, f func([]*big.Rat) (*big.Rat, error), args []*big.Rat) (*big.Rat, error) {
 	value, err := f(args)
 	if err == nil && (value.Num().BitLen() > maxBits || value.Denom().BitLen() > maxBits) {
@@ -80,7 +80,7 @@ func remainder(x, y *big.Rat) (*big.Rat, error) {
 	return whole.Sub(x, whole.Mul(whole, y)), nil
 }
 
-// power is exact for whole exponents and for square roots; others are as good as a float64.
+// power is exact for whole exponents and for square roots; other powers are as precise as a float64.
 func power(base, exponent *big.Rat) (*big.Rat, error) {
 	switch {
 	case base.Sign() == 0 && exponent.Sign() < 0:
@@ -103,7 +103,7 @@ func power(base, exponent *big.Rat) (*big.Rat, error) {
 	return rounded, nil
 }
 
-// wholePower needs a base other than 0 for a negative exponent.
+// wholePower requires a base other than 0 for a negative exponent.
 func wholePower(base *big.Rat, exponent *big.Int) (*big.Rat, error) {
 	n := new(big.Int).Abs(exponent)
 	bits := max(base.Num().BitLen(), base.Denom().BitLen()) - 1
@@ -124,7 +124,7 @@ func wholePower(base *big.Rat, exponent *big.Int) (*big.Rat, error) {
 	return value, nil
 }
 
-// sqrt is exact for the squares of fractions, else good for more digits than are shown.
+// sqrt is exact for the squares of fractions, and otherwise precise beyond the shown digits.
 func sqrt(x *big.Rat) (*big.Rat, error) {
 	if x.Sign() < 0 {
 		return nil, errRoot
@@ -170,7 +170,7 @@ func extreme(values []*big.Rat, direction int) *big.Rat {
 	return best
 }
 
-// Format shows whole numbers of up to 60 digits in full and others with 30 significant digits.
+// Format formats whole numbers of up to 60 digits in full and others with 30 significant digits.
 func Format(x *big.Rat) string {
 	if x.IsInt() && x.Num().BitLen() < 200 {
 		return x.Num().String()

@@ -74,7 +74,7 @@ func convert(_ context.Context, _ mcp.CallToolRequest, in convertInput) (convert
 	return convertOutput{Input: input, Result: Format(c.Value), Unit: c.To, Value: float(c.Value)}, nil
 }
 
-// float is nil for what JSON cannot carry as a number.
+// float returns nil for what JSON cannot represent as a number.
 func float(x *big.Rat) *float64 {
 	f, _ := x.Float64()
 	if math.IsInf(f, 0) {

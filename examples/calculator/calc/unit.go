@@ -67,7 +67,7 @@ func Convert(value *big.Rat, from, to string) (Conversion, error) {
 	return Conversion{From: f.name, To: t.name, Value: base.Sub(base, t.offset)}, nil
 }
 
-// exactFloat is the decimal number a caller wrote, not the binary fraction that a float64 stores for it.
+// exactFloat returns the decimal number that a caller wrote, not the binary fraction stored in a float64.
 func exactFloat(f float64) *big.Rat {
 	return exact(strconv.FormatFloat(f, 'g', -1, 64))
 }

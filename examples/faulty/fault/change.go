@@ -29,7 +29,7 @@ type changeOutput struct {
 
 func (o changeOutput) String() string { return fmt.Sprintf("%s (existed: %t)", o.Name, o.Existed) }
 
-// addChanging registers the tools that change the list of tools, which clients learn by list_changed.
+// addChanging registers the tools that change the list of tools, which clients notice by list_changed.
 func addChanging(s *server.MCPServer) {
 	toolserver.Add(s, "add_tool", "Add a tool that returns its arguments.", toolserver.Idempotent("Add a tool", false),
 		func(ctx context.Context, _ mcp.CallToolRequest, in addInput) (changeOutput, error) {
@@ -51,8 +51,8 @@ func addChanging(s *server.MCPServer) {
 		})
 }
 
-// announced makes a change between two short waits, so that the notification of it is neither given to a request
-// of the same session that is just ending (mcp-go drops it there) nor overtaken by the result.
+// announced makes a change between two short waits, so that its notification is neither lost in a request of the same session that is just
+// ending (mcp-go drops it there) nor overtaken by the result.
 func announced(ctx context.Context, change func()) error {
 	if err := toolserver.Settle(ctx); err != nil {
 		return err

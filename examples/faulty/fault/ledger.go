@@ -13,10 +13,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// IdempotencyKey is the field of a call's _meta that names the call across attempts.
+// IdempotencyKey is the field of a call's _meta that identifies the call across attempts.
 const IdempotencyKey = "windlass/idempotency_key"
 
-// Entry is one line of the ledger: a call that arrived, whatever became of it.
+// Entry is one line of the ledger: a call that arrived, whatever its result.
 type Entry struct {
 	CallID         string         `json:"call_id"`
 	Argument       string         `json:"argument"`
@@ -31,10 +31,10 @@ type Entry struct {
 
 // Ledger is an append-only file of entries. It survives the process, and several processes may share one.
 type Ledger struct {
-	file *os.File // nil: nothing is kept
+	file *os.File // nil: nothing is stored
 }
 
-// OpenLedger creates the file if it is missing. An empty path gives a ledger that keeps nothing.
+// OpenLedger creates the file if it is missing. An empty path gives a ledger that stores nothing.
 func OpenLedger(path string) (*Ledger, error) {
 	if path == "" {
 		return &Ledger{}, nil
@@ -60,7 +60,7 @@ func (l *Ledger) Record(req mcp.CallToolRequest, callID, argument string) error 
 	return l.record(req, Entry{CallID: callID, Argument: argument})
 }
 
-// Cancel appends a line that tells of a call whose caller took it back.
+// Cancel appends a line for a call that its caller cancelled.
 func (l *Ledger) Cancel(req mcp.CallToolRequest, callID string) error {
 	return l.record(req, Entry{CallID: callID, Cancelled: true})
 }
@@ -82,7 +82,7 @@ func (l *Ledger) record(req mcp.CallToolRequest, entry Entry) error {
 	if err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
-	// One write of one line: appends of several processes do not mix.
+	// One write per line: appends of several processes do not mix.
 	if _, err := l.file.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}

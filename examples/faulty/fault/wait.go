@@ -24,8 +24,8 @@ type slowInput struct {
 	MS          int    `json:"ms,omitempty" jsonschema:"return after this many milliseconds anyway, 60000 by default"`
 }
 
-// addWaiting registers slow_once: its effect is the ledger line, written on arrival, so a test can kill any party
-// while the call is under way, let go by creating the file, and count lines.
+// addWaiting registers slow_once: its effect is the ledger line, written on arrival, so that a test can kill any party during the call,
+// release it by creating the file, and count lines.
 func addWaiting(s *server.MCPServer, ledger *Ledger) {
 	toolserver.Add(s, "slow_once", "Record the call in the ledger at once, then wait for a file or a time, then return. A cancel is recorded too.",
 		toolserver.Once("Slow effect"),

@@ -1,5 +1,5 @@
-// Package abacus is an agent without any model: it finds sums in what people write, has a tool work each of them out, and tells the results.
-// It keeps a memory of its own for each session, as agent frameworks do. The two executor examples speak for it.
+// Package abacus is an agent without a model: it finds sums in the user's text, calls a tool to compute each of them, and answers with the
+// results. It keeps its own memory for each session, as agent frameworks do. Both executor examples use it.
 package abacus
 
 import (
@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// Schema is the version of the protocol that is spoken here.
+// Schema is the version of the protocol implemented here.
 const Schema = "windlass.executor/v1"
 
-// Invocation is what Windlass asks for; only what is used here.
+// Invocation is Windlass's request, with the fields used here.
 type Invocation struct {
 	Schema            string       `json:"schema"`
 	Mode              string       `json:"mode"`
@@ -32,28 +32,28 @@ type Invocation struct {
 	} `json:"agent"`
 }
 
-// Message is something a person said.
+// Message is a user's message.
 type Message struct {
 	Text string `json:"text"`
 }
 
-// ToolResult is what a tool call gave.
+// ToolResult is the result of a tool call.
 type ToolResult struct {
 	ID      string `json:"id"`
 	Text    string `json:"text"`
 	IsError bool   `json:"is_error"`
 }
 
-// Event is what an executor tells; the type says which fields count.
+// Event is an event of an executor; the type determines the fields.
 type Event map[string]any
 
-// Agent answers for all sessions whose memory is in one folder.
+// Agent serves all sessions whose memory is in one folder.
 type Agent struct {
 	// Dir holds a file for each session.
 	Dir string
 }
 
-// memory is what the agent knows of a session.
+// memory is what the agent stores for a session.
 type memory struct {
 	Sums []string          `json:"sums"` // that were asked for, in order
 	Open map[string]string `json:"open"` // sums that are being worked out, by call id
@@ -62,7 +62,7 @@ type memory struct {
 
 var sum = regexp.MustCompile(`[\d(][\d\s.+*/()-]*[+*/-][\d\s.+*/()-]*[\d)]`)
 
-// Round does one round and emits what it comes to, the end event excepted.
+// Round runs one round and emits its events, except the end event.
 func (a Agent) Round(in Invocation, emit func(Event)) error {
 	if in.Schema != Schema {
 		emit(Event{"type": "error", "code": "schema_unsupported", "message": "this executor speaks " + Schema})
@@ -94,7 +94,7 @@ func (a Agent) Round(in Invocation, emit func(Event)) error {
 	return a.keep(id, m)
 }
 
-// ask has a tool work out the sums of the input.
+// ask calls a tool for each sum in the input.
 func (a Agent) ask(m memory, in Invocation, emit func(Event)) memory {
 	var sums []string
 	for _, message := range in.Input {
@@ -116,7 +116,7 @@ func (a Agent) ask(m memory, in Invocation, emit func(Event)) memory {
 		emit(Event{"type": "answer", "text": "Write me a sum, such as 6*7."})
 		return m
 	}
-	if m.Last != in.InvocationID { // else an earlier attempt of this round has noted them
+	if m.Last != in.InvocationID { // else an earlier attempt of this round has recorded them
 		m.Last, m.Sums = in.InvocationID, append(m.Sums, sums...)
 	}
 	m.Open = map[string]string{}
@@ -128,7 +128,7 @@ func (a Agent) ask(m memory, in Invocation, emit func(Event)) memory {
 	return m
 }
 
-// tell says what the sums come to.
+// tell emits the results of the sums.
 func (a Agent) tell(m memory, results []ToolResult, emit func(Event)) {
 	for _, r := range results {
 		text := r.Text + ". " // "6*7 = 42"

@@ -11,9 +11,9 @@ import (
 // MaxBody is the largest request body a tool server reads.
 const MaxBody = 1 << 20
 
-// Guard adds to an MCP endpoint what mcp-go leaves to its user: a limit for request bodies, and a refusal of web pages.
-// A browser names the page a request comes from in Origin; only pages of this machine may talk to a server on
-// loopback, and only a loopback Host may name it, or a site could point its own name here (DNS rebinding).
+// Guard adds to an MCP endpoint what mcp-go leaves to its user: a limit for request bodies, and a check against web pages. A browser sends
+// the page's origin in Origin; only pages of this machine may call a server on loopback, and only with a loopback Host, or a site could
+// point its own name here (DNS rebinding).
 func Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -29,13 +29,13 @@ func Guard(next http.Handler) http.Handler {
 	})
 }
 
-// hostAllowed holds for any Host, except that a connection that arrived on loopback must name loopback.
+// hostAllowed accepts any Host, except that a connection on loopback must name loopback.
 func hostAllowed(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return !ok || !isLoopback(local.String()) || isLoopback(r.Host)
 }
 
-// originAllowed holds without an Origin (not a browser), for pages of this machine and for pages served under the same host.
+// originAllowed accepts requests without an Origin (not a browser), from pages of this machine and from pages served under the same host.
 func originAllowed(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -48,7 +48,7 @@ func originAllowed(r *http.Request) bool {
 	return isLoopback(u.Host) || strings.EqualFold(u.Host, r.Host)
 }
 
-// isLoopback takes a host with or without port.
+// isLoopback accepts a host with or without port.
 func isLoopback(hostport string) bool {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {

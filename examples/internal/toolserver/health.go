@@ -27,7 +27,7 @@ func (h Health) String() string {
 	return text
 }
 
-// AddHealthCheck registers the health_check tool. check says what it looked at, or why the server cannot work; nil checks nothing.
+// AddHealthCheck registers the health_check tool. check returns what it checked, or why the server cannot work; nil checks nothing.
 func AddHealthCheck(s *server.MCPServer, name string, check func(context.Context) (string, error)) {
 	Add(s, "health_check",
 		"Report whether this tool server works. For operators and monitoring; not needed to answer a user.",

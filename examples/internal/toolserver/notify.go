@@ -9,11 +9,11 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// settleTime is how long a handler that just sent a notification waits before it returns: mcp-go writes notifications
-// and the result from different goroutines, and one sent right before the result can be lost.
+// settleTime is how long a handler waits after a notification before it returns: mcp-go writes notifications and the result from different
+// goroutines, and one sent right before the result can be lost.
 const settleTime = 10 * time.Millisecond
 
-// Notify sends a notification to the caller. When the connection's queue is full it waits for room.
+// Notify sends a notification to the caller. If the connection's queue is full it waits for room.
 func Notify(ctx context.Context, method string, params map[string]any) error {
 	for {
 		err := server.ServerFromContext(ctx).SendNotificationToClient(ctx, method, params)
@@ -26,7 +26,7 @@ func Notify(ctx context.Context, method string, params map[string]any) error {
 	}
 }
 
-// Settle waits until notifications that were sent are written.
+// Settle waits until sent notifications are written.
 func Settle(ctx context.Context) error {
 	return Pause(ctx, settleTime)
 }

@@ -24,8 +24,7 @@ const (
 	headerTimeout = 5 * time.Second
 )
 
-// Main serves s until its client goes away or the process is told to stop, and exits with 1 if that fails.
-// An empty httpAddr means stdio.
+// Main serves s until its client disconnects or the process is stopped, and exits with 1 on failure. An empty httpAddr means stdio.
 func Main(s *server.MCPServer, httpAddr string) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := Serve(ctx, s, httpAddr, os.Stdin, os.Stdout)
@@ -41,7 +40,7 @@ func Fail(err error) {
 	os.Exit(1)
 }
 
-// Serve is Main with everything passed in. It returns nil when ctx ends.
+// Serve is Main with its dependencies passed in. It returns nil when ctx ends.
 func Serve(ctx context.Context, s *server.MCPServer, httpAddr string, in io.Reader, out io.Writer) error {
 	if httpAddr != "" {
 		return serveHTTP(ctx, s, httpAddr, out)
@@ -55,7 +54,7 @@ func Serve(ctx context.Context, s *server.MCPServer, httpAddr string, in io.Read
 	return nil
 }
 
-// serveHTTP listens, prints the ready line with the real address and serves until ctx ends.
+// serveHTTP listens, prints the ready line with the actual address and serves until ctx ends.
 func serveHTTP(ctx context.Context, s *server.MCPServer, addr string, out io.Writer) error {
 	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -66,7 +65,7 @@ func serveHTTP(ctx context.Context, s *server.MCPServer, addr string, out io.Wri
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", endpoint)
 
-	// Requests end with ctx: an open event stream would otherwise hold up the shutdown.
+	// Requests end with ctx: an open event stream would otherwise delay the shutdown.
 	httpServer := &http.Server{
 		Handler:           Guard(mux),
 		ReadHeaderTimeout: headerTimeout,

@@ -1,5 +1,4 @@
-// Package toolserver is what the example tool servers share: typed tools with schemas, and serving them
-// over stdio or streamable HTTP.
+// Package toolserver is the common part of the example tool servers: typed tools with schemas, served over stdio or streamable HTTP.
 package toolserver
 
 import (
@@ -14,11 +13,11 @@ import (
 // Version is the version all example servers announce.
 const Version = "0.1.0"
 
-// Handler runs one call. A returned error reaches the model as a result with isError, so its text should say
-// what to do differently; it never ends the connection.
+// Handler runs one call. A returned error reaches the model as a result with isError, so its text should say what to do instead; it never
+// ends the connection.
 type Handler[In any, Out fmt.Stringer] func(ctx context.Context, req mcp.CallToolRequest, in In) (Out, error)
 
-// New returns a server that checks arguments and results against the tools' schemas and announces changes of its tool list.
+// New returns a server that validates arguments and results against the tools' schemas and announces changes of its tool list.
 func New(name, instructions string) *server.MCPServer {
 	return server.NewMCPServer(name, Version,
 		server.WithInstructions(instructions),
@@ -35,7 +34,7 @@ func Add[In any, Out fmt.Stringer](s *server.MCPServer, name, description string
 	s.AddTools(Tool(name, description, hints, run))
 }
 
-// Tool builds what Add registers.
+// Tool builds the tool that Add registers.
 func Tool[In any, Out fmt.Stringer](name, description string, hints mcp.ToolAnnotation, run Handler[In, Out]) server.ServerTool {
 	tool := mcp.NewTool(name,
 		mcp.WithDescription(description),

@@ -1,4 +1,4 @@
-// Package toolservertest starts the example tool servers as real processes and talks to them as a client would.
+// Package toolservertest starts the example tool servers as real processes and calls them as a client does.
 package toolservertest
 
 import (
@@ -16,13 +16,14 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// asServer makes a test binary behave as the server whose main function it contains.
+// asServer makes a test binary run the server whose main function it contains.
 const asServer = "WINDLASS_EXAMPLE_SERVER"
 
-// environment is added to that of a server. The race detector would otherwise sleep a second at the end of each.
+// environment is added to a server's environment. Otherwise the race detector would sleep a second at the end of each.
 var environment = []string{asServer + "=1", "GORACE=atexit_sleep_ms=0"}
 
-// Main is for TestMain. The test binary doubles as the server, so what runs is the real main function in a process
+// Main is for TestMain. The test binary is also the server, so that the real main function runs in its own process, built with the race
+// detector if the test is.
 // of its own, built with the race detector when the test is.
 func Main(m *testing.M, server func()) {
 	if os.Getenv(asServer) == "1" {
@@ -39,8 +40,8 @@ func Stdio(t *testing.T, args ...string) *client.Client {
 	return connect(t, client.NewClient(tr))
 }
 
-// HTTP starts the server with the given flags on a free port and returns the URL it printed.
-// The server must end by itself, with success, when it is told to at the end of the test.
+// HTTP starts the server with the given flags on a free port and returns the URL that it printed. The server must exit successfully when it
+// is stopped at the end of the test.
 func HTTP(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"--http", "127.0.0.1:0"}, args...)...)
@@ -101,10 +102,10 @@ func connect(t *testing.T, c *client.Client) *client.Client {
 	return c
 }
 
-// patience is how long a test waits for what should come at once, even on a busy machine.
+// patience is how long a test waits for what should happen at once, even on a busy machine.
 const patience = time.Minute
 
-// Await receives from a channel. It ends the test when nothing comes, so that its servers are stopped.
+// Await receives from a channel. It fails the test if nothing arrives, so that its servers are stopped.
 func Await[T any](t *testing.T, ch <-chan T, what string) T {
 	t.Helper()
 	timer := time.NewTimer(patience)
@@ -129,7 +130,7 @@ func Request(name string, arguments, meta map[string]any) mcp.CallToolRequest {
 	return request
 }
 
-// Call calls a tool and decodes its structured result into a Result. A result that is an error ends the test.
+// Call calls a tool and decodes its structured result into a Result. An error result fails the test.
 func Call[Result any](t *testing.T, c *client.Client, name string, arguments map[string]any) Result {
 	t.Helper()
 	result, err := c.CallTool(t.Context(), Request(name, arguments, nil))

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// write puts the note under a temporary name, makes it durable and only then gives it its name.
+// write writes the note under a temporary name, syncs it and then renames it.
 func (b *Book) write(note Note) error {
 	data, err := json.MarshalIndent(note, "", "  ")
 	if err != nil {
@@ -44,7 +44,7 @@ func (b *Book) sync() error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Check proves that notes can be stored.
+// Check verifies that notes can be stored.
 func (b *Book) Check() error {
 	const probe = "health.tmp"
 	// Another process may be checking too, so a probe that exists or is gone already is fine.

@@ -21,12 +21,12 @@ const (
 	maxTags  = 20
 )
 
-// ErrNotFound means that there is no note with the wanted id.
+// ErrNotFound means that there is no note with the id.
 var ErrNotFound = errors.New("note not found")
 
 var idPattern = regexp.MustCompile(`^note_[a-z0-9]{26}$`)
 
-// Note is one note as it is stored.
+// Note is a stored note.
 type Note struct {
 	ID        string    `json:"id" jsonschema:"id of the note, for read and delete"`
 	Title     string    `json:"title" jsonschema:"short title"`
@@ -35,8 +35,8 @@ type Note struct {
 	CreatedAt time.Time `json:"created_at" jsonschema:"time of creation, UTC"`
 }
 
-// Book is a directory of notes. Several processes may use one at the same time: nothing is kept in memory,
-// and a note's file appears whole or not at all.
+// Book is a directory of notes. Several processes may use it at the same time: nothing is cached, and a note's file appears whole or not at
+// all.
 type Book struct {
 	root *os.Root // file names cannot leave it
 }
@@ -103,7 +103,7 @@ func (b *Book) Read(id string) (Note, error) {
 	return note, nil
 }
 
-// Delete removes a note and says whether it was there.
+// Delete removes a note and reports whether it existed.
 func (b *Book) Delete(id string) (bool, error) {
 	if !idPattern.MatchString(id) {
 		return false, nil

@@ -72,7 +72,7 @@ func (o deleteOutput) String() string {
 	return "there is no note " + o.ID
 }
 
-// String is the note for a reader without JSON.
+// String formats the note for a reader without JSON.
 func (n Note) String() string {
 	text := fmt.Sprintf("%s (%s, %s)", n.Title, n.ID, n.CreatedAt.Format(time.DateTime))
 	if len(n.Tags) > 0 {
@@ -81,7 +81,7 @@ func (n Note) String() string {
 	return text + "\n\n" + n.Text
 }
 
-// NewServer returns the tool server of a book.
+// NewServer returns a book's tool server.
 func NewServer(book *Book) *server.MCPServer {
 	s := toolserver.New("notes", "Notes that are kept on disk and outlive the conversation.")
 	toolserver.Add(s, "create", "Store a new note that outlives this conversation. Each call makes another note. Returns it with its id.",
@@ -134,7 +134,7 @@ func withTag(notes []Note, tag string) []Note {
 	return out
 }
 
-// shorten makes summaries of the first notes.
+// shorten returns summaries of the first notes.
 func shorten(notes []Note, limit int) listOutput {
 	if limit <= 0 {
 		limit = defaultLimit
