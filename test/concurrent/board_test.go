@@ -14,15 +14,15 @@ const (
 	sendsPerRoom = 14
 )
 
-// room is a session that clients know of.
+// room is a session known to clients.
 type room struct {
 	id, agent string
 	watcher   *harness.Watcher
 	sends     int
 	turns     []string
-	// posted are the requests with keys that were made in it.
+	// posted are the requests with keys made in it.
 	posted []request
-	// journal and ended are what the room came to, once its turns are over.
+	// journal and ended are the room's result, once its turns are over.
 	journal []harness.Event
 	ended   []harness.JSON
 }
@@ -34,7 +34,7 @@ type request struct{ key, mode, text string }
 type board struct {
 	mu    sync.Mutex
 	rooms []*room
-	// meeting are the rooms that are in use.
+	// meeting are the rooms in use.
 	meeting []*room
 	// approvals were seen at some time.
 	approvals []harness.JSON
@@ -49,7 +49,7 @@ func newBoard() *board {
 	return &board{seen: map[string]bool{}, watchers: map[string]*harness.Watcher{}}
 }
 
-// add makes a room known. One that nobody meets in is only checked in the end.
+// add makes a room known. A room outside meeting is only checked in the end.
 func (b *board) add(r *room, meet bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,7 +76,7 @@ func (b *board) pick(dice *rand.Rand) *room {
 	return b.meeting[dice.IntN(len(b.meeting))]
 }
 
-// post notes a request that is about to be made, and retires its room when it has had enough.
+// post records a request that is about to be made, and retires its room after enough requests.
 func (b *board) post(r *room, req request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,7 +90,7 @@ func (b *board) post(r *room, req request) {
 	}
 }
 
-// again returns a request of a room that was made before.
+// again returns an earlier request of a room.
 func (b *board) again(r *room, dice *rand.Rand) (request, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +100,7 @@ func (b *board) again(r *room, dice *rand.Rand) (request, bool) {
 	return r.posted[dice.IntN(len(r.posted))], true
 }
 
-// learn notes a turn of a room.
+// learn records a turn of a room.
 func (b *board) learn(r *room, turn string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,7 +121,7 @@ func (b *board) turn(r *room, dice *rand.Rand) string {
 	return r.turns[max(n-1-dice.IntN(4), 0)]
 }
 
-// found notes approvals of a list.
+// found records the approvals of a list.
 func (b *board) found(list []harness.JSON) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

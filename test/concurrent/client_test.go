@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// callTimeout is when a client gives a call up, and does not know what became of it.
+	// callTimeout is when a client gives up on a call, whose outcome is then unknown.
 	callTimeout = 8 * time.Second
-	// attempts is how often a client makes a request whose answer is lost.
+	// attempts is how often a client sends a request whose answer is lost.
 	attempts = 4
 )
 
-// client is one of many that use the same mesh at once.
+// client is one of many concurrent users of a mesh.
 type client struct {
 	*run
 	number int
@@ -29,13 +29,13 @@ type client struct {
 	keys   int
 }
 
-// key returns a key that no other request has.
+// key returns a unique key.
 func (c *client) key() string {
 	c.keys++
 	return fmt.Sprintf("k%d-%d", c.number, c.keys)
 }
 
-// call makes one request and records it. An answer that leaves open what happened is recorded as unknown.
+// call makes one request and records it. An answer that leaves the outcome open is recorded as unknown.
 func (c *client) call(ctx context.Context, in linear.Input, method, path string, body harness.JSON, read func(harness.JSON, *linear.Output)) (linear.Output, harness.JSON) {
 	end := c.recorder.Begin(c.number, in)
 	c.operations.Add(1)
@@ -47,7 +47,7 @@ func (c *client) call(ctx context.Context, in linear.Input, method, path string,
 	return out, answer
 }
 
-// do makes one request, as soon as somebody is there to take it.
+// do makes one request, as soon as a server accepts it.
 func (c *client) do(ctx context.Context, method, path string, body harness.JSON, key string) (linear.Output, harness.JSON) {
 	for {
 		out, answer, err := c.once(ctx, method, path, body, key)
@@ -55,7 +55,7 @@ func (c *client) do(ctx context.Context, method, path string, body harness.JSON,
 		if !errors.As(err, &op) || op.Op != "dial" || ctx.Err() != nil {
 			return out, answer
 		}
-		time.Sleep(20 * time.Millisecond) // nothing was sent: nobody listens, for now
+		time.Sleep(20 * time.Millisecond) // nothing was sent: no server is listening yet
 	}
 }
 
@@ -83,7 +83,7 @@ func (c *client) once(ctx context.Context, method, path string, body harness.JSO
 	return linear.Output{Code: linear.OK}, answer, nil
 }
 
-// insist makes a request again while its answer is lost, as clients with idempotency keys do; now and then one gives up.
+// insist repeats a request while its answer is lost, as clients with idempotency keys do; sometimes it gives up.
 func (c *client) insist(ctx context.Context, try func() linear.Output) {
 	for range attempts {
 		if out := try(); out.Code != linear.Unknown || c.dice.IntN(6) == 0 {
@@ -106,7 +106,7 @@ func (c *client) open(ctx context.Context) {
 	}
 }
 
-// enter makes a session known and has it watched from its beginning.
+// enter makes a session known and watches it from its beginning.
 func (c *client) enter(session, agent string, meet bool) *room {
 	r := &room{id: session, agent: agent, watcher: c.rest.Watch("/v1/sessions/" + session + "/events")}
 	c.board.add(r, meet)
@@ -126,7 +126,7 @@ func (c *client) send(ctx context.Context, r *room) {
 	c.insist(ctx, func() linear.Output { return c.post(ctx, r, req) })
 }
 
-// post makes a request for a turn once.
+// post sends a request for a turn once.
 func (c *client) post(ctx context.Context, r *room, req request) linear.Output {
 	in := linear.Input{Kind: linear.Send, Session: r.id, Key: req.key, Mode: req.mode, Text: req.text}
 	out, _ := c.call(ctx, in, "POST", "/v1/sessions/"+r.id+"/turns", harness.JSON{"input": req.text, "mode": req.mode},
@@ -144,7 +144,7 @@ func (c *client) post(ctx context.Context, r *room, req request) linear.Output {
 	return out
 }
 
-// resend makes an earlier request again, or another one with its key.
+// resend sends an earlier request again, or another one with its key.
 func (c *client) resend(ctx context.Context, r *room) {
 	req, ok := c.board.again(r, c.dice)
 	if !ok {
@@ -156,7 +156,7 @@ func (c *client) resend(ctx context.Context, r *room) {
 	c.post(ctx, r, req)
 }
 
-// steer returns a turn more input.
+// steer sends more input to a turn.
 func (c *client) steer(ctx context.Context, r *room) {
 	turn := c.board.turn(r, c.dice)
 	if turn == "" {

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// chaosEnv is how long a long run lasts, seedEnv repeats one, engineEnv leaves those on the other engine out.
+	// chaosEnv is the duration of a long run, seedEnv repeats a run, engineEnv selects one engine.
 	chaosEnv  = "WINDLASS_CHAOS"
 	seedEnv   = "WINDLASS_CHAOS_SEED"
 	engineEnv = "WINDLASS_CHAOS_ENGINE"
-	// seedFile holds runs that failed once: the system, a seed and a duration on each line, and why they are kept.
+	// seedFile lists runs that failed once: the system, a seed and a duration per line, and why they are kept.
 	seedFile = "testdata/seeds"
 )
 
@@ -29,7 +29,7 @@ var systems = map[string]func(testing.TB, *harness.Model) *system{"up": up, "spl
 // short is a run of some seconds.
 func short(seed uint64) plan { return plan{seed: seed, clients: 6, acts: 40, every: 60} }
 
-// long is a run of so long.
+// long is a run of the given duration.
 func long(seed uint64, duration time.Duration) plan {
 	return plan{seed: seed, clients: 8, duration: duration, every: 25}
 }

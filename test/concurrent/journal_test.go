@@ -28,7 +28,7 @@ func (r *room) export(t testing.TB, rest *harness.Client) {
 	}
 }
 
-// outcome is what the model has to explain.
+// outcome is the result that the model has to explain.
 func (r *room) outcome() *linear.Outcome {
 	statuses := map[string]string{}
 	for _, t := range r.ended {
@@ -59,8 +59,8 @@ func said(parts any) string {
 	return b.String()
 }
 
-// checkJournal wants each turn to begin once, to end once with nothing behind it, to have ended as it says, and to have shown all of its input to the
-// model if it was completed.
+// checkJournal checks that each turn starts once, ends once with nothing after it, ended as reported, and, if it was completed, that the
+// model saw all of its input.
 func (r *room) checkJournal(t testing.TB) {
 	t.Helper()
 	of := map[string][]harness.Event{}
@@ -114,7 +114,7 @@ func listed(events []harness.Event) string {
 	return b.String()
 }
 
-// shown is the text of an answer, or of the error that came instead.
+// shown returns the text of an answer, or of its error.
 func shown(answer harness.JSON, err error) string {
 	if err != nil {
 		return err.Error()

@@ -13,10 +13,10 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// thinkTime is what the model takes for a word: turns last long enough for clients to meet in them.
+// thinkTime is the model's time per word: turns take long enough for clients to meet in them.
 const thinkTime = 25 * time.Millisecond
 
-// input writes the input of a turn: its key, then the tools that the model shall call.
+// input formats the input of a turn: its key, then the tools that the model shall call.
 func input(key string, tools []string) string {
 	return strings.Join(append([]string{key}, tools...), " ")
 }
@@ -27,8 +27,8 @@ func keyOf(text string) string {
 	return key
 }
 
-// newModel starts a model that follows the newest input: it calls its tools one after the other, and answers with the keys of all inputs
-// that it was shown.
+// newModel starts a model that follows the newest input: it calls the tools one after the other, and answers with the keys of all inputs in
+// the conversation.
 func newModel(t testing.TB) *harness.Model {
 	return harness.NewModel(t, func(_ int, messages []any) harness.Answer {
 		var keys, plan []string
@@ -62,17 +62,16 @@ func newModel(t testing.TB) *harness.Model {
 	})
 }
 
-// act is one call that a tool ran.
+// act is one executed tool call.
 type act struct{ tool, n, key string }
 
-// tools is an MCP server that writes down what its tools have done. What it has written is the truth that the mesh's ledger is compared
-// with.
+// tools is an MCP server that records what its tools did. Its record is the truth to compare the mesh's ledger with.
 type tools struct {
 	mu   sync.Mutex
 	acts []act
 }
 
-// offered are the tools by name: put may be repeated, read changes nothing, send and doubt act once. doubt never answers.
+// offered are the tools by name: put is idempotent, read changes nothing, send and doubt act once. doubt never answers.
 const offered = `{"tools":[
 	{"name":"put","description":"put","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":false,"idempotentHint":true}},
 	{"name":"read","description":"read","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},
@@ -129,11 +128,11 @@ func (s *tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, req.ID, answer)
 }
 
-// breakOff ends the connection before an answer, or in the middle of one.
+// breakOff ends the connection before or in the middle of an answer.
 func breakOff(w http.ResponseWriter, began bool) {
 	if f, ok := w.(http.Flusher); ok && began {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":`)) // whoever reads it gets no more
+		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":`)) // truncated
 		f.Flush()
 	}
 	panic(http.ErrAbortHandler)

@@ -8,10 +8,10 @@ import (
 	"github.com/windlass-dev/windlass/test/linear"
 )
 
-// subject is whom the clients call as.
+// subject is the subject of the clients' calls.
 const subject = "local"
 
-// look lists what is waited for.
+// look lists pending approvals.
 func (c *client) look(ctx context.Context) []harness.JSON {
 	out, answer := c.do(ctx, "GET", "/v1/approvals?status=pending&page_size=1000", nil, "")
 	if out.Code != linear.OK {
@@ -22,7 +22,7 @@ func (c *client) look(ctx context.Context) []harness.JSON {
 	return list
 }
 
-// decide answers something that was waited for at some time, in any way.
+// decide answers an approval seen at some time, in any way.
 func (c *client) decide(ctx context.Context) {
 	if c.dice.IntN(2) == 0 {
 		c.look(ctx)
@@ -42,7 +42,7 @@ func (c *client) decide(ctx context.Context) {
 	c.answer(ctx, a, choices[c.dice.IntN(len(choices))])
 }
 
-// answer decides an approval or says what became of a call.
+// answer decides an approval or resolves a call.
 func (c *client) answer(ctx context.Context, a harness.JSON, choice string) linear.Output {
 	in := linear.Input{Kind: linear.Decide, Approval: a.Str("id"), Choice: choice, Subject: subject, Late: passed(a)}
 	path, body := "/v1/approvals/"+a.Str("id")+":decide", harness.JSON{"decision": choice}
@@ -65,7 +65,7 @@ func (c *client) readApproval(ctx context.Context, a harness.JSON) {
 	})
 }
 
-// passed reports whether an approval's time is over.
+// passed reports whether an approval has expired.
 func passed(a harness.JSON) bool {
 	at, err := time.Parse(time.RFC3339Nano, a.Str("expire_time"))
 	return err == nil && !time.Now().Before(at)

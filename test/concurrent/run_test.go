@@ -17,10 +17,10 @@ import (
 	"github.com/windlass-dev/windlass/test/linear"
 )
 
-// maxQueued bounds the unfinished turns of a session, so that clients meet the bound.
+// maxQueued is the limit of unfinished turns per session, low enough that clients reach it.
 const maxQueued = 4
 
-// plan is how a run goes.
+// plan is the plan of a run.
 type plan struct {
 	seed    uint64
 	clients int
@@ -61,7 +61,7 @@ var agents = []struct {
 	{"poor", []string{"put", "send"}, nil},
 }
 
-// poorCalls is how many tool calls all turns of the agent "poor" may make.
+// poorCalls is the budget of tool calls for all turns of the agent "poor".
 const poorCalls = 12
 
 func approvals(seconds int) harness.JSON {
@@ -79,7 +79,7 @@ func toolsOf(agent string) []string {
 	return nil
 }
 
-// play has clients use a system of their own, and checks what came of it.
+// play runs clients on their own system, and checks the results.
 func play(t *testing.T, start func(testing.TB, *harness.Model) *system, p plan) {
 	t.Helper()
 	t.Logf("SEED=%d", p.seed)
@@ -108,7 +108,7 @@ func play(t *testing.T, start func(testing.TB, *harness.Model) *system, p plan) 
 	r.judge()
 }
 
-// cast makes the agents, and the budget of one of them.
+// cast creates the agents, and the budget of one of them.
 func (r *run) cast(tools string) {
 	rest := r.system.client(r.t)
 	rest.Must("POST", "/v1/sources", harness.JSON{"name": "x", "kind": "mcp", "url": tools})
@@ -121,7 +121,7 @@ func (r *run) cast(tools string) {
 	r.board.budget = b.Str("id")
 }
 
-// live does one thing after the other.
+// live performs one action after the other.
 func (c *client) live(ctx context.Context) {
 	for n := 0; ctx.Err() == nil && (c.plan.acts == 0 || n < c.plan.acts); n++ {
 		r := c.board.pick(c.dice)
@@ -133,7 +133,7 @@ func (c *client) live(ctx context.Context) {
 	}
 }
 
-// act does something in a room.
+// act performs an action in a room.
 func (c *client) act(ctx context.Context, r *room) {
 	for _, choice := range []struct {
 		weight int
@@ -155,7 +155,7 @@ func (c *client) act(ctx context.Context, r *room) {
 	}
 }
 
-// first reports whether a session that somebody was told of is new to all.
+// first reports whether a session is new to all clients.
 func (r *run) first(session string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,14 +164,14 @@ func (r *run) first(session string) bool {
 	return !known
 }
 
-// note keeps something that is wrong.
+// note records an error.
 func (r *run) note(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-// disturb has something happen to the system whenever the clients have done so much, until they are done.
+// disturb injects faults at intervals of the clients' operations, until they are done.
 func (r *run) disturb(over <-chan struct{}, dice *rand.Rand) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -189,7 +189,7 @@ func (r *run) disturb(over <-chan struct{}, dice *rand.Rand) {
 	}
 }
 
-// check holds the answers against the model.
+// check checks the answers against the model.
 func (r *run) check() linear.Report {
 	r.t.Helper()
 	report, err := linear.Check(r.recorder.Operations(), linear.Options{

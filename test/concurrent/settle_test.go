@@ -9,10 +9,10 @@ import (
 	"github.com/windlass-dev/windlass/test/linear"
 )
 
-// settleTime bounds how long turns may take to end when nothing disturbs them any more.
+// settleTime bounds how long turns may take to end without faults.
 const settleTime = 3 * time.Minute
 
-// settle answers all that is waited for until all turns are over.
+// settle answers everything that turns wait for until all turns are over.
 func (r *run) settle() {
 	r.t.Helper()
 	c := &client{run: r, rest: r.system.client(r.t), dice: rand.New(rand.NewPCG(r.plan.seed, 1<<32))}
@@ -47,7 +47,7 @@ func (r *run) settle() {
 	}
 }
 
-// record reads what a room came to.
+// record reads the result of a room.
 func (r *run) record(c *client, room *room) {
 	r.t.Helper()
 	end := r.recorder.Begin(0, linear.Input{Kind: linear.Final, Session: room.id})

@@ -15,13 +15,13 @@ import (
 // freezeTime is longer than a lease.
 const freezeTime = 4 * time.Second
 
-// maxPause bounds how long a link stays broken or the database away.
+// maxPause bounds how long a link stays broken or the database unavailable.
 const maxPause = 5
 
-// system is what clients use, and what can happen to it.
+// system is what clients use, and the faults that it supports.
 type system struct {
 	client func(testing.TB) *harness.Client
-	// disturb has something happen, returns when it is repaired, and names it.
+	// disturb injects a fault, returns when it is repaired, and names it.
 	disturb func(dice *rand.Rand) string
 }
 
@@ -54,7 +54,7 @@ func processes(t testing.TB, model *harness.Model, on harness.Topology) *system 
 	return &system{client: mesh.NewClient, disturb: func(dice *rand.Rand) string { return disturb(t, mesh, dice) }}
 }
 
-// disturb kills or freezes a process, breaks the links between two roles, or takes the database away for some time.
+// disturb kills or freezes a process, breaks the links between two roles, or stops the database for some time.
 func disturb(t testing.TB, mesh *harness.Mesh, dice *rand.Rand) string {
 	names, links, db := mesh.Names(), mesh.AllLinks(), mesh.Database()
 	name, pause := names[dice.IntN(len(names))], time.Duration(1+dice.IntN(maxPause))*time.Second

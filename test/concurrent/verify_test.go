@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/test/linear"
 )
 
-// judge compares all books.
+// judge compares all records.
 func (r *run) judge() {
 	r.t.Helper()
 	for _, n := range r.notes {
@@ -45,7 +45,7 @@ func (r *run) tally() map[string]int {
 	return count
 }
 
-// checkStreams compares what each watcher saw with the journal: each durable event once, in order, and none besides.
+// checkStreams compares what each watcher saw with the journal: each durable event once, in order, and nothing else.
 func (r *run) checkStreams(rooms []*room) (compared int) {
 	r.t.Helper()
 	journals := map[string][]harness.Event{} // of turns
@@ -114,7 +114,7 @@ func (r *run) checkEffects(rest *harness.Client) int {
 	return len(rows)
 }
 
-// notDone counts how often somebody may have said that a call was not done, so that it was to be made again.
+// notDone counts how often a call may have been resolved as not done, so that it ran again.
 func (r *run) notDone() map[string]int {
 	calls := map[string]string{}
 	for _, a := range r.board.approvals {
@@ -129,7 +129,8 @@ func (r *run) notDone() map[string]int {
 	return count
 }
 
-// checkBudgets wants no more calls to be made than a budget admits, none to be counted that is not admitted, and nothing reserved when all is over.
+// checkBudgets checks that no more calls run than a budget admits, that only admitted ones are counted, and that nothing stays reserved in
+// the end.
 func (r *run) checkBudgets(rest *harness.Client) {
 	r.t.Helper()
 	poor := map[string]bool{}

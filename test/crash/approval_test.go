@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// Everything is killed while a turn waits for leave. What was asked for stands, and the answer has the turn go on.
+// Everything is killed while a turn waits for an approval. The request stays, and the answer resumes the turn.
 func TestUpKilledWhileApprovalWaits(t *testing.T) {
 	u := newUp(t)
 	u.client.Must("POST", "/v1/agents", harness.JSON{"id": "a", "tools": []string{"mesh__*"}, "model": "builtin/scripted", "approvals": []harness.JSON{{

@@ -15,13 +15,13 @@ const (
 	// awayTime and shortAway are how long the database is away, in `make chaos` and in `make test`.
 	awayTime  = 30 * time.Second
 	shortAway = 3 * time.Second
-	// promisedPool is how soon writes are taken again when the database is back; only more than maxPool fails.
+	// promisedPool is how soon writes are accepted again when the database is back; only more than maxPool fails.
 	promisedPool = 5 * time.Second
 	maxPool      = 30 * time.Second
 )
 
-// databaseAway: while there is no database nothing is accepted and nothing is promised, what needs no database is served, and when it is back
-// everything goes on by itself.
+// databaseAway: without a database nothing is accepted or promised, what needs no database is served, and when it is back everything
+// continues by itself.
 func databaseAway(t *testing.T, h *theatre, id string) (string, time.Duration) {
 	r := h.trial(t, h.play(t, id, 4, false), "")
 	holdWords(r)
@@ -38,7 +38,7 @@ func databaseAway(t *testing.T, h *theatre, id string) (string, time.Duration) {
 		slowest = max(slowest, r.refused(other.session))
 		asked++
 	}
-	other.post() // it is sent again and again, under its key
+	other.post() // repeated under its key
 	close(r.play.gate.open)
 	h.Database().Start()
 	back := time.Now()
@@ -60,7 +60,8 @@ func databaseAway(t *testing.T, h *theatre, id string) (string, time.Duration) {
 	return r.turn, since(back)
 }
 
-// refused fails unless what needs the database is refused as such, and what does not is served. It gives the time of the slowest answer.
+// refused fails unless what needs the database is refused properly, and everything else is served. It returns the time of the slowest
+// answer.
 func (r *trial) refused(session string) (slowest time.Duration) {
 	r.t.Helper()
 	for _, call := range []struct {

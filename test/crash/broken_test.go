@@ -8,13 +8,13 @@ import (
 	"github.com/windlass-dev/windlass/test/harness/netfault"
 )
 
-// breakTime is how long a link is broken, or the database frozen, in the middle of a turn: longer than a lease.
+// breakTime is how long a link is broken, or the database frozen, during a turn: longer than a lease.
 const breakTime = 3 * time.Second
 
-// route is a way between two parties that matters to a turn.
+// route is a connection between two parties that matters to a turn.
 type route struct {
 	from, to string
-	// leeway is what may come of it when it is broken.
+	// leeway is the allowed deviation if it is broken.
 	leeway leeway
 }
 
@@ -54,7 +54,7 @@ func linkCell(m moment, mode netfault.Mode, way route) string {
 	return m.name + "/" + string(mode) + " " + way.from + "->" + way.to
 }
 
-// breakAt holds a turn at a moment, breaks a route, lets the turn go on, and mends the route.
+// breakAt holds a turn at a moment, breaks a route, lets the turn continue, and repairs the route.
 func breakAt(t *testing.T, h *theatre, id string, m moment, way route, mode netfault.Mode) (string, time.Duration) {
 	r := h.trial(t, h.play(t, id, m.holdAt, m.toolWaits), m.agent)
 	m.hold(r)
@@ -89,7 +89,7 @@ func (h *theatre) set(links []*netfault.Link, mode netfault.Mode) {
 	}
 }
 
-// brokenDatabase are the cells in which the database server crashes and starts again, or stands still, at each moment.
+// brokenDatabase are the cells in which the database server crashes and restarts, or freezes, at each moment.
 func brokenDatabase() []cell {
 	all := []cell{{"database away", databaseAway}}
 	for i, m := range moments {
@@ -114,10 +114,10 @@ func brokenDatabase() []cell {
 	return all
 }
 
-// frozenTime is how long the database stands still.
+// frozenTime is how long the database is frozen.
 const frozenTime = 10 * time.Second
 
-// databaseAt has something happen to the database at a moment.
+// databaseAt injects a database fault at a moment.
 func databaseAt(t *testing.T, h *theatre, id string, m moment, happen func(r *trial)) (string, time.Duration) {
 	r := h.trial(t, h.play(t, id, m.holdAt, m.toolWaits), m.agent)
 	m.hold(r)
@@ -131,7 +131,7 @@ func databaseAt(t *testing.T, h *theatre, id string, m moment, happen func(r *tr
 	return r.turn, recovery
 }
 
-// standStill is how long a fault lasts, whatever happens meanwhile.
+// standStill is the duration of a fault.
 func standStill(d time.Duration) {
 	timer := time.NewTimer(d)
 	<-timer.C

@@ -6,8 +6,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestWorkerKilledUnderABudget kills the worker in mid-answer: the attempt after it finds the reservation that is there, and what was lost
-// counts for nothing but itself.
+// TestWorkerKilledUnderABudget kills the worker during an answer: the next attempt finds the existing reservation, and the lost attempt
+// counts only for itself.
 func TestWorkerKilledUnderABudget(t *testing.T) {
 	slot(t)
 	s := &scene{t: t, prop: newProp(t)}

@@ -11,13 +11,13 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// maxCancel is how long a cancel may take to the turn's end, and until model and tool have heard of it.
+// maxCancel bounds the time from a cancel to the turn's end, and until model and tool are notified.
 const (
 	maxCancel = 5 * time.Second
 	maxReach  = 2 * time.Second
 )
 
-// TestCancelAtEachMoment cancels turns that are held at a moment, and that nobody lets go: the cancel has to reach what holds them.
+// TestCancelAtEachMoment cancels turns that stay held at a moment: the cancel has to reach what holds them.
 func TestCancelAtEachMoment(t *testing.T) { eachTopology(t, cancels) }
 
 func cancels(t *testing.T, on topology) {
@@ -41,13 +41,13 @@ func cancels(t *testing.T, on topology) {
 	t.Logf("\n%s", strings.Join(report, "\n"))
 }
 
-// shortCancels are the moments of `make test`: e2e tests have the other ways of cancelling.
+// shortCancels are the moments of `make test`: e2e tests cover the other ways of cancelling.
 var shortCancels = []string{"started", "model sent", "model half-streamed", "model done not reported", "policy asked", "tool sent"}
 
 func cancelAt(t *testing.T, h *theatre, id string, m moment) time.Duration {
 	r := h.trial(t, h.play(t, id, m.holdAt, m.toolWaits), m.agent)
 	m.hold(r)
-	if r.turn == "" { // not answered yet, but it is there
+	if r.turn == "" { // unanswered, but it exists
 		turns, _ := r.client.Must("GET", "/v1/sessions/"+r.session+"/turns", nil)["turns"].([]any)
 		r.turn = harness.JSON(turns[0].(map[string]any)).Str("id") //nolint:forcetypeassert // a list of objects
 	}
@@ -90,7 +90,7 @@ func cancelAt(t *testing.T, h *theatre, id string, m moment) time.Duration {
 	return took
 }
 
-// cancelled lists what the tool server was told to stop.
+// cancelled lists the calls that the tool server was told to cancel.
 func (r *trial) cancelled() []harness.JSON {
 	return slices.DeleteFunc(r.h.cancels(), func(c harness.JSON) bool { return c.Str("call_id") != r.play.id+"-once" })
 }

@@ -8,27 +8,27 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// moment is a place in a turn at which it can be held while a process is killed.
+// moment is a point in a turn at which it can be held while a process is killed.
 type moment struct {
 	name string
 	// holdAt is after how many words the model waits, -1 for not at all; toolWaits has the ONCE tool wait.
 	holdAt    int
 	toolWaits bool
-	// hold has the turn begin, and returns when it is there.
+	// hold starts the turn, and returns when it has reached the moment.
 	hold func(r *trial)
-	// letGo lets it go on.
+	// letGo releases it.
 	letGo func(r *trial)
-	// agent whose turn it is, "a" when empty.
+	// agent of the turn, "a" if empty.
 	agent string
-	// nobody tells that no worker holds a step, so that all workers are killed.
+	// nobody means that no worker holds a step, so that all workers are killed.
 	nobody bool
-	// over tells that the turn has ended, so that it cannot be cancelled.
+	// over means that the turn has ended, so that it cannot be cancelled.
 	over bool
-	// without names the roles whose death at this moment means nothing, and why.
+	// without lists the roles whose death has no effect at this moment, and why.
 	without map[string]string
-	// point is where a process is held, if the moment is one of those.
+	// point is the fault point where a process is held, if any.
 	point faultpoint.Point
-	// doubt names the roles whose death leaves the outcome of a ONCE call unknown.
+	// doubt lists the roles whose death leaves the outcome of a ONCE call unknown.
 	doubt []string
 }
 
@@ -128,7 +128,7 @@ func holdTool(r *trial) {
 	}
 }
 
-// line is a point at which the process that comes by kills itself. The moments have the other lines.
+// line is a point at which the process that hits it kills itself. The moments cover the other points.
 type line struct {
 	point faultpoint.Point
 	nth   string
@@ -156,7 +156,7 @@ var lines = []line{
 	{point: faultpoint.TurnEnded},
 }
 
-// TestEveryPointIsInTheMatrix keeps the tables whole: a new point needs a row.
+// TestEveryPointIsInTheMatrix checks that the tables are complete: a new point needs a row.
 func TestEveryPointIsInTheMatrix(t *testing.T) {
 	used := map[faultpoint.Point]bool{
 		faultpoint.BridgeToolDone: true, // a moment's, with all roles

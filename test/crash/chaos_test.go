@@ -22,7 +22,7 @@ const (
 	seedEnv = "WINDLASS_CHAOS_SEED"
 	// seedFile holds runs that failed once: a seed, a duration and a topology on each line, and why they are kept.
 	seedFile = "testdata/seeds"
-	// inFlight is how many turns go on at any time, killEvery how often something happens to a process.
+	// inFlight is the number of concurrent turns, killEvery the interval between faults.
 	inFlight  = 20
 	killEvery = 5 * time.Second
 	// thinking makes a turn take some seconds.
@@ -30,11 +30,11 @@ const (
 	// freezeTime is longer than a lease, maxBreak the longest time for which a link is broken, in seconds.
 	freezeTime = 4 * time.Second
 	maxBreak   = 8
-	// lastTurns bounds the wait for what is in flight when the deaths are over.
+	// lastTurns bounds the wait for running turns after the last fault.
 	lastTurns = 2 * time.Minute
 )
 
-// TestChaos kills processes at random while turns are in flight: no turn may be lost, and all books must agree in the end.
+// TestChaos kills processes at random during turns: no turn may be lost, and all records must agree in the end.
 func TestChaos(t *testing.T) {
 	text := os.Getenv(chaosEnv)
 	if text == "" {
@@ -94,7 +94,7 @@ func TestKeptSeeds(t *testing.T) {
 type riot struct {
 	t testing.TB
 	h *theatre
-	// from is when it began.
+	// from is its start.
 	from time.Time
 
 	mu     sync.Mutex
@@ -120,7 +120,7 @@ func chaos(t *testing.T, on topology, seed uint64, duration time.Duration) {
 	c.judge()
 }
 
-// act has one turn after the other until ctx ends, and watches the last one to its end.
+// act runs one turn after the other until ctx ends, and watches the last one to its end.
 func (c *riot) act(ctx, late context.Context, actor int) {
 	client := c.h.NewClient(c.t)
 	for n := 0; ctx.Err() == nil; n++ {
@@ -150,7 +150,7 @@ func (c *riot) act(ctx, late context.Context, actor int) {
 	}
 }
 
-// disturb has something happen now and then until ctx ends, and lists what did.
+// disturb injects faults at intervals until ctx ends, and lists them.
 func (c *riot) disturb(ctx context.Context, dice *rand.Rand) (faults []string) {
 	tick := time.NewTicker(killEvery)
 	defer tick.Stop()
@@ -165,7 +165,7 @@ func (c *riot) disturb(ctx context.Context, dice *rand.Rand) (faults []string) {
 	}
 }
 
-// draw draws a fault, has it happen and tells which it was. Half of them are deaths.
+// draw injects a random fault and returns its name. Half of them are kills.
 func (c *riot) draw(ctx context.Context, dice *rand.Rand) string {
 	names, links, db := c.h.Names(), c.h.AllLinks(), c.h.Database()
 	name := names[dice.IntN(len(names))]
@@ -225,7 +225,7 @@ func (c *riot) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// judge compares the books of all turns.
+// judge compares the records of all turns.
 func (c *riot) judge() {
 	c.t.Helper()
 	turns := make([]string, 0, len(c.trials))

@@ -6,7 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// promise is what a turn must have come to.
+// promise is the required result of a turn.
 type promise struct {
 	// modelCalls is the fewest and the most model calls that may be counted.
 	modelCalls [2]float64
@@ -14,12 +14,12 @@ type promise struct {
 	toolCalls float64
 	// toolCode is the code of the tool's outcome, toolText a part of what the model was told.
 	toolCode, toolText string
-	// lossy allows the live watcher to miss deltas, not durable events: the bus itself was killed.
+	// lossy allows the live watcher to miss deltas but not durable events: the bus itself was killed.
 	lossy bool
 }
 
-// check fails unless the turn completed with the whole answer, ended once, and everybody sees it the same: the watcher who
-// reconnected with his cursor, a late one, and one who reads the session from its start.
+// check fails unless the turn completed with the whole answer, ended once, and everyone sees the same: the watcher that reconnected with
+// its cursor, a late watcher, and one that reads the session from its start.
 func (s *scene) check(p promise) {
 	s.t.Helper()
 	end := s.client.Wait(s.turn)
@@ -71,7 +71,7 @@ func (s *scene) checkJournal(live, late []harness.Event) {
 	}
 }
 
-// checkTool looks at what the tool server did, at what the model was told, and at the mesh's own ledger.
+// checkTool checks what the tool server did, what the model was told, and the mesh's own ledger.
 func (s *scene) checkTool(events []harness.Event, p promise) {
 	s.t.Helper()
 	if n := len(s.acts()); n != 1 {
@@ -102,7 +102,7 @@ func (s *scene) checkTool(events []harness.Event, p promise) {
 	}
 }
 
-// unknown is the code of a ONCE call whose outcome nobody knows.
+// unknown is the code of a ONCE call with unknown outcome.
 const unknown = "outcome_unknown"
 
 func terminal(e harness.Event) bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// Everything dies while a sub-agent runs a tool that may act only once. The sub-agent is begun once, its tool acts once, and the parent gets its
-// answer once.
+// Everything dies while a sub-agent runs a ONCE tool. The sub-agent is started once, its tool acts once, and the parent gets its answer
+// once.
 func TestUpKilledWhileSubAgentWorks(t *testing.T) {
 	u := newUp(t)
 	u.client.Must("POST", "/v1/sources", harness.JSON{"name": "faulty", "kind": "mcp", "url": u.serveTools(t)})

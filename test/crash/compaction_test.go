@@ -10,8 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// TestWorkerKilledWhileItCompacts kills the worker when it has a summary that is not committed: another one writes it, once, and the turn goes on
-// from it.
+// TestWorkerKilledWhileItCompacts kills the worker when it has an uncommitted summary: another worker writes it, once, and the turn
+// continues from it.
 func TestWorkerKilledWhileItCompacts(t *testing.T) {
 	slot(t)
 	s := &scene{t: t, prop: newProp(t)}

@@ -14,8 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestDiskFull: without room nothing is accepted, what is there can be read, and when there is room again a turn that was under way goes on.
-// Nothing of the database is damaged.
+// TestDiskFull: on a full disk nothing is accepted but everything can be read, and once there is space a running turn continues. The
+// database stays intact.
 func TestDiskFull(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		slot(t)

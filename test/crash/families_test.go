@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// pensive is an executor in sh that tells its session, thinks for a second when it begins, and answers at once when it is resumed.
+// pensive is an executor in sh that reports its session, waits a second when it starts, and answers at once when it is resumed.
 const pensive = `#!/bin/sh
 read -r invocation
 echo '{"type":"session","executor_session_id":"mine"}'
@@ -21,8 +21,8 @@ case "$invocation" in *'"mode":"start"'*) sleep 1 ;; esac
 echo '{"type":"answer","text":"thought of it"}'
 `
 
-// families are inputs of the agent boss, each with what its answer ends with, how many sub-agents it begins, and how many turns its session
-// has in the end.
+// families are inputs of the agent boss, each with the end of its answer, the number of sub-agents it starts, and the number of turns in
+// its session in the end.
 var families = []struct {
 	name, input, answer string
 	children, turns     int
@@ -35,8 +35,8 @@ var families = []struct {
 	{"a call that waits for leave", `call:faulty__idempotent {"call_id": "%s"} then say:allowed`, "allowed", 0, 1},
 }
 
-// TestUpKilledAgainAndAgainAmongFamilies: all dies three times while agents of all kinds work for each other. Each is begun once, each
-// answer arrives once, and what waits for people goes on.
+// TestUpKilledAgainAndAgainAmongFamilies: everything dies three times while agents of all kinds call each other. Each is started once, each
+// answer arrives once, and turns that wait for people continue.
 func TestUpKilledAgainAndAgainAmongFamilies(t *testing.T) {
 	u := newUp(t)
 	u.castFamilies(t)
@@ -90,7 +90,7 @@ func TestUpKilledAgainAndAgainAmongFamilies(t *testing.T) {
 	}
 }
 
-// castFamilies makes the agents.
+// castFamilies creates the agents.
 func (u *upScene) castFamilies(t *testing.T) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "thinker.sh")
@@ -112,7 +112,7 @@ func (u *upScene) castFamilies(t *testing.T) {
 	}
 }
 
-// approveAll returns leave to all that is asked for, until ctx ends; a service that is away is asked again.
+// approveAll approves every pending request until ctx ends, and retries while the service is unavailable.
 func (u *upScene) approveAll(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

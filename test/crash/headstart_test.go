@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// A frozen worker is replaced by what the mesh itself notices: Temporal is away all the while. What the worker writes when it wakes is
-// refused.
+// A frozen worker is replaced without Temporal, which is down all the while. What the worker writes when it resumes is rejected.
 func TestFrozenWorkerIsReplacedWithoutTemporal(t *testing.T) {
 	s := modelStreams(t, 2)
 	s.Kill("temporal")
@@ -28,7 +27,7 @@ func TestFrozenWorkerIsReplacedWithoutTemporal(t *testing.T) {
 	s.awaitWorkflow("COMPLETED")
 }
 
-// A turn needs no Temporal to come to its end, and is shown there afterwards.
+// A turn ends without Temporal, and is shown there afterwards.
 func TestTurnEndsWhileTemporalIsAway(t *testing.T) {
 	s := modelStreams(t, 1)
 	close(s.gate.open)

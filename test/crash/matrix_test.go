@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// chaosEnv makes the tests run all cells, and says for how long processes are killed at random. `make chaos` sets it.
+// chaosEnv makes the tests run all cells, and sets for how long processes are killed at random. `make chaos` sets it.
 const chaosEnv = "WINDLASS_CHAOS"
 
 const (
@@ -29,7 +29,7 @@ type cell struct {
 	run  func(t *testing.T, h *theatre, id string) (turn string, recovery time.Duration)
 }
 
-// short are the cells that `make test` runs: one for each way in which things can go on.
+// short are the cells of `make test`: one for each kind of recovery.
 var short = []string{
 	"accepted/gateway", "accepted/sessions", "started/worker", "model sent/inference", "model done not reported/worker",
 	"policy asked/policy", "policy asked/registry", "approval waiting/sessions", "parked/worker", "tool done not reported/mcpbridge", "idempotent tool done not reported/registry",
@@ -73,7 +73,7 @@ func cells(on harness.Topology) []cell {
 	return all
 }
 
-// TestMatrix has each thing happen at each moment of a turn, one after the other to one mesh.
+// TestMatrix injects each fault at each moment of a turn, one after the other in one mesh.
 func TestMatrix(t *testing.T) {
 	if os.Getenv("WINDLASS_CHAOS_CELLS") == "0" {
 		t.Skip("WINDLASS_CHAOS_CELLS=0 leaves the points out")
@@ -113,7 +113,7 @@ func slow(d time.Duration) string {
 	return ""
 }
 
-// killAt holds a turn at a moment, kills a role, lets the turn go on without it, and starts the role again.
+// killAt holds a turn at a moment, kills a role, lets the turn continue without it, and restarts the role.
 func killAt(t *testing.T, h *theatre, id string, m moment, victim string) (string, time.Duration) {
 	r := h.trial(t, h.play(t, id, m.holdAt, m.toolWaits), m.agent)
 	m.hold(r)
@@ -159,7 +159,7 @@ func (r *trial) holder(m moment) (string, bool) {
 	return r.TryHolder(r.turn)
 }
 
-// dieAt has the process that comes by a line kill itself, and starts it again.
+// dieAt makes the process that hits a line kill itself, and restarts it.
 func dieAt(t *testing.T, h *theatre, id string, l line) (string, time.Duration) {
 	r := h.trial(t, h.play(t, id, -1, false), "")
 	r.Arm(l.point, "kill"+l.nth)
@@ -185,7 +185,7 @@ func dieAt(t *testing.T, h *theatre, id string, l line) (string, time.Duration) 
 	return r.turn, recovery
 }
 
-// restore brings back what a failed cell left behind, so that the next one is judged by itself.
+// restore repairs what a failed cell left behind, so that the next one is independent.
 func (h *theatre) restore() {
 	h.heal(h.AllLinks())
 	for _, p := range faultpoint.Points() {

@@ -86,7 +86,7 @@ func TestBusKilledWhileModelStreams(t *testing.T) {
 	s.check(promise{modelCalls: [2]float64{1, 1}})
 }
 
-// A worker that was frozen and wakes must not write what another one has done meanwhile.
+// A worker that was frozen must not write what another one has done meanwhile.
 func TestFrozenWorkerWakesTooLate(t *testing.T) {
 	s := modelStreams(t, 2)
 	frozen := s.Process(s.Holder(s.turn))

@@ -7,8 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestKilledWhileATurnIsParked: no worker knows of the turn, which waits for leave; one kind of process is killed, leave is given while it is away as
-// far as that can be, and the turn ends once.
+// TestKilledWhileATurnIsParked: no worker holds the turn, which waits for an approval; one kind of process is killed, the approval is given
+// meanwhile if possible, and the turn ends once.
 func TestKilledWhileATurnIsParked(t *testing.T) {
 	slot(t)
 	m := harness.Split(t, harness.SplitOptions{Workers: 2, Config: harness.JSON{"temporal": harness.JSON{"park_after": "1ms"}}})

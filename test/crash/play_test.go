@@ -12,8 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// stage is a model and a tool server for many turns, each with a play of its own. What they count is the truth that the mesh's own books
-// are compared with.
+// stage is a model and a tool server for many turns, each with its own play. Their counts are the truth to compare the mesh's records with.
 type stage struct {
 	prop
 	dir string
@@ -22,7 +21,7 @@ type stage struct {
 	plays map[string]*play
 }
 
-// play is what happens in one turn: the model thinks aloud and calls a ONCE tool, then an idempotent one, then it answers.
+// play is the script of one turn: the model thinks aloud and calls a ONCE tool, then an idempotent one, then it answers.
 type play struct {
 	id string
 	// gate holds the model's first answer after holdAt words; -1 lets it pass.

@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// slots bounds how many meshes run at once: each is nine processes.
+// slots limits the concurrent meshes: each is nine processes.
 var slots = make(chan struct{}, 2)
 
 func slot(t *testing.T) {
@@ -24,7 +24,7 @@ func slot(t *testing.T) {
 	t.Cleanup(func() { <-slots })
 }
 
-// gate stops a model in the middle of its answer until the test opens it; then it stays open.
+// gate stops a model in the middle of its answer until the test opens it for good.
 type gate struct {
 	once    sync.Once
 	reached chan struct{}
@@ -51,7 +51,7 @@ var (
 	answer = strings.Join(words, "")
 )
 
-// scene is a mesh with one agent, and a turn in the middle of something.
+// scene is a mesh with one agent, and a turn in progress.
 type scene struct {
 	*harness.Mesh
 	t testing.TB

@@ -16,7 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// patience bounds what must happen soon; only a failing test waits that long.
+// patience bounds each wait; only a failing test waits that long.
 const patience = time.Minute
 
 // theatre is a mesh of separate processes whose fault points can be armed, with a stage.
@@ -46,10 +46,10 @@ func newTheatre(t testing.TB, on topology) *theatre {
 	return h
 }
 
-// careful is the agent whose ONCE call waits for a person's leave.
+// careful is the agent whose ONCE call requires an approval.
 const careful = "careful"
 
-// trial is one turn to which something happens.
+// trial is one turn with a fault.
 type trial struct {
 	*scene
 	h    *theatre
@@ -67,7 +67,7 @@ func (h *theatre) trial(t testing.TB, p *play, agent string) *trial {
 	return &trial{h: h, play: p, scene: &scene{t: t, Mesh: h.Mesh, prop: h.prop, client: client, session: session}}
 }
 
-// openSession opens a session, however often that takes until ctx ends; then it is "".
+// openSession opens a session, retrying until ctx ends; then it returns "".
 func openSession(ctx context.Context, t testing.TB, client *harness.Client, agent string) string {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -85,7 +85,7 @@ func openSession(ctx context.Context, t testing.TB, client *harness.Client, agen
 	}
 }
 
-// post sends the input as a careful client does: with a key, again and again until it is answered.
+// post sends the input as a careful client does: with a key, repeated until it is answered.
 func (r *trial) post() {
 	r.posting = make(chan string, 1)
 	go r.insist(func() bool {
@@ -113,7 +113,7 @@ func (r *trial) watch() {
 // start has the turn accepted and watched.
 func (r *trial) start() { r.t.Helper(); r.post(); r.watch() }
 
-// approve returns leave as a patient person does: again and again until it is taken.
+// approve approves, retrying until it succeeds.
 func (r *trial) approve() {
 	r.insist(func() bool {
 		status, list, err := r.client.Do(r.t.Context(), "GET", "/v1/approvals?turn_id="+r.turn, nil)
@@ -163,7 +163,7 @@ func (r *trial) end() time.Duration {
 	return since(from)
 }
 
-// leeway is what may have come of a death besides the plain course.
+// leeway is the allowed effect of a kill besides the plain course.
 type leeway struct {
 	// inDoubt allows the outcome of the ONCE call to be unknown.
 	inDoubt bool
@@ -173,8 +173,7 @@ type leeway struct {
 	lossy bool
 }
 
-// verify fails unless the turn completed, ended once and all books agree: those of the mesh, of its watchers, of the model and of the tool
-// server.
+// verify fails unless the turn completed, ended once and all records agree: those of the mesh, its watchers, the model and the tool server.
 func (r *trial) verify(l leeway) {
 	r.t.Helper()
 	turn := r.client.Wait(r.turn)
@@ -204,8 +203,8 @@ func (r *trial) verify(l leeway) {
 	}
 }
 
-// checkUsage compares what was counted with what the model did, to the token. A call whose answer was lost on the way is not counted; it is
-// made anew, and tells itself by message.reset.
+// checkUsage compares the counted usage with what the model did, to the token. A call whose answer was lost is not counted; it is repeated,
+// and reports itself by message.reset.
 func (r *trial) checkUsage(turn harness.JSON, events []harness.Event) {
 	r.t.Helper()
 	usage, _ := turn["usage"].(map[string]any)

@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// takeOver bounds how long a turn may stand still once a worker is there that can go on with it: some three seconds are promised, the rest is for slow
+// takeOver bounds how long a turn may wait once a worker that can continue it is up: some three seconds are promised, the rest is for slow
 // machines.
 const takeOver = 20 * time.Second
 

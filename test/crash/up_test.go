@@ -27,7 +27,7 @@ func newUp(t *testing.T) *upScene {
 	return u
 }
 
-// again starts it anew at the same addresses, so that watchers find it.
+// again restarts it at the same addresses, so that watchers find it.
 func (u *upScene) again() {
 	u.t.Helper()
 	u.process = harness.Up(u.t, u.dir, u.env, "--http-addr", u.url[len("http://"):])
@@ -48,7 +48,7 @@ func TestUpKilledWhileModelStreams(t *testing.T) {
 	u.check(promise{modelCalls: [2]float64{1, 2}})
 }
 
-// The tool server dies with its bridge here, as stdio servers do: nobody knows what became of the call.
+// The tool server dies with its bridge here, as stdio servers do: the outcome of the call is unknown.
 func TestUpKilledWhileToolRuns(t *testing.T) {
 	u := newUp(t)
 	u.client.Must("POST", "/v1/sources", harness.JSON{

@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestApprovals is what a person sees of calls that wait for leave, through REST and the stream of events.
+// TestApprovals covers calls that wait for an approval, through REST and the event stream.
 func TestApprovals(t *testing.T) {
 	t.Parallel()
 	up := harness.Up(t, t.TempDir(), nil)
@@ -28,7 +28,7 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// guarded makes an agent one of whose tools needs leave, and gives a session with it.
+// guarded creates an agent with a tool that requires an approval, and returns a session with it.
 func guarded(c *harness.Client, id string, expires int) string {
 	c.Must("POST", "/v1/agents", harness.JSON{"id": id, "tools": []string{"mesh__*"}, "model": "builtin/scripted", "approvals": []harness.JSON{{
 		"name": "careful", "tools": []string{"mesh__uuid"}, "reason": "somebody should look", "allow_requester": true, "expires_seconds": expires,
@@ -66,7 +66,7 @@ func approveCall(t *testing.T, c *harness.Client) {
 	inOrder(t, events, "tool_call.started", "approval.requested", "turn.paused", "approval.resolved", "turn.resumed", "tool_call.completed", "turn.completed")
 }
 
-// chatThatWaits: a chat does not hold its caller while a person is waited for, who may be the caller himself.
+// chatThatWaits: a chat returns while the turn waits for a person, who may be its caller.
 func chatThatWaits(t *testing.T, c *harness.Client) {
 	session := guarded(c, "chatty", 0)
 	got := c.Must("POST", "/v1/chat", harness.JSON{"session_id": session, "message": "call:mesh__uuid {} then say:done"})
@@ -163,7 +163,7 @@ func approveOneOfTwo(t *testing.T, c *harness.Client) {
 	}
 }
 
-// steerTurn speaks to a turn while its model answers: the model reads it and answers again, in the same turn.
+// steerTurn sends input to a turn while its model answers: the model reads it and answers again, in the same turn.
 func steerTurn(t *testing.T, c *harness.Client) {
 	c.Must("POST", "/v1/agents", harness.JSON{"id": "steered", "model": "builtin/scripted"})
 	turn := c.Turn(c.Session("steered"), "slow:100 tokens:10")

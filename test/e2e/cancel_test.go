@@ -20,7 +20,7 @@ import (
 // maxReach is how long a cancel may take to the model's and the tool's server.
 const maxReach = 2 * time.Second
 
-// TestCancelReachesTheModel: the connection to the model is closed, what it said and cost is kept, and nothing stays behind.
+// TestCancelReachesTheModel: the connection to the model is closed, its partial output and usage are kept, and nothing leaks.
 func TestCancelReachesTheModel(t *testing.T) {
 	t.Parallel()
 	gone := make(chan time.Time, 64)
@@ -96,7 +96,7 @@ func goroutines(t *testing.T, c *harness.Client) int {
 	return n
 }
 
-// TestCancelReachesTheTool: a tool server is told of a cancel over each transport, also where the tool may have changed something.
+// TestCancelReachesTheTool: a tool server is notified of a cancel over each transport, even if the tool may have had side effects.
 func TestCancelReachesTheTool(t *testing.T) {
 	t.Parallel()
 	c := client(t)

@@ -1,4 +1,4 @@
-// Package e2e uses the real programs as a stranger would: REST and event streams, signals and exit codes.
+// Package e2e tests the real programs from outside: REST and event streams, signals and exit codes.
 package e2e
 
 import (

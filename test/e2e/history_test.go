@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/temporal/historytest"
 )
 
-// update has the histories written anew that the replay tests of workflows read.
+// update rewrites the histories used by the replay tests of workflows.
 var update = flag.Bool("update", false, "write histories of turns that need the whole mesh into testdata of workflows")
 
 // TestShapesOfTheMesh runs turns whose shapes need more than a worker: sub-agents, a route, a budget, a tool of the client, a re-run
@@ -32,7 +32,7 @@ func TestShapesOfTheMesh(t *testing.T) {
 		c.Must("POST", "/v1/agents", a)
 	}
 	turns := map[string]string{
-		"child":  c.Turn(c.Session("boss"), ask("worker", "slow:100 tokens:10")), // longer than a glance: the workflow waits for the child
+		"child":  c.Turn(c.Session("boss"), ask("worker", "slow:100 tokens:10")), // outlasts the eager wait: the workflow waits for the child
 		"route":  c.Turn(c.Session("desk"), "count words"),
 		"budget": c.Turn(c.Session("poor"), "call:mesh__uuid {} then call:mesh__uuid {} then say:done"),
 	}
@@ -64,8 +64,8 @@ func TestShapesOfTheMesh(t *testing.T) {
 	}
 }
 
-// fireOf waits until a schedule has begun a turn, and gives the id of the workflow that said so. Temporal makes it of the schedule's
-// and the time.
+// fireOf waits until a schedule has started a turn, and returns the id of the workflow that started it, which Temporal derives from the
+// schedule's id and the time.
 func fireOf(t *testing.T, c *harness.Client, id string) string {
 	t.Helper()
 	started(t, c, id, 1)

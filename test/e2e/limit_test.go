@@ -67,7 +67,7 @@ func checkLimit(t *testing.T, end harness.JSON, events []harness.Event, limit st
 	}
 }
 
-// busiest is how many tool steps of a turn were under way at once.
+// busiest returns the maximum number of concurrent tool steps of a turn.
 func busiest(events []harness.Event) int {
 	most, open := 0, map[string]bool{}
 	for _, e := range events {

@@ -14,7 +14,7 @@ import (
 // faultyCommand is the tool server that changes its tools on request.
 func faultyCommand(t *testing.T) []string { return []string{harness.Bin(t, "examples/faulty")} }
 
-// A running turn keeps the blueprint it began with, whatever becomes of the agent meanwhile.
+// A running turn keeps its blueprint, whatever happens to the agent meanwhile.
 func TestARunningTurnKeepsItsRevision(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -50,7 +50,7 @@ func TestARunningTurnKeepsItsRevision(t *testing.T) {
 	}
 }
 
-// A tool that a server adds while it runs can be used at once: it says so, and Windlass looks.
+// A tool that a server adds at run time is usable at once: the server announces it, and Windlass syncs.
 func TestToolsComeAndGoAtRunTime(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -91,7 +91,7 @@ func TestToolsComeAndGoAtRunTime(t *testing.T) {
 	}
 }
 
-// A source that nobody answers for is kept, tried again, and works once somebody does.
+// A source that is unreachable is kept, retried, and works once a server answers.
 func TestAnUnreachableSourceBecomesReady(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -187,7 +187,7 @@ func TestTheOperatorSetsEffects(t *testing.T) {
 	}
 }
 
-// freeAddress is an address where nobody listens.
+// freeAddress returns an address on which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

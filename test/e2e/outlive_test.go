@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// listener is a webhook's receiver. It answers with 204, unless it is to hold the next request until who sent it is gone.
+// listener is a webhook's receiver. It responds with 204, unless it is to hold the next request until its sender is gone.
 type listener struct {
 	*httptest.Server
 	held chan string

@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestParkedTurns: what waits leaves its worker, in whatever way it waits, and comes back when it is told.
+// TestParkedTurns: whatever a turn waits for, it leaves its worker's memory and resumes when it is notified.
 func TestParkedTurns(t *testing.T) {
 	m := harness.Split(t, harness.SplitOptions{Config: harness.JSON{"temporal": harness.JSON{"park_after": "1ms"}}})
 	c := m.Client

@@ -11,7 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestApprovers has several people decide, through REST, in front of separate processes: ann begins turns, bob and eve lead, carl does not.
+// TestApprovers: several people decide, through REST, in a mesh of separate processes: ann starts turns, bob and eve are leads, carl is
+// not.
 func TestApprovers(t *testing.T) {
 	t.Parallel()
 	m := harness.Split(t, harness.SplitOptions{Config: harness.JSON{"policy": harness.JSON{"rules": []harness.JSON{
@@ -48,7 +49,7 @@ type people struct{ ann, bob, eve, carl, root *harness.Client }
 
 const once = "call:mesh__uuid {} then say:done"
 
-// waiting begins a turn of ann, and gives it with the approval that it waits for.
+// waiting starts a turn as ann, and returns it with the approval that it waits for.
 func (p people) waiting(t *testing.T, agent string) (turn, approval string) {
 	t.Helper()
 	turn = p.ann.Turn(p.ann.Session(agent), once)

@@ -9,8 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// TestRerunsFromTheMiddleOfAWhole runs turns again, from each of their model steps, that are more than one model step after the other: the plan and
-// the choice stay as they were, and with the results recorded then the answer is the same.
+// TestRerunsFromTheMiddleOfAWhole re-runs turns with more than sequential model steps from each of their model steps: plan and choice stay
+// as they were, and with recorded results the answer is the same.
 func TestRerunsFromTheMiddleOfAWhole(t *testing.T) {
 	t.Parallel()
 	c := harness.Up(t, t.TempDir(), nil).Client
@@ -87,7 +87,7 @@ func TestRerunsFromTheMiddleOfAWhole(t *testing.T) {
 	liveFromTheMiddle(t, c)
 }
 
-// liveFromTheMiddle: what the first step of a plan found stays, the second one's call is made anew.
+// liveFromTheMiddle: the result of a plan's first step stays, and the second step's call runs again.
 func liveFromTheMiddle(t *testing.T, c *harness.Client) {
 	t.Helper()
 	of := c.Wait(c.Turn(c.Session("plan"), "1. call:mesh__uuid {}\n2. call:mesh__uuid {}"))

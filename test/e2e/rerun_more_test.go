@@ -61,7 +61,7 @@ func TestRerunsOfExecutors(t *testing.T) {
 	}
 }
 
-// TestRerunsOfClientTools: what the client said before comes from the recording, and is asked of it anew where tools are live.
+// TestRerunsOfClientTools: the client's earlier results come from the recording, and are requested again if tools are live.
 func TestRerunsOfClientTools(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -95,7 +95,7 @@ func TestRerunsOfClientTools(t *testing.T) {
 	}
 }
 
-// TestAnExecutorWaits: an agent with an executor waits for leave over a restart of everything, and its executor goes on where it was.
+// TestAnExecutorWaits: an agent with an executor waits for an approval across a restart of everything, and its executor resumes.
 func TestAnExecutorWaits(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string][]string{"starts": nil, "stays": {"--stay"}} {

@@ -97,7 +97,7 @@ type reruns struct {
 	of, ledger string
 }
 
-// run runs the turn again; a call that waits for leave is let run.
+// run re-runs the turn; a call that waits for an approval is approved.
 func (r reruns) run(req harness.JSON) (end harness.JSON, events []harness.Event) {
 	r.t.Helper()
 	turn := r.c.Must("POST", "/v1/turns/"+r.of+":rerun", req)

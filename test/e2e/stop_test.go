@@ -95,7 +95,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 	}
 }
 
-// A stop hands a turn under way over to the next start.
+// A stop hands a running turn over to the next start.
 func TestStopWithATurnInFlight(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})

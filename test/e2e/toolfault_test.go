@@ -35,7 +35,7 @@ func TestAToolServerThatIsGone(t *testing.T) {
 	}
 }
 
-// TestAToolServerThatDiesInACall: nobody knows what became of a ONCE call, so it is not made again.
+// TestAToolServerThatDiesInACall: the outcome of a ONCE call is unknown, so it is not repeated.
 func TestAToolServerThatDiesInACall(t *testing.T) {
 	t.Parallel()
 	c := client(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// post is one request that a webhook's receiver got. It is answered when the test says how.
+// post is one request received by a webhook's receiver. It is answered when the test says how.
 type post struct {
 	header http.Header
 	body   []byte
@@ -70,7 +70,7 @@ func (p post) signed(t *testing.T, secret string) {
 	}
 }
 
-// TestWebhook has a mesh killed while it tells of a turn: the turn's end is told again, under the same id.
+// TestWebhook kills a mesh while it delivers a webhook: the turn's end is delivered again, with the same id.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,4 +1,4 @@
-// Package harness starts real Windlass processes for tests, talks to them as a stranger would (REST and SSE only), and kills them.
+// Package harness starts real Windlass processes for tests, calls them only through REST and SSE, and kills them.
 package harness
 
 import (

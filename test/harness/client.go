@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Client speaks REST.
+// Client is a REST client.
 type Client struct {
 	t    testing.TB
 	Base string
@@ -52,7 +52,7 @@ type JSON map[string]any
 // Str returns a string field, "" when absent.
 func (j JSON) Str(key string) string { s, _ := j[key].(string); return s }
 
-// Do makes one request and gives status and body. A connection that fails is an error.
+// Do makes one request and returns status and body. A failed connection is an error.
 func (c *Client) Do(ctx context.Context, method, path string, body any, header ...string) (int, JSON, error) {
 	var rd io.Reader
 	switch b := body.(type) {
@@ -122,7 +122,7 @@ func (c *Client) Turn(session, input string) string {
 	return c.Must("POST", "/v1/sessions/"+session+"/turns", JSON{"input": input}).Str("id")
 }
 
-// Wait waits until a turn is over, through restarts of what answers.
+// Wait waits until a turn is over, across restarts of the server.
 func (c *Client) Wait(turn string) JSON {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)

@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc"
 )
 
-// configure writes the configuration of each process, and that of everybody else who comes to the mesh.
+// configure writes the configuration of each process, and that of other callers of the mesh.
 func (m *Mesh) configure() {
 	m.t.Helper()
 	m.config = m.write("windlass", "")

@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 )
 
-// allowFaults returns the mesh's processes a folder in which their fault points are armed.
+// allowFaults sets the folder in which the fault points of the mesh's processes are armed.
 func (m *Mesh) allowFaults() {
 	m.t.Helper()
 	m.faults = filepath.Join(m.dir, "faults")
@@ -31,11 +31,11 @@ func (m *Mesh) daemon() string {
 	return Bin(m.t, "windlassd")
 }
 
-// Arm has whoever comes by a point next do something: "kill", "stall" or "error", with ":N" behind it whoever comes N-th.
+// Arm sets the action of the next process that hits a point: "kill", "stall" or "error"; a suffix ":N" selects the N-th hit.
 func (m *Mesh) Arm(p faultpoint.Point, action string) {
 	m.t.Helper()
 	m.Disarm(p)
-	// Written beside it first: the point must never be read half.
+	// Write to a temporary file first: the point must never be read half.
 	path := filepath.Join(m.faults, string(p))
 	if err := os.WriteFile(path+".new", []byte(action), 0o600); err != nil {
 		m.t.Fatal(err)
@@ -45,7 +45,7 @@ func (m *Mesh) Arm(p faultpoint.Point, action string) {
 	}
 }
 
-// Disarm takes a point's arming back, and lets go whoever stalls there.
+// Disarm disarms a point, and releases a process that stalls there.
 func (m *Mesh) Disarm(p faultpoint.Point) {
 	m.t.Helper()
 	armed := filepath.Join(m.faults, string(p))
@@ -56,18 +56,18 @@ func (m *Mesh) Disarm(p faultpoint.Point) {
 	}
 }
 
-// Taken reports whether somebody came by an armed point.
+// Taken reports whether a process hit an armed point.
 func (m *Mesh) Taken(p faultpoint.Point) bool {
 	_, err := os.Stat(m.takenPath(p))
 	return err == nil
 }
 
-// AwaitTaken waits until somebody has come by an armed point, and tells whether that was in time.
+// AwaitTaken waits until a process has hit an armed point, and reports whether that was in time.
 func (m *Mesh) AwaitTaken(p faultpoint.Point, patience time.Duration) bool {
 	return Eventually(patience, func() bool { return m.Taken(p) })
 }
 
-// TakenBy names the process that came by an armed point, where one did.
+// TakenBy returns the process that hit an armed point, if any.
 func (m *Mesh) TakenBy(p faultpoint.Point) (name string, taken bool) {
 	raw, err := os.ReadFile(m.takenPath(p))
 	if err != nil {
@@ -85,7 +85,7 @@ func (m *Mesh) takenPath(p faultpoint.Point) string {
 	return filepath.Join(m.faults, string(p)+".taken")
 }
 
-// Eventually asks again and again until the answer is yes, and tells whether that was in time.
+// Eventually polls until the condition holds, and reports whether that was in time.
 func Eventually(patience time.Duration, yes func() bool) bool {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

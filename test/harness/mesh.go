@@ -22,7 +22,7 @@ const meshKey = "a-key-for-tests-that-is-long-enough-0123456789"
 // serviceRoles are the roles that answer gRPC calls.
 var serviceRoles = []string{"policy", "inference", "mcpbridge", "registry", "sessions"}
 
-// Mesh is a mesh of separate processes, each role its own, over TCP.
+// Mesh is a mesh of separate processes, one per role, over TCP.
 type Mesh struct {
 	t      testing.TB
 	dir    string
@@ -45,7 +45,7 @@ type Mesh struct {
 	Client *Client
 }
 
-// SplitOptions change a mesh.
+// SplitOptions configure a mesh.
 type SplitOptions struct {
 	// Topology is what it is made of.
 	Topology Topology
@@ -83,7 +83,7 @@ func Split(t testing.TB, o SplitOptions) *Mesh {
 	for _, role := range append([]string{partyTemporal, partyBus, "gateway", "worker"}, serviceRoles...) {
 		all = append(all, m.Members(role)...)
 	}
-	for _, name := range all { // in no order: each waits for what it needs
+	for _, name := range all { // in any order: each waits for what it needs
 		m.Launch(name)
 	}
 	for _, name := range all {
@@ -200,7 +200,7 @@ func (e *Embedded) UI() *Client {
 // UI speaks to the mesh's Temporal UI.
 func (m *Mesh) UI() *Client { return NewClient(m.t, "http://"+m.addr(8233)) }
 
-// Holder names the worker that holds a step of a turn now, as the journal has it.
+// Holder returns the worker that holds a step of a turn now, according to the journal.
 func (m *Mesh) Holder(turn string) string {
 	m.t.Helper()
 	owner, held := m.TryHolder(turn)
@@ -210,7 +210,7 @@ func (m *Mesh) Holder(turn string) string {
 	return owner
 }
 
-// TryHolder is Holder for turns of which perhaps nobody holds a step.
+// TryHolder is Holder for turns whose steps may be unowned.
 func (m *Mesh) TryHolder(turn string) (owner string, held bool) {
 	m.t.Helper()
 	for _, busy := range m.outcomes(turn).GetHeld() {

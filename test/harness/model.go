@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Model is an OpenAI-compatible server whose answers a test scripts, and stops in the middle of where it likes.
+// Model is an OpenAI-compatible server with scripted answers, which can be stopped in the middle.
 type Model struct {
 	t      testing.TB
 	server *httptest.Server

@@ -14,8 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc"
 )
 
-// As returns a client of the mesh's REST API whose calls are those of a person. The edge that says who calls is the test's: it serves the
-// gateway's REST API over connections to the mesh's processes, which know the person by the token that the mesh's key signs.
+// As returns a client of the mesh's REST API that calls as a person. It serves the gateway's REST API in the test, over connections to the
+// mesh's processes, which identify the person by a token signed with the mesh's key.
 func (m *Mesh) As(subject string, roles ...string) *Client {
 	m.t.Helper()
 	deps := rest.Deps{
@@ -39,7 +39,7 @@ func (m *Mesh) As(subject string, roles ...string) *Client {
 	return NewClient(m.t, edge.URL)
 }
 
-// dial opens a connection to a role that passes on who calls.
+// dial opens a connection to a role that forwards the calling principal.
 func (m *Mesh) dial(role string) rpc.Conn {
 	m.t.Helper()
 	ring, err := authn.NewKeyring([]byte(meshKey))

@@ -8,8 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc"
 )
 
-// Replica starts one more process of a service role, waits until it is ready, and gives a connection to it whose calls are a worker's. Nobody else
-// calls it. The mesh's database must be one that processes share.
+// Replica starts one more process of a service role, waits until it is ready, and returns a connection to it that calls as a worker. No
+// other process calls it. The mesh's database must be one that processes share.
 func (m *Mesh) Replica(role string) rpc.Conn {
 	m.t.Helper()
 	name, addr := role+" again", m.addr(9300+slices.Index(serviceRoles, role))

@@ -50,7 +50,7 @@ func Durables(events []Event) []Event {
 	return out
 }
 
-// Watcher follows a stream, reconnects with its cursor whenever the stream breaks, and keeps every event it got.
+// Watcher follows a stream, reconnects with its cursor whenever the stream breaks, and keeps all events.
 type Watcher struct {
 	c      *Client
 	path   string
@@ -151,7 +151,7 @@ func (w *Watcher) add(id string, data []byte) {
 	w.changed = make(chan struct{})
 }
 
-// Cut breaks the present connection and waits until nothing more comes over it; the watcher reconnects with its cursor.
+// Cut breaks the present connection and waits until it delivers nothing more; the watcher reconnects with its cursor.
 func (w *Watcher) Cut() {
 	w.mu.Lock()
 	cut, over := w.cut, w.over
@@ -162,7 +162,7 @@ func (w *Watcher) Cut() {
 	}
 }
 
-// Events returns what came so far.
+// Events returns the events received so far.
 func (w *Watcher) Events() []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,7 +176,7 @@ func (w *Watcher) Connects() int {
 	return w.connects
 }
 
-// Until waits for an event that fits, and gives it.
+// Until waits for a matching event, and returns it.
 func (w *Watcher) Until(what string, fits func(Event) bool) Event {
 	w.c.t.Helper()
 	deadline := time.After(90 * time.Second)

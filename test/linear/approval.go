@@ -12,10 +12,10 @@ const approvalResolved = "approval_resolved"
 // pending is the status of an approval that can be decided.
 const pending = "pending"
 
-// approvalState is one approval, or one call whose outcome is to be told.
+// approvalState is one approval, or one call whose outcome must be resolved.
 type approvalState struct {
 	status string
-	// by decided it; "" for what ended by itself.
+	// by is the subject that decided it; "" if it ended by itself.
 	by string
 }
 
@@ -25,8 +25,8 @@ var verdicts = map[string]string{
 	"done": "answered", "not_done": "not_done", "give_up": "given_up",
 }
 
-// approvalModel is one approval: the first decision stands, whoever decided it may say so again, everybody else is told that it is
-// resolved. It may end by itself: by its time, which must be over then, or with its turn.
+// approvalModel is one approval: the first decision stands, the subject that decided it may repeat it, everyone else gets "already
+// resolved". It may end by itself: when it has expired, or with its turn.
 func approvalModel() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{approvalState{status: pending}} },
@@ -46,7 +46,7 @@ func approvalModel() porcupine.Model {
 	return m.ToModel()
 }
 
-// byItself returns the state and those that it may have come to without anybody's decision before an answer was given.
+// byItself returns the state and those that it may have reached without a decision before an answer was given.
 func (s approvalState) byItself(out Output) []approvalState {
 	if s.status != pending {
 		return []approvalState{s}
@@ -66,7 +66,7 @@ func stepApproval(s approvalState, in Input, out Output) []any {
 		return nil
 	}
 	verdict := verdicts[in.Choice]
-	// What became of a call is the same whoever says it; a decision is that of a person.
+	// A call's outcome is the same whichever subject reports it; a decision is personal.
 	again := s.status == verdict && (in.Kind == Resolve || s.by == in.Subject)
 	takes := s.status == pending && !in.Late
 	taken := approvalState{status: verdict, by: in.Subject}

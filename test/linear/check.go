@@ -21,7 +21,7 @@ type Options struct {
 	Dir string
 }
 
-// Report is what a check came to.
+// Report is the result of a check.
 type Report struct {
 	Operations, Unknown, Partitions int
 	Violations                      []Violation
@@ -51,7 +51,7 @@ type part struct {
 	operations []Operation
 }
 
-// Check looks for an order of the operations that the API allows.
+// Check searches for an order of the operations that the API allows.
 func Check(ops []Operation, o Options) (Report, error) {
 	r := Report{Operations: len(ops)}
 	for _, op := range ops {

@@ -1,5 +1,5 @@
-// Package linear records what concurrent clients asked and were answered, and checks with porcupine whether some order of these operations,
-// one that respects which ended before which began, is one that the API promises.
+// Package linear records the requests and responses of concurrent clients, and checks with porcupine whether some order of these
+// operations, consistent with which ended before which began, is one that the API promises.
 package linear
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// phase is how far a turn is. A turn never goes back.
+// phase is the progress of a turn, which never goes backwards.
 type phase uint8
 
 const (
@@ -40,10 +40,10 @@ type sessionState struct {
 	text  string
 }
 
-// sessionModel is one session: turns run one after the other, the newest interrupting one first, then in the order in which they were
-// accepted; each that was accepted ends once; a cancel that was accepted ends it as cancelled; only the active turn takes more input.
+// sessionModel is one session: turns run one after the other, the newest interrupting one first, then in the order of acceptance; each
+// accepted turn ends once; an accepted cancel ends it as cancelled; only the active turn accepts more input.
 //
-// Nobody sees the moment at which a turn ends, so each operation may find it running or over; what was seen of it once stays true.
+// The moment at which a turn ends is not observed, so each operation may find it running or over; what was once seen of it stays true.
 func sessionModel(maxQueued int) porcupine.Model {
 	rules := session{maxQueued: maxQueued}
 	m := porcupine.NondeterministicModel{

@@ -101,7 +101,7 @@ func each(n, atOnce int, f func(int)) {
 	wg.Wait()
 }
 
-// forgetful is a server of the old era that forgets its session at times.
+// forgetful is a server of the old era that sometimes loses its session.
 type forgetful struct {
 	refuse func(w http.ResponseWriter)
 
@@ -151,8 +151,8 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, req.reply(false))
 }
 
-// TestALostSessionIsTheOnlyRefusalThatIsBelieved: the call goes out once more, on a new session. When there is none to be had, nobody knows
-// whether the server that refused the call had looked at it.
+// TestALostSessionIsTheOnlyRefusalThatIsBelieved: the call is sent once more, in a new session. If none can be opened, it is unknown
+// whether the server that refused the call had processed it.
 func TestALostSessionIsTheOnlyRefusalThatIsBelieved(t *testing.T) {
 	m := newMesh(t)
 	for i, refuse := range []func(http.ResponseWriter){

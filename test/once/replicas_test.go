@@ -15,7 +15,8 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-// serveReplica is one of several processes behind one port, as behind any balancer. A call whose key says so kills the process after it acted.
+// serveReplica is one of several processes behind one port, as behind a load balancer. A call whose key says so kills the process after it
+// acted.
 func serveReplica() {
 	l, err := net.FileListener(os.NewFile(3, "listener"))
 	if err != nil {
@@ -46,8 +47,8 @@ func serveReplica() {
 	})))
 }
 
-// TestAReplicaIsKilledInMidCall kills one of three processes behind a port in the middle of a call, again and again, while others run. What is left
-// of the port answers at once, so that whoever repeats a call finds somebody who carries it out.
+// TestAReplicaIsKilledInMidCall repeatedly kills one of three processes behind a port during a call, while others run. The remaining ones
+// answer at once, so that a repeated call is executed.
 func TestAReplicaIsKilledInMidCall(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)

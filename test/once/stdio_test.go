@@ -44,7 +44,7 @@ func serveStdio() {
 	}
 }
 
-// note appends a line to the file of acts: what is there was done, whatever became of who did it.
+// note appends a line to the file of acts, which records what was done even if the process dies.
 func note(line string) {
 	f, err := os.OpenFile(os.Getenv("ACTS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {

@@ -6,7 +6,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
-// discover takes over the sessions of sub-agents that turns have begun, and tells whether there are new ones.
+// discover adds the sessions of sub-agents that turns have started, and reports whether there are new ones.
 func (w *world) discover() bool {
 	known := len(w.sessions)
 	for _, s := range w.sessions {
@@ -22,7 +22,7 @@ func (w *world) discover() bool {
 	return len(w.sessions) > known
 }
 
-// grow takes over what one turn has begun.
+// grow adds the sessions started by one turn.
 func (w *world) grow(t *turn) {
 	t.grown = t.end != nil
 	tree, err := w.user.turns.GetTurnTree(w.ctx(), &sessionsv1.GetTurnTreeRequest{TurnId: t.id})
@@ -56,7 +56,7 @@ func (t *turn) delegations() (n int) {
 	return n
 }
 
-// childOf is the turn that a call has begun, nil when there is none.
+// childOf returns the turn started by a call, nil if there is none.
 func (w *world) childOf(t *turn, c *call) *turn {
 	for _, s := range w.sessions {
 		if s.parent == t && c.tool == delegate && s.turns[0].input == c.child.text {

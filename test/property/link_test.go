@@ -40,7 +40,7 @@ func (l *link) NewStream(ctx context.Context, desc *grpc.StreamDesc, method stri
 	return l.get().NewStream(ctx, desc, method, opts...)
 }
 
-// dice picks replicas. Each sequence throws it anew, so that a sequence that is tried again meets the same ones.
+// dice picks replicas. It is reset for each sequence, so that a repeated sequence picks the same ones.
 type dice struct {
 	mu  sync.Mutex
 	rng *rand.Rand
@@ -60,7 +60,7 @@ func (d *dice) of(n int) int {
 	return d.rng.IntN(n)
 }
 
-// spread is a connection to one of several replicas: each call goes to any of them, streams to one after the other.
+// spread is a connection to several replicas: each call goes to a random one, streams to one after the other.
 type spread struct {
 	links   []*link
 	dice    *dice
@@ -77,7 +77,7 @@ func (s *spread) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 	return s.links[int(s.streams.Add(1))%len(s.links)].NewStream(ctx, desc, method, opts...)
 }
 
-// as is a connection on which somebody calls.
+// as is a connection that calls as a principal.
 type as struct {
 	grpc.ClientConnInterface
 	who *policyv1.Principal

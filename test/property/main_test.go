@@ -1,4 +1,4 @@
-// Package property drives random commands against sessions and turns, and holds what becomes of them against a model.
+// Package property runs random commands against sessions and turns, and compares the results with a model.
 package property
 
 import (
