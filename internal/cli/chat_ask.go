@@ -56,9 +56,9 @@ func (p *prompts) event(ev *turnv1.Event) {
 			p.add(d.InputRequested.GetApprovalId(), ev)
 		}
 	case *turnv1.Event_ApprovalResolved:
-		p.settle(d.ApprovalResolved.GetApprovalId())
+		p.resolve(d.ApprovalResolved.GetApprovalId())
 	case *turnv1.Event_InputProvided:
-		p.settle(d.InputProvided.GetApprovalId())
+		p.resolve(d.InputProvided.GetApprovalId())
 	}
 }
 
@@ -72,7 +72,7 @@ func (p *prompts) add(id string, ev *turnv1.Event) {
 	}
 }
 
-func (p *prompts) settle(id string) {
+func (p *prompts) resolve(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if over, ok := p.over[id]; ok {

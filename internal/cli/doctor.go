@@ -215,7 +215,7 @@ func sourceFinding(s *registryv1.Source) finding {
 		f.Detail = "disabled"
 	case s.GetState() != "ready":
 		f.Outcome, f.Detail = bad, s.GetState()+": "+s.GetLastError()
-		f.Todo = "Start the tool server, or mend the source; then: windlass source sync " + s.GetName()
+		f.Todo = "Start the tool server, or fix the source; then: windlass source sync " + s.GetName()
 	}
 	return f
 }

@@ -43,7 +43,7 @@ func checkDataDir(path string) finding {
 	case errors.Is(err, datadir.ErrInUse):
 		return finding{f.Check, bad, "a windlass is running on " + path + ", but not at the address asked", "Name its address with --server."}
 	case err != nil:
-		return finding{f.Check, bad, err.Error(), "Mend its permissions, or choose another directory with 'windlass up --data-dir'."}
+		return finding{f.Check, bad, err.Error(), "Fix its permissions, or choose another directory with 'windlass up --data-dir'."}
 	}
 	return f
 }

@@ -81,7 +81,7 @@ func (d *Dir) Close() error {
 func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), isReadOnly(err):
-		return fmt.Errorf("data directory %s cannot be written: choose another one with --data-dir, or mend its permissions: %w", path, err)
+		return fmt.Errorf("data directory %s cannot be written: choose another one with --data-dir, or fix its permissions: %w", path, err)
 	case isFull(err):
 		return fmt.Errorf("the disk of data directory %s is full: free some space, or choose another one with --data-dir: %w", path, err)
 	default:

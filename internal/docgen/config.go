@@ -51,7 +51,7 @@ func writeConfig(w *writer, _ string) error {
 
 // defaults returns the default of windlassd, and that of windlass up if it differs.
 func defaults(daemon, up string) string {
-	text := shown(daemon)
+	text := shortDefault(daemon)
 	if up == daemon {
 		return text
 	}
@@ -59,12 +59,12 @@ func defaults(daemon, up string) string {
 		return text + "; empty in `windlass up`"
 	}
 	if text == "" {
-		return shown(up) + " in `windlass up`"
+		return shortDefault(up) + " in `windlass up`"
 	}
-	return text + "; " + shown(up) + " in `windlass up`"
+	return text + "; " + shortDefault(up) + " in `windlass up`"
 }
 
-func shown(def string) string {
+func shortDefault(def string) string {
 	if len(def) > longDefault {
 		return "see `windlassd config`"
 	}

@@ -34,7 +34,7 @@ func (l *loader) decode(v reflect.Value, n *node, value any, path []string) {
 	default:
 		if err := scalar(v, value); err != nil {
 			o := l.originOf(path)
-			l.fail(path, o.text, "%s%s", err.want, err.shown(o.secret || readsText(v.Type()) && !known(v.Type())))
+			l.fail(path, o.text, "%s%s", err.want, err.hint(o.secret || readsText(v.Type()) && !known(v.Type())))
 		}
 	}
 }
@@ -100,8 +100,8 @@ type wrong struct {
 	got  string
 }
 
-// shown returns the offending text, unless it may be a secret.
-func (w *wrong) shown(secret bool) string {
+// hint returns the offending text, unless it may be a secret.
+func (w *wrong) hint(secret bool) string {
 	if secret || w.got == "" {
 		return ""
 	}

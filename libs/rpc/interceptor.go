@@ -50,7 +50,7 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		release := context.AfterFunc(s.stopping, cancel)
 		defer release()
 	}
-	return next(srv, &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate, role: shown(ctx)})
+	return next(srv, &serverStream{ServerStream: ss, ctx: ctx, validate: s.validate, role: hasMeshToken(ctx)})
 }
 
 // finish converts all errors to statuses, and logs those that are our fault.
@@ -104,8 +104,8 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, err
 	return authn.With(ctx, p), nil
 }
 
-// shown reports whether the caller sent a mesh token, which admit has verified.
-func shown(ctx context.Context) bool {
+// hasMeshToken reports whether the caller sent a mesh token, which admit has verified.
+func hasMeshToken(ctx context.Context) bool {
 	md, _ := metadata.FromIncomingContext(ctx)
 	return len(md.Get(authn.Header)) > 0
 }

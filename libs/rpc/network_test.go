@@ -142,7 +142,7 @@ func TestUnaryOnEachNetwork(t *testing.T) {
 		req  *policyv1.GetDecisionRequest
 		code codes.Code
 	}{
-		{name: "a value of the caller's context stays with him", get: func(ctx context.Context) (*policyv1.Decision, error) {
+		{name: "a value of the caller's context is not passed on", get: func(ctx context.Context) (*policyv1.Decision, error) {
 			if ctx.Value(key{}) != nil {
 				return nil, errors.New("it leaked")
 			}

@@ -115,7 +115,7 @@ func (w *walk) visit(e *jsonschema.ValidationError) {
 	case *kind.Format: // from the hook, see guard
 		w.add(e.InstanceLocation, k.Err.Error())
 	case *kind.Pattern:
-		w.add(e.InstanceLocation, fmt.Sprintf("%s does not match pattern %s", shown(k.Got), shown(k.Want)))
+		w.add(e.InstanceLocation, fmt.Sprintf("%s does not match pattern %s", formatValue(k.Got), formatValue(k.Want)))
 	default:
 		w.add(e.InstanceLocation, shorten(fmt.Sprint(e.ErrorKind.LocalizedString(w.printer))))
 	}

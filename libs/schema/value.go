@@ -78,7 +78,7 @@ func newValueRules(s *jsonschema.Schema) *valueRules {
 	r := &valueRules{unique: s.UniqueItems, format: s.Format}
 	if s.Const != nil {
 		text := canonical(*s.Const)
-		r.constant, r.constError = &text, valueError("value must be "+shown(*s.Const))
+		r.constant, r.constError = &text, valueError("value must be "+formatValue(*s.Const))
 	}
 	if s.Enum == nil {
 		return r
@@ -89,7 +89,7 @@ func newValueRules(s *jsonschema.Schema) *valueRules {
 		r.enum[canonical(v)] = struct{}{}
 		switch {
 		case i < maxShownValues:
-			words = append(words, shown(v))
+			words = append(words, formatValue(v))
 		case i == maxShownValues:
 			words = append(words, fmt.Sprintf("… (%d in all)", len(s.Enum.Values)))
 		}
@@ -128,7 +128,7 @@ func (r *valueRules) check(g *guard, v any) error {
 		return nil
 	}
 	if err := r.format.Validate(v); err != nil {
-		return valueError(fmt.Sprintf("%s is not valid %s: %s", shown(v), r.format.Name, shorten(err.Error())))
+		return valueError(fmt.Sprintf("%s is not valid %s: %s", formatValue(v), r.format.Name, shorten(err.Error())))
 	}
 	return nil
 }
@@ -162,8 +162,8 @@ func canonical(v any) string {
 	}))
 }
 
-// shown formats a value for a message.
-func shown(v any) string {
+// formatValue formats a value for a message.
+func formatValue(v any) string {
 	switch v := v.(type) {
 	case string:
 		return "'" + strings.ReplaceAll(shorten(v), "'", `\'`) + "'"

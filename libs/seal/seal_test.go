@@ -70,7 +70,7 @@ func TestOlderKeysOpenOnly(t *testing.T) {
 	}
 	again := both.Seal(got, owner)
 	if _, err := before.Open(again, owner); !errors.Is(err, seal.ErrOtherKey) || !both.Newest(again) {
-		t.Errorf("sealed anew: %v", err)
+		t.Errorf("sealed again: %v", err)
 	}
 	if got, err := box(t, fresh).Open(again, owner); err != nil || got.Reveal() != "whsec_abc" {
 		t.Errorf("opened with the new key alone: %q, %v", got.Reveal(), err)

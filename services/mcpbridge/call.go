@@ -77,7 +77,7 @@ func (s *Service) runOn(ctx context.Context, u *upstream, sp *spec, in call, ref
 		}
 		c.learnHeaders(ctx)
 		a, err := c.callTool(ctx, sp.callTimeout, in)
-		again := s.mend(ctx, u, c, a, err, refused) && attempt == 0
+		again := s.prepareRetry(ctx, u, c, a, err, refused) && attempt == 0
 		c.finished()
 		if again {
 			continue
@@ -97,8 +97,8 @@ func doubted(sp *spec, tool string, err, refused error) error {
 	return outcomeUnknown(sp, tool, refused)
 }
 
-// mend prepares a retry of the call, and reports whether it may be sent again.
-func (s *Service) mend(ctx context.Context, u *upstream, c *connection, a *answer, err error, refused *error) bool {
+// prepareRetry prepares a retry of the call, and reports whether it may be sent again.
+func (s *Service) prepareRetry(ctx context.Context, u *upstream, c *connection, a *answer, err error, refused *error) bool {
 	if err == nil {
 		switch {
 		case a.failure == nil:
@@ -128,7 +128,7 @@ func (s *Service) mend(ctx context.Context, u *upstream, c *connection, a *answe
 		}
 		return lost
 	case e.fate == notSent && ctx.Err() == nil && notWritten(err):
-		c.lose(err)
+		c.abort(err)
 		return true
 	}
 	return false

@@ -20,7 +20,7 @@ func TestValuesOfReferencesStayOutOfResults(t *testing.T) {
 	}
 	for _, row := range []struct{ name, answer, want string }{
 		{"text", `"result":{"content":[{"type":"text","text":KEY}]}`, "***"},
-		{"JSON in text", `"result":{"content":[{"type":"unheard","text":KEY}]}`, "***"},
+		{"JSON in text", `"result":{"content":[{"type":"unknown","text":KEY}]}`, "***"},
 		{"an error of the tool", `"result":{"content":[{"type":"text","text":KEY}],"isError":true}`, "***"},
 		{"an error of the protocol", `"error":{"code":-32000,"message":KEY}`, "***"},
 		{"no result", `"result":{"content":KEY}`, "***"},

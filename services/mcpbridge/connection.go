@@ -58,14 +58,14 @@ type connection struct {
 	used    time.Time
 }
 
-// lose ends the connection and its calls because of err; the first reason counts.
-func (c *connection) lose(err error) {
+// abort ends the connection and its calls because of err; the first reason counts.
+func (c *connection) abort(err error) {
 	c.finish(err)
 	c.drain()
 }
 
-// fade ends the connection because of err for new calls only: over HTTP, running calls have their own sockets.
-func (c *connection) fade(err error) {
+// refuseCalls ends the connection because of err for new calls only: over HTTP, running calls have their own sockets.
+func (c *connection) refuseCalls(err error) {
 	c.finish(err)
 	c.mu.Lock()
 	idle := c.calls == 0
@@ -149,7 +149,7 @@ func (c *connection) finished() {
 	last := (c.retired || c.over) && c.calls == 0
 	c.mu.Unlock()
 	if last {
-		c.fade(nil)
+		c.refuseCalls(nil)
 	}
 }
 
@@ -160,7 +160,7 @@ func (c *connection) retire() {
 	idle := c.calls == 0
 	c.mu.Unlock()
 	if idle {
-		c.fade(nil)
+		c.refuseCalls(nil)
 	}
 }
 

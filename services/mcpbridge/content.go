@@ -32,7 +32,7 @@ func resultToProto(raw json.RawMessage, limit int) *mcpbridgev1.CallToolResult {
 		IsError    bool              `json:"isError"`
 	}
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return saysNo("the tool's server answered something that is no tool result: " + excerpt(raw))
+		return errorResult("the tool's server answered something that is no tool result: " + excerpt(raw))
 	}
 	res := &mcpbridgev1.CallToolResult{IsError: d.IsError}
 	for _, part := range d.Content {
@@ -41,7 +41,7 @@ func resultToProto(raw json.RawMessage, limit int) *mcpbridgev1.CallToolResult {
 	if len(d.Structured) > 0 && string(d.Structured) != "null" {
 		v, err := valueToProto(d.Structured)
 		if err != nil {
-			return saysNo("the tool's structured result cannot be passed on: " + err.Error())
+			return errorResult("the tool's structured result cannot be passed on: " + err.Error())
 		}
 		res.StructuredContent = v
 	}
@@ -126,16 +126,16 @@ func failureToProto(code int, message string) *mcpbridgev1.CallToolResult {
 	if message == "" {
 		message = "the server gave no reason"
 	}
-	return saysNo(fmt.Sprintf("%s (error %d)", excerpt([]byte(message)), code))
+	return errorResult(fmt.Sprintf("%s (error %d)", excerpt([]byte(message)), code))
 }
 
-// saysNo returns a result with is_error.
-func saysNo(why string) *mcpbridgev1.CallToolResult {
+// errorResult returns a result with is_error.
+func errorResult(why string) *mcpbridgev1.CallToolResult {
 	return &mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{text(why)}, IsError: true}
 }
 
 func tooLarge(why string) *mcpbridgev1.CallToolResult {
-	return saysNo("TOO_LARGE: " + why + "; ask the tool for less")
+	return errorResult("TOO_LARGE: " + why + "; ask the tool for less")
 }
 
 // excerpt truncates a text for people.

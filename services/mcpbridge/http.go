@@ -25,7 +25,7 @@ func newHTTPWire(sp *spec, out *egress.Egress, stream streamObserver) (wire, err
 }
 
 // newSSEWire returns the transport of 2024: one stream for all responses, and a POST per request.
-func newSSEWire(sp *spec, out *egress.Egress, lose func(error)) (wire, error) {
+func newSSEWire(sp *spec, out *egress.Egress, abort func(error)) (wire, error) {
 	t, err := transport.NewSSE(sp.url,
 		transport.WithHTTPClient(newHTTPClient(sp, out, &tap{apart: true})),
 		transport.WithEndpointTimeout(sp.connectTimeout),
@@ -34,7 +34,7 @@ func newSSEWire(sp *spec, out *egress.Egress, lose func(error)) (wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.SetConnectionLostHandler(lose)
+	t.SetConnectionLostHandler(abort)
 	return sseWire{t}, nil
 }
 

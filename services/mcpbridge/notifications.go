@@ -99,11 +99,11 @@ const reopenQuiet = 30 * time.Second
 
 func (s *standing) init() { s.ready = make(chan struct{}) }
 
-func (s *standing) settle() { s.once.Do(func() { close(s.ready) }) }
+func (s *standing) markReady() { s.once.Do(func() { close(s.ready) }) }
 
 // opened records that the stream is open. True means that it was open before, so changes may have been missed.
 func (s *standing) opened() bool {
-	s.settle()
+	s.markReady()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	again := s.isOpen && time.Since(s.told) > reopenQuiet
@@ -124,16 +124,16 @@ func (s *standing) wasOpen() bool {
 func (c *connection) standingStream(status int, err error) {
 	switch {
 	case err != nil:
-		c.stream.settle()
-		c.fade(err)
+		c.stream.markReady()
+		c.refuseCalls(err)
 	case status == 200:
 		if c.stream.opened() {
 			c.changed()
 		}
 	case status >= 400 && status < 500 && c.stream.wasOpen(): // 404, or another status for an unknown session
-		c.fade(errSessionGone)
+		c.refuseCalls(errSessionGone)
 	default:
-		c.stream.settle()
+		c.stream.markReady()
 	}
 }
 
@@ -168,11 +168,11 @@ func (c *connection) listen() {
 				return
 			case err == nil && a.failure != nil:
 				c.log.DebugContext(c.life, "tool server refuses to tell of changes", "server_id", c.spec.id, "error", a.failure.Message)
-				c.stream.settle()
+				c.stream.markReady()
 				return
 			case err != nil && asSendError(err).refused():
-				c.stream.settle()
-				c.fade(fmt.Errorf("the stream of changes ended: %w", err))
+				c.stream.markReady()
+				c.refuseCalls(fmt.Errorf("the stream of changes ended: %w", err))
 				return
 			}
 			if time.Since(begin) > time.Minute {

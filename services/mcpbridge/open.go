@@ -49,11 +49,11 @@ func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func(
 	switch sp.kind {
 	case overStdio:
 		var w *stdioWire
-		if w, err = newStdioWire(sp, o.commandPath, o.log, c.lose); err == nil {
+		if w, err = newStdioWire(sp, o.commandPath, o.log, c.abort); err == nil {
 			c.wire = w
 		}
 	case overSSE:
-		c.wire, err = newSSEWire(sp, o.egress, c.lose)
+		c.wire, err = newSSEWire(sp, o.egress, c.abort)
 	default:
 		c.wire, err = newHTTPWire(sp, o.egress, c.standingStream)
 	}

@@ -237,7 +237,7 @@ func TestReleaseEndsTheProcess(t *testing.T) {
 	if _, err := b.Release(t.Context(), &mcpbridgev1.ReleaseRequest{ServerId: "nobody"}); err != nil {
 		t.Errorf("an unknown server: %v", err)
 	}
-	if got := text(b.must(t, s, "echo", `{"text":"anew"}`)); got != "anew" {
+	if got := text(b.must(t, s, "echo", `{"text":"again"}`)); got != "again" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -21,12 +21,12 @@ const (
 // stdioWire is the transport to a child process. The library does the framing; the process is ours.
 type stdioWire struct {
 	*transport.Stdio
-	proc *process.Process
-	lose func(error)
+	proc  *process.Process
+	abort func(error)
 }
 
-// newStdioWire starts the process. lose is called when it ends.
-func newStdioWire(sp *spec, extra []string, log *slog.Logger, lose func(error)) (*stdioWire, error) {
+// newStdioWire starts the process. abort is called when it ends.
+func newStdioWire(sp *spec, extra []string, log *slog.Logger, abort func(error)) (*stdioWire, error) {
 	path, err := process.Look(sp.command[0], extra)
 	if err != nil {
 		return nil, err
@@ -41,10 +41,10 @@ func newStdioWire(sp *spec, extra []string, log *slog.Logger, lose func(error)) 
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", sp.command[0], err)
 	}
-	w := &stdioWire{Stdio: transport.NewIO(proc.Reader(), proc.Writer(), nil), proc: proc, lose: lose}
+	w := &stdioWire{Stdio: transport.NewIO(proc.Reader(), proc.Writer(), nil), proc: proc, abort: abort}
 	go func() {
 		<-proc.Done()
-		lose(w.exit())
+		abort(w.exit())
 	}()
 	return w, nil
 }
@@ -71,7 +71,7 @@ func (w *stdioWire) SendRequest(ctx context.Context, req transport.JSONRPCReques
 	// Its output ended; the reason is known a moment later.
 	select {
 	case <-w.proc.Done():
-		w.lose(w.exit())
+		w.abort(w.exit())
 		return nil, w.exit()
 	case <-ctx.Done():
 		return nil, transport.ErrTransportClosed

@@ -155,7 +155,7 @@ func (u *upstream) crashed(begin time.Time) {
 func (u *upstream) guard(c *connection, begin time.Time) {
 	select {
 	case <-c.done:
-		if u.mourn(c, begin) {
+		if u.recordLoss(c, begin) {
 			u.pool.background(u.reconnect)
 		}
 		select {
@@ -167,8 +167,8 @@ func (u *upstream) guard(c *connection, begin time.Time) {
 	c.close()
 }
 
-// mourn records that a connection ended. It reports whether the caller has to start reconnect.
-func (u *upstream) mourn(c *connection, begin time.Time) bool {
+// recordLoss records that a connection ended. It reports whether the caller has to start reconnect.
+func (u *upstream) recordLoss(c *connection, begin time.Time) bool {
 	cause := c.lost()
 	u.mu.Lock()
 	defer u.mu.Unlock()

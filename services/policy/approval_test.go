@@ -49,7 +49,7 @@ func TestApprovalRules(t *testing.T) {
 		{"integers and doubles compare", policy.Approval{Condition: "arguments.n == 3 && arguments.n in [1, 2, 3]"}, `{"n":3}`, true},
 		{"tool and effect", policy.Approval{Condition: "tool.startsWith('bank__') && effect == 'once'"}, `{}`, true},
 		{"who asks", policy.Approval{Condition: "principal.subject == 'bob' && 'clerk' in principal.roles && principal.claims.branch == 'Oslo'"}, `{}`, true},
-		{"who asks, not he", policy.Approval{Condition: "principal.claims.branch != 'Oslo'"}, `{}`, false},
+		{"matches the principal, not a claim", policy.Approval{Condition: "principal.claims.branch != 'Oslo'"}, `{}`, false},
 		{"neither yes nor no asks", policy.Approval{Condition: "arguments.amount"}, `{"amount":0}`, true},
 		{"a value that is no", policy.Approval{Condition: "arguments.urgent"}, `{"urgent":false}`, false},
 		{"endless work asks", policy.Approval{Condition: strings.Repeat("arguments.l.all(a, ", 5) + "a == 'b'" + strings.Repeat(")", 5)}, `{"l":[` + strings.Repeat(`"b",`, 99) + `"b"]}`, true},
@@ -83,11 +83,11 @@ func TestWhichApprovalRuleAsks(t *testing.T) {
 	for _, row := range []struct {
 		name, tool, args, approval, rule, reason string
 	}{
-		{"the first that fits", "bank__pay", `{"amount":2000}`, "", "large", `; approval rule "large" wants a person's leave first`},
-		{"the next", "bank__pay", `{"amount":2}`, "", "small", `; approval rule "small" wants`},
-		{"the agent's come after", "mail__send", `{}`, "", "mine", `; the agent's approval rule "mine" wants`},
-		{"leave is given", "bank__pay", `{"amount":2}`, "apr_1", "small", "leave, which apr_1 gives"},
-		{"what is denied needs no leave", "bank__never", `{}`, "", "", "denies"},
+		{"the first that fits", "bank__pay", `{"amount":2000}`, "", "large", `; approval rule "large" requires an approval first`},
+		{"the next", "bank__pay", `{"amount":2}`, "", "small", `; approval rule "small" requires`},
+		{"the agent's come after", "mail__send", `{}`, "", "mine", `; the agent's approval rule "mine" requires`},
+		{"an approval is given", "bank__pay", `{"amount":2}`, "apr_1", "small", "approval, which apr_1 grants"},
+		{"what is denied needs no approval", "bank__never", `{}`, "", "", "denies"},
 	} {
 		d, err := c.DecideTool(t.Context(), &policyv1.DecideToolRequest{
 			Principal: authn.User("bob"), Tool: row.tool, Arguments: arguments(t, row.args), ApprovalRules: agent, ApprovalId: row.approval,

@@ -32,7 +32,7 @@ func asks(r *policyv1.ApprovalRule, ofAgent bool, approval string) string {
 		text = fmt.Sprintf("; the agent's approval rule %q", r.GetName())
 	}
 	if approval != "" {
-		return text + " wants a person's leave, which " + approval + " gives"
+		return text + " requires an approval, which " + approval + " grants"
 	}
-	return text + " wants a person's leave first"
+	return text + " requires an approval first"
 }

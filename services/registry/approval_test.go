@@ -74,8 +74,8 @@ func TestACallWaitsForLeave(t *testing.T) {
 	}
 }
 
-// TestLeaveHoldsForOneCallOnly sends evidence for other calls.
-func TestLeaveHoldsForOneCallOnly(t *testing.T) {
+// TestApprovalHoldsForOneCallOnly sends evidence for other calls.
+func TestApprovalHoldsForOneCallOnly(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		change func(*registryv1.CallToolRequest)
@@ -201,8 +201,8 @@ func TestATurnsToolsMustNotChange(t *testing.T) {
 	}
 }
 
-// TestLeaveComesToACallThatRuns: a caller with an approval joins one without.
-func TestLeaveComesToACallThatRuns(t *testing.T) {
+// TestApprovalReachesARunningCall: a caller with an approval joins one without.
+func TestApprovalReachesARunningCall(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())
 	r.notes()

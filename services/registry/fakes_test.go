@@ -25,15 +25,15 @@ type callFunc func(ctx context.Context, req *mcpbridgev1.CallToolRequest, send f
 type bridgeFake struct {
 	mcpbridgev1.UnimplementedBridgeServiceServer
 
-	mu       sync.Mutex
-	tools    map[string][]*mcpbridgev1.Tool // by source name
-	discover error
-	hold     chan struct{} // Discover waits for it
-	call     callFunc
-	calls    []*mcpbridgev1.CallToolRequest
-	looks    int
-	released []string
-	events   chan *mcpbridgev1.WatchResponse
+	mu        sync.Mutex
+	tools     map[string][]*mcpbridgev1.Tool // by source name
+	discover  error
+	hold      chan struct{} // Discover waits for it
+	call      callFunc
+	calls     []*mcpbridgev1.CallToolRequest
+	discovers int
+	released  []string
+	events    chan *mcpbridgev1.WatchResponse
 }
 
 func newBridge() *bridgeFake {
@@ -63,15 +63,15 @@ func (b *bridgeFake) seen() []*mcpbridgev1.CallToolRequest {
 	return slices.Clone(b.calls)
 }
 
-func (b *bridgeFake) looked() int {
+func (b *bridgeFake) discovered() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.looks
+	return b.discovers
 }
 
 func (b *bridgeFake) Discover(ctx context.Context, req *mcpbridgev1.DiscoverRequest) (*mcpbridgev1.DiscoverResponse, error) {
 	b.mu.Lock()
-	b.looks++
+	b.discovers++
 	hold, err := b.hold, b.discover
 	b.mu.Unlock()
 	if hold != nil {

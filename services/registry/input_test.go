@@ -47,7 +47,7 @@ func TestAToolAsks(t *testing.T) {
 				t.Errorf("row %v", row)
 			}
 			if again := r.call(t.Context(), req); again.input.GetMessage() != "one?" || len(w.bridge.seen()) != 1 {
-				t.Errorf("whoever asks again gets the question, and nothing is sent: %+v", again)
+				t.Errorf("a repeated request gets the question, and nothing is sent: %+v", again)
 			}
 			r.stop() // another registry is running when the answer arrives
 			r = w.start(config())

@@ -12,9 +12,9 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// TestWholesTellWhichPartShowsThem: a stored text that is modified identifies the part with its preview, so that the preview can be
+// TestWholesIdentifyTheirPreview: a stored text that is modified identifies the part with its preview, so that the preview can be
 // rebuilt.
-func TestWholesTellWhichPartShowsThem(t *testing.T) {
+func TestWholesIdentifyTheirPreview(t *testing.T) {
 	w := newWorld(t)
 	cfg := config()
 	cfg.MaxTextBytes = 100

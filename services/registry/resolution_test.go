@@ -108,12 +108,12 @@ func TestNotDoneIsUsedOnce(t *testing.T) {
 	}
 	w.bridge.set(func() { w.bridge.call = newBridge().call })
 	if s := r.call(t.Context(), says(req, "apr_2", notDone)); s.text() != "ok" || len(w.bridge.seen()) != 3 {
-		t.Errorf("said anew: %+v", s)
+		t.Errorf("second resolution: %+v", s)
 	}
 }
 
-// TestAWordOnACallThatIsKnown: a resolution of a call with a known outcome is ignored.
-func TestAWordOnACallThatIsKnown(t *testing.T) {
+// TestResolutionOfAKnownCallIsIgnored: a resolution of a call with a known outcome is ignored.
+func TestResolutionOfAKnownCallIsIgnored(t *testing.T) {
 	w := newWorld(t)
 	r := w.start(config())
 	r.notes()
@@ -141,8 +141,8 @@ func TestAWordOnACallThatIsKnown(t *testing.T) {
 	}
 }
 
-// TestLeaveOutlivesACrash: a call that runs again because it was not done needs no second approval unless the tool changed.
-func TestLeaveOutlivesACrash(t *testing.T) {
+// TestApprovalOutlivesACrash: a call that runs again because it was not done needs no second approval unless the tool changed.
+func TestApprovalOutlivesACrash(t *testing.T) {
 	w := newWorld(t)
 	dead := w.asleep(config())
 	dead.notes()

@@ -17,8 +17,8 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// firstLook bounds how long CreateSource and UpdateSource wait for the sync that they start, which continues after that.
-const firstLook = 10 * time.Second
+// firstSync bounds how long CreateSource and UpdateSource wait for the sync that they start, which continues after that.
+const firstSync = 10 * time.Second
 
 // CreateSource implements SourceService.
 func (s *Service) CreateSource(ctx context.Context, req *registryv1.CreateSourceRequest) (*registryv1.Source, error) {
@@ -44,14 +44,14 @@ func (s *Service) CreateSource(ctx context.Context, req *registryv1.CreateSource
 	if err != nil {
 		return nil, err
 	}
-	return s.looked(ctx, src)
+	return s.synced(ctx, src)
 }
 
-// looked syncs a source that was just written and returns its state.
-func (s *Service) looked(ctx context.Context, src store.Source) (*registryv1.Source, error) {
+// synced syncs a source that was just written and returns its state.
+func (s *Service) synced(ctx context.Context, src store.Source) (*registryv1.Source, error) {
 	if !src.Disabled {
-		look, cancel := context.WithTimeout(ctx, firstLook)
-		_, _ = s.syncer.Sync(look, src) // the source's state has the result; the sync continues after the timeout
+		wait, cancel := context.WithTimeout(ctx, firstSync)
+		_, _ = s.syncer.Sync(wait, src) // the source's state has the result; the sync continues after the timeout
 		cancel()
 	}
 	after, err := s.store.Source(ctx, src.Tenant, src.ID)
@@ -142,7 +142,7 @@ func (s *Service) UpdateSource(ctx context.Context, req *registryv1.UpdateSource
 	if changed.Disabled || !sameEndpoint(have.Spec, changed.Spec) {
 		s.release(ctx, changed)
 	}
-	return s.looked(ctx, changed)
+	return s.synced(ctx, changed)
 }
 
 // DeleteSource implements SourceService.
@@ -178,7 +178,7 @@ func (s *Service) SyncSource(ctx context.Context, req *registryv1.SyncSourceRequ
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "source %q is switched off", src.Name).
 			Hint("Update it with disabled = false first.")
 	}
-	diff, err := s.syncer.SyncAnew(ctx, src)
+	diff, err := s.syncer.SyncFresh(ctx, src)
 	if errors.Is(err, store.ErrChanged) {
 		return nil, fault.Conflict("source %q was changed while it was looked at", src.Name)
 	}

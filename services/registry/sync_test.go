@@ -91,10 +91,10 @@ func TestSourcesAreLookedAtNowAndThen(t *testing.T) {
 	cfg.SyncEvery = 10 * time.Millisecond
 	r := w.start(cfg)
 	r.notes()
-	before := w.bridge.looked()
+	before := w.bridge.discovered()
 	w.bridge.set(func() { w.bridge.tools["notes"] = []*mcpbridgev1.Tool{tool("new", "read")} })
 	w.eventually("the new tool is there", func() bool { return r.has("notes__new") })
-	w.eventually("it goes on", func() bool { return w.bridge.looked() > before+3 })
+	w.eventually("it goes on", func() bool { return w.bridge.discovered() > before+3 })
 }
 
 // TestSlowServer: a server that hangs delays neither the start nor other servers.
@@ -104,7 +104,7 @@ func TestSlowServer(t *testing.T) {
 	r.notes()
 	r.stop()
 	hold := make(chan struct{})
-	w.bridge.set(func() { w.bridge.hold, w.bridge.looks = hold, 0 })
+	w.bridge.set(func() { w.bridge.hold, w.bridge.discovers = hold, 0 })
 	next := w.start(config())
 	if s := next.call(t.Context(), next.request("notes__read", "k")); s.text() != "ok" {
 		t.Errorf("a call while the server is looked at: %+v", s)
@@ -129,19 +129,19 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// TestSourceIsDeletedDuringALook: the sync's result comes too late and changes nothing.
-func TestSourceIsDeletedDuringALook(t *testing.T) {
+// TestSourceIsDeletedDuringASync: the sync's result comes too late and changes nothing.
+func TestSourceIsDeletedDuringASync(t *testing.T) {
 	w := newWorld(t)
 	r := w.asleep(config())
 	r.notes()
 	hold := make(chan struct{})
-	w.bridge.set(func() { w.bridge.hold, w.bridge.looks = hold, 0 })
+	w.bridge.set(func() { w.bridge.hold, w.bridge.discovers = hold, 0 })
 	done := make(chan error, 1)
 	go func() {
 		_, err := r.sources.SyncSource(t.Context(), &registryv1.SyncSourceRequest{SourceId: "notes"})
 		done <- err
 	}()
-	w.eventually("the look has begun", func() bool { return w.bridge.looked() == 1 })
+	w.eventually("the look has begun", func() bool { return w.bridge.discovered() == 1 })
 	if _, err := r.sources.DeleteSource(t.Context(), &registryv1.DeleteSourceRequest{SourceId: "notes"}); err != nil {
 		t.Fatal(err)
 	}
@@ -168,13 +168,13 @@ func TestSourcesThatDoNotAnswerAreRefreshedTogether(t *testing.T) {
 	}
 	hold := make(chan struct{})
 	w.bridge.set(func() { w.bridge.hold = hold })
-	before := w.bridge.looked()
+	before := w.bridge.discovered()
 	done := make(chan error, 1)
 	go func() {
 		_, err := r.tools.RefreshTools(t.Context(), &registryv1.RefreshToolsRequest{})
 		done <- err
 	}()
-	w.eventually("all are asked before one has answered", func() bool { return w.bridge.looked() == before+sources })
+	w.eventually("all are asked before one has answered", func() bool { return w.bridge.discovered() == before+sources })
 	close(hold)
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -164,7 +164,7 @@ func (s *Service) RefreshTools(ctx context.Context, _ *registryv1.RefreshToolsRe
 func (s *Service) refresh(ctx context.Context, src store.Source) (store.Diff, error) {
 	waiting, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
-	diff, err := s.syncer.SyncAnew(waiting, src)
+	diff, err := s.syncer.SyncFresh(waiting, src)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "no answer within %s; the sync goes on", refreshTimeout)
 	}

@@ -132,17 +132,17 @@ func TestInvokeTool(t *testing.T) {
 	_, err = invoke("notes__send", "", map[string]any{"text": "x"})
 	_, none := invoke("notes__none", "", map[string]any{"text": "x"})
 	if fault.From(err).Code != codes.NotFound || fault.From(err).Todo != fault.From(none).Todo {
-		t.Errorf("a tool he may not use must look like one that is not there: %v, %v", fault.From(err), fault.From(none))
+		t.Errorf("a forbidden tool must look like a missing one: %v, %v", fault.From(err), fault.From(none))
 	}
 }
 
-// knockedBridge is a bridge that is unreachable for a while.
-type knockedBridge struct {
+// unreachableBridge is a bridge that is unreachable for a while.
+type unreachableBridge struct {
 	mcpbridgev1.BridgeServiceClient
 	away, knocks int
 }
 
-func (k *knockedBridge) CallTool(ctx context.Context, req *mcpbridgev1.CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[mcpbridgev1.CallToolResponse], error) {
+func (k *unreachableBridge) CallTool(ctx context.Context, req *mcpbridgev1.CallToolRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[mcpbridgev1.CallToolResponse], error) {
 	if k.knocks++; k.knocks <= k.away {
 		return nil, status.Error(codes.Unavailable, "connection refused")
 	}
@@ -151,7 +151,7 @@ func (k *knockedBridge) CallTool(ctx context.Context, req *mcpbridgev1.CallToolR
 
 func TestBridgeIsAway(t *testing.T) {
 	w := newWorld(t)
-	knocked := &knockedBridge{BridgeServiceClient: w.bridgeClient, away: 2}
+	knocked := &unreachableBridge{BridgeServiceClient: w.bridgeClient, away: 2}
 	w.bridgeClient = knocked
 	r := w.start(config())
 	r.notes()

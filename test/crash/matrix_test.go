@@ -16,8 +16,8 @@ import (
 const chaosEnv = "WINDLASS_CHAOS"
 
 const (
-	// maxRecovery bounds how long a turn may take to its end once all is back; the plays themselves take less than a second. Temporal may have to notice
-	// that a workflow task was lost, which takes up to ten; the rest is for slow machines.
+	// maxRecovery bounds how long a turn may take to its end once all is back; the plays themselves take less than a second. Temporal may have
+	// to notice that a workflow task was lost, which takes up to ten; the rest is for slow machines.
 	maxRecovery = 30 * time.Second
 	// promised is what is not remarkable; what takes longer is printed.
 	promised = 10 * time.Second

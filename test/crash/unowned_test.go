@@ -13,8 +13,8 @@ import (
 // machines.
 const takeOver = 20 * time.Second
 
-// temporalAway are the cells in which the only worker dies before a step while Temporal is away: no lease runs out, and no workflow task is lost. A worker
-// is not ready without Temporal, so that one is back first.
+// temporalAway are the cells in which the only worker dies before a step while Temporal is away: no lease runs out, and no workflow task is
+// lost. A worker is not ready without Temporal, so that one is back first.
 func temporalAway() []cell {
 	before := moment{name: "before the first step", letGo: func(r *trial) { r.post() }}
 	between := moment{

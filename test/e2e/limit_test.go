@@ -47,7 +47,8 @@ func TestALimitIsToldEverywhere(t *testing.T) {
 	}
 }
 
-// checkLimit wants a turn stopped by a limit that says which one, in the turn and in the terminal event, and that is completed without an error.
+// checkLimit wants a turn stopped by a limit that says which one, in the turn and in the terminal event, and that is completed without an
+// error.
 func checkLimit(t *testing.T, end harness.JSON, events []harness.Event, limit string, value int) {
 	t.Helper()
 	check := func(where string, reached any) {

@@ -77,8 +77,9 @@ func (l *listener) told(turn, id string) (ids int, heard bool) {
 	return len(l.turns[turn]), heard
 }
 
-// TestSchedulesAndWebhooksOutliveTheSessionsService kills one role of a mesh of separate processes while it sends to a webhook, and leaves it away for
-// some times of a schedule. Back again it sends what it was at, makes up for what was missed, and goes on; each turn is told under one id.
+// TestSchedulesAndWebhooksOutliveTheSessionsService kills one role of a mesh of separate processes while it sends to a webhook, and leaves
+// it away for some times of a schedule. Back again it sends what it was at, makes up for what was missed, and goes on; each turn is told
+// under one id.
 func TestSchedulesAndWebhooksOutliveTheSessionsService(t *testing.T) {
 	t.Parallel()
 	l := listen(t)

@@ -32,7 +32,7 @@ func TestApprovers(t *testing.T) {
 		m.Client.Must("POST", "/v1/agents", harness.JSON{"id": id, "tools": []string{"mesh__*"}, "model": "builtin/scripted", "approvals": []harness.JSON{rule}})
 	}
 	for name, test := range map[string]func(*testing.T, people){
-		"whoever began the turn may not decide": othersDecide,
+		"the subject that started the turn may not decide": othersDecide,
 		"a quorum is of people":                 twoDecide,
 		"a refusal ends it":                     oneRefuses,
 		"without a role it takes an admin":      adminDecides,

@@ -19,8 +19,8 @@ func ledgered(c *harness.Client, turn string) int {
 	return len(rows)
 }
 
-// TestRerunsOfExecutors: an executor does a turn again in a session of its own, with the results that its calls had, or live ones; it is not
-// begun in the middle, where only it knows what it was at.
+// TestRerunsOfExecutors: an executor does a turn again in a session of its own, with the results that its calls had, or live ones; it is
+// not begun in the middle, where only it knows what it was at.
 func TestRerunsOfExecutors(t *testing.T) {
 	t.Parallel()
 	c := client(t)

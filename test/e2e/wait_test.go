@@ -163,12 +163,12 @@ func inputReachesTurn(t *testing.T, c *harness.Client) {
 	turn := c.Turn(session, "slow:50 tokens:40")
 	c.Watch("/v1/turns/"+turn+"/events").Until("the third word", func(e harness.Event) bool { return strings.Contains(e.Data.Str("text"), "w3") })
 	for range 2 { // the same key is given once
-		got := c.Must("POST", "/v1/turns/"+turn+":steer", harness.JSON{"input": "say:heeded"}, "Idempotency-Key", "k")
+		got := c.Must("POST", "/v1/turns/"+turn+":steer", harness.JSON{"input": "say:steered"}, "Idempotency-Key", "k")
 		if got.Str("message_id") == "" {
 			t.Errorf("steered %v", got)
 		}
 	}
-	if end := c.Wait(turn); end.Str("output") != "heeded" || end.Str("input") != "slow:50 tokens:40" {
+	if end := c.Wait(turn); end.Str("output") != "steered" || end.Str("input") != "slow:50 tokens:40" {
 		t.Errorf("turn %v", end)
 	}
 	x := c.Must("GET", "/v1/sessions/"+session+"/messages", nil)

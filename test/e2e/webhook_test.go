@@ -135,7 +135,7 @@ func TestTheSealKeyIsChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	up = harness.Up(t, dir, []string{"WINDLASS_SESSIONS_OLD_SEAL_KEYS=" + strings.TrimSpace(string(old))}, "--log-level", "info")
-	until(t, "the secret is sealed anew", func() bool {
+	until(t, "the secret is sealed again", func() bool {
 		return strings.Contains(up.Log(), `resealed=1`) || strings.Contains(up.Log(), `"resealed":1`)
 	})
 	up.Stop()
@@ -200,7 +200,7 @@ func refusedAddress(t *testing.T, dir, url, webhook string) {
 			t.Errorf("%s: %d %v, %v", address, status, body, err)
 		}
 	}
-	up.Client.Wait(up.Client.Turn(up.Client.Session("assistant"), "say:unheard"))
+	up.Client.Wait(up.Client.Turn(up.Client.Session("assistant"), "say:undelivered"))
 	d := delivery(t, up.Client, webhook, func(d harness.JSON) bool { return d.Str("error") != "" })
 	if d.Str("status") != "pending" || !strings.Contains(d.Str("error"), "egress denied") || d["next_attempt_time"] == nil {
 		t.Errorf("delivery %v", d)

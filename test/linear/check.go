@@ -74,8 +74,8 @@ func Check(ops []Operation, o Options) (Report, error) {
 	return r, nil
 }
 
-// split sorts operations by what they are about: idempotency keys, sessions and approvals are independent of each other. A read whose answer
-// was lost tells nothing.
+// split sorts operations by what they are about: idempotency keys, sessions and approvals are independent of each other. A read whose
+// answer was lost tells nothing.
 func split(ops []Operation, o Options) []part {
 	names := turnNames(ops)
 	known := effectsOf(ops, names)

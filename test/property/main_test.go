@@ -24,8 +24,8 @@ func keepClock(t *testing.T) {
 	t.Cleanup(func() { must(t, b.Close(context.Background())) })
 }
 
-// makeAgents makes one agent that parks calls whose outcome is unknown, one that reports them, one that makes one call at a time, and one that calls
-// another agent.
+// makeAgents makes one agent that parks calls whose outcome is unknown, one that reports them, one that makes one call at a time, and one
+// that calls another agent.
 func (m *mesh) makeAgents() {
 	rule := &policyv1.ApprovalRule{Name: "risky", Tools: []string{"x__risky"}, AllowRequester: true, ExpiresSeconds: uint32(expiry.Seconds())}
 	for _, a := range []*sessionsv1.Agent{

@@ -191,7 +191,7 @@ func (m *mesh) align() {
 	time.Sleep(sweeps - time.Since(m.homes[0].opened)%sweeps)
 }
 
-// restart stops a replica of the sessions service and starts it anew.
+// restart stops a replica of the sessions service and starts it again.
 func (m *mesh) restart(replica int) {
 	m.homes[replica].stop(m.t)
 	m.homes[replica] = m.open(replica)

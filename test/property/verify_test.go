@@ -58,7 +58,7 @@ func of(events []*turnv1.Event, turn string) (out []*turnv1.Event) {
 	return out
 }
 
-// checkJournal reads the journal, and as others see it: whoever watched it all the time, and whoever comes with a cursor.
+// checkJournal reads the journal, and compares it with what watchers saw: one from the start, and one that resumed with a cursor.
 func (w *world) checkJournal(s *session) []*turnv1.Event {
 	now, err := w.user.sessions.GetSession(w.ctx(), &sessionsv1.GetSessionRequest{SessionId: s.id})
 	w.need(err, "read a session")

@@ -235,7 +235,7 @@ func (w *world) send() {
 	req := &sessionsv1.CreateTurnRequest{SessionId: s.id, Input: p.text, Mode: mode, IdempotencyKey: w.name(), Tools: []*sessionsv1.ClientTool{{Name: mine}}}
 	got, err := w.user.turns.CreateTurn(w.ctx(), req)
 	active := s.active()
-	heeds := active != nil && !active.cancelled
+	applies := active != nil && !active.cancelled
 	switch {
 	case mode == "fork":
 		w.need(err, "send to a fork")
@@ -243,7 +243,7 @@ func (w *world) send() {
 	case mode == "reject" && active != nil:
 		w.refused(err, "turn_active", "send while a turn is active")
 		return
-	case mode == "steer" && heeds:
+	case mode == "steer" && applies:
 		w.need(err, "send as more input")
 		if got.GetId() != active.id {
 			w.Fatalf("input for turn %s went to %s", active.id, got.GetId())
@@ -347,7 +347,7 @@ func (w *world) decide() {
 	}
 	w.need(w.answer(a, yes), "answer")
 	w.tell(t)
-	if rapid.Bool().Draw(w.T, "changes his mind") && w.answer(a, !yes) == nil {
+	if rapid.Bool().Draw(w.T, "changes the decision") && w.answer(a, !yes) == nil {
 		w.Fatalf("%s took an answer and its contrary", id)
 	}
 }

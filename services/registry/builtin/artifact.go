@@ -80,11 +80,11 @@ func (ts Tools) readArtifact(ctx context.Context, args map[string]any, by Caller
 		}
 		data, offset = data[at:], offset+int64(at)
 	}
-	return shown(resp.GetArtifact(), data, offset, length), nil
+	return excerpt(resp.GetArtifact(), data, offset, length), nil
 }
 
-// shown formats a part of an artifact for the model: whole characters, and their position.
-func shown(a *sessionsv1.Artifact, data []byte, offset, length int64) string {
+// excerpt formats a part of an artifact for the model: whole characters, and their position.
+func excerpt(a *sessionsv1.Artifact, data []byte, offset, length int64) string {
 	for skip := 0; len(data) > 0 && skip < utf8.UTFMax-1 && !utf8.RuneStart(data[0]); skip++ {
 		data, offset = data[1:], offset+1
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// leaveFor returns the id of the approval that covers the call: the arguments and the tool's definition must be the approved ones. An
+// approvalFor returns the id of the approval that covers the call: the arguments and the tool's definition must be the approved ones. An
 // approval under which the call already ran also covers further attempts. Empty = none.
-func leaveFor(r *request, t store.Tool, row *store.Execution) string {
+func approvalFor(r *request, t store.Tool, row *store.Execution) string {
 	if a := r.Approved; a.GetApprovalId() != "" && a.GetArgumentsHash() == r.argsHash && a.GetDefinitionHash() == t.DefinitionHash {
 		return a.GetApprovalId()
 	}
@@ -64,7 +64,7 @@ func (x *Executor) resolved(ctx context.Context, f *flight, r *request, row stor
 		return x.attempt(ctx, f, r, &row)
 	default:
 		said.What = store.SaidNothing
-		out := failed(nobodyKnows(row.Tool, said.Comment))
+		out := failed(outcomeUnknown(row.Tool, said.Comment))
 		out.Cached, out.ExecutionID, out.Latency, out.source = true, row.ID, row.Latency, row.Source
 		x.replayDecision(f, row)
 		if used(row.Resolution, said) {
@@ -81,13 +81,13 @@ func used(had, said store.Resolution) bool {
 	return had == said
 }
 
-// notRunAfterAll answers a resolution that contradicts the ledger, which knows that the call did not run: it does not run because someone
+// contradicts answers a resolution that contradicts the ledger, which knows that the call did not run: it does not run because someone
 // says that it was done or that its outcome is unknown.
-func (r *request) notRunAfterAll(row store.Execution) (Outcome, bool) {
+func (r *request) contradicts(row store.Execution) (Outcome, bool) {
 	if r.Resolution == nil || r.Resolution.GetVerdict() == turnv1.Verdict_VERDICT_NOT_DONE {
 		return Outcome{}, false
 	}
-	out := failed(surelyNotRun(row.Tool))
+	out := failed(certainlyNotRun(row.Tool))
 	out.Cached, out.ExecutionID, out.Latency, out.source = true, row.ID, row.Latency, row.Source
 	return out, true
 }

@@ -29,13 +29,13 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 	if err != nil {
 		return Outcome{}, err
 	}
-	leave := leaveFor(r, t, row)
-	d, err := x.decide(ctx, r, t, leave)
+	approval := approvalFor(r, t, row)
+	d, err := x.decide(ctx, r, t, approval)
 	if err != nil {
 		return Outcome{}, err
 	}
 	f.tell(Event{Decided: decided(d)})
-	out, err := x.admit(ctx, r, t, d, leave, changed)
+	out, err := x.admit(ctx, r, t, d, approval, changed)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -43,7 +43,7 @@ func (x *Executor) attempt(ctx context.Context, f *flight, r *request, row *stor
 		out.source = t.Source.Name
 		return *out, nil
 	}
-	opened, err := x.open(ctx, r, t, row, d.GetId(), leave)
+	opened, err := x.open(ctx, r, t, row, d.GetId(), approval)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -58,11 +58,11 @@ func inDoubtBefore(row *store.Execution) bool {
 }
 
 // decide asks policy about the call.
-func (x *Executor) decide(ctx context.Context, r *request, t store.Tool, leave string) (*policyv1.Decision, error) {
+func (x *Executor) decide(ctx context.Context, r *request, t store.Tool, approval string) (*policyv1.Decision, error) {
 	d, err := x.deps.Policy.DecideTool(ctx, &policyv1.DecideToolRequest{
 		Principal: r.Principal, Tool: r.Tool, Source: t.Source.Name, Effect: turnv1.EffectClass(t.Effect),
 		ArgumentsHash: r.argsHash, TurnId: r.TurnID, CallId: r.CallID,
-		Arguments: r.args.Struct(), ApprovalRules: r.Rules, ApprovalId: leave,
+		Arguments: r.args.Struct(), ApprovalRules: r.Rules, ApprovalId: approval,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ask policy: %w", err)
@@ -75,7 +75,7 @@ func decided(d *policyv1.Decision) *Decision {
 }
 
 // admit returns why the call must not be sent now; nil if it may.
-func (x *Executor) admit(ctx context.Context, r *request, t store.Tool, d *policyv1.Decision, leave string, changed bool) (*Outcome, error) {
+func (x *Executor) admit(ctx context.Context, r *request, t store.Tool, d *policyv1.Decision, approval string, changed bool) (*Outcome, error) {
 	if !d.GetAllowed() {
 		return refused(denied(r.Tool)), nil
 	}
@@ -90,13 +90,13 @@ func (x *Executor) admit(ctx context.Context, r *request, t store.Tool, d *polic
 	}
 	rule := d.GetApproval().GetRule()
 	switch {
-	case rule != nil && leave == "" && r.CanWait:
+	case rule != nil && approval == "" && r.CanWait:
 		return &Outcome{Approval: &registryv1.ApprovalRequired{
 			Rule: rule, ArgumentsHash: r.argsHash, DefinitionHash: t.DefinitionHash, Effect: turnv1.EffectClass(t.Effect), Void: r.Approved != nil,
 		}}, nil
-	case rule != nil && leave == "":
+	case rule != nil && approval == "":
 		return refused(approvalRequired(r.Tool, rule.GetName())), nil
-	case changed && leave == "":
+	case changed && approval == "":
 		return refused(definitionChanged(r.Tool)), nil
 	}
 	return nil, nil
@@ -169,17 +169,17 @@ func (x *Executor) check(ctx context.Context, r *request, t store.Tool, hash str
 }
 
 // open commits the ledger row before the call is sent.
-func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *store.Execution, decision, leave string) (store.Execution, error) {
+func (x *Executor) open(ctx context.Context, r *request, t store.Tool, row *store.Execution, decision, approval string) (store.Execution, error) {
 	at := x.deps.Now()
 	if row != nil {
 		again := *row
-		again.DecisionID, again.DefinitionHash, again.Effect, again.ApprovalID = decision, t.DefinitionHash, t.Effect, leave
+		again.DecisionID, again.DefinitionHash, again.Effect, again.ApprovalID = decision, t.DefinitionHash, t.Effect, approval
 		return x.deps.Store.Reopen(ctx, again, x.owner, at.Add(x.cfg.LeaseTTL))
 	}
 	e := store.Execution{
 		Tenant: r.Tenant, ID: ids.New(ids.Execution), Key: r.Key, Tool: r.Tool, Source: t.Source.Name, DefinitionHash: t.DefinitionHash,
 		TurnID: r.TurnID, SessionID: r.SessionID, CallID: r.CallID, Subject: r.Principal.GetSubject(), Effect: t.Effect,
-		State: store.Open, Attempts: 1, ArgumentsHash: r.argsHash, DecisionID: decision, ApprovalID: leave,
+		State: store.Open, Attempts: 1, ArgumentsHash: r.argsHash, DecisionID: decision, ApprovalID: approval,
 		Owner: x.owner, Lease: at.Add(x.cfg.LeaseTTL), CreateTime: at,
 	}
 	return e, x.deps.Store.Open(ctx, e)

@@ -23,11 +23,11 @@ func (x *Executor) Check(ctx context.Context, c Call, def Definition) (*Decision
 	if _, known := x.deps.Schemas.Get(def.Hash); !known {
 		x.deps.Schemas.Add(ctx, def.Hash, c.Tool, def.InputSchema)
 	}
-	leave := leaveFor(r, t, nil)
-	d, err := x.decide(ctx, r, t, leave)
+	approval := approvalFor(r, t, nil)
+	d, err := x.decide(ctx, r, t, approval)
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := x.admit(ctx, r, t, d, leave, false)
+	out, err := x.admit(ctx, r, t, d, approval, false)
 	return decided(d), out, err
 }

@@ -33,12 +33,12 @@ type Config struct {
 	RetryPause time.Duration
 }
 
-// retries are the pauses between attempts. Their number and the time that a call has bound them, so that the longest pause is of no account.
+// retries are the pauses between attempts. The number of attempts and the call's timeout bound them, so the longest pause is irrelevant.
 func (c Config) retries() backoff.Policy {
 	return backoff.Policy{First: c.RetryPause, Max: 128 * c.RetryPause}
 }
 
-// Store is what the executor reads and writes.
+// Store is the part of the store that the executor uses.
 type Store interface {
 	store.Ledger
 	// Tool reads a present tool with its source; store.ErrNotFound.
@@ -185,7 +185,7 @@ func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.E
 			return Outcome{Input: asked, Cached: true, ExecutionID: row.ID, Latency: row.Latency, source: row.Source}, nil
 		}
 	case store.Failed:
-		if out, ok := r.notRunAfterAll(row); ok {
+		if out, ok := r.contradicts(row); ok {
 			return out, nil
 		}
 	case store.Unresolved:

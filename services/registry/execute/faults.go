@@ -23,7 +23,7 @@ func denied(tool string) *fault.Error {
 
 func approvalRequired(tool, rule string) *fault.Error {
 	return fault.New(codes.FailedPrecondition, faultv1.Reason_REASON_APPROVAL_REQUIRED,
-		"the tool %q needs a person's leave (approval rule %q), and this call cannot wait for it; it was not called", tool, rule).
+		"the tool %q requires an approval (approval rule %q), and this call cannot wait for it; it was not called", tool, rule).
 		Hint("Have an agent call it in a turn.")
 }
 
@@ -33,14 +33,14 @@ func definitionChanged(tool string) *fault.Error {
 		Hint("Go on without it, and tell the user to begin a new turn if it is needed.")
 }
 
-// surelyNotRun is the fault of a failed row.
-func surelyNotRun(tool string) *fault.Error {
+// certainlyNotRun is the fault of a failed row.
+func certainlyNotRun(tool string) *fault.Error {
 	return fault.Unavailable(faultv1.Reason_REASON_TOOL_UNAVAILABLE, "the call of %q surely did not run", tool).
 		Hint("Call it again if it is needed still.")
 }
 
-// nobodyKnows is the fault of a call whose outcome stays unknown.
-func nobodyKnows(tool, comment string) *fault.Error {
+// outcomeUnknown is the fault of a call whose outcome stays unknown.
+func outcomeUnknown(tool, comment string) *fault.Error {
 	said := ""
 	if comment != "" {
 		said = ": " + comment

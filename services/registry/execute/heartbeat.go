@@ -8,15 +8,15 @@ import (
 const (
 	// sweepEvery is the interval between sweeps of orphaned executions.
 	sweepEvery = time.Minute
-	// beatEvery is the longest interval between heartbeats, which also find calls that another replica was asked to stop.
-	beatEvery = time.Second
+	// heartbeatEvery is the longest interval between heartbeats, which also find calls that another replica was asked to stop.
+	heartbeatEvery = time.Second
 )
 
 // Keep extends the leases of this replica's open executions periodically. When ctx ends it rejects new calls, waits for the running ones as
 // configured, gives up the rest and returns nil.
 func (x *Executor) Keep(ctx context.Context) error {
 	beat := context.WithoutCancel(ctx)
-	tick, sweep := time.NewTicker(min(x.cfg.LeaseTTL/5, beatEvery)), time.NewTicker(sweepEvery)
+	tick, sweep := time.NewTicker(min(x.cfg.LeaseTTL/5, heartbeatEvery)), time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	defer sweep.Stop()
 	x.sweep(ctx)

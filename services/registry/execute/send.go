@@ -20,10 +20,10 @@ import (
 const (
 	// maxSends is how often a repeatable call in doubt is sent.
 	maxSends = 3
-	// maxKnocks is how often an unreachable bridge is tried.
-	maxKnocks = 5
-	// maxReaches is how often an unreachable tool server is tried.
-	maxReaches = 3
+	// maxBridgeAttempts is how often an unreachable bridge is tried.
+	maxBridgeAttempts = 5
+	// maxServerAttempts is how often an unreachable tool server is tried.
+	maxServerAttempts = 3
 	// grace is added to the bridge's timeout, so that the bridge reports it first.
 	grace = 5 * time.Second
 	// closeTimeout bounds the writing of a result.
@@ -78,7 +78,7 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 		}
 	}
 	pauses := x.cfg.retries().Start()
-	sends, knocks, reaches := 1, 1, 1
+	sends, bridgeAttempts, serverAttempts := 1, 1, 1
 	for {
 		reply, err := x.deps.Upstream.Call(ctx, req, func(p upstream.Progress) { f.tell(Event{Progress: &p}) })
 		if err == nil {
@@ -88,10 +88,10 @@ func (x *Executor) exchange(ctx context.Context, f *flight, r *request, t store.
 		switch {
 		case ctx.Err() != nil || failure.Fault.Code == codes.DeadlineExceeded || !time.Now().Before(until):
 			return upstream.Reply{}, failure, nil
-		case failure.Kind == upstream.Away && knocks < maxKnocks:
-			knocks++
-		case failure.Kind == upstream.NotSent && failure.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE && reaches < maxReaches:
-			reaches++
+		case failure.Kind == upstream.Away && bridgeAttempts < maxBridgeAttempts:
+			bridgeAttempts++
+		case failure.Kind == upstream.NotSent && failure.Fault.Reason == faultv1.Reason_REASON_TOOL_UNAVAILABLE && serverAttempts < maxServerAttempts:
+			serverAttempts++
 		case failure.Kind == upstream.InDoubt && t.Effect.Repeatable() && sends < maxSends:
 			sends++
 			if err := x.deps.Store.Attempt(ctx, *row); err != nil {

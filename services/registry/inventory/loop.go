@@ -19,14 +19,14 @@ func (s *Syncer) Run(ctx context.Context) error {
 	both.Go(func() error { s.loop(ctx); return nil })
 	both.Go(func() error { s.watch(ctx); return nil })
 	err := both.Wait()
-	s.looking.close()
+	s.inFlight.close()
 	return err
 }
 
 func (s *Syncer) loop(ctx context.Context) {
-	var looks errgroup.Group
-	looks.SetLimit(parallel)
-	defer func() { _ = looks.Wait() }() // the syncs report their errors themselves
+	var syncs errgroup.Group
+	syncs.SetLimit(parallel)
+	defer func() { _ = syncs.Wait() }() // the syncs report their errors themselves
 	tick := time.NewTicker(min(s.cfg.FirstRetry, s.cfg.Every))
 	defer tick.Stop()
 	var round time.Time // when the next full round is
@@ -38,7 +38,7 @@ func (s *Syncer) loop(ctx context.Context) {
 			s.learn(ctx)
 		}
 		for id, tenant := range s.plan.take(now, full) {
-			if !looks.TryGo(func() error { s.visit(ctx, tenant, id); return nil }) {
+			if !syncs.TryGo(func() error { s.visit(ctx, tenant, id); return nil }) {
 				s.plan.postpone(id, now) // all workers are busy; retry on the next tick
 			}
 		}

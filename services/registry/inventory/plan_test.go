@@ -16,7 +16,7 @@ func TestPlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlan(Config{Every: 30 * time.Second, FirstRetry: time.Second})
 		s := store.Source{ID: "src_1", Tenant: "default"}
-		look := func(err error) {
+		sync := func(err error) {
 			p.begin(s)
 			p.end(s, err)
 		}
@@ -27,7 +27,7 @@ func TestPlan(t *testing.T) {
 
 		away := errors.New("away")
 		for i, wait := range []int{1, 2, 4, 8, 16, 30, 30} { // doubles, up to the round's time
-			look(away)
+			sync(away)
 			time.Sleep(time.Duration(wait)*time.Second - 1)
 			if due(p, true) {
 				t.Errorf("failure %d: tried again too early", i)
@@ -38,7 +38,7 @@ func TestPlan(t *testing.T) {
 			}
 		}
 
-		look(away)
+		sync(away)
 		p.soon(s.ID, false)
 		if due(p, false) {
 			t.Error("a call that failed hurries a source that waits for its retry")
@@ -48,7 +48,7 @@ func TestPlan(t *testing.T) {
 			t.Error("the server's own word counts at once")
 		}
 
-		look(nil)
+		sync(nil)
 		p.connected(s.ID)
 		if due(p, false) {
 			t.Error("our own connection is no news")
@@ -62,7 +62,7 @@ func TestPlan(t *testing.T) {
 		p.begin(s)
 		p.soon(s.ID, true)
 		if due(p, true) {
-			t.Error("two looks at once")
+			t.Error("two syncs at once")
 		}
 		p.end(s, nil)
 		if !due(p, false) {

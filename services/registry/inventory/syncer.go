@@ -53,7 +53,7 @@ type Config struct {
 
 func (c Config) retries() backoff.Policy { return backoff.Policy{First: c.FirstRetry, Max: c.Every} }
 
-// Syncer looks at sources. Safe for concurrent use.
+// Syncer syncs sources. It is safe for concurrent use.
 type Syncer struct {
 	cfg       Config
 	store     Store
@@ -61,9 +61,9 @@ type Syncer struct {
 	available func(ctx context.Context, tools, sources int)
 	now       func() time.Time
 	log       *slog.Logger
-	looks     singleflight.Group
+	syncs     singleflight.Group
 	plan      *plan
-	looking   looking
+	inFlight  inFlight
 	ticks     atomic.Uint64   // orders requests and the starts of syncs
 	newest    sync.Map        // id of a source -> ended, its last sync
 	base      context.Context // ends all syncs
@@ -91,9 +91,9 @@ func (s *Syncer) Sync(ctx context.Context, src store.Source) (store.Diff, error)
 	return diff, err
 }
 
-// SyncAnew is Sync with a sync that begins after the call: a running one may have read the source before the change that the caller wants
+// SyncFresh is Sync with a sync that begins after the call: a running one may have read the source before the change that the caller wants
 // to see. It waits for the running one, whose result counts if the new sync finds nothing more.
-func (s *Syncer) SyncAnew(ctx context.Context, src store.Source) (store.Diff, error) {
+func (s *Syncer) SyncFresh(ctx context.Context, src store.Source) (store.Diff, error) {
 	asked := s.ticks.Add(1)
 	before, after, err := s.join(ctx, src, asked)
 	if after || ctx.Err() != nil {
@@ -117,7 +117,7 @@ type ended struct {
 // join syncs a source or waits for a running sync, and reports whether that began after asked. One that began and ended since also
 // qualifies, so that many requests share one sync.
 func (s *Syncer) join(ctx context.Context, src store.Source, asked uint64) (_ store.Diff, after bool, _ error) {
-	answer := s.looks.DoChan(fmt.Sprintf("%s@%d", src.ID, src.Revision), func() (any, error) {
+	answer := s.syncs.DoChan(fmt.Sprintf("%s@%d", src.ID, src.Revision), func() (any, error) {
 		if known, ok := s.newest.Load(src.ID); ok && known.(ended).revision == src.Revision && known.(ended).began > asked {
 			return known, nil
 		}
@@ -137,16 +137,16 @@ func (s *Syncer) join(ctx context.Context, src store.Source, asked uint64) (_ st
 
 // apart runs a sync that ends only when the syncer stops.
 func (s *Syncer) apart(ctx context.Context, src store.Source) (store.Diff, error) {
-	if !s.looking.enter() {
+	if !s.inFlight.enter() {
 		return store.Diff{}, errStopping()
 	}
-	defer s.looking.leave()
+	defer s.inFlight.leave()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	unlink := context.AfterFunc(s.base, cancel)
 	defer unlink()
 	s.plan.begin(src)
-	diff, err := s.look(ctx, src)
+	diff, err := s.syncOnce(ctx, src)
 	s.plan.end(src, err)
 	if err != nil && ctx.Err() != nil {
 		return store.Diff{}, errStopping()
@@ -154,7 +154,7 @@ func (s *Syncer) apart(ctx context.Context, src store.Source) (store.Diff, error
 	return diff, err
 }
 
-func (s *Syncer) look(ctx context.Context, src store.Source) (store.Diff, error) {
+func (s *Syncer) syncOnce(ctx context.Context, src store.Source) (store.Diff, error) {
 	found, err := s.upstream.Discover(ctx, src)
 	if err != nil && ctx.Err() != nil {
 		return store.Diff{}, err // we are stopping: that says nothing about the source

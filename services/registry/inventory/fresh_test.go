@@ -16,13 +16,13 @@ import (
 
 // server is a source that answers a sync when released, with one more tool after each add.
 type server struct {
-	looks atomic.Int32
+	syncs atomic.Int32
 	tools atomic.Int32
 	hold  chan struct{}
 }
 
 func (s *server) Discover(context.Context, store.Source) (store.Inventory, error) {
-	s.looks.Add(1)
+	s.syncs.Add(1)
 	var out store.Inventory
 	for n := range s.tools.Load() {
 		out.Tools = append(out.Tools, store.Found{
@@ -38,8 +38,8 @@ func (*server) Watch(ctx context.Context, _ func(serverID, kind string)) error {
 	return ctx.Err()
 }
 
-// TestManyWishesAreOneMoreLook: requests during a sync see changes made since it began, and together cost only one more sync.
-func TestManyWishesAreOneMoreLook(t *testing.T) {
+// TestManyRequestsShareOneSync: requests during a sync see changes made since it began, and together cost only one more sync.
+func TestManyRequestsShareOneSync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{hold: make(chan struct{})}
@@ -54,7 +54,7 @@ func TestManyWishesAreOneMoreLook(t *testing.T) {
 		s.tools.Store(1)
 		for range 5 {
 			go func() {
-				diff, err := syncer.SyncAnew(t.Context(), src)
+				diff, err := syncer.SyncFresh(t.Context(), src)
 				if err == nil && diff.Total != 1 {
 					t.Errorf("somebody saw %d tools", diff.Total)
 				}
@@ -62,8 +62,8 @@ func TestManyWishesAreOneMoreLook(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if n := s.looks.Load(); n != 1 {
-			t.Errorf("%d looks while one is under way", n)
+		if n := s.syncs.Load(); n != 1 {
+			t.Errorf("%d syncs while one is under way", n)
 		}
 		close(s.hold)
 		for range cap(ended) {
@@ -71,8 +71,8 @@ func TestManyWishesAreOneMoreLook(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := s.looks.Load(); n != 2 {
-			t.Errorf("%d looks, want 2", n)
+		if n := s.syncs.Load(); n != 2 {
+			t.Errorf("%d syncs, want 2", n)
 		}
 	})
 }
