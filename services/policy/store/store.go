@@ -81,10 +81,11 @@ type sqlStore struct{ db *sqldb.DB }
 
 const columns = `tenant, id, created_us, subject, kind, resource, method, allowed, rule, reason, source, effect, arguments_hash, turn_id, call_id`
 
+var insertDecisions = sqldb.Insert("decisions", columns)
+
 func (s sqlStore) Add(ctx context.Context, d Decision) error {
 	err := s.db.Write(ctx, func(tx sqldb.Tx) error {
-		return sqldb.ExecOne(ctx, tx, `INSERT INTO decisions (`+columns+`)
-			VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15)`,
+		return sqldb.ExecOne(ctx, tx, insertDecisions,
 			d.Tenant, d.ID, sqldb.Micros(d.Time), d.Subject, d.Kind, d.Resource, d.Method, d.Allowed, d.Rule, d.Reason,
 			d.Source, d.Effect, d.ArgumentsHash, d.TurnID, d.CallID)
 	})

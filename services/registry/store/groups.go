@@ -93,13 +93,15 @@ func (s GroupSpec) holds(tool string, fits func(Selector) bool) bool {
 
 const groupColumns = `tenant, name, spec, created_us, updated_us`
 
+var insertToolGroups = sqldb.Insert("tool_groups", groupColumns)
+
 func (q sqlStore) CreateGroup(ctx context.Context, g Group) error {
 	spec, err := json.Marshal(g.Spec)
 	if err != nil {
 		return fmt.Errorf("encode tool group: %w", err)
 	}
 	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
-		return sqldb.ExecOne(ctx, tx, `INSERT INTO tool_groups (`+groupColumns+`) VALUES ($1,$2,$3,$4,$5)`,
+		return sqldb.ExecOne(ctx, tx, insertToolGroups,
 			g.Tenant, g.Name, string(spec), sqldb.Micros(g.CreateTime), sqldb.Micros(g.UpdateTime))
 	})
 	if sqldb.IsUnique(err) {

@@ -117,9 +117,11 @@ func (a *apply) tool(ctx context.Context, t Found) error {
 		hash, true, at, a.source.Tenant, row.name)
 }
 
+var insertToolDefinitions = sqldb.Insert("tool_definitions", `tenant, hash, name, source, original_name, title, description, raw_json,
+		input_schema, output_schema, effect, created_us`) + ` ON CONFLICT DO NOTHING`
+
 func (a *apply) define(ctx context.Context, name, hash string, t Found) error {
-	_, err := sqldb.Exec(ctx, a.tx, `INSERT INTO tool_definitions (tenant, hash, name, source, original_name, title, description, raw_json,
-		input_schema, output_schema, effect, created_us) VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12) ON CONFLICT DO NOTHING`,
+	_, err := sqldb.Exec(ctx, a.tx, insertToolDefinitions,
 		a.source.Tenant, hash, name, a.source.Name, t.OriginalName, t.Title, t.Description, notNil(t.Raw), notNil(t.InputSchema),
 		notNil(t.OutputSchema), int(t.Effect), sqldb.Micros(a.found.Time))
 	return err

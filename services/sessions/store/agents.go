@@ -71,6 +71,8 @@ func (s *Store) AgentRevisions(ctx context.Context, tenant, id string, below int
 		WHERE tenant = $1 AND id = $2 AND (CAST($3 AS BIGINT) <= 0 OR revision < $3) ORDER BY revision DESC LIMIT $4`, tenant, id, below, limit)
 }
 
+var insertAgentRevisions = sqldb.Insert("agent_revisions", "tenant, id, revision, data")
+
 // PutAgent makes a the newest revision. The revision must be a new one.
 func (tx *Tx) PutAgent(ctx context.Context, a Agent) error {
 	data, err := a.marshal()
@@ -83,7 +85,7 @@ func (tx *Tx) PutAgent(ctx context.Context, a Agent) error {
 	if err != nil {
 		return err
 	}
-	_, err = sqldb.Exec(ctx, tx, "INSERT INTO agent_revisions (tenant, id, revision, data) VALUES ($1, $2, $3, $4)",
+	_, err = sqldb.Exec(ctx, tx, insertAgentRevisions,
 		a.Tenant, a.ID, int64(a.Revision), blob(data))
 	return err
 }

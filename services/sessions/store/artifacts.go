@@ -47,8 +47,10 @@ func (tx *Tx) ShareArtifact(ctx context.Context, a Artifact) (bool, error) {
 	return true, tx.insertArtifact(ctx, a)
 }
 
+var insertArtifacts = sqldb.Insert("artifacts", artifactColumns)
+
 func (tx *Tx) insertArtifact(ctx context.Context, a Artifact) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO artifacts ("+artifactColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+	_, err := sqldb.Exec(ctx, tx, insertArtifacts,
 		a.Tenant, a.ID, a.SessionID, a.TurnID, a.CallID, a.Name, a.MediaType, a.Size, a.SHA256, a.CreateUs)
 	return err
 }

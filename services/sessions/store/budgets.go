@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -102,13 +101,14 @@ func (tx *Tx) LockBudgets(ctx context.Context, tenant string, keys []string) ([]
 		args = append(args, key)
 	}
 	return sqldb.All(ctx, tx, scanBudget, "SELECT "+budgetColumns+" FROM budgets WHERE tenant = $1 AND scope_key IN ("+
-		strings.TrimSuffix(placeholders(2, len(keys)), ", ")+") ORDER BY id"+tx.db.ForUpdate(), args...)
+		sqldb.Placeholders(2, len(keys))+") ORDER BY id"+tx.db.ForUpdate(), args...)
 }
+
+var insertBudgets = sqldb.Insert("budgets", "scope_key, "+budgetColumns)
 
 // AddBudget stores a new budget.
 func (tx *Tx) AddBudget(ctx context.Context, b Budget) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO budgets (scope_key, "+budgetColumns+
-		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
+	_, err := sqldb.Exec(ctx, tx, insertBudgets,
 		ScopeKey(b.Scope, b.Target), b.Tenant, b.ID, string(b.Scope), b.Target, string(b.Period), b.Max.Tokens, b.Max.Cost, b.Max.Calls, b.WarnAt, sqldb.Micros(b.PeriodStart),
 		b.Used.Tokens, b.Used.Cost, b.Used.Calls, b.Reserved.Tokens, b.Reserved.Cost, b.Reserved.Calls, sqldb.Micros(b.CreateTime), sqldb.Micros(b.UpdateTime))
 	return err
@@ -163,10 +163,12 @@ func (tx *Tx) TurnHolds(ctx context.Context, tenant, turn string) ([]Hold, error
 		tenant, turn)
 }
 
+var insertBudgetHolds = sqldb.Insert("budget_holds", holdColumns) + `
+		ON CONFLICT (tenant, turn_id, step_key, budget_id) DO NOTHING`
+
 // AddHold stores what a step holds. The budget must be locked. ErrGuess when the step holds something already: it is not new.
 func (tx *Tx) AddHold(ctx context.Context, h Hold) error {
-	n, err := sqldb.Exec(ctx, tx, "INSERT INTO budget_holds ("+holdColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-		ON CONFLICT (tenant, turn_id, step_key, budget_id) DO NOTHING`,
+	n, err := sqldb.Exec(ctx, tx, insertBudgetHolds,
 		h.Tenant, h.TurnID, h.Step, h.BudgetID, h.Tokens, h.Cost, h.Calls, h.Prompt, h.MaxOutput, h.Bound)
 	if err == nil && n == 0 {
 		return ErrGuess
@@ -193,10 +195,12 @@ func (tx *Tx) ModelRatio(ctx context.Context, tenant, agent, model string) (inpu
 	return ratio[0], ratio[1], err
 }
 
+var insertModelRatios = sqldb.Insert("model_ratios", "tenant, agent_id, model, input, output") + `
+		ON CONFLICT (tenant, agent_id, model) DO UPDATE SET input = excluded.input, output = excluded.output`
+
 // SaveModelRatio writes it. Budgets are locked before.
 func (tx *Tx) SaveModelRatio(ctx context.Context, tenant, agent, model string, input, output int64) error {
-	_, err := sqldb.Exec(ctx, tx, `INSERT INTO model_ratios (tenant, agent_id, model, input, output) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (tenant, agent_id, model) DO UPDATE SET input = excluded.input, output = excluded.output`, tenant, agent, model, input, output)
+	_, err := sqldb.Exec(ctx, tx, insertModelRatios, tenant, agent, model, input, output)
 	return err
 }
 

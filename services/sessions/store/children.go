@@ -42,10 +42,12 @@ func scanChild(s sqldb.Scanner) (c Child, err error) {
 	return c, err
 }
 
+var insertTurnChildren = sqldb.Insert("turn_children", `tenant, turn_id, session_id, agent_id, parent_turn_id, parent_session_id, root_turn_id,
+		origin_turn_id, step_key, call_id, depth, background, told, create_us`)
+
 // AddChild stores a link. The parent's session must be locked; a step has one child at most.
 func (tx *Tx) AddChild(ctx context.Context, c Child) error {
-	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_children (tenant, turn_id, session_id, agent_id, parent_turn_id, parent_session_id, root_turn_id,
-		origin_turn_id, step_key, call_id, depth, background, told, create_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+	_, err := sqldb.Exec(ctx, tx, insertTurnChildren,
 		c.Tenant, c.TurnID, c.SessionID, c.AgentID, c.ParentTurnID, c.ParentSessionID, c.RootTurnID, c.OriginTurnID, c.StepKey, c.CallID,
 		int64(c.Depth), flag(c.Background), flag(c.Told), c.CreateUs)
 	return err

@@ -26,9 +26,11 @@ func scanCompaction(s sqldb.Scanner) (c Compaction, err error) {
 	return c, err
 }
 
+var insertCompactions = sqldb.Insert("compactions", compactionColumns)
+
 // AddCompaction stores a compaction of a locked session.
 func (tx *Tx) AddCompaction(ctx context.Context, c Compaction) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO compactions ("+compactionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+	_, err := sqldb.Exec(ctx, tx, insertCompactions,
 		c.Tenant, c.SessionID, int64(c.Seq), c.TurnID, int64(c.To.TurnSeq), c.To.Place, c.To.Seq, c.Data)
 	return err
 }

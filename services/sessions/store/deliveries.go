@@ -67,10 +67,11 @@ func scanDelivery(s sqldb.Scanner) (d Delivery, err error) {
 	return d, err
 }
 
+var insertWebhookDeliveries = sqldb.Insert("webhook_deliveries", deliveryColumns+", body")
+
 // AddDelivery stores a new delivery.
 func (tx *Tx) AddDelivery(ctx context.Context, d Delivery) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO webhook_deliveries ("+deliveryColumns+
-		", body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+	_, err := sqldb.Exec(ctx, tx, insertWebhookDeliveries,
 		d.Tenant, d.ID, d.WebhookID, d.TurnID, d.SessionID, d.Type, d.URL, d.Status, d.Attempts, flag(d.Sending), sqldb.Micros(d.NextAttempt),
 		sqldb.Micros(d.GiveUp), d.ResponseCode, d.Error, sqldb.Micros(d.CreateTime), sqldb.Micros(d.EndTime), blob(d.Body))
 	return err

@@ -29,11 +29,13 @@ func (s *Store) Executor(ctx context.Context, tenant, session string) (Executor,
 		FROM session_executors WHERE tenant = $1 AND session_id = $2`, tenant, session)
 }
 
+var insertSessionExecutors = sqldb.Insert("session_executors", "tenant, session_id, executor_hash, executor_session_id, update_us") + `
+		ON CONFLICT (tenant, session_id) DO UPDATE SET executor_hash = excluded.executor_hash,
+		executor_session_id = excluded.executor_session_id, update_us = excluded.update_us`
+
 // PutExecutor keeps what a locked session's executor calls it, in place of what was there.
 func (tx *Tx) PutExecutor(ctx context.Context, e Executor) error {
-	_, err := sqldb.Exec(ctx, tx, `INSERT INTO session_executors (tenant, session_id, executor_hash, executor_session_id, update_us)
-		VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant, session_id) DO UPDATE SET executor_hash = excluded.executor_hash,
-		executor_session_id = excluded.executor_session_id, update_us = excluded.update_us`,
+	_, err := sqldb.Exec(ctx, tx, insertSessionExecutors,
 		e.Tenant, e.SessionID, e.Hash, e.ExecutorSessionID, e.UpdateUs)
 	return err
 }

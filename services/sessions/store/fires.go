@@ -76,11 +76,13 @@ func (tx *Tx) Fire(ctx context.Context, tenant, schedule, key string) (Fire, err
 	return sqldb.One(ctx, tx, scanFire, selectFire, tenant, schedule, key)
 }
 
+var insertScheduleFires = sqldb.Insert("schedule_fires", fireColumns) + `
+		ON CONFLICT (tenant, schedule_id, fire_key) DO UPDATE SET outcome = excluded.outcome, pending = excluded.pending, look_us = excluded.look_us,
+		turn_id = excluded.turn_id, session_id = excluded.session_id, error = excluded.error`
+
 // PutFire stores a fire of a locked schedule, or what has become of it.
 func (tx *Tx) PutFire(ctx context.Context, f Fire) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO schedule_fires ("+fireColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-		ON CONFLICT (tenant, schedule_id, fire_key) DO UPDATE SET outcome = excluded.outcome, pending = excluded.pending, look_us = excluded.look_us,
-		turn_id = excluded.turn_id, session_id = excluded.session_id, error = excluded.error`,
+	_, err := sqldb.Exec(ctx, tx, insertScheduleFires,
 		f.Tenant, f.ScheduleID, f.Key, flag(f.Manual), sqldb.Micros(f.Due), sqldb.Micros(f.CreateTime), string(f.Outcome), flag(f.Outcome.Pending()),
 		sqldb.Micros(f.NextAttempt), f.TurnID, f.SessionID, f.Error)
 	return err

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -43,7 +42,7 @@ func (s *Store) Event(ctx context.Context, tenant, session string, seq uint32) (
 
 // AddEvents appends events to a locked session's journal.
 func (tx *Tx) AddEvents(ctx context.Context, tenant, session string, events []Event) error {
-	const columns = 8
+	columns := sqldb.Columns(eventColumns) + 2
 	var query strings.Builder
 	query.WriteString("INSERT INTO turn_journal (tenant, session_id, " + eventColumns + ") VALUES ")
 	args := make([]any, 0, columns*len(events))
@@ -51,18 +50,9 @@ func (tx *Tx) AddEvents(ctx context.Context, tenant, session string, events []Ev
 		if i > 0 {
 			query.WriteString(", ")
 		}
-		query.WriteString("(" + strings.TrimSuffix(placeholders(i*columns+1, columns), ", ") + ")")
+		query.WriteString("(" + sqldb.Placeholders(i*columns+1, columns) + ")")
 		args = append(args, tenant, session, int64(e.Seq), e.TurnID, e.Type, int64(e.OpenSeq), e.TimeUs, e.Data)
 	}
 	_, err := sqldb.Exec(ctx, tx, query.String(), args...)
 	return err
-}
-
-// placeholders writes n placeholders from $first on, each with ", " behind it.
-func placeholders(first, n int) string {
-	var b strings.Builder
-	for i := range n {
-		b.WriteString("$" + strconv.Itoa(first+i) + ", ")
-	}
-	return b.String()
 }

@@ -101,7 +101,8 @@ func (s *Store) Conversation(ctx context.Context, tenant, session string, p Poin
 
 // AddMessages stores messages of one session, at their places, or at those of their seqs. The session must be locked, or made in the same transaction.
 func (tx *Tx) AddMessages(ctx context.Context, messages ...Message) error {
-	const columns, batch = 8, 100
+	const batch = 100
+	columns := sqldb.Columns(messageColumns)
 	for part := range slices.Chunk(messages, batch) {
 		var query strings.Builder
 		query.WriteString("INSERT INTO messages (" + messageColumns + ") VALUES ")
@@ -110,7 +111,7 @@ func (tx *Tx) AddMessages(ctx context.Context, messages ...Message) error {
 			if i > 0 {
 				query.WriteString(", ")
 			}
-			query.WriteString("(" + strings.TrimSuffix(placeholders(i*columns+1, columns), ", ") + ")")
+			query.WriteString("(" + sqldb.Placeholders(i*columns+1, columns) + ")")
 			args = append(args, m.Tenant, m.SessionID, m.Seq, m.ID, m.TurnID, int64(m.TurnSeq), m.Data, cmp.Or(m.Place, m.Seq))
 		}
 		if _, err := sqldb.Exec(ctx, tx, query.String(), args...); err != nil {

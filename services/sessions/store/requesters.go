@@ -6,9 +6,11 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
+var insertTurnRequesters = sqldb.Insert("turn_requesters", "tenant, turn_id, subject") + " ON CONFLICT DO NOTHING"
+
 // AddRequester notes that a turn whose session is locked has taken input of somebody.
 func (tx *Tx) AddRequester(ctx context.Context, tenant, turn, subject string) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_requesters (tenant, turn_id, subject) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+	_, err := sqldb.Exec(ctx, tx, insertTurnRequesters,
 		tenant, turn, subject)
 	return err
 }

@@ -135,14 +135,15 @@ func (tx *Tx) LockSchedule(ctx context.Context, tenant, id string) (Schedule, er
 	return sqldb.One(ctx, tx, scanSchedule, selectSchedule+tx.db.ForUpdate(), tenant, id)
 }
 
+var insertSchedules = sqldb.Insert("schedules", scheduleColumns)
+
 // AddSchedule stores a new schedule. ErrExists when there is one with its id, perhaps deleted.
 func (tx *Tx) AddSchedule(ctx context.Context, v Schedule) error {
 	data, err := v.Spec.marshal()
 	if err != nil {
 		return fmt.Errorf("schedule %s: %w", v.ID, err)
 	}
-	_, err = sqldb.Exec(ctx, tx, "INSERT INTO schedules ("+scheduleColumns+
-		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+	_, err = sqldb.Exec(ctx, tx, insertSchedules,
 		v.Tenant, v.ID, v.Subject, blob(data), blob(v.Principal), flag(v.Spec.Paused), flag(v.Deleted), v.Revision, v.Synced, sqldb.Micros(v.NextSync),
 		v.Attempts, sqldb.Micros(v.LastFire), v.LastTurnID, v.LastError, sqldb.Micros(v.CreateTime), sqldb.Micros(v.UpdateTime))
 	return unique(err)

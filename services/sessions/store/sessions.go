@@ -152,6 +152,8 @@ func (f SessionFilter) selection() *selection {
 	return list
 }
 
+var insertSessions = sqldb.Insert("sessions", sessionColumns)
+
 // AddSession stores a new session.
 func (tx *Tx) AddSession(ctx context.Context, v Session) error {
 	labels := ""
@@ -162,7 +164,7 @@ func (tx *Tx) AddSession(ctx context.Context, v Session) error {
 		}
 		labels = string(text)
 	}
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO sessions ("+sessionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+	_, err := sqldb.Exec(ctx, tx, insertSessions,
 		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, v.CreateUs, v.UpdateUs,
 		v.ForkedFrom, int64(v.ForkedSeq), v.Params, v.ParentSession, v.ParentTurn, v.ContextBytes, int64(v.CompactedSeq))
 	return err

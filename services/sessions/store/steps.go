@@ -82,8 +82,7 @@ func (s *Store) Forsaken(ctx context.Context, nowUs int64, limit int) ([]Turn, e
 		JOIN turns t ON t.tenant = s.tenant AND t.id = s.turn_id WHERE t.end_us = 0`, nowUs, limit)
 }
 
-const insertStep = "INSERT INTO turn_steps (" + stepColumns + `)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (tenant, turn_id, step_key) DO `
+var insertStep = sqldb.Insert("turn_steps", stepColumns) + " ON CONFLICT (tenant, turn_id, step_key) DO "
 
 // SaveStep writes a step, new or not. The turn's session must be locked. ErrGuess when it was taken to be new and is not.
 func (tx *Tx) SaveStep(ctx context.Context, v Step) error {

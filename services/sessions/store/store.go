@@ -127,7 +127,7 @@ func newSelection(text string, args ...any) *selection {
 
 // add appends a text in which one question mark stands for all of the values, separated by commas.
 func (s *selection) add(text string, values ...any) {
-	s.text += strings.ReplaceAll(text, "?", strings.TrimSuffix(placeholders(len(s.args)+1, len(values)), ", "))
+	s.text += strings.ReplaceAll(text, "?", sqldb.Placeholders(len(s.args)+1, len(values)))
 	s.args = append(s.args, values...)
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
@@ -147,11 +146,12 @@ func (f TurnFilter) selection() *selection {
 	return list
 }
 
+var insertTurns = "INSERT INTO turns (" + turnColumns + ", owner) VALUES (" + sqldb.Placeholders(1, sqldb.Columns(turnColumns)) +
+	", COALESCE((SELECT subject FROM sessions WHERE tenant = $1 AND id = $3), ''))"
+
 // AddTurn stores a new turn. The session must be locked.
 func (tx *Tx) AddTurn(ctx context.Context, t Turn) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turns ("+turnColumns+", owner"+
-		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, "+
-		"COALESCE((SELECT subject FROM sessions WHERE tenant = $1 AND id = $3), ''))",
+	_, err := sqldb.Exec(ctx, tx, insertTurns,
 		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs,
 		int64(t.InputSeq), int64(t.FirstSeq), int64(t.LastSeq), t.DispatchedUs, t.CheckUs, int64(t.Restarts), t.CreateUs, t.StartUs, t.EndUs,
 		t.Usage, t.End, t.TraceParent, int64(t.Place), flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.RouseUs, t.AgentPath, int64(t.Children))
@@ -246,9 +246,11 @@ func scanTurnInput(s sqldb.Scanner) (in TurnInput, err error) {
 	return in, err
 }
 
+var insertTurnInputs = sqldb.Insert("turn_inputs", "tenant, "+turnInputColumns)
+
 // AddTurnInput stores what a new turn was given.
 func (tx *Tx) AddTurnInput(ctx context.Context, tenant string, in TurnInput) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_inputs (tenant, "+turnInputColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+	_, err := sqldb.Exec(ctx, tx, insertTurnInputs,
 		tenant, in.TurnID, []byte(in.Input), in.Principal, in.ClientTools, in.Limits, in.Rerun, in.ScheduleID)
 	return err
 }
@@ -263,7 +265,7 @@ func (s *Store) TurnInputs(ctx context.Context, tenant string, turns ...string) 
 		args = append(args, id)
 	}
 	return all(ctx, s.db.Reader(), scanTurnInput, "SELECT "+turnInputColumns+" FROM turn_inputs WHERE tenant = $1 AND turn_id IN ("+
-		strings.TrimSuffix(placeholders(2, len(turns)), ", ")+")", args...)
+		sqldb.Placeholders(2, len(turns))+")", args...)
 }
 
 // TurnInput reads what a turn was given. ErrNotFound when there is no such turn.
@@ -277,9 +279,11 @@ type Surface struct {
 	Surface, Tools []byte
 }
 
+var insertTurnSurfaces = sqldb.Insert("turn_surfaces", "tenant, turn_id, surface, tools")
+
 // AddSurface stores what a turn pinned.
 func (tx *Tx) AddSurface(ctx context.Context, tenant, turn string, v Surface) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_surfaces (tenant, turn_id, surface, tools) VALUES ($1, $2, $3, $4)",
+	_, err := sqldb.Exec(ctx, tx, insertTurnSurfaces,
 		tenant, turn, v.Surface, v.Tools)
 	return err
 }

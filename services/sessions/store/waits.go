@@ -41,17 +41,20 @@ func scanWait(s sqldb.Scanner) (w Wait, err error) {
 	return w, err
 }
 
+var insertTurnWaits = sqldb.Insert("turn_waits", waitColumns)
+
+var insertTurnWaitRoles = sqldb.Insert("turn_wait_roles", "tenant, wait_id, role") + " ON CONFLICT DO NOTHING"
+
 // AddWait stores a new wait and the roles of which whoever decides it needs one. The session must be locked.
 func (tx *Tx) AddWait(ctx context.Context, w Wait, roles []string) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_waits ("+waitColumns+
-		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+	_, err := sqldb.Exec(ctx, tx, insertTurnWaits,
 		w.Tenant, w.ID, w.TurnID, w.SessionID, w.AgentID, w.Owner, w.Requester, w.StepKey, int64(w.Kind), w.CallID, w.Tool,
 		int64(w.Verdict), w.CreateUs, w.ExpiresUs, w.EndUs, w.Request, w.Answer, w.Requesters)
 	if err != nil {
 		return err
 	}
 	for _, role := range roles {
-		if _, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_wait_roles (tenant, wait_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+		if _, err := sqldb.Exec(ctx, tx, insertTurnWaitRoles,
 			w.Tenant, w.ID, role); err != nil {
 			return err
 		}

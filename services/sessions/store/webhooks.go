@@ -89,9 +89,11 @@ func (tx *Tx) CountWebhooks(ctx context.Context, tenant string) (count, perTurn 
 	return n.all, n.perTurn, err
 }
 
+var insertWebhooks = sqldb.Insert("webhooks", webhookColumns)
+
 // AddWebhook stores a new webhook. ErrExists when its id is taken, or when the tenant has another one that signs for URLs of turns.
 func (tx *Tx) AddWebhook(ctx context.Context, w Webhook) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO webhooks ("+webhookColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+	_, err := sqldb.Exec(ctx, tx, insertWebhooks,
 		w.Tenant, w.ID, w.URL, strings.Join(w.Events, ","), w.AgentID, w.Description, flag(w.Disabled), flag(w.PerTurn), w.LastError, w.CreatedBy,
 		blob(w.Secret), blob(w.PreviousSecret), sqldb.Micros(w.PreviousExpiry), sqldb.Micros(w.CreateTime), sqldb.Micros(w.UpdateTime))
 	return unique(err)
@@ -120,9 +122,11 @@ func (tx *Tx) Subscribers(ctx context.Context, tenant, agent string) ([]Webhook,
 		AND (agent_id = '' OR agent_id = $2) ORDER BY id`, tenant, agent)
 }
 
+var insertTurnWebhooks = sqldb.Insert("turn_webhooks", "tenant, turn_id, url")
+
 // AddTurnWebhook stores the URL that a turn named for its own events.
 func (tx *Tx) AddTurnWebhook(ctx context.Context, tenant, turn, url string) error {
-	_, err := sqldb.Exec(ctx, tx, "INSERT INTO turn_webhooks (tenant, turn_id, url) VALUES ($1, $2, $3)", tenant, turn, url)
+	_, err := sqldb.Exec(ctx, tx, insertTurnWebhooks, tenant, turn, url)
 	return err
 }
 
