@@ -1,4 +1,4 @@
-// Package backoff says how long to wait between attempts, and waits.
+// Package backoff computes the pauses between attempts, and waits.
 package backoff
 
 import (
@@ -9,21 +9,21 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// maxSteps is how often a pause grows at most: any has reached the longest one by then.
+// maxSteps is how often a pause can grow: by then every policy has reached its maximum.
 const maxSteps = 100
 
-// Policy says how long to wait after failures in a row.
+// Policy defines the pauses after consecutive failures.
 type Policy struct {
-	// First is the pause after the first failure; Max bounds the pauses, jitter aside.
+	// First is the pause after the first failure; Max limits the pauses, not counting jitter.
 	First, Max time.Duration
-	// Factor is how much longer each further pause is, 0 for 2.
+	// Factor is the growth of each further pause, 0 for 2.
 	Factor float64
-	// Jitter is the part of a pause by which it is longer or shorter at random: 0.2 for a fifth either way. It keeps those that failed at the same moment
-	// from coming back at the same moment.
+	// Jitter is the fraction by which a pause varies at random: 0.2 for a fifth either way. It keeps those that failed together from retrying
+	// together.
 	Jitter float64
 }
 
-// After returns the pause after so many failures in a row, for those who keep their number; less than one counts as one.
+// After returns the pause after the given number of consecutive failures, for callers that count them; less than one counts as one.
 func (p Policy) After(failures int) time.Duration {
 	b := p.library()
 	for range min(failures, maxSteps) - 1 {
@@ -32,7 +32,7 @@ func (p Policy) After(failures int) time.Duration {
 	return b.NextBackOff()
 }
 
-// Start returns the pauses after one failure after another.
+// Start returns the pauses after consecutive failures.
 func (p Policy) Start() *Pauses { return &Pauses{p.library()} }
 
 func (p Policy) library() *backoff.ExponentialBackOff {
@@ -41,7 +41,7 @@ func (p Policy) library() *backoff.ExponentialBackOff {
 	}
 }
 
-// Pauses are the pauses of one who tries again and again. Not for use by several goroutines at once.
+// Pauses counts the failures of one caller. It is not safe for concurrent use.
 type Pauses struct{ b *backoff.ExponentialBackOff }
 
 // Next returns the pause after another failure.
@@ -50,7 +50,7 @@ func (p *Pauses) Next() time.Duration { return p.b.NextBackOff() }
 // Wait waits after another failure. It returns ctx.Err() if ctx ends first.
 func (p *Pauses) Wait(ctx context.Context) error { return Sleep(ctx, p.Next()) }
 
-// Reset has the next failure be the first one.
+// Reset makes the next failure count as the first one.
 func (p *Pauses) Reset() { p.b.Reset() }
 
 // Sleep waits. It returns ctx.Err() if ctx has ended, or ends first.

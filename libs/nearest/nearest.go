@@ -1,4 +1,4 @@
-// Package nearest finds the known names that a misspelled one may stand for.
+// Package nearest suggests known names for a misspelled one.
 package nearest
 
 import (
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxName is how many bytes of a name are compared: names come from callers, and the comparison takes time in proportion to their length.
+// maxName is the maximum number of bytes compared: names come from callers, and the comparison takes time proportional to their length.
 const maxName = 128
 
-// Name returns the known name closest to name, "" if none is close: the first one of several that are equally close.
+// Name returns the known name closest to name, "" if none is close. Of several equally close ones it returns the first.
 func Name(name string, known []string) string {
 	if near := Names(name, known, 1, nil); len(near) > 0 {
 		return near[0]
@@ -17,9 +17,9 @@ func Name(name string, known []string) string {
 	return ""
 }
 
-// Names returns at most limit known names that are close to name, the closest first, in the order of known where they are equally close. Close is what
-// differs, upper and lower case aside, by at most two letters or a third of name, and has something in common with it. A name for which alike holds counts
-// as one letter away; alike may be nil.
+// Names returns at most limit known names that are close to name, the closest first, and equally close ones in the order of known. A name
+// is close if it differs, ignoring case, by at most two letters or a third of name, and has something in common with it. A name for which
+// alike holds counts as one letter away; alike may be nil.
 func Names(name string, known []string, limit int, alike func(known string) bool) []string {
 	type candidate struct {
 		name     string
@@ -44,7 +44,7 @@ func Names(name string, known []string, limit int, alike func(known string) bool
 	return names
 }
 
-// distance is the Levenshtein distance of a and b in bytes.
+// distance returns the Levenshtein distance of a and b in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

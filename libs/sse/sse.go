@@ -1,4 +1,4 @@
-// Package sse reads server-sent events within bounds, without trusting who sends them.
+// Package sse reads untrusted server-sent events within limits.
 package sse
 
 import (
@@ -10,36 +10,36 @@ import (
 )
 
 var (
-	// ErrTooLong says that an event or a line is longer than Config.MaxEvent.
+	// ErrTooLong means that an event or a line is longer than Config.MaxEvent.
 	ErrTooLong = errors.New("event too long")
-	// ErrTooMany says that a stream has more events or lines than its bounds allow.
+	// ErrTooMany means that a stream has more events or lines than its limits allow.
 	ErrTooMany = errors.New("too many events")
 )
 
-// Config bounds a stream, and says what of it to report.
+// Config limits a stream, and selects what to report.
 type Config struct {
-	// MaxEvent is how many bytes a line, and the data of an event, may have. Required.
+	// MaxEvent is the maximum size of a line, and of an event's data, in bytes. Required.
 	MaxEvent int
-	// MaxEvents and MaxLines are how many events, comments included, and lines a stream may have; 0 is any number. Without them a sender of the smallest
-	// ones, two bytes and one byte long, keeps the reader busy for as long as it likes.
+	// MaxEvents and MaxLines limit the events, including comments, and the lines of a stream; 0 means no limit. Without them a sender of the
+	// smallest ones, two bytes and one byte long, keeps the reader busy indefinitely.
 	MaxEvents, MaxLines int
-	// Comments reports comments as events without data: signs of life.
+	// Comments reports comments as events without data, as keep-alives.
 	Comments bool
-	// Unfinished reports an event that the stream's end cuts before its empty line: some senders forget that line.
+	// Unfinished reports an event that the end of the stream cuts off before its empty line: some senders omit that line.
 	Unfinished bool
 }
 
-// Event is one event, or a comment: then all is zero.
+// Event is one event, or a comment, of which all fields are zero.
 type Event struct {
 	// ID is its id, "" if it has none.
 	ID string
-	// Type is what the stream calls it, "" if it has no name.
+	// Type is the event's name, "" if it has none.
 	Type string
 	// Data are its data lines, joined by a line feed. Valid until the next call of Next.
 	Data []byte
 }
 
-// Reader reads events. Lines end in LF or CRLF; the pauses that a stream asks for are not reported.
+// Reader reads events. Lines end in LF or CRLF; retry fields are not reported.
 type Reader struct {
 	cfg           Config
 	from          *bufio.Reader
@@ -49,10 +49,10 @@ type Reader struct {
 	ended         bool
 }
 
-// NewReader reads events from r.
+// NewReader returns a reader of the events in r.
 func NewReader(r io.Reader, cfg Config) *Reader { return &Reader{cfg: cfg, from: bufio.NewReader(r)} }
 
-// Next returns the next event that has data, or comment; io.EOF at the stream's end. Other errors are ErrTooLong, ErrTooMany or the reader's.
+// Next returns the next event with data, or comment; io.EOF at the stream's end. Other errors are ErrTooLong, ErrTooMany or the reader's.
 func (r *Reader) Next() (Event, error) {
 	if r.events++; r.cfg.MaxEvents > 0 && r.events > r.cfg.MaxEvents {
 		return Event{}, fmt.Errorf("%w: more than %d", ErrTooMany, r.cfg.MaxEvents)
@@ -98,9 +98,9 @@ func (r *Reader) Next() (Event, error) {
 	return Event{}, io.EOF
 }
 
-// More tells whether the end of the next event is here already, so that Next will not wait.
+// More reports whether the end of the next event is already buffered, so that Next will not block.
 func (r *Reader) More() bool {
-	here, _ := r.from.Peek(r.from.Buffered()) // never more than there is
+	here, _ := r.from.Peek(r.from.Buffered()) // never more than is buffered
 	return bytes.Contains(here, []byte("\n\n")) || bytes.Contains(here, []byte("\n\r\n"))
 }
 
@@ -115,7 +115,7 @@ func (r *Reader) add(value []byte, some bool) error {
 	return nil
 }
 
-// readLine gives a line without its end; io.EOF comes with what is left.
+// readLine returns a line without its end; io.EOF comes with the remainder.
 func (r *Reader) readLine() ([]byte, error) {
 	if r.lines++; r.cfg.MaxLines > 0 && r.lines > r.cfg.MaxLines {
 		return nil, fmt.Errorf("%w: more than %d lines", ErrTooMany, r.cfg.MaxLines)

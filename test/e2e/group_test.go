@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestToolGroups returns an agent a group of tools, changes the group, and takes it away.
+// TestToolGroups gives an agent a tool group, changes the group, and removes it.
 func TestToolGroups(t *testing.T) {
 	t.Parallel()
 	c := client(t)

@@ -33,10 +33,10 @@ func TestApprovers(t *testing.T) {
 	}
 	for name, test := range map[string]func(*testing.T, people){
 		"the subject that started the turn may not decide": othersDecide,
-		"a quorum is of people":                 twoDecide,
-		"a refusal ends it":                     oneRefuses,
-		"without a role it takes an admin":      adminDecides,
-		"a batch is of single decisions":        batchDecides,
+		"a quorum is of people":                            twoDecide,
+		"a refusal ends it":                                oneRefuses,
+		"without a role it takes an admin":                 adminDecides,
+		"a batch is of single decisions":                   batchDecides,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

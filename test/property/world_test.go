@@ -268,7 +268,7 @@ func (w *world) send() {
 	}
 }
 
-// steer returns a turn more input.
+// steer sends more input to a turn.
 func (w *world) steer() {
 	t := w.likely()
 	if t == nil {

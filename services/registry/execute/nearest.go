@@ -13,7 +13,7 @@ const (
 	maxNear = 5
 )
 
-// nearestTools gives the names most like a wrong one, the best first: those a few letters away, and those of the same tool under
+// nearestTools returns the names most similar to a wrong one, the best first: those a few letters away, and those of the same tool under
 // another prefix.
 func nearestTools(name string, names []string) []string {
 	wrong := strings.ToLower(name)
