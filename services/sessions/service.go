@@ -21,6 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/api"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
+	"github.com/windlass-dev/windlass/services/sessions/bundle"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -79,9 +80,8 @@ type Service struct {
 	conversations *conversation.Service
 	budgets       *budget.Service
 	schedules     *schedule.Service
-	registry      registryv1.SourceServiceClient
+	bundles       *bundle.Service
 	models        ModelResolver
-	allowed       access.PermissionReader
 	agents        *agent.Service
 	blueprints    blueprint.Resolver
 	validator     protovalidate.Validator
@@ -117,7 +117,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s := &Service{
 		cfg: cfg, store: st, journal: journal.New(st, deps.Bus, deps.Log), hub: hub, bus: deps.Bus,
-		registry: deps.Registry, models: deps.Models, allowed: deps.Policy, validator: validator,
+		models: deps.Models, validator: validator,
 		blueprints: blueprint.Resolver{Checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, Getenv: deps.Getenv}, log: deps.Log,
 	}
 	s.agents = agent.New(agent.Deps{
@@ -135,12 +135,19 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s.webhooks, err = webhook.New(cfg.Webhooks, webhook.Deps{
 		Store: st, Egress: deps.Egress, SealKey: cfg.SealKey, OldSealKeys: cfg.OldSealKeys, PollInterval: cfg.SweepInterval, Log: deps.Log,
 	})
+	if err != nil {
+		return nil, err
+	}
+	s.bundles, err = bundle.New(bundle.Deps{
+		Store: st, Agents: s.agents, Schedules: s.schedules, Webhooks: s.webhooks, Sources: deps.Registry, Policy: deps.Policy,
+		CheckParams: s.checkParams,
+	})
 	return s, err
 }
 
 // Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
-	sessionsv1.RegisterAgentServiceServer(r, api.NewAgents(s.agents, s, s.validator))
+	sessionsv1.RegisterAgentServiceServer(r, api.NewAgents(s.agents, s.bundles, s.validator))
 	sessionsv1.RegisterSessionServiceServer(r, s)
 	sessionsv1.RegisterTurnServiceServer(r, s)
 	sessionsv1.RegisterBudgetServiceServer(r, api.NewBudgets(s.budgets))

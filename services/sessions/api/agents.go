@@ -12,24 +12,20 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/agent"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
+	"github.com/windlass-dev/windlass/services/sessions/bundle"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
-
-// BundleApplier applies bundles.
-type BundleApplier interface {
-	ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleRequest) (*sessionsv1.ApplyBundleResponse, error)
-}
 
 // Agents implements AgentService.
 type Agents struct {
 	sessionsv1.UnimplementedAgentServiceServer
 	agents    *agent.Service
-	bundles   BundleApplier
+	bundles   *bundle.Service
 	validator protovalidate.Validator
 }
 
 // NewAgents serves agents, and applies bundles.
-func NewAgents(agents *agent.Service, bundles BundleApplier, validator protovalidate.Validator) *Agents {
+func NewAgents(agents *agent.Service, bundles *bundle.Service, validator protovalidate.Validator) *Agents {
 	return &Agents{agents: agents, bundles: bundles, validator: validator}
 }
 
@@ -107,7 +103,18 @@ func (s *Agents) ListAgentRevisions(ctx context.Context, req *sessionsv1.ListAge
 
 // ApplyBundle implements AgentService.
 func (s *Agents) ApplyBundle(ctx context.Context, req *sessionsv1.ApplyBundleRequest) (*sessionsv1.ApplyBundleResponse, error) {
-	return s.bundles.ApplyBundle(ctx, req)
+	applied, err := s.bundles.Apply(ctx, req.GetYaml(), req.GetDryRun())
+	if err != nil {
+		return nil, err
+	}
+	out := &sessionsv1.ApplyBundleResponse{}
+	for _, a := range applied {
+		out.Applied = append(out.Applied, &sessionsv1.Applied{
+			Kind: a.Kind, Id: a.ID, Action: string(a.Action), Revision: a.Revision, Warning: a.Warning,
+			Secret: a.Secret.Reveal(), // to the creator of the webhook, this once
+		})
+	}
+	return out, nil
 }
 
 // answerAgent converts the result of a call.

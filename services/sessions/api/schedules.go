@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -34,7 +35,7 @@ func NewSchedules(schedules *schedule.Service, now func() time.Time) *Schedules 
 
 // CreateSchedule implements ScheduleService.
 func (s *Schedules) CreateSchedule(ctx context.Context, req *sessionsv1.CreateScheduleRequest) (*sessionsv1.Schedule, error) {
-	return s.answer(s.schedules.Create(ctx, req.GetSchedule().GetId(), ScheduleFromProto(req.GetSchedule())))
+	return s.answer(s.schedules.Create(ctx, req.GetSchedule().GetId(), convert.ScheduleFromProto(req.GetSchedule())))
 }
 
 // GetSchedule implements ScheduleService.
@@ -78,7 +79,7 @@ func (s *Schedules) UpdateSchedule(ctx context.Context, req *sessionsv1.UpdateSc
 		if err := changeSchedule(now, want, req.GetUpdateMask().GetPaths()); err != nil {
 			return err
 		}
-		*spec = ScheduleFromProto(now)
+		*spec = convert.ScheduleFromProto(now)
 		return nil
 	}))
 }
@@ -147,15 +148,6 @@ func changeSchedule(to, from *sessionsv1.Schedule, paths []string) error {
 		to.SessionId = ""
 	}
 	return nil
-}
-
-// ScheduleFromProto converts the fields that an owner sets.
-func ScheduleFromProto(v *sessionsv1.Schedule) store.ScheduleSpec {
-	return store.ScheduleSpec{
-		DisplayName: v.GetDisplayName(), Description: v.GetDescription(), AgentID: v.GetAgentId(), SessionID: v.GetSessionId(), Input: v.GetInput(),
-		Params: v.GetParams(), Cron: v.GetCron(), TimeZone: v.GetTimeZone(), Interval: v.GetInterval(), Overlap: store.Overlap(v.GetOverlap()),
-		Paused: v.GetPaused(),
-	}
 }
 
 // scheduleToProto converts the fields that an owner sets, as they were set.

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/page"
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
@@ -25,7 +26,7 @@ func NewWebhooks(webhooks *webhook.Service) *Webhooks { return &Webhooks{webhook
 
 // CreateWebhook implements WebhookService.
 func (s *Webhooks) CreateWebhook(ctx context.Context, req *sessionsv1.CreateWebhookRequest) (*sessionsv1.Webhook, error) {
-	w, key, err := s.webhooks.Create(ctx, WebhookFromProto(ctx, req.GetWebhook()))
+	w, key, err := s.webhooks.Create(ctx, convert.WebhookFromProto(ctx, req.GetWebhook()))
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (s *Webhooks) UpdateWebhook(ctx context.Context, req *sessionsv1.UpdateWebh
 		if err := webhookFields.Apply(want, req.GetWebhook(), req.GetUpdateMask().GetPaths()); err != nil {
 			return err
 		}
-		SetWebhook(w, want)
+		convert.SetWebhook(w, want)
 		return nil
 	})
 	if err != nil {
@@ -136,21 +137,6 @@ func (s *Webhooks) RedeliverWebhook(ctx context.Context, req *sessionsv1.Redeliv
 		return nil, err
 	}
 	return deliveryToProto(w, d), nil
-}
-
-// WebhookFromProto converts a webhook that the caller is about to create.
-func WebhookFromProto(ctx context.Context, want *sessionsv1.Webhook) store.Webhook {
-	w := store.Webhook{
-		Tenant: authn.Tenant(ctx), ID: want.GetId(), PerTurn: want.GetPerTurn(), CreatedBy: authn.From(ctx).GetSubject(),
-	}
-	SetWebhook(&w, want)
-	return w
-}
-
-// SetWebhook copies the fields that its owner may change.
-func SetWebhook(w *store.Webhook, want *sessionsv1.Webhook) {
-	w.URL, w.Events, w.AgentID = want.GetUrl(), want.GetEvents(), want.GetAgentId()
-	w.Description, w.Disabled = want.GetDescription(), want.GetDisabled()
 }
 
 func webhookToProto(w store.Webhook) *sessionsv1.Webhook {

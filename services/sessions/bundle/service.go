@@ -1,0 +1,81 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+
+	"buf.build/go/protovalidate"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/secret"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/agent"
+	"github.com/windlass-dev/windlass/services/sessions/schedule"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/webhook"
+)
+
+// Sources is the part of the registry that manages sources. Requests are made in the name of the caller in ctx.
+type Sources interface {
+	// GetSource finds a source by its name. One that does not exist is an error with the reason NOT_FOUND.
+	GetSource(ctx context.Context, in *registryv1.GetSourceRequest, opts ...grpc.CallOption) (*registryv1.Source, error)
+	// CreateSource creates a source, or only validates it.
+	CreateSource(ctx context.Context, in *registryv1.CreateSourceRequest, opts ...grpc.CallOption) (*registryv1.Source, error)
+	// UpdateSource changes the fields of a source that the mask names, or only validates the change.
+	UpdateSource(ctx context.Context, in *registryv1.UpdateSourceRequest, opts ...grpc.CallOption) (*registryv1.Source, error)
+}
+
+// ParamsChecker returns why the caller cannot open a session with an agent and params.
+type ParamsChecker func(ctx context.Context, a store.Agent, params *structpb.Struct) error
+
+// Deps are what the service needs; all are required.
+type Deps struct {
+	Store     *store.Store
+	Agents    *agent.Service
+	Schedules *schedule.Service
+	Webhooks  *webhook.Service
+	Sources   Sources
+	// Policy tells whether the caller may change schedules and webhooks.
+	Policy      access.PermissionReader
+	CheckParams ParamsChecker
+}
+
+// Service applies bundles. It is safe for concurrent use.
+type Service struct {
+	deps      Deps
+	validator protovalidate.Validator
+}
+
+// New makes the service.
+func New(deps Deps) (*Service, error) {
+	validator, err := protovalidate.New()
+	if err != nil {
+		return nil, fmt.Errorf("build validator: %w", err)
+	}
+	return &Service{deps: deps, validator: validator}, nil
+}
+
+// Action is what became of a document.
+type Action string
+
+// What became of a document.
+const (
+	Created   Action = "created"
+	Updated   Action = "updated"
+	Unchanged Action = "unchanged"
+)
+
+// Applied is what became of one document.
+type Applied struct {
+	// Kind and ID name its resource; the ID of a source is its name.
+	Kind, ID string
+	Action   Action
+	// Revision is that of the resource now, 0 for a webhook.
+	Revision uint32
+	// Warning is something worth knowing, "" for nothing.
+	Warning string
+	// Secret is the signing secret of a webhook that was created.
+	Secret secret.Value
+}
