@@ -22,7 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
-	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/runner"
 )
 
 // EnvPrefix is the prefix of all our environment variables.
@@ -170,7 +170,7 @@ func (c WorkerConfig) turn() turn.Config {
 	return turn.Config{
 		ID: c.ID, MaxConcurrent: c.MaxConcurrent, MaxRunning: c.MaxRunning, CachedWorkflows: c.CachedWorkflows, DrainTime: c.DrainTime,
 		Deployment: c.Deployment, BuildID: c.BuildID,
-		Step: step.Config{LeaseTTL: c.LeaseTTL, Coalesce: c.Coalesce, InferAttempts: c.ModelAttempts, ContextWindow: c.ContextWindow},
+		Step: runner.Config{LeaseTTL: c.LeaseTTL, Coalesce: c.Coalesce, InferAttempts: c.ModelAttempts, ContextWindow: c.ContextWindow},
 	}
 }
 

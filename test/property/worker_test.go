@@ -15,7 +15,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
-	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/runner"
 )
 
 // leaseTTL is that of the workers.
@@ -135,7 +135,7 @@ type worker struct {
 func (m *mesh) work(name string, t *turn) *worker {
 	w := &worker{turn: t, gate: newGate(), news: make(chan struct{}, 1), done: make(chan struct{})}
 	conn, home := gated{m.conns[m.dice.of(len(m.conns))], w.gate}, gated{m.links[m.dice.of(len(m.links))], w.gate}
-	r, err := step.New(step.Config{Owner: name, LeaseTTL: leaseTTL}, step.Deps{
+	r, err := runner.New(runner.Config{Owner: name, LeaseTTL: leaseTTL}, runner.Deps{
 		Sessions: sessionsv1.NewExecutionServiceClient(home), Tools: registryv1.NewToolExecutionServiceClient(conn),
 		Inference: inferencev1.NewInferenceServiceClient(conn), Shields: policyv1.NewPolicyServiceClient(conn), Bus: m.bus, Log: discard(),
 	})

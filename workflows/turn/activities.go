@@ -15,7 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// doer is what activities need of a step.Runner.
+// doer is what activities need of a runner.Runner.
 type doer interface {
 	Do(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error)
 	Finish(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error)

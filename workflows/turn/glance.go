@@ -23,7 +23,7 @@ const (
 )
 
 // glance joins the run of a turn for glanceTime, begins one if nobody does the turn, and gives what its steps have come to by then: at once when
-// the turn waits for somebody. Errors as in step.Runner.Outcomes.
+// the turn waits for somebody. Errors as in runner.Runner.Outcomes.
 func (r *runs) glance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error) {
 	glancing, cancel := context.WithTimeout(ctx, glanceTime)
 	defer cancel()

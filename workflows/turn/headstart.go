@@ -23,7 +23,7 @@ import (
 // finishedKept is how many finished turns a worker remembers, so that their workflows need not ask the journal.
 const finishedKept = 2048
 
-// advancer is what a head start needs of a step.Runner.
+// advancer is what a head start needs of a runner.Runner.
 type advancer interface {
 	Advance(ctx context.Context, turn contract.TurnInput, news <-chan struct{}) ([]*turnv1.StepOutcome, error)
 	Outcomes(ctx context.Context, turn contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error)

@@ -19,7 +19,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/schedule"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
-	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/runner"
+	"github.com/windlass-dev/windlass/workflows/turn/step/shield"
 )
 
 // Config says how a worker works. The zero value of a field stands for its default.
@@ -27,7 +28,7 @@ type Config struct {
 	// ID names this worker in leases and in the Temporal UI; unique for each process. Required.
 	ID string
 	// Step is for the runner; its Owner is set from ID.
-	Step step.Config
+	Step runner.Config
 	// MaxConcurrent bounds the model and tool steps that this worker does at the same time; default 1000.
 	MaxConcurrent int
 	// MaxRunning bounds the turns that this worker runs ahead of their workflows at the same time; default 256. Further ones are left to
@@ -54,7 +55,7 @@ type Deps struct {
 	// Inference calls models.
 	Inference inferencev1.InferenceServiceClient
 	// Shields check texts.
-	Shields step.TextChecker
+	Shields shield.TextChecker
 	// Executors does the rounds of agents with an executor; nil refuses them. The worker closes it when it stops.
 	Executors *executor.Host
 	// Bus carries deltas out and news of other workers in.
@@ -81,13 +82,13 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 		return nil, errors.New("turn worker: Deployment and BuildID go together")
 	}
 	cfg.Step.Owner = cfg.ID
-	stepDeps := step.Deps{
+	stepDeps := runner.Deps{
 		Sessions: deps.Sessions, Tools: deps.Tools, Inference: deps.Inference, Shields: deps.Shields, Bus: deps.Bus, Log: deps.Log,
 	}
 	if deps.Executors != nil {
 		stepDeps.Executors = deps.Executors
 	}
-	runner, err := step.New(cfg.Step, stepDeps)
+	runner, err := runner.New(cfg.Step, stepDeps)
 	if err != nil {
 		return nil, fmt.Errorf("turn worker: %w", err)
 	}

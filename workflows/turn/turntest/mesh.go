@@ -17,7 +17,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
-	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/runner"
 )
 
 // Generate answers one model call.
@@ -33,7 +33,7 @@ type Mesh struct {
 	// Bus is an embedded one.
 	Bus *bus.Bus
 
-	deps step.Deps
+	deps runner.Deps
 
 	mu      sync.Mutex
 	model   Generate
@@ -80,15 +80,15 @@ func (m *Mesh) register(r grpc.ServiceRegistrar) {
 	policyv1.RegisterPolicyServiceServer(r, &policy{mesh: m})
 }
 
-func depsOn(conn grpc.ClientConnInterface, b *bus.Bus) step.Deps {
-	return step.Deps{
+func depsOn(conn grpc.ClientConnInterface, b *bus.Bus) runner.Deps {
+	return runner.Deps{
 		Sessions: sessionsv1.NewExecutionServiceClient(conn), Tools: registryv1.NewToolExecutionServiceClient(conn),
 		Inference: inferencev1.NewInferenceServiceClient(conn), Shields: policyv1.NewPolicyServiceClient(conn), Bus: b, Log: slog.New(slog.DiscardHandler),
 	}
 }
 
 // Deps are what a runner needs to work on the mesh.
-func (m *Mesh) Deps() step.Deps { return m.deps }
+func (m *Mesh) Deps() runner.Deps { return m.deps }
 
 // Model sets what answers model calls.
 func (m *Mesh) Model(f Generate) {

@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/runner"
 )
 
 // Address is how another process reaches a mesh. It can be written as JSON.
@@ -66,23 +66,23 @@ func NewShared(t testing.TB, tools ...*registryv1.Tool) (*Mesh, Address) {
 }
 
 // Join gives what a worker in another process needs to work on a shared mesh.
-func Join(ctx context.Context, addr Address) (step.Deps, error) {
+func Join(ctx context.Context, addr Address) (runner.Deps, error) {
 	b, err := bus.Open(ctx, bus.Config{URL: addr.Bus, Key: addr.Key})
 	if err != nil {
-		return step.Deps{}, err
+		return runner.Deps{}, err
 	}
 	deps, _, err := dial(addr, b)
 	return deps, err
 }
 
-func dial(addr Address, b *bus.Bus) (step.Deps, func(), error) {
+func dial(addr Address, b *bus.Bus) (runner.Deps, func(), error) {
 	ring, err := authn.NewKeyring(addr.Key)
 	if err != nil {
-		return step.Deps{}, nil, err
+		return runner.Deps{}, nil, err
 	}
 	conn, err := rpc.Dial(rpc.TCP{Targets: map[string]string{role: addr.Mesh}}, role, rpc.ClientConfig{Keyring: ring})
 	if err != nil {
-		return step.Deps{}, nil, fmt.Errorf("join mesh: %w", err)
+		return runner.Deps{}, nil, fmt.Errorf("join mesh: %w", err)
 	}
 	return depsOn(conn, b), func() { _ = conn.Close() }, nil
 }

@@ -1,0 +1,198 @@
+// Package begin does the first step of a turn: it pins what the turn may use, blueprint, model, tools and limits.
+package begin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/glob"
+	"github.com/windlass-dev/windlass/libs/stack"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/model"
+	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
+	"github.com/windlass-dev/windlass/workflows/turn/step/shield"
+)
+
+// journal is what is asked of the sessions service.
+type journal interface {
+	LoadTurn(context.Context, *sessionsv1.LoadTurnRequest, ...grpc.CallOption) (*step.Loaded, error)
+	GetContext(context.Context, *sessionsv1.GetContextRequest, ...grpc.CallOption) (*step.History, error)
+}
+
+// tools is what is asked of the registry.
+type tools interface {
+	ResolveTools(context.Context, *registryv1.ResolveToolsRequest, ...grpc.CallOption) (*registryv1.ResolveToolsResponse, error)
+}
+
+// models is what is asked of the inference service.
+type models interface {
+	ResolveModel(context.Context, *inferencev1.ResolveModelRequest, ...grpc.CallOption) (*inferencev1.Model, error)
+}
+
+// Deps are what begin steps work with. All are required.
+type Deps struct {
+	Sessions  journal
+	Tools     tools
+	Inference models
+	Pinned    *pinned.Cache
+	Shields   *shield.Checker
+	// Now is the time by which deadlines are set.
+	Now func() time.Time
+	// Limits of a turn whose agent names none.
+	Limits Limits
+	// ContextWindow is what a model is taken to read and write, in tokens, when nobody knows.
+	ContextWindow int32
+}
+
+// Kind is that of begin steps.
+type Kind struct{ Deps }
+
+// Prepare implements step.Kind.
+func (k Kind) Prepare(_ context.Context, w *step.Work) (step.Action, error) {
+	return begin{k.Deps, w}, nil
+}
+
+// begin is one begin step.
+type begin struct {
+	Deps
+	*step.Work
+}
+
+// Do implements step.Action.
+func (b begin) Do(ctx context.Context) (*step.Commit, error) {
+	if b.Cancelled {
+		return &step.Commit{}, nil
+	}
+	loaded := b.Loaded
+	if loaded == nil {
+		var err error
+		if loaded, err = b.Sessions.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: b.Turn.TurnID}); err != nil {
+			return nil, fmt.Errorf("load turn: %w", err)
+		}
+	}
+	if why := loaded.GetUnresolved(); why != nil {
+		return b.GiveUp(why), nil
+	}
+	agent := loaded.GetAgent()
+	bound, usable, err := b.resolve(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	own, reader := aside(agent, usable.GetTools())
+	client, agents := loaded.GetClientTools(), usableAgents(loaded, usable)
+	if agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
+		client = nil
+	}
+	surface := b.surface(agent, b.Now())
+	surface.Model, surface.Tools, surface.Price = bound.GetName(), uint32(len(own)+len(client)+len(agents)), bound.GetPrice()
+	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, own, client, agents)
+	surface.MaxOutputTokens = agent.GetMaxOutputTokens()
+	strategy, reason := choose(agent, int(surface.GetTools()))
+	strategy, reason = resume(loaded.GetRerun(), surface, strategy, reason)
+	surface.Strategy = strategy
+	b.bindContext(surface, agent, bound)
+	events := []*turnv1.Event{{Data: &turnv1.Event_TurnStarted{TurnStarted: &turnv1.TurnStarted{
+		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(), Model: bound.GetName(), SurfaceHash: surface.GetSurfaceHash(),
+		Tools: toolNames(own, agents, client),
+	}}}}
+	blocked, shields, err := b.Shields.Input(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	outcome := &turnv1.StepOutcome{Surface: surface}
+	if outcome.ContextTokens, err = b.contextSize(ctx, loaded, surface); err != nil {
+		return nil, err
+	}
+	if events = append(events, shields...); blocked {
+		outcome.FinishReason = model.FinishFiltered
+	}
+	events = append(events, resumedPlan(loaded.GetRerun())...)
+	if strategy != turnv1.Strategy_STRATEGY_AUTO { // else the select step reports it
+		events = append(events, step.StrategySelected(strategy, reason))
+	}
+	return &step.Commit{Outcome: outcome, Events: events, Tools: pins(own, reader), AgentTools: agents}, nil
+}
+
+// pins are the definitions that the turn keeps to.
+func pins(own []*registryv1.Tool, reader *sessionsv1.PinnedTool) []*sessionsv1.PinnedTool {
+	out := make([]*sessionsv1.PinnedTool, len(own), len(own)+1)
+	for i, t := range own {
+		out[i] = &sessionsv1.PinnedTool{Name: t.GetName(), DefinitionHash: t.GetDefinitionHash()}
+	}
+	if reader != nil {
+		out = append(out, reader)
+	}
+	return out
+}
+
+// toolNames are the names of all tools that a turn begins with.
+func toolNames(tools []*registryv1.Tool, agents []*sessionsv1.AgentTool, client []*sessionsv1.ClientTool) []string {
+	var names []string
+	for _, t := range tools {
+		names = append(names, t.GetName())
+	}
+	for _, t := range agents {
+		names = append(names, t.GetName())
+	}
+	for _, t := range client {
+		names = append(names, pinned.ClientPrefix+t.GetName())
+	}
+	return names
+}
+
+// resolve asks, at the same time, for the agent's model and tools.
+func (b begin) resolve(ctx context.Context, loaded *step.Loaded) (*inferencev1.Model, *registryv1.ResolveToolsResponse, error) {
+	var tools *registryv1.ResolveToolsResponse
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		stack.Grow()
+		tools, err = b.resolveTools(ctx, loaded)
+		return err
+	})
+	named := loaded.GetAgent().GetModel()
+	if contract.Hosted(loaded.GetAgent()) { // the executor has its own access to models
+		err := group.Wait()
+		return &inferencev1.Model{Name: cmp.Or(named, "executor/"+loaded.GetAgent().GetExecutor().GetKind())}, tools, err
+	}
+	model, err := b.Inference.ResolveModel(ctx, &inferencev1.ResolveModelRequest{Model: named})
+	if err != nil {
+		err = fmt.Errorf("resolve model %q: %w", named, err)
+	}
+	toolsErr := group.Wait()
+	return model, tools, cmp.Or(err, toolsErr)
+}
+
+// resolveTools asks which tools the agent's globs stand for and its user may use. An agent that thinks directly is shown none.
+func (b begin) resolveTools(ctx context.Context, loaded *step.Loaded) (*registryv1.ResolveToolsResponse, error) {
+	agent := loaded.GetAgent()
+	globs := agent.GetTools()
+	if len(globs)+len(loaded.GetAgentTools()) == 0 || agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
+		return nil, nil
+	}
+	if len(globs) > 0 && !glob.Any(globs, contract.ReadArtifact) { // offered once there is something to read
+		globs = append(globs[:len(globs):len(globs)], contract.ReadArtifact)
+	}
+	resp, err := b.Tools.ResolveTools(ctx, &registryv1.ResolveToolsRequest{
+		Globs: globs, Principal: loaded.GetPrincipal(), Others: pinned.AgentNames(loaded),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("resolve tools: %w", err)
+	}
+	b.Pinned.KeepDefinitions(resp.GetTools())
+	return resp, nil
+}
+
+// GiveUp implements step.Action.
+func (begin) GiveUp(why *turnv1.TurnError) *step.Commit {
+	return &step.Commit{Outcome: &turnv1.StepOutcome{Error: why}}
+}

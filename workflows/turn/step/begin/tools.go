@@ -1,0 +1,54 @@
+package begin
+
+import (
+	"slices"
+
+	"github.com/windlass-dev/windlass/libs/glob"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// usableAgents are the sub-agents that the turn's user may call.
+func usableAgents(loaded *step.Loaded, usable *registryv1.ResolveToolsResponse) []*sessionsv1.AgentTool {
+	var out []*sessionsv1.AgentTool
+	for _, a := range loaded.GetAgentTools() {
+		if slices.Contains(usable.GetOthers(), a.GetName()) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// aside takes the reader of artifacts out of the tools, unless the agent has it as a tool of its own: it is shown when there is something to
+// read. It is nil when the user may not use it.
+func aside(agent *sessionsv1.Agent, tools []*registryv1.Tool) ([]*registryv1.Tool, *sessionsv1.PinnedTool) {
+	i := slices.IndexFunc(tools, func(t *registryv1.Tool) bool { return t.GetName() == contract.ReadArtifact })
+	if i < 0 || glob.Any(agent.GetTools(), contract.ReadArtifact) {
+		return tools, nil
+	}
+	reader := &sessionsv1.PinnedTool{Name: tools[i].GetName(), DefinitionHash: tools[i].GetDefinitionHash(), WithArtifacts: true}
+	return slices.Delete(slices.Clone(tools), i, i+1), reader
+}
+
+// resume has a re-run go on as the turn that it runs again: nothing is chosen or planned that was chosen or planned before its first step.
+func resume(r *turnv1.TurnRerun, surface *turnv1.Surface, strategy turnv1.Strategy, reason string) (turnv1.Strategy, string) {
+	if r.GetStrategy() == turnv1.Strategy_STRATEGY_UNSPECIFIED {
+		return strategy, reason
+	}
+	if plan := r.GetPlan(); plan != nil {
+		surface.ResumedPlan = &turnv1.PlanRef{MessageId: plan.GetMessageId(), Steps: plan.GetSteps()}
+		surface.ResumedPlans = r.GetPlans()
+	}
+	return r.GetStrategy(), "the turn that is run again thought so"
+}
+
+// resumedPlan tells watchers of the plan that a re-run goes on with.
+func resumedPlan(r *turnv1.TurnRerun) []*turnv1.Event {
+	if r.GetPlan() == nil {
+		return nil
+	}
+	return []*turnv1.Event{{Data: &turnv1.Event_PlanUpdated{PlanUpdated: r.GetPlan()}}}
+}

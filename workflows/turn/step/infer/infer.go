@@ -1,0 +1,248 @@
+package infer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/tokens"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
+	"github.com/windlass-dev/windlass/workflows/turn/step/model"
+	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
+	"github.com/windlass-dev/windlass/workflows/turn/step/plan"
+	"github.com/windlass-dev/windlass/workflows/turn/step/shield"
+)
+
+// flushTime is how long a finished message waits for its deltas to be on their way, so that they arrive before it.
+const flushTime = 500 * time.Millisecond
+
+// journal is what is asked of the sessions service.
+type journal interface {
+	GetContext(context.Context, *sessionsv1.GetContextRequest, ...grpc.CallOption) (*step.History, error)
+	LoadTurn(context.Context, *sessionsv1.LoadTurnRequest, ...grpc.CallOption) (*step.Loaded, error)
+	AppendEvents(context.Context, *sessionsv1.AppendEventsRequest, ...grpc.CallOption) (*sessionsv1.AppendEventsResponse, error)
+}
+
+// Deps are what model steps work with. All but Executors are required.
+type Deps struct {
+	Sessions journal
+	Ask      model.Ask
+	Pinned   *pinned.Cache
+	Shields  *shield.Checker
+	// Route asks which agent deals with a routed turn, see plan.Deps.Route.
+	Route func(*step.Work) model.Ask
+	// Executors does the rounds of agents with an executor; nil refuses them.
+	Executors Executors
+	// Transient returns what publishes the step's transient events, and Flush waits until they are at the bus.
+	Transient func(context.Context, *step.Work) func(*turnv1.Event)
+	Flush     func(context.Context) error
+	// Coalesce is how long deltas are collected before they are published.
+	Coalesce time.Duration
+	Log      *slog.Logger
+}
+
+// Kind is that of model steps: the model is asked once. Tokens go to the bus as they come; the whole message goes to the journal.
+type Kind struct{ Deps }
+
+// Prepare implements step.Kind.
+func (k Kind) Prepare(ctx context.Context, w *step.Work) (_ step.Action, err error) {
+	if w.Loaded == nil {
+		w.Loaded, err = k.Pinned.Turn(ctx, w.Turn.TurnID)
+	}
+	return &infer{Deps: k.Deps, Work: w}, err
+}
+
+// infer is one model step.
+type infer struct {
+	Deps
+	*step.Work
+	// inputs counts the inputs of the running turn that the step has read.
+	inputs uint32
+	// reads is about how many tokens the model reads.
+	reads int64
+	// found are the events of shields that found something in such input.
+	found []*turnv1.Event
+	// used is what an executor has reported so far of its round, and over the limit that the round has passed, so that it was broken off.
+	used *turnv1.Usage
+	over *turnv1.LimitUse
+}
+
+// Do implements step.Action.
+func (i *infer) Do(ctx context.Context) (*step.Commit, error) {
+	if i.Cancelled {
+		return i.GiveUp(nil), nil
+	}
+	req, truncated, err := i.request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	partly := truncated || i.Ref.GetPlan() != nil // a step of a plan does not see the calls of the others
+	ids, ask := i.newCallIDs(req.GetMessages(), partly), i.answerer()
+	if contract.Hosted(i.Loaded.GetAgent()) {
+		if ids, ask, err = i.hosted(ctx, truncated); err != nil {
+			return nil, err
+		}
+	}
+	i.reads = int64(i.Loaded.GetSurface().GetPromptTokens()) + int64(tokens.Messages(req.GetMessages()))
+	ans := &answer{ids: ids, calls: map[int]*turnv1.ToolCall{}}
+	done := &turnv1.MessageCompleted{}
+	finished, err := i.listen(ctx, req, ask, ans, done)
+	if err != nil {
+		return nil, err
+	}
+	done.FinishReason, done.Usage, done.Message = finished.GetFinishReason(), model.Usage(finished), i.message(ans, finished)
+	return i.commit(ctx, ans, finished, done)
+}
+
+// listen asks the model and publishes deltas of what comes. Nothing is finished, without an error, if the turn's end cuts the answer off.
+func (i *infer) listen(
+	ctx context.Context, req *inferencev1.GenerateRequest, ask model.Ask, ans *answer, done *turnv1.MessageCompleted,
+) (*inferencev1.Finished, error) {
+	checked, err := i.Shields.Looks(ctx, i.Loaded.GetAgent(), shield.StageOutput)
+	if err != nil {
+		return nil, err
+	}
+	out := &deltas{publish: i.Transient(ctx, i.Work), messageID: i.Lease.GetMessageId(), pause: i.Coalesce}
+	defer out.close() // also if it panics
+	asked := time.Now()
+	finished, err := ask(ctx, req, func(m *inferencev1.GenerateResponse) {
+		if piece, ok := ans.add(m); ok && !checked { // what is to be checked is not published before
+			out.add(piece)
+		}
+	})
+	n, first := out.close()
+	if err != nil && !step.Cut(ctx) {
+		return nil, fmt.Errorf("ask model: %w", err)
+	}
+	faultpoint.Hit(faultpoint.InferDone)
+	i.flush(ctx)
+	if done.Deltas = n; !first.IsZero() {
+		done.FirstTokenMs = int32(first.Sub(asked).Milliseconds())
+	}
+	return finished, nil
+}
+
+// commit makes the commit of an answer, as the shields leave it.
+func (i *infer) commit(ctx context.Context, ans *answer, finished *inferencev1.Finished, done *turnv1.MessageCompleted) (*step.Commit, error) {
+	blocked, found, err := i.Shields.Answer(ctx, i.Work, done.GetMessage())
+	if err != nil {
+		return nil, err
+	}
+	outcome := &turnv1.StepOutcome{FinishReason: done.GetFinishReason(), Usage: done.GetUsage(), Inputs: i.inputs, ContextTokens: i.reads}
+	silent := len(done.GetMessage().GetContent()) == 0
+	switch {
+	case finished == nil:
+		model.Count(outcome.GetUsage(), cmp.Or(i.used, ans.used(i.reads)))
+		outcome.FinishReason = "cancelled"
+		if i.Cancelled = errors.Is(context.Cause(ctx), step.ErrCancelled); !i.Cancelled {
+			outcome.FinishReason, outcome.Error = "deadline", step.DeadlineError()
+		}
+		if silent { // so there is no message
+			return &step.Commit{Outcome: outcome}, nil
+		}
+	case blocked:
+		outcome.FinishReason = model.FinishFiltered
+	}
+	done.FinishReason = outcome.GetFinishReason()
+	if i.over != nil && silent {
+		return i.broken(&step.Commit{Outcome: outcome}), nil
+	}
+	commit := plan.Commit(i.Work, i.whole(outcome, done))
+	commit.Events = slices.Concat(i.found, found, commit.Events)
+	return i.broken(commit), nil
+}
+
+// whole makes the commit of a message.
+func (i *infer) whole(outcome *turnv1.StepOutcome, done *turnv1.MessageCompleted) *step.Commit {
+	m := done.GetMessage()
+	outcome.MessageId = m.GetId()
+	for _, call := range m.GetToolCalls() {
+		outcome.Calls = append(outcome.Calls, &turnv1.ToolCallRef{
+			CallId: call.GetCallId(), Tool: call.GetTool(), MessageId: m.GetId(), CallHash: contract.CallHash(call),
+		})
+		i.Pinned.KeepCall(i.Turn.TurnID, m.GetId(), call)
+	}
+	return &step.Commit{
+		Outcome:  outcome,
+		Events:   []*turnv1.Event{{Data: &turnv1.Event_MessageCompleted{MessageCompleted: done}}},
+		Messages: []*turnv1.Message{m},
+	}
+}
+
+// request gathers what the model is shown.
+func (i *infer) request(ctx context.Context) (*inferencev1.GenerateRequest, bool, error) {
+	agent, surface := i.Loaded.GetAgent(), i.Loaded.GetSurface()
+	history, err := i.context(ctx)
+	if err != nil {
+		return nil, false, fmt.Errorf("read context: %w", err)
+	}
+	i.inputs = history.GetInputs()
+	instructions, err := i.Pinned.Instructions(agent)
+	if err != nil {
+		return nil, false, err
+	}
+	messages, found, err := i.Shields.Conversation(ctx, i.Work, history.GetMessages())
+	if err != nil {
+		return nil, false, err
+	}
+	i.found = found
+	req := &inferencev1.GenerateRequest{
+		Model: surface.GetModel(), Instructions: instructions, Messages: conversation.WithResults(messages),
+		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: i.Turn.TurnID, Step: i.Ref.GetKey(),
+	}
+	if i.showsTools() {
+		if req.Tools, err = i.Pinned.Definitions(ctx, i.Loaded, history.GetMessages()); err != nil {
+			return nil, false, err
+		}
+	}
+	if part := i.Ref.GetPlan(); part != nil {
+		plan.Request(req, part, i.Turn.TurnID)
+	}
+	model.Bound(req, i.Lease)
+	return req, history.GetTruncated(), nil
+}
+
+// context returns the conversation: from the memory of the runner, which wrote all that is new since it was read, or from the journal. Plans are
+// messages too, which a memory does not hold.
+func (i *infer) context(ctx context.Context) (*step.History, error) {
+	remembers := i.Memory != nil
+	if remembers && i.Ref.GetPlan() == nil {
+		if known := i.Memory.Recall(i.Ref.GetKey()); known != nil {
+			return known, nil
+		}
+	}
+	read, err := i.Sessions.GetContext(ctx, &sessionsv1.GetContextRequest{TurnId: i.Turn.TurnID})
+	if err == nil && remembers {
+		i.Memory.Keep(i.Ref.GetKey(), read)
+	}
+	return read, err
+}
+
+// flush waits until deltas are at the bus, so that they arrive before the message that is committed next. A bus that is away is no reason to wait.
+func (i *infer) flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+	defer cancel()
+	if err := i.Flush(ctx); err != nil {
+		i.Log.DebugContext(ctx, "deltas not flushed", "error", err)
+	}
+}
+
+// GiveUp implements step.Action.
+func (i *infer) GiveUp(why *turnv1.TurnError) *step.Commit {
+	if why == nil { // cancelled before the model was asked
+		return &step.Commit{}
+	}
+	return &step.Commit{Outcome: &turnv1.StepOutcome{Error: why, Usage: &turnv1.Usage{ModelCalls: 1}, Inputs: i.inputs}}
+}

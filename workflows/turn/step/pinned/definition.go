@@ -1,0 +1,100 @@
+package pinned
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// toolDefinitions returns the pinned tools as a model reads them.
+func (c *Cache) toolDefinitions(ctx context.Context, pinned []*sessionsv1.PinnedTool) ([]*inferencev1.ToolDefinition, error) {
+	if err := c.fetch(ctx, pinned); err != nil {
+		return nil, err
+	}
+	out := make([]*inferencev1.ToolDefinition, 0, len(pinned))
+	for _, p := range pinned {
+		if def, ok := c.definitions.Get(p.GetDefinitionHash()); ok {
+			out = append(out, &inferencev1.ToolDefinition{
+				Name: p.GetName(), Description: def.GetDescription(), InputSchemaJson: def.GetInputSchemaJson(),
+			})
+		}
+	}
+	return out, nil
+}
+
+// Definitions returns all tools of a turn as a model reads them: the pinned ones, its sub-agents, then those of its client.
+func (c *Cache) Definitions(
+	ctx context.Context, loaded *step.Loaded, conversation []*turnv1.Message,
+) ([]*inferencev1.ToolDefinition, error) {
+	tools, err := c.toolDefinitions(ctx, calledFor(loaded.GetTools(), conversation))
+	return slices.Concat(tools, agentDefinitions(loaded), clientTools(loaded)), err
+}
+
+// fetch reads those that are not in the cache. One that the registry has no more stays unknown: no model reads it.
+func (c *Cache) fetch(ctx context.Context, pinned []*sessionsv1.PinnedTool) error {
+	var missing []string
+	for _, p := range pinned {
+		if !c.definitions.Contains(p.GetDefinitionHash()) {
+			missing = append(missing, p.GetDefinitionHash())
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	resp, err := c.registry.GetDefinitions(ctx, &registryv1.GetDefinitionsRequest{Hashes: missing})
+	if err != nil {
+		return fmt.Errorf("read tool definitions: %w", err)
+	}
+	c.KeepDefinitions(resp.GetTools())
+	return nil
+}
+
+// KeepDefinitions takes definitions that were read for another purpose.
+func (c *Cache) KeepDefinitions(tools []*registryv1.Tool) {
+	for _, t := range tools {
+		c.definitions.Add(t.GetDefinitionHash(), t)
+	}
+}
+
+// Effect says what may be repeated of the calls of a pinned tool, as far as its definition is in the cache.
+func (c *Cache) Effect(t *step.Loaded, tool string) turnv1.EffectClass {
+	def, _ := c.definitions.Peek(DefinitionHash(t, tool))
+	return def.GetEffect()
+}
+
+// ReadEffect is Effect that reads the definition if it is not in the cache.
+func (c *Cache) ReadEffect(ctx context.Context, t *step.Loaded, tool string) (turnv1.EffectClass, error) {
+	for _, p := range t.GetTools() {
+		if p.GetName() == tool {
+			if err := c.fetch(ctx, []*sessionsv1.PinnedTool{p}); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return c.Effect(t, tool), nil
+}
+
+// DefinitionHash returns the definition that a turn pinned for a tool, empty for a tool that the model made up.
+func DefinitionHash(t *step.Loaded, tool string) string {
+	for _, p := range t.GetTools() {
+		if p.GetName() == tool {
+			return p.GetDefinitionHash()
+		}
+	}
+	return ""
+}
+
+// calledFor returns the pinned tools that a conversation calls for: the reader of artifacts only once there is an artifact.
+func calledFor(pinned []*sessionsv1.PinnedTool, conversation []*turnv1.Message) []*sessionsv1.PinnedTool {
+	i := slices.IndexFunc(pinned, (*sessionsv1.PinnedTool).GetWithArtifacts)
+	if i < 0 || slices.ContainsFunc(conversation, func(m *turnv1.Message) bool { return len(m.GetToolResult().GetArtifactIds()) > 0 }) {
+		return pinned
+	}
+	return slices.Delete(slices.Clone(pinned), i, i+1)
+}

@@ -1,0 +1,53 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/refclock"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// Now returns the time by which deadlines are set and judged: that of the database of the sessions service, as its answers told it. So it
+// does no harm when a worker's own clock is wrong.
+func (r *Runner) Now() time.Time { return r.clock.Now() }
+
+// timed takes the database's time from the answers of the sessions service.
+type timed struct {
+	sessionsv1.ExecutionServiceClient
+	clock *refclock.Clock
+}
+
+func observed[Q any, R interface{ GetNowMicros() int64 }](
+	ctx context.Context, c *refclock.Clock, call func(context.Context, Q, ...grpc.CallOption) (R, error), req Q, opts []grpc.CallOption,
+) (R, error) {
+	before := c.Local()
+	resp, err := call(ctx, req, opts...)
+	if at := resp.GetNowMicros(); err == nil && at > 0 {
+		c.Observe(time.UnixMicro(at), before, c.Local())
+	}
+	return resp, err
+}
+
+// LoadTurn implements ExecutionServiceClient.
+func (t timed) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest, opts ...grpc.CallOption) (*step.Loaded, error) {
+	return observed(ctx, t.clock, t.ExecutionServiceClient.LoadTurn, req, opts)
+}
+
+// GetOutcomes implements ExecutionServiceClient.
+func (t timed) GetOutcomes(ctx context.Context, req *sessionsv1.GetOutcomesRequest, opts ...grpc.CallOption) (*sessionsv1.GetOutcomesResponse, error) {
+	return observed(ctx, t.clock, t.ExecutionServiceClient.GetOutcomes, req, opts)
+}
+
+// ClaimStep implements ExecutionServiceClient.
+func (t timed) ClaimStep(ctx context.Context, req *sessionsv1.ClaimStepRequest, opts ...grpc.CallOption) (*sessionsv1.ClaimStepResponse, error) {
+	return observed(ctx, t.clock, t.ExecutionServiceClient.ClaimStep, req, opts)
+}
+
+// RenewStep implements ExecutionServiceClient.
+func (t timed) RenewStep(ctx context.Context, req *sessionsv1.RenewStepRequest, opts ...grpc.CallOption) (*sessionsv1.RenewStepResponse, error) {
+	return observed(ctx, t.clock, t.ExecutionServiceClient.RenewStep, req, opts)
+}

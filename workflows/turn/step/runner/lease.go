@@ -1,0 +1,221 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// newsBuffer is how many events of a session may wait for a step; more ends the subscription, and the next renewal tells instead.
+const newsBuffer = 64
+
+const (
+	// firstRest is how long a step rests after its first attempt failed, doubled after each further one up to longestRest.
+	firstRest   = 200 * time.Millisecond
+	longestRest = 5 * time.Second
+	// longestBudgetPause bounds the pause between two claims of a step that waits for a budget, in milliseconds.
+	longestBudgetPause = 500
+)
+
+func (r *Runner) claim(ctx context.Context, w *task) (*sessionsv1.ClaimStepResponse, error) {
+	if c := w.claimed; c != nil {
+		w.claimed = nil
+		return c, nil
+	}
+	return r.deps.Sessions.ClaimStep(ctx, r.claimRequest(w))
+}
+
+// claimRequest makes the claim of a prepared step.
+func (r *Runner) claimRequest(w *task) *sessionsv1.ClaimStepRequest {
+	req := &sessionsv1.ClaimStepRequest{
+		TurnId: w.Turn.TurnID, Step: w.Ref, Owner: r.cfg.Owner, TtlMs: int32(r.cfg.LeaseTTL.Milliseconds()),
+		ToolCall: w.Announced,
+	}
+	if w.Ref.GetKind() == turnv1.StepKind_STEP_KIND_INFER {
+		req.Model = w.Loaded.GetSurface().GetModel()
+	}
+	return req
+}
+
+// hold keeps the lease while the step is done. The context it gives ends when the lease is lost, when somebody cancels the turn, and at
+// the turn's deadline. The function it gives ends the renewal; with an error it also gives the lease back.
+func (r *Runner) hold(ctx context.Context, w *task) (context.Context, func(error)) {
+	held, cancel := context.WithCancelCause(ctx)
+	// A clock of our own instead of the context's deadline: that one would travel with each call, and the other side would end the
+	// call first and as its own doing.
+	stopClock := func() {}
+	if deadline := w.Deadline(); !deadline.IsZero() {
+		stopClock = after(deadline.Sub(r.Now()), func() { cancel(step.ErrDeadline) })
+	}
+	// A commit outlives the step's context, and so must the lease.
+	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.renew(renewing, w, cancel)
+	}()
+	return held, func(err error) {
+		stopRenewing()
+		<-done
+		stopClock()
+		cancel(nil)
+		if err != nil && !errors.Is(err, step.ErrLeaseLost) && !errors.Is(err, step.ErrTurnEnded) {
+			r.release(ctx, w, rest(err, w.Lease.GetAttempt()))
+		}
+	}
+}
+
+// after calls f after a time. The function it returns prevents that, or waits until f has returned.
+func after(d time.Duration, f func()) (stop func()) {
+	fired := make(chan struct{})
+	timer := time.AfterFunc(d, func() {
+		defer close(fired)
+		f()
+	})
+	return func() {
+		if !timer.Stop() {
+			<-fired
+		}
+	}
+}
+
+// renew prolongs the lease and listens for a cancel until ctx ends. That sessions cannot be reached is no reason to stop: while it is
+// away nobody else can take the step either, and the fence decides in the end.
+func (r *Runner) renew(ctx context.Context, w *task, stop context.CancelCauseFunc) {
+	news := r.listen(ctx, contract.CancelSubject(w.Turn.Tenant, w.Turn.SessionID))
+	defer news.close()
+	tick := time.NewTicker(r.cfg.LeaseTTL / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m, open := <-news.c():
+			if !open {
+				news.drop()
+			} else if string(m.Data) == w.Turn.TurnID { // a hint: sessions says whether it is so
+				if err := r.renewOnce(ctx, w); err != nil {
+					stop(err)
+				}
+			}
+		case <-tick.C:
+			if err := r.renewOnce(ctx, w); err != nil {
+				stop(err)
+			}
+		}
+	}
+}
+
+// renewOnce prolongs the lease, and says why to stop, if so.
+func (r *Runner) renewOnce(ctx context.Context, w *task) error {
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.LeaseTTL) // then the next one is due
+	defer cancel()
+	resp, err := r.deps.Sessions.RenewStep(ctx, &sessionsv1.RenewStepRequest{
+		TurnId: w.Turn.TurnID, Step: w.Ref.GetKey(), Fence: w.Lease.GetFence(), TtlMs: int32(r.cfg.LeaseTTL.Milliseconds()),
+	})
+	switch {
+	case fault.Is(err, faultv1.Reason_REASON_LEASE_LOST):
+		return step.ErrLeaseLost
+	case resp.GetCancelRequested():
+		return step.ErrCancelled
+	}
+	return nil
+}
+
+// rest is how long a step that failed shall rest before its next attempt, whoever makes it; 0 when it did not fail, but was let go.
+func rest(err error, attempt uint32) time.Duration {
+	retry, again := errors.AsType[*step.RetryError](err)
+	switch {
+	case !again:
+		return 0
+	case retry.Delay > 0:
+		return min(retry.Delay, time.Hour)
+	default:
+		return min(firstRest<<min(max(attempt, 1)-1, 10), longestRest)
+	}
+}
+
+// release gives the lease back, so that whoever comes next need not wait for its end, but only for the rest. Best effort: it ends by itself
+// too.
+func (r *Runner) release(ctx context.Context, w *task, rest time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.LeaseTTL)
+	defer cancel()
+	if _, err := r.deps.Sessions.ReleaseStep(ctx, &sessionsv1.ReleaseStepRequest{
+		TurnId: w.Turn.TurnID, Step: w.Ref.GetKey(), Fence: w.Lease.GetFence(), RestMs: int32(rest.Milliseconds()),
+	}); err != nil {
+		r.deps.Log.DebugContext(ctx, "lease not given back, it will expire", "step", w.Ref.GetKey(), "error", err)
+	}
+}
+
+// budgetPause is how many milliseconds pass before a step that waits for a budget is claimed again: twice as many after each claim in vain, up to
+// longestBudgetPause, and some more or less, for many may wait.
+func budgetPause(busy *sessionsv1.Busy, claims int) int32 {
+	pause := min(min(busy.GetExpiresInMs(), longestBudgetPause)<<min(claims, 10), longestBudgetPause)
+	return pause/2 + rand.N(pause+1)
+}
+
+// waitFor waits until the step's holder has ended it, or its lease has run out.
+func (r *Runner) waitFor(ctx context.Context, w *task, busy *sessionsv1.Busy) error {
+	news := r.listen(ctx, contract.EventSubject(w.Turn.Tenant, w.Turn.SessionID))
+	defer news.close()
+	timer := time.NewTimer(min(time.Duration(busy.GetExpiresInMs())*time.Millisecond, r.cfg.LeaseTTL) + 5*time.Millisecond)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+			return nil
+		case m, open := <-news.c():
+			if !open || endsStep(m, w) {
+				return nil
+			}
+		}
+	}
+}
+
+// news are messages as they come, as long as the bus is there. The zero value never has any.
+type news struct{ sub *bus.Subscription }
+
+func (r *Runner) listen(ctx context.Context, subject string) *news {
+	sub, err := r.deps.Bus.Subscribe(subject, newsBuffer)
+	if err != nil {
+		r.deps.Log.DebugContext(ctx, "no news from the bus", "error", err)
+		return &news{}
+	}
+	return &news{sub}
+}
+
+// c is nil, and so never ready, when there is no subscription.
+func (n *news) c() <-chan bus.Msg {
+	if n.sub == nil {
+		return nil
+	}
+	return n.sub.C()
+}
+
+func (n *news) drop() { n.sub = nil }
+
+func (n *news) close() {
+	if n.sub != nil {
+		n.sub.Close()
+	}
+}
+
+// endsStep tells whether an event means that a claim of the step would now be answered otherwise.
+func endsStep(m bus.Msg, w *task) bool {
+	events, err := contract.UnpackEvents(m.Data)
+	return err == nil && slices.ContainsFunc(events, func(e *turnv1.Event) bool {
+		return e.GetTurnId() == w.Turn.TurnID && (e.GetTurnEnded() != nil || e.GetStepFinished() != nil && e.GetStep() == w.Ref.GetKey())
+	})
+}

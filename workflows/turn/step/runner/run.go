@@ -1,0 +1,135 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// run does a step under its lease.
+func (r *Runner) run(ctx context.Context, action step.Action, w *task, claim *sessionsv1.ClaimStepResponse) (_ *turnv1.StepOutcome, err error) {
+	w.Lease, w.Cancelled, w.Started = claim.GetLease(), claim.GetCancelRequested(), time.Now()
+	held, release := r.hold(ctx, w)
+	defer func() {
+		if p := recover(); p != nil {
+			r.deps.Log.ErrorContext(ctx, "step panicked", "turn", w.Turn.TurnID, "step", w.Ref.GetKey(), "panic", p)
+			err = &step.RetryError{Err: fmt.Errorf("step %s panicked", w.Ref.GetKey())}
+		}
+		release(err)
+	}()
+	var commit *step.Commit
+	givenUp := false
+	if w.Lease.GetAttempt() > r.cfg.MaxAttempts {
+		givenUp = true
+		commit = action.GiveUp(&turnv1.TurnError{Code: "internal", Message: "The step was begun too often without coming to an end."})
+	} else if commit, err = action.Do(held); err != nil {
+		if commit, err = r.resolve(held, action, w, err); err != nil {
+			return nil, err
+		}
+	}
+	out, err := r.commit(held, w, commit)
+	if givenUp || !step.IsFinal(err) {
+		return out, err
+	}
+	// The journal refuses this outcome, however often it is written. The step ends with the refusal instead.
+	if fault.Is(err, faultv1.Reason_REASON_TOO_LARGE) {
+		err = outcomeTooLarge(w.Ref.GetKey())
+	}
+	return r.commit(held, w, action.GiveUp(step.TurnError(err)))
+}
+
+// resolve decides what an error of a step means: a commit that gives the step up, or an error to retry.
+func (r *Runner) resolve(ctx context.Context, action step.Action, w *task, err error) (*step.Commit, error) {
+	if ctx.Err() != nil {
+		switch cause := context.Cause(ctx); {
+		case errors.Is(cause, step.ErrCancelled):
+			w.Cancelled = true
+			return action.GiveUp(nil), nil
+		case errors.Is(cause, step.ErrDeadline):
+			return action.GiveUp(step.DeadlineError()), nil
+		default:
+			return nil, cause
+		}
+	}
+	classified := step.Classify(ctx, err)
+	retry, again := errors.AsType[*step.RetryError](classified)
+	switch {
+	case step.IsFinal(classified):
+		return action.GiveUp(step.TurnError(err)), nil
+	case !again:
+		return nil, classified
+	}
+	deadline := w.Deadline()
+	late := !deadline.IsZero() && r.Now().Add(retry.Delay).After(deadline)
+	if w.Lease.GetAttempt() >= r.cfg.attempts(w.Ref.GetKind()) || late {
+		return action.GiveUp(step.TurnError(err)), nil
+	}
+	return nil, classified
+}
+
+// commit writes the outcome. It outlives the step's context, and it tries for a while: the work is done, only the writing is not.
+func (r *Runner) commit(ctx context.Context, w *task, req *step.Commit) (*turnv1.StepOutcome, error) {
+	complete(w, req)
+	if w.advance != nil {
+		w.advance.lookAhead(ctx, w, req)
+		defer w.advance.landed(req)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitPatience)
+	defer cancel()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		resp, err := r.deps.Sessions.CommitStep(ctx, req)
+		switch {
+		case err == nil && resp.GetBusy() != nil:
+			return nil, step.ErrElsewhere
+		case err == nil && resp.GetStale():
+			return nil, step.ErrStale
+		case err == nil:
+			if w.advance != nil {
+				w.advance.committed(req, resp)
+			}
+			return resp.GetOutcome(), nil
+		}
+		err = step.Classify(context.WithoutCancel(ctx), fmt.Errorf("commit %s: %w", w.Ref.GetKey(), err))
+		if _, again := errors.AsType[*step.RetryError](err); !again || !sleep(ctx, pause) {
+			return nil, err
+		}
+	}
+}
+
+// complete adds to a commit what all commits have.
+func complete(w *task, req *step.Commit) {
+	req.TurnId, req.Fence = w.Turn.TurnID, w.Lease.GetFence()
+	req.DurationMs = int32(time.Since(w.Started).Milliseconds())
+	if req.Outcome == nil {
+		req.Outcome = &turnv1.StepOutcome{}
+	}
+	req.Outcome.Key, req.Outcome.Kind = w.Ref.GetKey(), w.Ref.GetKind()
+	req.Outcome.Cancelled = req.Outcome.Cancelled || w.Cancelled
+	addCost(w.Loaded.GetSurface().GetPrice(), req.GetOutcome().GetUsage())
+}
+
+func outcomeTooLarge(step string) *fault.Error {
+	return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_TOO_LARGE, "what step %s came to is too large to be kept", step).
+		Hint("Have it answer with less, or store large content as an artifact.")
+}
+
+// sleep waits and reports whether ctx still lives.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

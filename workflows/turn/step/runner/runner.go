@@ -1,0 +1,156 @@
+// Package runner does the steps of a turn. Do is the one way to a step: it adopts a step that is in the journal, waits for one that another worker
+// does, and else takes the lease, does the work and commits it under the lease's fence. So it may be called by any worker, at any time, any number of
+// times. Advance does one step after the other, as the engine decides.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/refclock"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/infer"
+	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
+	"github.com/windlass-dev/windlass/workflows/turn/step/shield"
+)
+
+// role is the name under which workers call the rest of the mesh.
+const role = "worker"
+
+// Deps are what a runner works with. All but Executors and HostTime are required.
+type Deps struct {
+	// Sessions keeps the journal.
+	Sessions sessionsv1.ExecutionServiceClient
+	// Tools resolves and runs tools.
+	Tools registryv1.ToolExecutionServiceClient
+	// Inference calls models.
+	Inference inferencev1.InferenceServiceClient
+	// Shields check texts.
+	Shields shield.TextChecker
+	// Executors does the rounds of agents with an executor; nil refuses them.
+	Executors infer.Executors
+	// Bus carries deltas out, and events of other workers in.
+	Bus *bus.Bus
+	// Log takes errors that are reported nowhere else.
+	Log *slog.Logger
+	// HostTime is the clock of this host. Nil means time.Now; tests set it wrong.
+	HostTime func() time.Time
+}
+
+// Runner does steps. It is safe for concurrent use.
+type Runner struct {
+	cfg    Config
+	deps   Deps
+	pinned *pinned.Cache
+	kinds  map[turnv1.StepKind]step.Kind
+	clock  *refclock.Clock
+}
+
+// New checks configuration and dependencies.
+func New(cfg Config, deps Deps) (*Runner, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case deps.Sessions == nil, deps.Tools == nil, deps.Inference == nil, deps.Shields == nil, deps.Bus == nil, deps.Log == nil:
+		return nil, errors.New("step runner: Sessions, Tools, Inference, Shields, Bus and Log are required")
+	}
+	clock := refclock.New(deps.HostTime)
+	deps.Sessions = timed{deps.Sessions, clock}
+	r := &Runner{cfg: cfg, deps: deps, pinned: pinned.New(cfg.Owner, deps.Sessions, deps.Tools), clock: clock}
+	r.kinds, err = r.newKinds()
+	return r, err
+}
+
+// task is a step as the runner does it.
+type task struct {
+	*step.Work
+	// advance is what the step is part of, nil when it is asked for by itself.
+	advance *advance
+	// claimed is the answer to a claim that was made with an earlier commit, nil when there was none. It is used once.
+	claimed *sessionsv1.ClaimStepResponse
+}
+
+// Do brings a step about and returns its outcome as the journal has it, whichever worker did it.
+//
+// Errors: *step.RetryError when a later attempt may succeed (the lease is released); step.ErrTurnEnded when the turn is over and the step was never
+// done; the context's cause when ctx ended, except for step.ErrCancelled: then what was done so far is committed and returned. Other errors are final.
+func (r *Runner) Do(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
+	k, err := r.kindOf(ref)
+	if err != nil {
+		return nil, err
+	}
+	return r.do(asWorker(ctx, turn), k, &task{Work: &step.Work{Turn: turn, Ref: ref}})
+}
+
+// do is Do for a step of a kind. A step of an advance may be claimed already, and is not waited for while another worker does it.
+func (r *Runner) do(ctx context.Context, k step.Kind, w *task) (*turnv1.StepOutcome, error) {
+	action, err := k.Prepare(ctx, w.Work)
+	if err != nil {
+		return nil, step.Classify(ctx, fmt.Errorf("prepare %s: %w", w.Ref.GetKey(), err))
+	}
+	for waited := 0; ; {
+		claim, err := r.claim(ctx, w)
+		if err != nil {
+			return nil, step.Classify(ctx, fmt.Errorf("claim %s: %w", w.Ref.GetKey(), err))
+		}
+		busy := claim.GetBusy()
+		switch {
+		case claim.GetDone() != nil:
+			return claim.GetDone(), nil
+		case busy != nil && busy.GetBudgetId() == "" && w.advance != nil:
+			return nil, step.ErrElsewhere
+		case busy != nil:
+			if busy.GetBudgetId() != "" {
+				busy.ExpiresInMs = budgetPause(busy, waited)
+				waited++
+			}
+			err := r.waitFor(ctx, w, busy)
+			if errors.Is(err, step.ErrCancelled) {
+				return r.stopHolder(ctx, k, w)
+			}
+			if err != nil {
+				return nil, err
+			}
+		default:
+			out, err := r.run(ctx, action, w, claim)
+			if errors.Is(err, step.ErrLeaseLost) {
+				r.deps.Log.InfoContext(ctx, "lease of a step lost, adopting", "turn", w.Turn.TurnID, "step", w.Ref.GetKey())
+				continue
+			}
+			return out, err
+		}
+	}
+}
+
+// stopHolder cancels a step that another worker does, and waits for its outcome. The holder knows a cancel that came by the journal; one that came by
+// Temporal is written there first.
+func (r *Runner) stopHolder(ctx context.Context, k step.Kind, w *task) (*turnv1.StepOutcome, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitPatience)
+	defer cancel()
+	_, err := r.deps.Sessions.RequestCancel(ctx, &sessionsv1.RequestCancelRequest{TurnId: w.Turn.TurnID, Reason: "stopped in Temporal"})
+	if err != nil && !fault.Is(err, faultv1.Reason_REASON_TURN_ENDED) {
+		return nil, step.Classify(ctx, fmt.Errorf("request cancel: %w", err))
+	}
+	return r.do(ctx, k, w)
+}
+
+// asWorker returns a context that acts for the worker in the turn's tenant.
+func asWorker(ctx context.Context, turn contract.TurnInput) context.Context {
+	p := authn.Service(role)
+	p.Tenant = turn.Tenant
+	return authn.With(ctx, p)
+}

@@ -1,0 +1,137 @@
+package shield
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// Input checks the input that a turn begins with. A turn whose input is blocked ends without the model being asked.
+func (c *Checker) Input(ctx context.Context, loaded *step.Loaded) (blocked bool, _ []*turnv1.Event, _ error) {
+	checked, err := c.Check(ctx, loaded.GetAgent(), StageInput, loaded.GetTurn().GetInput())
+	if err != nil {
+		return false, nil, err
+	}
+	return Blocker(checked) != "", Triggered(StageInput, "", checked), nil
+}
+
+// Conversation returns the conversation as a model may read it: what users said is redacted, and withheld where it is blocked. The events are those of
+// input that came while the turn runs and is read now for the first time; the begin step reports those of the turn's own input.
+func (c *Checker) Conversation(ctx context.Context, w *step.Work, messages []*turnv1.Message) ([]*turnv1.Message, []*turnv1.Event, error) {
+	messages, back, err := c.callbacks(ctx, w, messages)
+	if err != nil {
+		return messages, nil, err
+	}
+	looks, err := c.Looks(ctx, w.Loaded.GetAgent(), StageInput)
+	if err != nil || !looks {
+		return messages, back, err
+	}
+	var texts []string
+	for _, m := range messages {
+		texts = append(texts, userTexts(m)...)
+	}
+	checked, err := c.Check(ctx, w.Loaded.GetAgent(), StageInput, texts...)
+	if err != nil || checked == nil {
+		return messages, back, err
+	}
+	out := slices.Clone(messages)
+	var fresh []*policyv1.CheckedText
+	own := true
+	for i, m := range messages {
+		n := len(userTexts(m))
+		if n > 0 {
+			out[i] = redactedMessage(m, checked[:n])
+		}
+		switch {
+		case m.GetTurnId() == w.Turn.TurnID && m.GetRole() == turnv1.Role_ROLE_USER && own:
+			own = false
+		case m.GetTurnId() == w.Turn.TurnID && m.GetRole() == turnv1.Role_ROLE_USER:
+			fresh = append(fresh, checked[:n]...)
+		case m.GetRole() == turnv1.Role_ROLE_ASSISTANT:
+			fresh = nil
+		}
+		checked = checked[n:]
+	}
+	return out, append(back, Triggered(StageInput, "", fresh)...), nil
+}
+
+// callbacks checks the answers of sub-agents in the background as what they are, results of calls: else a model could get around the check by asking in
+// the background. The events are those of what is read now for the first time.
+func (c *Checker) callbacks(ctx context.Context, w *step.Work, messages []*turnv1.Message) ([]*turnv1.Message, []*turnv1.Event, error) {
+	if len(w.Loaded.GetAgent().GetShields()) == 0 {
+		return messages, nil, nil
+	}
+	var texts []string
+	for _, m := range messages {
+		if m.GetFromAgent() != "" {
+			texts = append(texts, userTexts(m)...)
+		}
+	}
+	if len(texts) == 0 {
+		return messages, nil, nil
+	}
+	checked, err := c.Check(ctx, w.Loaded.GetAgent(), StageResult, texts...)
+	if err != nil || checked == nil {
+		return messages, nil, err
+	}
+	out := slices.Clone(messages)
+	var fresh []*policyv1.CheckedText
+	for i, m := range messages {
+		if m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
+			fresh = nil
+		}
+		if m.GetFromAgent() == "" {
+			continue
+		}
+		n := len(userTexts(m))
+		if n == 0 {
+			continue
+		}
+		out[i] = redactedMessage(m, checked[:n])
+		if m.GetTurnId() == w.Turn.TurnID {
+			fresh = append(fresh, checked[:n]...)
+		}
+		checked = checked[n:]
+	}
+	return out, Triggered(StageResult, "", fresh), nil
+}
+
+// userTexts are the texts of a user's message.
+func userTexts(m *turnv1.Message) []string {
+	if m.GetRole() != turnv1.Role_ROLE_USER {
+		return nil
+	}
+	var texts []string
+	for _, p := range m.GetContent() {
+		if p.GetText() != "" {
+			texts = append(texts, p.GetText())
+		}
+	}
+	return texts
+}
+
+// redactedMessage gives a user's message with its texts as the shields leave them.
+func redactedMessage(m *turnv1.Message, checked []*policyv1.CheckedText) *turnv1.Message {
+	if !slices.ContainsFunc(checked, func(c *policyv1.CheckedText) bool { return len(c.GetHits()) > 0 }) {
+		return m
+	}
+	m = proto.CloneOf(m)
+	for _, p := range m.GetContent() {
+		if p.GetText() == "" {
+			continue
+		}
+		switch c := checked[0]; {
+		case c.GetBlocked():
+			p.Part = &turnv1.ContentPart_Text{Text: Withheld("message", c)}
+		case c.GetRedacted():
+			p.Part = &turnv1.ContentPart_Text{Text: c.GetText()}
+		}
+		checked = checked[1:]
+	}
+	return m
+}

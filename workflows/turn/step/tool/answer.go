@@ -1,0 +1,140 @@
+package tool
+
+import (
+	"cmp"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
+)
+
+// after says what follows a wait.
+func (t *tool) after(wait *sessionsv1.Wait) (round, error) {
+	switch wait.GetRef().GetKind() {
+	case turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL:
+		return round{completed: answered(t.call, wait, "the client did not run it")}, nil
+	case turnv1.WaitKind_WAIT_KIND_CHILD:
+		return round{completed: answered(t.call, wait, "the agent's turn was left alone")}, nil
+	}
+	ask := t.request()
+	if err := recall(wait.GetRequest().GetState(), ask); err != nil {
+		return round{}, err
+	}
+	switch wait.GetRef().GetKind() {
+	case turnv1.WaitKind_WAIT_KIND_APPROVAL:
+		return afterApproval(t.call, wait, ask), nil
+	case turnv1.WaitKind_WAIT_KIND_INPUT:
+		ask.Input = inputAnswer(wait, ask.GetInput().GetState())
+	case turnv1.WaitKind_WAIT_KIND_RESOLUTION:
+		ask.Resolution = resolution(wait)
+	default:
+		return round{}, step.Final(fmt.Errorf("wait %s has unknown kind %v", wait.GetRef().GetId(), wait.GetRef().GetKind()))
+	}
+	return round{ask: ask}, nil
+}
+
+// afterApproval runs an approved call with the evidence, asks anew when the leave is void, and refuses else.
+func afterApproval(call *turnv1.ToolCall, wait *sessionsv1.Wait, ask *registryv1.CallToolRequest) round {
+	switch wait.GetVerdict() {
+	case turnv1.Verdict_VERDICT_APPROVED:
+		ask.Approved = &registryv1.Approved{
+			ApprovalId: wait.GetRef().GetId(), ArgumentsHash: wait.GetRequest().GetArgumentsHash(), DefinitionHash: wait.GetRequest().GetDefinitionHash(),
+		}
+		return round{ask: ask}
+	case turnv1.Verdict_VERDICT_VOID:
+		ask.Approved = nil
+		return round{ask: ask}
+	case turnv1.Verdict_VERDICT_DENIED:
+		return round{completed: refused(call, codeDenied, "The call was not run: "+refusal(wait))}
+	case turnv1.Verdict_VERDICT_EXPIRED:
+		return round{completed: refused(call, codeExpired, "The call was not run: it needs a person's leave, and nobody gave it in time.")}
+	default:
+		return round{completed: refused(call, codeCancelled, "The call was not run: the turn stopped before somebody gave leave.")}
+	}
+}
+
+// refusal tells who refused, and why.
+func refusal(wait *sessionsv1.Wait) string {
+	for _, d := range wait.GetDecisions() {
+		if d.GetApprove() {
+			continue
+		}
+		text := cmp.Or(d.GetSubject(), "somebody") + " refused it."
+		if d.GetComment() != "" {
+			text += " Comment: " + d.GetComment()
+		}
+		return text
+	}
+	return "it was refused."
+}
+
+// inputAnswer is what the tool is told of a question's end.
+func inputAnswer(wait *sessionsv1.Wait, state []byte) *registryv1.InputAnswer {
+	answer := &registryv1.InputAnswer{Action: "cancel", State: state}
+	switch wait.GetVerdict() {
+	case turnv1.Verdict_VERDICT_ANSWERED:
+		answer.Action, answer.Content = "accept", wait.GetContent()
+	case turnv1.Verdict_VERDICT_DECLINED: // or he let it be
+		answer.Action = cmp.Or(wait.GetAction(), "decline")
+	}
+	return answer
+}
+
+// resolution is what the ledger is told of a call whose outcome was unknown. A question that nobody answered leaves it unknown.
+func resolution(wait *sessionsv1.Wait) *registryv1.Resolution {
+	r := &registryv1.Resolution{Id: wait.GetRef().GetId(), Verdict: turnv1.Verdict_VERDICT_GIVEN_UP, Result: wait.GetResult()}
+	switch v := wait.GetVerdict(); v {
+	case turnv1.Verdict_VERDICT_ANSWERED, turnv1.Verdict_VERDICT_NOT_DONE:
+		r.Verdict = v
+	}
+	for _, d := range wait.GetDecisions() {
+		r.Subject, r.Comment = d.GetSubject(), d.GetComment()
+	}
+	return r
+}
+
+// answered is the end of a call that somebody else ran: its result, or why there is none.
+func answered(call *turnv1.ToolCall, wait *sessionsv1.Wait, otherwise string) *registryv1.Completed {
+	switch {
+	case wait.GetVerdict() == turnv1.Verdict_VERDICT_ANSWERED:
+		c := &registryv1.Completed{Result: proto.CloneOf(wait.GetResult())}
+		if c.GetResult().GetIsError() {
+			c.Code = "tool_error"
+		}
+		return c
+	case wait.GetVerdict() == turnv1.Verdict_VERDICT_EXPIRED:
+		return refused(call, codeExpired, "The call has no result: it did not come in time.")
+	default:
+		return refused(call, codeCancelled, "The call has no result: "+otherwise+".")
+	}
+}
+
+// refused ends a call without a result.
+func refused(call *turnv1.ToolCall, code, text string) *registryv1.Completed {
+	return &registryv1.Completed{Code: code, Result: conversation.ErrorResult(call, text)}
+}
+
+// remember is what later rounds of a call need of this one, as the state of a wait: leave that was given, and answers.
+func remember(ask *registryv1.CallToolRequest, input *registryv1.InputAnswer) []byte {
+	kept := &registryv1.CallToolRequest{Approved: ask.GetApproved(), Input: input}
+	state, err := proto.Marshal(kept)
+	if err != nil {
+		return nil // strings that came out of a message fit into one
+	}
+	return state
+}
+
+// recall gives a call what an earlier round remembered.
+func recall(state []byte, ask *registryv1.CallToolRequest) error {
+	kept := &registryv1.CallToolRequest{}
+	if err := proto.Unmarshal(state, kept); err != nil {
+		return step.Final(fmt.Errorf("read state of a wait: %w", err))
+	}
+	ask.Approved, ask.Input = kept.GetApproved(), kept.GetInput()
+	return nil
+}

@@ -1,0 +1,60 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// codeNotRecorded is the code of a call in a re-run that has no recorded result.
+const codeNotRecorded = "not_recorded"
+
+// recorded ends a call of a re-run with the result that the same call had in the turn that is run again, or with an error for the model when
+// there is none. It gives the zero value for a call that shall be run all the same.
+func (t *tool) recorded(ctx context.Context) (round, error) {
+	got, err := t.Sessions.GetRecording(ctx, &sessionsv1.GetRecordingRequest{
+		TurnId: t.Turn.TurnID, MessageId: t.Ref.GetCall().GetMessageId(), CallId: t.call.GetCallId(),
+	})
+	if err != nil {
+		return round{}, fmt.Errorf("read recording: %w", err)
+	}
+	if result := got.GetResult(); result != nil {
+		c := &registryv1.Completed{Result: result}
+		if result.GetIsError() {
+			c.Code = "tool_error"
+		}
+		return round{completed: c, recorded: true}, nil
+	}
+	if live, err := t.mayRun(ctx); err != nil || live {
+		return round{}, err
+	}
+	return round{completed: refused(t.call, codeNotRecorded,
+		"The call was not run: this turn runs an earlier one again with the results recorded then, and there is none for this call.")}, nil
+}
+
+// mayRun tells whether a call without a recording is run: reading what the session itself keeps, and what the re-run leaves free.
+func (t *tool) mayRun(ctx context.Context) (bool, error) {
+	switch {
+	case t.call.GetTool() == contract.ReadArtifact:
+		return true, nil
+	case t.Loaded.GetRerun().GetMissing() != contract.MissingLiveRead:
+		return false, nil
+	}
+	effect, err := t.Pinned.ReadEffect(ctx, t.Loaded, t.call.GetTool())
+	return effect == turnv1.EffectClass_EFFECT_CLASS_READ, err
+}
+
+// fromRecord marks the result of a commit as recorded.
+func fromRecord(req *step.Commit) *step.Commit {
+	for _, e := range req.GetEvents() {
+		if c := e.GetToolCallCompleted(); c != nil {
+			c.Recorded = true
+		}
+	}
+	return req
+}

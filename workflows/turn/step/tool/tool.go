@@ -1,0 +1,168 @@
+// Package tool does the steps that call a tool: of the registry, of the turn's client, or a sub-agent. A call has a round for each time it waits; each
+// round is a step.
+package tool
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/tokens"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
+	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
+	"github.com/windlass-dev/windlass/workflows/turn/step/shield"
+)
+
+// journal is what is asked of the sessions service.
+type journal interface {
+	AppendEvents(context.Context, *sessionsv1.AppendEventsRequest, ...grpc.CallOption) (*sessionsv1.AppendEventsResponse, error)
+	GetWait(context.Context, *sessionsv1.GetWaitRequest, ...grpc.CallOption) (*sessionsv1.Wait, error)
+	GetRecording(context.Context, *sessionsv1.GetRecordingRequest, ...grpc.CallOption) (*sessionsv1.GetRecordingResponse, error)
+	CreateChild(context.Context, *sessionsv1.CreateChildRequest, ...grpc.CallOption) (*sessionsv1.CreateChildResponse, error)
+}
+
+// registry is what is asked of the registry.
+type registry interface {
+	CallTool(context.Context, *registryv1.CallToolRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[registryv1.CallToolResponse], error)
+	CheckCall(context.Context, *registryv1.CheckCallRequest, ...grpc.CallOption) (*registryv1.CheckCallResponse, error)
+	StopCall(context.Context, *registryv1.StopCallRequest, ...grpc.CallOption) (*registryv1.StopCallResponse, error)
+}
+
+// Deps are what tool steps work with. All are required.
+type Deps struct {
+	Sessions journal
+	Registry registry
+	Pinned   *pinned.Cache
+	Shields  *shield.Checker
+	// Transient returns what publishes the step's transient events.
+	Transient func(context.Context, *step.Work) func(*turnv1.Event)
+	// ExecutingAfter is how long a call runs before the journal says so.
+	ExecutingAfter time.Duration
+	Log            *slog.Logger
+}
+
+// Kind is that of tool steps. The registry asks policy, keeps the ledger and decides what may be repeated; the key makes a repeated call the same call
+// for it.
+type Kind struct{ Deps }
+
+// Prepare implements step.Kind.
+func (k Kind) Prepare(ctx context.Context, w *step.Work) (step.Action, error) {
+	if w.Loaded == nil {
+		loaded, err := k.Pinned.Turn(ctx, w.Turn.TurnID)
+		if err != nil {
+			return nil, err
+		}
+		w.Loaded = loaded
+	}
+	call, err := k.Pinned.Call(ctx, w.Turn.TurnID, w.Ref.GetCall())
+	if err != nil {
+		return nil, err
+	}
+	t := &tool{Deps: k.Deps, Work: w, call: call, hash: contract.CallHash(call)}
+	if w.Ref.GetRound() <= 1 { // the claims of later rounds announce nothing
+		w.Announced = t.toolCallStarted()
+	}
+	return t, nil
+}
+
+// tool is one round of a call.
+type tool struct {
+	Deps
+	*step.Work
+	call *turnv1.ToolCall
+	hash string
+}
+
+// Do implements step.Action.
+func (t *tool) Do(ctx context.Context) (*step.Commit, error) {
+	if t.Cancelled {
+		return t.endCancelled(ctx)
+	}
+	call, refusal, found, err := t.Shields.Arguments(ctx, t.Work, t.call)
+	switch {
+	case err != nil:
+		return nil, err
+	case refusal != "":
+		return t.committed(refused(t.call, shield.Code, refusal), found), nil
+	}
+	t.call = call
+	req, err := t.doRound(ctx)
+	if err == nil {
+		req.Events = append(found, req.GetEvents()...)
+	}
+	return req, err
+}
+
+// doRound does the round.
+func (t *tool) doRound(ctx context.Context) (*step.Commit, error) {
+	r, err := t.round(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.completed != nil:
+		req, err := t.concluded(ctx, r.completed, r.events)
+		if err != nil {
+			return nil, err
+		}
+		if r.recorded {
+			req = fromRecord(req)
+		}
+		return t.handedOver(req), nil
+	case r.wait != nil:
+		return t.waiting(r.wait, r.events), nil
+	}
+	return t.send(ctx, r.ask)
+}
+
+// concluded makes the commit of a call's end as the agent's shields leave it.
+func (t *tool) concluded(ctx context.Context, c *registryv1.Completed, events []*turnv1.Event) (*step.Commit, error) {
+	found, err := t.Shields.Result(ctx, t.Work, t.call, c)
+	if err != nil {
+		return nil, err
+	}
+	return t.committed(c, append(events, found...)), nil
+}
+
+// committed makes the commit of a call that has an outcome.
+func (t *tool) committed(c *registryv1.Completed, events []*turnv1.Event) *step.Commit {
+	result := c.GetResult()
+	if result == nil {
+		result = &turnv1.ToolResult{}
+	}
+	result.CallId, result.Tool = t.call.GetCallId(), t.call.GetTool()
+	result.IsError = result.GetIsError() || c.GetUnresolved()
+	events = append(events, toolCompleted(result, c))
+	message := &turnv1.Message{
+		Id: cmp.Or(t.Lease.GetMessageId(), ids.New(ids.Message)), SessionId: t.Turn.SessionID, TurnId: t.Turn.TurnID,
+		Role: turnv1.Role_ROLE_TOOL, ToolResult: result,
+	}
+	return &step.Commit{
+		Outcome: &turnv1.StepOutcome{
+			IsError: result.GetIsError(), CallHash: t.hash, MessageId: message.GetId(), Usage: usage(t.Work, true),
+			ContextTokens: int64(tokens.Message(message)),
+		},
+		Events: events, Messages: []*turnv1.Message{message}, Artifacts: artifacts(t.call, c),
+	}
+}
+
+// GiveUp implements step.Action: it answers the call with an error for the model, and the turn goes on without the tool.
+func (t *tool) GiveUp(why *turnv1.TurnError) *step.Commit {
+	text, code := unsent(t.Work)+": the turn was cancelled.", "cancelled"
+	if why != nil {
+		text, code = "The call could not be finished, its outcome is unknown: "+why.GetMessage(), why.GetCode()
+	}
+	req := t.committed(&registryv1.Completed{Code: code, Result: conversation.ErrorResult(t.call, text)}, nil)
+	if why.GetCode() == step.DeadlineError().GetCode() {
+		req.Outcome.Error = why
+	}
+	return req
+}

@@ -1,0 +1,83 @@
+package tool
+
+import (
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/canon"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/turn/step"
+)
+
+// waiting makes the commit of a round that ends with a wait.
+func (t *tool) waiting(wait *sessionsv1.WaitRequest, events []*turnv1.Event) *step.Commit {
+	return &step.Commit{Outcome: &turnv1.StepOutcome{Usage: usage(t.Work, contract.Sent(wait.GetKind()))}, Events: events, Wait: wait}
+}
+
+// newWait describes what a call waits for.
+func newWait(call *turnv1.ToolCall, kind turnv1.WaitKind) *sessionsv1.WaitRequest {
+	return &sessionsv1.WaitRequest{Kind: kind, CallId: call.GetCallId(), Tool: call.GetTool(), Arguments: argumentsOf(call)}
+}
+
+// approvalWait asks for leave, as the rule says.
+func approvalWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *registryv1.ApprovalRequired) *sessionsv1.WaitRequest {
+	rule := need.GetRule()
+	wait := newWait(call, turnv1.WaitKind_WAIT_KIND_APPROVAL)
+	wait.ArgumentsHash, wait.DefinitionHash, wait.Effect = need.GetArgumentsHash(), need.GetDefinitionHash(), need.GetEffect()
+	wait.Rule, wait.Message, wait.ApproverRoles = rule.GetName(), rule.GetReason(), rule.GetApproverRoles()
+	wait.AllowRequester, wait.Quorum, wait.ExpiresInMs = rule.GetAllowRequester(), rule.GetQuorum(), int64(rule.GetExpiresSeconds())*1000
+	kept := &registryv1.CallToolRequest{} // leave that was given before is void
+	wait.State = remember(kept, ask.GetInput())
+	return wait
+}
+
+// inputWait asks the tool's question.
+func inputWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *registryv1.InputRequired) *sessionsv1.WaitRequest {
+	wait := newWait(call, turnv1.WaitKind_WAIT_KIND_INPUT)
+	wait.Message, wait.SchemaJson, wait.ExpiresInMs = need.GetMessage(), need.GetSchemaJson(), need.GetExpiresInMs()
+	wait.State = remember(ask, &registryv1.InputAnswer{State: need.GetState()})
+	return wait
+}
+
+// parks tells whether a call whose outcome is unknown waits until somebody says what became of it. Once nobody could say, it does not
+// wait again.
+func parks(agent *sessionsv1.Agent, ask *registryv1.CallToolRequest, c *registryv1.Completed) bool {
+	return c.GetUnresolved() && agent.GetOnUnknownOutcome() == parkUnknown && !givenUp(ask)
+}
+
+// givenUp tells whether the call is asked for only to say that its outcome stays unknown.
+func givenUp(ask *registryv1.CallToolRequest) bool {
+	return ask.GetResolution().GetVerdict() == turnv1.Verdict_VERDICT_GIVEN_UP
+}
+
+// resolutionWait asks what became of the call.
+func (t *tool) resolutionWait(ask *registryv1.CallToolRequest, c *registryv1.Completed) *sessionsv1.WaitRequest {
+	wait := newWait(t.call, turnv1.WaitKind_WAIT_KIND_RESOLUTION)
+	wait.ExecutionId, wait.Message, wait.Effect = c.GetExecutionId(), textOf(c.GetResult()), t.Pinned.Effect(t.Loaded, t.call.GetTool())
+	if arguments, err := canon.Parse([]byte(t.call.GetArgumentsJson())); err == nil {
+		wait.ArgumentsHash = arguments.Hash()
+	}
+	wait.State = remember(ask, ask.GetInput())
+	return wait
+}
+
+// argumentsOf are a call's arguments, nil when they are no JSON object.
+func argumentsOf(call *turnv1.ToolCall) *structpb.Struct {
+	arguments := &structpb.Struct{}
+	if protojson.Unmarshal([]byte(call.GetArgumentsJson()), arguments) != nil {
+		return nil
+	}
+	return arguments
+}
+
+func textOf(result *turnv1.ToolResult) string {
+	for _, part := range result.GetContent() {
+		if part.GetText() != "" {
+			return part.GetText()
+		}
+	}
+	return ""
+}
