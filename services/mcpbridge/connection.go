@@ -250,7 +250,7 @@ func (c *connection) cancelRequest(id int64, reason string) {
 		ctx, stop := context.WithTimeout(c.life, 5*time.Second)
 		defer stop()
 		if err := c.notify(ctx, mcp.MethodNotificationCancelled, map[string]any{"requestId": id, "reason": reason}); err != nil {
-			c.log.DebugContext(ctx, "tool server could not be told of a cancelled call", "server_id", c.spec.id, "error", c.describe(err))
+			c.log.DebugContext(ctx, "tool server was not notified of a cancelled call", "server_id", c.spec.id, "error", c.describe(err))
 		}
 	})
 }

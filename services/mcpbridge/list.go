@@ -109,7 +109,7 @@ func (c *connection) readTool(ctx context.Context, raw json.RawMessage, headers 
 		}
 	}
 	if err != nil {
-		c.log.WarnContext(ctx, "tool left out: its description is not right", "server_id", c.spec.id, "tool", d.Name, "error", err)
+		c.log.WarnContext(ctx, "tool skipped: its description is invalid", "server_id", c.spec.id, "tool", d.Name, "error", err)
 		return tool{}, false
 	}
 	if d.Title == "" {

@@ -167,7 +167,7 @@ func (c *connection) listen() {
 			case c.life.Err() != nil:
 				return
 			case err == nil && a.failure != nil:
-				c.log.DebugContext(c.life, "tool server refuses to tell of changes", "server_id", c.spec.id, "error", a.failure.Message)
+				c.log.DebugContext(c.life, "tool server does not report changes", "server_id", c.spec.id, "error", a.failure.Message)
 				c.stream.markReady()
 				return
 			case err != nil && asSendError(err).refused():

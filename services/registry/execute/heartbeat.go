@@ -45,7 +45,7 @@ func (x *Executor) sweep(ctx context.Context) {
 	n, err := x.deps.Store.GiveUpOrphans(ctx, at.Add(-x.cfg.LeaseTTL), at)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		x.deps.Log.WarnContext(ctx, "orphaned executions were not looked for", "error", err)
+		x.deps.Log.WarnContext(ctx, "orphaned executions were not swept", "error", err)
 	case n > 0:
 		x.deps.Log.WarnContext(ctx, "executions were orphaned", "executions", n)
 	}

@@ -87,7 +87,7 @@ func (s *Syncer) watch(ctx context.Context) {
 		if time.Since(begin) > time.Minute {
 			pauses.Reset()
 		}
-		s.log.DebugContext(ctx, "bridge is not watched for a moment", "error", err)
+		s.log.DebugContext(ctx, "watch of the bridge was interrupted", "error", err)
 		if pauses.Wait(ctx) != nil {
 			return
 		}
