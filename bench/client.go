@@ -100,7 +100,7 @@ func (c *client) open(ctx context.Context, session string, input any, s *sample)
 	return resp, err
 }
 
-// watch follows the turn's events and notes when they come.
+// watch reads the turn's events and records when they arrive.
 func (c *client) watch(body io.Reader, s *sample) error {
 	start := s.begin
 	err := frames(body, func(event string, data []byte) error {

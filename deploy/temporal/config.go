@@ -43,7 +43,7 @@ func serverConfig(host string, p ports, db *config.SQL) *config.Config {
 			string(primitives.MatchingService): service(loopback, p.matching, 0),
 			string(primitives.WorkerService):   service(loopback, p.worker, 0),
 		},
-		// The system workers inside the server are clients of the frontend like any other.
+		// The system workers inside the server are ordinary clients of the frontend.
 		PublicClient: config.PublicClient{HostPort: frontend},
 	}
 	cfg.Archival.History.State = "disabled"

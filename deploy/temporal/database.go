@@ -67,15 +67,15 @@ func fileConfig(path string) *config.SQL {
 		DatabaseName: uriPath(path),
 		ConnectAttributes: map[string]string{
 			"mode": "rw",
-			// With a write-ahead log, "normal" keeps everything through a kill -9; only a power cut may lose the last
-			// commits. Each commit costs a fraction of the default's.
+			// With a write-ahead log, "normal" survives a kill -9; only a power failure may lose the last commits. Each commit costs a fraction of
+			// the default's.
 			"journal_mode": "wal",
 			"synchronous":  "normal",
 		},
 	}
 }
 
-// uriPath escapes what has a meaning in the URI that Temporal's SQLite plugin builds around the name.
+// uriPath escapes characters that are special in the URI that Temporal's SQLite plugin builds around the name.
 func uriPath(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {

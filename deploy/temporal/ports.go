@@ -18,8 +18,8 @@ type ports struct {
 
 // reservePorts finds free ports. A port given for the frontend must be free; 0 picks one.
 //
-// Between here and the server's own listen another process can take a port. All are held at once until every one is
-// known, so that they differ, and the rest of the gap is closed by starting again (see restart.go).
+// Another process can take a port before the server listens. All ports are held until every one is known, so that they differ, and a later
+// conflict restarts the program (see restart.go).
 func reservePorts(host string, port int) (ports, error) {
 	var held []net.Listener
 	defer func() {
