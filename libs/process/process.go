@@ -50,7 +50,8 @@ type Process struct {
 	reader    *lineReader
 
 	signals sync.Mutex
-	over    bool // the child is reaped: its pid may be reused
+	over    bool        // the child is reaped: its pid may be reused
+	killer  *time.Timer // set when the output ended
 }
 
 // Start runs the program. The caller must call Close, even if the process ended by itself.
@@ -114,6 +115,9 @@ func (p *Process) run(started chan<- error) {
 	p.signal(killGroup) // its surviving children hold our pipes open
 	p.signals.Lock()
 	p.over = true
+	if p.killer != nil {
+		p.killer.Stop()
+	}
 	p.signals.Unlock()
 	deadline := time.Now().Add(time.Second)
 	_ = p.stdout.SetReadDeadline(deadline) // a process outside the group may still hold them
@@ -181,7 +185,11 @@ func (p *Process) Finish() {
 
 // outputEnded kills a process that closed its output, since nothing it does can be seen any more. It gets the grace time to exit first.
 func (p *Process) outputEnded() {
-	time.AfterFunc(p.cfg.Grace, func() { p.signal(killGroup) })
+	p.signals.Lock()
+	defer p.signals.Unlock()
+	if !p.over {
+		p.killer = time.AfterFunc(p.cfg.Grace, func() { p.signal(killGroup) })
+	}
 }
 
 // signal signals the process group unless it is gone.

@@ -62,6 +62,9 @@ func child(mode string) {
 	case "mute": // closes its output and keeps running
 		os.Stdout.Close()
 		forever()
+	case "silent": // closes its output and exits at the end of its input
+		os.Stdout.Close()
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "noisy":
 		for i := range 500 {
 			fmt.Fprintln(os.Stderr, "line", i, strings.Repeat("x", 5000))
