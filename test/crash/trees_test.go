@@ -21,9 +21,9 @@ case "$invocation" in *'"mode":"start"'*) sleep 1 ;; esac
 echo '{"type":"answer","text":"thought of it"}'
 `
 
-// families are inputs of the agent boss, each with the end of its answer, the number of sub-agents it starts, and the number of turns in
+// trees are inputs of the agent boss, each with the end of its answer, the number of sub-agents it starts, and the number of turns in
 // its session in the end.
-var families = []struct {
+var trees = []struct {
 	name, input, answer string
 	children, turns     int
 }{
@@ -32,14 +32,14 @@ var families = []struct {
 	{"one in the background", `call:agent__kid {"message": "slow:60 tokens:20", "background": true} then say:asked`, "asked", 1, 2},
 	{"a hosted one", `call:agent__thinker {"message": "think"} then say:hosted`, "hosted", 1, 1},
 	{"one that plans", `call:agent__planner {"message": "First compute 6 * 7, then compute 8 * 9."} then say:planned`, "planned", 1, 1},
-	{"a call that waits for leave", `call:faulty__idempotent {"call_id": "%s"} then say:allowed`, "allowed", 0, 1},
+	{"a call that waits for approval", `call:faulty__idempotent {"call_id": "%s"} then say:allowed`, "allowed", 0, 1},
 }
 
-// TestUpKilledAgainAndAgainAmongFamilies: everything dies three times while agents of all kinds call each other. Each is started once, each
+// TestUpKilledRepeatedlyInTrees: everything dies three times while agents of all kinds call each other. Each is started once, each
 // answer arrives once, and turns that wait for people continue.
-func TestUpKilledAgainAndAgainAmongFamilies(t *testing.T) {
+func TestUpKilledRepeatedlyInTrees(t *testing.T) {
 	u := newUp(t)
-	u.castFamilies(t)
+	u.castTrees(t)
 	people, home := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); u.approveAll(people) }()
@@ -47,7 +47,7 @@ func TestUpKilledAgainAndAgainAmongFamilies(t *testing.T) {
 
 	type member struct{ kind, of, session, turn string }
 	var all []member
-	for kind, f := range families {
+	for kind, f := range trees {
 		for n := range 2 {
 			id := fmt.Sprintf("%d-%d", kind, n)
 			input := f.input
@@ -65,7 +65,7 @@ func TestUpKilledAgainAndAgainAmongFamilies(t *testing.T) {
 		u.again()
 	}
 	for i, m := range all {
-		f := families[i/2]
+		f := trees[i/2]
 		if end := u.client.Wait(m.turn); end.Str("status") != "completed" || end.Str("output") != f.answer {
 			t.Errorf("%s: %v", m.kind, end)
 		}
@@ -90,8 +90,8 @@ func TestUpKilledAgainAndAgainAmongFamilies(t *testing.T) {
 	}
 }
 
-// castFamilies creates the agents.
-func (u *upScene) castFamilies(t *testing.T) {
+// castTrees creates the agents.
+func (u *upScene) castTrees(t *testing.T) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "thinker.sh")
 	if err := os.WriteFile(program, []byte(pensive), 0o700); err != nil {
