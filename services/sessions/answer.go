@@ -53,7 +53,7 @@ func (s *Service) AnswerApproval(ctx context.Context, req *sessionsv1.AnswerAppr
 		if err := s.endWait(tx, t, w, verdict, who); err != nil {
 			return err
 		}
-		return s.rouse(tx, *t)
+		return s.notifyWorkflow(tx, *t)
 	})
 }
 

@@ -108,7 +108,7 @@ func (s *Service) onWait(ctx context.Context, seen *wait, f func(tx *journal.Tx,
 			return err
 		}
 		late = now.over()
-		return s.rouse(tx, t)
+		return s.notifyWorkflow(tx, t)
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = noApproval(seen.ID)

@@ -49,7 +49,7 @@ func (s *Service) CommitStep(ctx context.Context, req *sessionsv1.CommitStepRequ
 	}
 	if req.GetEnding() != nil || out.GetThen() != nil {
 		faultpoint.Hit(faultpoint.TurnEnded)
-		s.outbox.kickSoon() // this turn's record, and another turn that waited for room
+		s.outbox.TriggerAfterEnd() // this turn's record, and another turn that waited for room
 	}
 	return out, nil
 }

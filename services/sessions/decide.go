@@ -104,7 +104,7 @@ func (s *Service) decide(tx *journal.Tx, t *store.Turn, w *wait, req *sessionsv1
 	if err := s.endWait(tx, t, w, verdict, who); err != nil {
 		return err
 	}
-	return s.rouse(tx, *t)
+	return s.notifyWorkflow(tx, *t)
 }
 
 // decided adds what one person said.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,6 +18,9 @@ import (
 
 // orphanReason stands in the journal of a sub-agent's turn whose parent ended first.
 const orphanReason = "the turn that waited for it has ended"
+
+// childLease is how long a child that the sweep of one replica has taken is left alone by others.
+const childLease = 30 * time.Second
 
 // afterEnd has the family of a turn that ends told, once its end stands: its parent goes on, and its children have nobody to work for.
 // What is lost here is found by settleFamilies.
@@ -64,7 +68,7 @@ func (s *Service) takeChild(do func(context.Context, string) error) func(context
 	return func(ctx context.Context, c store.Child) error {
 		taken := false
 		err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
-			taken, err = tx.TakeChild(ctx, c, s.store.NowUs()+takenFor.Microseconds())
+			taken, err = tx.TakeChild(ctx, c, s.store.NowUs()+childLease.Microseconds())
 			return err
 		})
 		if err != nil || !taken {
@@ -200,7 +204,7 @@ func (s *Service) answerChild(tx *journal.Tx, p *store.Turn, w *wait, end *child
 	if err := tx.SetTold(tx.Context(), end.link.Tenant, end.link.TurnID); err != nil || !rouse {
 		return err
 	}
-	return s.rouse(tx, *p)
+	return s.notifyWorkflow(tx, *p)
 }
 
 // joinChild answers a wait for a child that has begun just now, if the child is over already: nobody else will.

@@ -27,6 +27,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -178,9 +179,9 @@ func (k *kit) newTurn(input string) *sessionsv1.Turn {
 // dispatcher remembers what it was asked to start.
 type dispatcher struct {
 	mu      sync.Mutex
-	starts  []sessions.TurnStart
+	starts  []outbox.Turn
 	cancels []string
-	wakes   []sessions.TurnStart
+	wakes   []outbox.Turn
 	state   sessions.WorkflowState
 	fail    error
 	changed chan struct{}
@@ -190,7 +191,7 @@ type dispatcher struct {
 	forgotten []string
 }
 
-func (d *dispatcher) Start(_ context.Context, start sessions.TurnStart) error {
+func (d *dispatcher) Start(_ context.Context, start outbox.Turn) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.fail != nil {
@@ -209,7 +210,7 @@ func (d *dispatcher) Cancel(_ context.Context, turnID, _ string) error {
 	return nil
 }
 
-func (d *dispatcher) Wake(_ context.Context, start sessions.TurnStart) (bool, error) {
+func (d *dispatcher) Wake(_ context.Context, start outbox.Turn) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tell()
@@ -304,11 +305,11 @@ func (d *dispatcher) await(t testing.TB, ok func(*dispatcher) bool) {
 
 // woken tells whether a turn's workflow was told of news by somebody who could have started it just as well.
 func (d *dispatcher) woken(turn string) bool {
-	return slices.ContainsFunc(d.wakes, func(w sessions.TurnStart) bool { return w.TurnID == turn && slices.Contains(d.starts, w) })
+	return slices.ContainsFunc(d.wakes, func(w outbox.Turn) bool { return w.TurnID == turn && slices.Contains(d.starts, w) })
 }
 
 func (d *dispatcher) started(turn string) bool {
-	return slices.ContainsFunc(d.starts, func(s sessions.TurnStart) bool { return s.TurnID == turn })
+	return slices.ContainsFunc(d.starts, func(s outbox.Turn) bool { return s.TurnID == turn })
 }
 
 // sources is a registry in memory.

@@ -12,6 +12,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/outbox"
 )
 
 func TestTurnsOfASessionRunOneAfterTheOther(t *testing.T) {
@@ -186,7 +187,7 @@ func TestChat(t *testing.T) {
 	go func() {
 		defer close(worked)
 		k.dispatcher.await(t, func(d *dispatcher) bool { return len(d.starts) == 1 })
-		var start sessions.TurnStart
+		var start outbox.Turn
 		k.dispatcher.set(func(d *dispatcher) { start = d.starts[0] })
 		k.worker(&sessionsv1.Turn{Id: start.TurnID, SessionId: start.SessionID}).run("it is 3")
 	}()

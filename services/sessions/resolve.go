@@ -85,5 +85,5 @@ func (s *Service) resolve(tx *journal.Tx, t *store.Turn, w *wait, req *sessionsv
 	if err := s.endWait(tx, t, w, verdict, who); err != nil {
 		return err
 	}
-	return s.rouse(tx, *t)
+	return s.notifyWorkflow(tx, *t)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/watch"
@@ -74,7 +75,9 @@ type Service struct {
 	journal       *journal.Journal
 	hub           *watch.Hub
 	bus           *bus.Bus
-	outbox        *outbox
+	engine        Dispatcher
+	outbox        *outbox.Outbox
+	workers       *outbox.Workers
 	webhooks      *webhook.Service
 	eraser        *erase.Eraser
 	conversations *conversation.Service
@@ -123,7 +126,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s.agents = agent.New(agent.Deps{
 		Store: st, Approvals: deps.Policy, Groups: deps.Groups, Blueprints: s.blueprints.Checker, CheckLimits: s.checkAgentLimits,
 	})
-	s.outbox = newOutbox(st, deps.Dispatcher, deps.Log, cfg)
+	s.engine = deps.Dispatcher
+	s.outbox = outbox.New(outbox.Config{Interval: cfg.SweepInterval, MaxOpen: cfg.MaxOpenWorkflows, MaxStarting: cfg.MaxStarting}, st, deps.Dispatcher, deps.Log)
+	s.workers = outbox.NewWorkers(st, deps.Bus, cfg.SweepInterval, deps.Log)
 	s.eraser = erase.New(erase.Eraser{
 		Store: st, Ledger: deps.Ledger, Decisions: deps.Policy, Histories: deps.Dispatcher, Log: deps.Log, Every: cfg.SweepInterval, Now: st.NowUs,
 	})

@@ -124,7 +124,7 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 	if err := tx.SaveTurn(tx.Context(), *t); err != nil {
 		return 0, err
 	}
-	return seq, s.rouse(tx, *t)
+	return seq, s.notifyWorkflow(tx, *t)
 }
 
 // steerActive gives an order's input to the active turn of its session, where there is one that can heed it. It gives that turn's id, "" when

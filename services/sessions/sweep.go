@@ -20,13 +20,15 @@ const (
 	forgetEvery = 10 * time.Minute
 	// checkAgain is after what time a turn is asked after again whose workflow nobody could tell of.
 	checkAgain = 5 * time.Second
+	// engineTimeout bounds one call of the workflow engine.
+	engineTimeout = 10 * time.Second
 )
 
 // sweep runs the background loops until ctx ends. Each has a goroutine of its own, so that none waits for what another one cannot reach.
 func (s *Service) sweep(ctx context.Context) error {
 	ctx = authn.With(ctx, authn.Service("sessions"))
 	var loops sync.WaitGroup
-	for _, run := range []func(context.Context){s.outbox.run, s.keepDeltas, s.forget, s.wake, s.webhooks.Run, s.eraser.Run, s.schedules.Run} {
+	for _, run := range []func(context.Context){s.outbox.Run, s.keepDeltas, s.forget, s.workers.Run, s.webhooks.Run, s.eraser.Run, s.schedules.Run} {
 		loops.Go(func() { run(ctx) })
 	}
 	for _, l := range []struct {
@@ -34,8 +36,8 @@ func (s *Service) sweep(ctx context.Context) error {
 		run  func(context.Context) error
 		name string
 	}{
-		{s.outbox.lost, s.findLost, "lost turns"},
-		{nil, s.lookAtWaits, "waits"},
+		{s.outbox.Lost(), s.findLost, "lost turns"},
+		{nil, s.sweepWaits, "waits"},
 		{nil, s.settleFamilies, "sub-agents"},
 	} {
 		loops.Go(func() {
@@ -94,8 +96,8 @@ func (s *Service) findLost(ctx context.Context) error {
 
 // checkLost asks after the workflow of one turn. When nobody can tell it is asked again later.
 func (s *Service) checkLost(ctx context.Context, t store.Turn) error {
-	asking, cancel := context.WithTimeout(ctx, startTimeout)
-	state, cause := s.outbox.dispatcher.State(asking, t.ID)
+	asking, cancel := context.WithTimeout(ctx, engineTimeout)
+	state, cause := s.engine.State(asking, t.ID)
 	cancel()
 	away := cause != nil
 	if !away {
@@ -143,7 +145,7 @@ func (s *Service) settle(ctx context.Context, seen store.Turn, lost bool) error 
 		return err
 	}
 	s.log.WarnContext(ctx, "workflow of a turn was lost", "turn_id", seen.ID, "restarts", seen.Restarts)
-	s.outbox.kick()
+	s.outbox.Trigger()
 	return nil
 }
 

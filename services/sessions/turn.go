@@ -245,9 +245,9 @@ func (s *Service) cancel(ctx context.Context, seen store.Turn, reason string) er
 		return err
 	}
 	if tell {
-		s.outbox.cancel(seen.ID, reason)
+		s.outbox.Cancel(seen.ID, reason)
 	} else {
-		s.outbox.kick() // a turn behind it may be next
+		s.outbox.Trigger() // a turn behind it may be next
 	}
 	return nil
 }

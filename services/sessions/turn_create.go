@@ -15,12 +15,12 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/telemetry"
-	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -197,9 +197,9 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 		return s.readTurn(ctx, t.Tenant, earlier)
 	}
 	if cut.tell {
-		s.outbox.cancel(cut.turn.ID, interruptReason)
+		s.outbox.Cancel(cut.turn.ID, interruptReason)
 	}
-	s.outbox.kick()
+	s.outbox.Trigger()
 	return turnWithInput(t, in)
 }
 
@@ -241,17 +241,12 @@ func (s *Service) newTurn(ctx context.Context, tx *journal.Tx, o order) store.Tu
 func (s *Service) send(tx *journal.Tx, t store.Turn, text string, again bool) error {
 	tx.Session.ActiveTurnID = t.ID
 	tx.Touch()
-	tx.After(func(ctx context.Context) { s.headStart(ctx, t) })
+	tx.After(func(ctx context.Context) { s.announce(ctx, t) })
 	return tx.AddOutgoing(tx.Context(), store.Outgoing{
 		Tenant: t.Tenant, TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID, Again: again, CreateUs: t.CreateUs,
 		FromUs:  tx.NowUs + s.cfg.StartDelay.Microseconds(),
-		Summary: summaryOf(t, text),
+		Summary: outbox.Summary(t, text),
 	})
-}
-
-// summaryOf says in a line for people what a turn is about.
-func summaryOf(t store.Turn, text string) string {
-	return t.AgentID + ": " + truncate.Line(text, max(78-len(t.AgentID), 16))
 }
 
 func addMessage(tx *journal.Tx, t store.Turn, m *turnv1.Message) error {

@@ -110,7 +110,7 @@ func (s *Service) cancelWaits(tx *journal.Tx, t *store.Turn) error {
 			return err
 		}
 	}
-	return s.rouse(tx, *t)
+	return s.notifyWorkflow(tx, *t)
 }
 
 // dropWaits closes all waits of a turn that ends now.
@@ -161,7 +161,7 @@ func (s *Service) expire(ctx context.Context, seen store.Turn, tell bool) error 
 		if expired == 0 || !tell {
 			return nil
 		}
-		return s.rouse(tx, t)
+		return s.notifyWorkflow(tx, t)
 	})
 }
 

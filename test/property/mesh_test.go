@@ -24,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 )
 
@@ -200,9 +201,9 @@ func (m *mesh) restart(replica int) {
 // dispatcher takes every turn and does nothing: the test is what drives turns.
 type dispatcher struct{}
 
-func (dispatcher) Start(context.Context, sessions.TurnStart) error        { return nil }
+func (dispatcher) Start(context.Context, outbox.Turn) error        { return nil }
 func (dispatcher) Cancel(context.Context, string, string) error           { return nil }
-func (dispatcher) Wake(context.Context, sessions.TurnStart) (bool, error) { return true, nil }
+func (dispatcher) Wake(context.Context, outbox.Turn) (bool, error) { return true, nil }
 func (dispatcher) State(context.Context, string) (sessions.WorkflowState, error) {
 	return sessions.WorkflowOpen, nil
 }

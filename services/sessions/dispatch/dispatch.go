@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -64,7 +65,7 @@ func New(c client.Client, cfg Config) (*Temporal, error) {
 }
 
 // Start implements sessions.Dispatcher.
-func (d *Temporal) Start(ctx context.Context, start sessions.TurnStart) error {
+func (d *Temporal) Start(ctx context.Context, start outbox.Turn) error {
 	options := d.options(start)
 	options.EnableEagerStart = d.cfg.Eager
 	_, err := d.client.ExecuteWorkflow(ctx, options, contract.TurnWorkflow, d.input(start))
@@ -84,7 +85,7 @@ func over(err error) bool {
 }
 
 // options are how a turn's workflow is started, by whomever.
-func (d *Temporal) options(start sessions.TurnStart) client.StartWorkflowOptions {
+func (d *Temporal) options(start outbox.Turn) client.StartWorkflowOptions {
 	reuse := enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	if start.Again {
 		reuse = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
@@ -102,7 +103,7 @@ func (d *Temporal) options(start sessions.TurnStart) client.StartWorkflowOptions
 	}
 }
 
-func (d *Temporal) input(start sessions.TurnStart) contract.TurnInput {
+func (d *Temporal) input(start outbox.Turn) contract.TurnInput {
 	return contract.TurnInput{
 		Tenant: start.Tenant, TurnID: start.TurnID, SessionID: start.SessionID, AgentID: start.AgentID, ParkAfterMs: max(d.cfg.ParkAfter.Milliseconds(), 1),
 	}
@@ -120,7 +121,7 @@ func (d *Temporal) Cancel(ctx context.Context, turnID, reason string) error {
 
 // Wake implements sessions.Dispatcher. A plain signal would not wake a workflow that is parked. One that was never started is started: the outbox
 // finds it there. One that is closed is not started again.
-func (d *Temporal) Wake(ctx context.Context, start sessions.TurnStart) (bool, error) {
+func (d *Temporal) Wake(ctx context.Context, start outbox.Turn) (bool, error) {
 	_, err := d.client.SignalWithStartWorkflow(ctx, start.TurnID, contract.SignalWake, nil, d.options(start), contract.TurnWorkflow, d.input(start))
 	if over(err) {
 		return false, nil

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -96,7 +97,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-var start = sessions.TurnStart{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", Summary: "a: hello"}
+var start = outbox.Turn{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", Summary: "a: hello"}
 
 var started = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParkAfterMs: 60_000}
 

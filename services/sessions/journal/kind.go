@@ -4,8 +4,16 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// Type gives the type of a durable event from its data; "" for a transient event, and for one without data.
+// Type returns the type of a durable event from its data; "" for a transient event, and for one without data.
 func Type(e *turnv1.Event) string {
+	if kind := turnType(e); kind != "" {
+		return kind
+	}
+	return stepType(e)
+}
+
+// turnType is Type for events of a session or turn as a whole.
+func turnType(e *turnv1.Event) string {
 	switch d := e.GetData().(type) {
 	case *turnv1.Event_TurnQueued:
 		return "turn.queued"
@@ -31,8 +39,6 @@ func Type(e *turnv1.Event) string {
 		return "turn.resumed"
 	case *turnv1.Event_InputAccepted:
 		return "input.accepted"
-	case *turnv1.Event_ToolCallResolved:
-		return "tool_call.resolved"
 	case *turnv1.Event_ApprovalRequested:
 		return "approval.requested"
 	case *turnv1.Event_ApprovalResolved:
@@ -45,6 +51,13 @@ func Type(e *turnv1.Event) string {
 		return "child.started"
 	case *turnv1.Event_ChildCompleted:
 		return "child.completed"
+	}
+	return ""
+}
+
+// stepType is Type for events of steps.
+func stepType(e *turnv1.Event) string {
+	switch e.GetData().(type) {
 	case *turnv1.Event_StepStarted:
 		return "step.started"
 	case *turnv1.Event_StepFinished:
@@ -63,6 +76,8 @@ func Type(e *turnv1.Event) string {
 		return "tool_call.completed"
 	case *turnv1.Event_ToolCallUnresolved:
 		return "tool_call.unresolved"
+	case *turnv1.Event_ToolCallResolved:
+		return "tool_call.resolved"
 	case *turnv1.Event_PolicyDecided:
 		return "policy.decided"
 	case *turnv1.Event_ShieldTriggered:
@@ -95,8 +110,8 @@ func endType(s turnv1.TurnStatus) string {
 	return ""
 }
 
-// Open tells which seq deltas hang on after e, given which one they hung on before it; 0 means that no message is open. There is one
-// open message in a session at most: message.started and message.reset open one; its completion, the end of its step or of the turn closes it.
+// Open returns the seq that deltas refer to after e, given the one that they referred to before it; 0 means that no message is open. A session has one
+// open message at most: message.started and message.reset open one; its completion, the end of its step or of the turn closes it.
 func Open(before uint32, e *turnv1.Event) uint32 {
 	switch d := e.GetData().(type) {
 	case *turnv1.Event_MessageStarted, *turnv1.Event_MessageReset:

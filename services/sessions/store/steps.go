@@ -69,9 +69,9 @@ func (tx *Tx) StepsOf(ctx context.Context, tenant, turn string, kind int32) ([]S
 		ORDER BY first_seq, step_key`, tenant, turn, int64(kind))
 }
 
-// Forsaken lists turns with a step whose lease, or rest, has run out: nobody may be working on them. Those
-// that ran out last come first. Only what names the turn and its trace is read.
-func (s *Store) Forsaken(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
+// ExpiredLeases returns turns with a step whose lease, or backoff, has expired: no worker may have them. Those that expired last come
+// first. Only what names the turn and its trace is read.
+func (s *Store) ExpiredLeases(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
 	scan := func(s sqldb.Scanner) (t Turn, err error) {
 		err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.TraceParent)
 		return t, err

@@ -43,8 +43,8 @@ type Turn struct {
 	PausedUs               int64
 	// Inputs counts what it was given while it runs.
 	Inputs uint32
-	// RouseUs is when its workflow is to be told of news, 0 = there are none. SetRouse changes it.
-	RouseUs int64
+	// WakeUs is when its workflow is to be woken, 0 = it is not. SetWake changes it.
+	WakeUs int64
 	// AgentPath are, for the turn of a sub-agent, the agents from the outermost to its own, separated by "/"; else empty.
 	AgentPath string
 	// Children is how many turns of sub-agents it began.
@@ -74,7 +74,7 @@ func scanTurn(s sqldb.Scanner) (t Turn, err error) {
 	var cancel, urgent int64
 	err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.Subject, &t.Status, &cancel, &t.Model, &t.BlueprintRevision, &t.DeadlineUs,
 		&t.InputSeq, &t.FirstSeq, &t.LastSeq, &t.DispatchedUs, &t.CheckUs, &t.Restarts, &t.CreateUs, &t.StartUs, &t.EndUs, &t.Usage, &t.End,
-		&t.TraceParent, &t.Place, &urgent, &t.OpenWaits, &t.PeopleWaits, &t.PausedUs, &t.Inputs, &t.RouseUs, &t.AgentPath, &t.Children)
+		&t.TraceParent, &t.Place, &urgent, &t.OpenWaits, &t.PeopleWaits, &t.PausedUs, &t.Inputs, &t.WakeUs, &t.AgentPath, &t.Children)
 	t.CancelRequested, t.Urgent = cancel != 0, urgent != 0
 	return t, err
 }
@@ -154,11 +154,11 @@ func (tx *Tx) AddTurn(ctx context.Context, t Turn) error {
 	_, err := sqldb.Exec(ctx, tx, insertTurns,
 		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs,
 		int64(t.InputSeq), int64(t.FirstSeq), int64(t.LastSeq), t.DispatchedUs, t.CheckUs, int64(t.Restarts), t.CreateUs, t.StartUs, t.EndUs,
-		t.Usage, t.End, t.TraceParent, int64(t.Place), flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.RouseUs, t.AgentPath, int64(t.Children))
+		t.Usage, t.End, t.TraceParent, int64(t.Place), flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.WakeUs, t.AgentPath, int64(t.Children))
 	return err
 }
 
-// SaveTurn writes what changes in a turn, but for what the outbox and the sweeper change (DispatchedUs, CheckUs, Restarts, RouseUs). Its session
+// SaveTurn writes what changes in a turn, but for what the outbox and the sweeper change (DispatchedUs, CheckUs, Restarts, WakeUs). Its session
 // must be locked.
 func (tx *Tx) SaveTurn(ctx context.Context, t Turn) error {
 	return sqldb.ExecOne(ctx, tx, updateTurn, t.changing()...)

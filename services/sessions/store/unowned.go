@@ -13,7 +13,7 @@ type TurnPoint struct {
 }
 
 // Unowned lists active turns that wait for nothing, of which no step is leased or rests, and in whose session nothing has happened since
-// idleUs: no worker may have them. They are in the order of their creation, after a position. Only what names a turn, its trace and CreateUs are
+// idleUs: possibly no worker has them. They are in the order of their creation, after a position. Only what names a turn, its trace and CreateUs are
 // read.
 //
 // The conditions on turns are those of the index turns_workable, written so that both engines see it.

@@ -165,36 +165,36 @@ func (tx *Tx) PostponeWaits(ctx context.Context, tenant, turn string, nowUs, nex
 	return err
 }
 
-// SetRouse notes that the workflow of a turn whose session is locked is to be told of news, first at the given time.
-func (tx *Tx) SetRouse(ctx context.Context, tenant, turn string, atUs int64) error {
+// SetWake marks a turn whose session is locked for its workflow to be woken. TakeToWake returns it from the given time on.
+func (tx *Tx) SetWake(ctx context.Context, tenant, turn string, atUs int64) error {
 	return sqldb.ExecOne(ctx, tx, "UPDATE turns SET rouse_us = $3 WHERE tenant = $1 AND id = $2", tenant, turn, atUs)
 }
 
-// TakeToRouse lists turns whose workflow is to be told of news by now, and leaves them alone until untilUs.
-func (tx *Tx) TakeToRouse(ctx context.Context, nowUs, untilUs int64, limit int) ([]Turn, error) {
+// TakeToWake returns turns whose workflow is to be woken by now, and hides them from other calls until untilUs.
+func (tx *Tx) TakeToWake(ctx context.Context, nowUs, untilUs int64, limit int) ([]Turn, error) {
 	turns, err := sqldb.All(ctx, tx, scanTurn, "SELECT "+turnColumns+" FROM turns WHERE rouse_us > 0 AND rouse_us <= $1 ORDER BY rouse_us LIMIT $2"+
 		tx.db.SkipLocked(), nowUs, limit)
 	if err != nil {
 		return nil, err
 	}
 	for i := range turns {
-		turns[i].RouseUs = untilUs
-		if err := tx.SetRouse(ctx, turns[i].Tenant, turns[i].ID, untilUs); err != nil {
+		turns[i].WakeUs = untilUs
+		if err := tx.SetWake(ctx, turns[i].Tenant, turns[i].ID, untilUs); err != nil {
 			return nil, err
 		}
 	}
 	return turns, nil
 }
 
-// HasToRouse tells whether the workflow of any turn is to be told of news by now.
-func (s *Store) HasToRouse(ctx context.Context, nowUs int64) (bool, error) {
+// HasToWake reports whether the workflow of any turn is to be woken by now.
+func (s *Store) HasToWake(ctx context.Context, nowUs int64) (bool, error) {
 	n, err := one(ctx, s.db.Reader(), sqldb.Column[int], `SELECT count(*) FROM
 		(SELECT 1 FROM turns WHERE rouse_us > 0 AND rouse_us <= $1 LIMIT 1) AS t`, nowUs)
 	return n > 0, err
 }
 
-// Roused notes that the workflow of a turn knows all news up to those that were noted with seenUs. One that was lost is looked after at once.
-func (tx *Tx) Roused(ctx context.Context, tenant, turn string, seenUs int64, lost bool) error {
+// Woken removes the mark of a turn unless it was marked again after seenUs. A turn whose workflow was lost is due for a check at once.
+func (tx *Tx) Woken(ctx context.Context, tenant, turn string, seenUs int64, lost bool) error {
 	if lost {
 		if _, err := sqldb.Exec(ctx, tx, "UPDATE turns SET check_us = 0 WHERE tenant = $1 AND id = $2 AND end_us = 0", tenant, turn); err != nil {
 			return err

@@ -124,28 +124,28 @@ func pausedTurns(t *testing.T, s *store.Store) {
 func news(t *testing.T, s *store.Store) {
 	addSession(t, s, "ses_1", "trn_1")
 	some := func(now int64) bool {
-		got, err := s.HasToRouse(t.Context(), now)
+		got, err := s.HasToWake(t.Context(), now)
 		must(t, err)
 		return got
 	}
 	takeNews := func(now, until int64) (out []store.Turn) {
 		write(t, s, func(ctx context.Context, tx *store.Tx) (err error) {
-			out, err = tx.TakeToRouse(ctx, now, until, 10)
+			out, err = tx.TakeToWake(ctx, now, until, 10)
 			return err
 		})
 		return out
 	}
 	roused := func(seen int64, lost bool) {
-		write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.Roused(ctx, tenant, "trn_1", seen, lost) })
+		write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.Woken(ctx, tenant, "trn_1", seen, lost) })
 	}
 	if some(1000) {
 		t.Error("news of a turn without any")
 	}
-	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SetRouse(ctx, tenant, "trn_1", 100) })
+	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SetWake(ctx, tenant, "trn_1", 100) })
 	if some(99) || len(takeNews(99, 200)) != 0 || !some(100) {
 		t.Error("want news from 100 on")
 	}
-	if got := takeNews(100, 200); len(got) != 1 || got[0].RouseUs != 200 {
+	if got := takeNews(100, 200); len(got) != 1 || got[0].WakeUs != 200 {
 		t.Errorf("took %v", got)
 	}
 	roused(100, false) // an older look: there are newer ones
