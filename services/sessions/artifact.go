@@ -58,7 +58,7 @@ func (s *Service) ReadArtifact(ctx context.Context, req *sessionsv1.ReadArtifact
 		return nil, err
 	}
 	for _, a := range found {
-		if _, err := s.session(ctx, a.SessionID); err != nil {
+		if _, err := s.access.Session(ctx, a.SessionID); err != nil {
 			if !fault.Is(err, faultv1.Reason_REASON_NOT_FOUND) {
 				return nil, err
 			}
@@ -82,7 +82,7 @@ func (s *Service) ReadArtifact(ctx context.Context, req *sessionsv1.ReadArtifact
 
 // ListArtifacts implements ArtifactService.
 func (s *Service) ListArtifacts(ctx context.Context, req *sessionsv1.ListArtifactsRequest) (*sessionsv1.ListArtifactsResponse, error) {
-	ses, err := s.session(ctx, req.GetSessionId())
+	ses, err := s.access.Session(ctx, req.GetSessionId())
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
+	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -44,7 +45,7 @@ func (s *Service) callBack(ctx context.Context, c store.Child, end *childEnd) er
 	if err != nil {
 		return err
 	}
-	once, err := onceOf(owner, "child_callback", c.TurnID, proto.Message(&sessionsv1.GetTurnRequest{TurnId: c.TurnID}))
+	once, err := idempotency.Of(owner, "child_callback", c.TurnID, proto.Message(&sessionsv1.GetTurnRequest{TurnId: c.TurnID}))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/idempotency"
+	"github.com/windlass-dev/windlass/services/sessions/session"
 )
 
 // Chat implements TurnService.
@@ -58,7 +60,7 @@ func (s *Service) chatTurn(ctx context.Context, req *sessionsv1.ChatRequest) (*s
 	}
 	bare := proto.CloneOf(req)
 	bare.IdempotencyKey, bare.Wait = "", nil
-	once, err := onceOf(ctx, "chat", req.GetIdempotencyKey(), bare)
+	once, err := idempotency.Of(ctx, "chat", req.GetIdempotencyKey(), bare)
 	if err != nil {
 		return nil, err
 	}
@@ -67,10 +69,10 @@ func (s *Service) chatTurn(ctx context.Context, req *sessionsv1.ChatRequest) (*s
 	}
 	o := order{content: content, once: once, fresh: req.GetSessionId() == ""}
 	if o.fresh {
-		o.session, err = s.newSession(ctx, req.GetAgentId(), "", nil, req.GetParams())
+		o.session, err = s.sessions.New(ctx, session.Spec{AgentID: req.GetAgentId(), Title: "", Labels: nil, Params: req.GetParams()})
 	} else if req.GetParams() != nil {
 		err = fault.Invalid("params", "the session has its params already: leave them out, or open a new session")
-	} else if o.session, err = s.session(ctx, req.GetSessionId()); err == nil && req.GetAgentId() != "" && req.GetAgentId() != o.session.AgentID {
+	} else if o.session, err = s.access.Session(ctx, req.GetSessionId()); err == nil && req.GetAgentId() != "" && req.GetAgentId() != o.session.AgentID {
 		err = fault.Invalid("agent_id", "the session is one with agent %q", o.session.AgentID)
 	}
 	if err != nil {

@@ -18,8 +18,10 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -39,7 +41,7 @@ func (s *Service) CreateChild(ctx context.Context, req *sessionsv1.CreateChildRe
 	if _, err := s.agents.Get(ctx, req.GetAgentId(), 0); err != nil {
 		return nil, err
 	}
-	parent, _, err := s.turn(ctx, req.GetTurnId())
+	parent, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +152,7 @@ func (s *Service) startChild(
 	if err != nil {
 		return err
 	}
-	ses, err := s.newSession(ctx, c.AgentID, "", nil, params)
+	ses, err := s.sessions.New(ctx, session.Spec{AgentID: c.AgentID, Title: "", Labels: nil, Params: params})
 	if err != nil {
 		return err
 	}
@@ -171,7 +173,7 @@ func (s *Service) asOwner(ctx context.Context, t store.Turn) (context.Context, e
 		return nil, err
 	}
 	if len(in) != 1 {
-		return nil, noTurn(t.ID)
+		return nil, access.NoTurn(t.ID)
 	}
 	p := &policyv1.Principal{}
 	if err := proto.Unmarshal(in[0].Principal, p); err != nil {

@@ -79,7 +79,7 @@ func (s *Service) checkClaim(req *sessionsv1.ClaimStepRequest) error {
 func turnFault(err error, turn string) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return noTurn(turn)
+		return access.NoTurn(turn)
 	case errors.Is(err, store.ErrGuess):
 		return fault.Conflict("a step of turn %s was claimed meanwhile", turn)
 	}

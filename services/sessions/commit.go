@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -273,7 +274,7 @@ func pin(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface, tools *sessions
 
 // addUsage adds what a step used to the turn's totals. A model step counts as one call at least.
 func addUsage(t *store.Turn, kind turnv1.StepKind, used *turnv1.Usage) (*turnv1.Usage, error) {
-	total, err := usageOf(*t)
+	total, err := convert.Usage(*t)
 	if err != nil {
 		return nil, err
 	}

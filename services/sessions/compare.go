@@ -14,6 +14,9 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
+// readPage is how many rows one read of a session takes.
+const readPage = 200
+
 const (
 	// maxDiff bounds the differences of two answers, in bytes.
 	maxDiff = 64 << 10
@@ -46,7 +49,7 @@ type compared struct {
 
 // comparable reads a turn of the caller's.
 func (s *Service) comparable(ctx context.Context, id string) (*compared, error) {
-	row, ses, err := s.turn(ctx, id)
+	row, ses, err := s.access.Turn(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ import (
 // LoadTurn implements ExecutionService. The agent's limits are complete: the mesh's defaults stand where it has none, and
 // those that the turn's caller set where they are lower.
 func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest) (*sessionsv1.LoadTurnResponse, error) {
-	t, ses, err := s.turn(ctx, req.GetTurnId())
+	t, ses, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 		return nil, err
 	}
 	if len(in) != 1 {
-		return nil, noTurn(t.ID)
+		return nil, access.NoTurn(t.ID)
 	}
 	tools := &sessionsv1.LoadTurnResponse{}
 	if err := proto.Unmarshal(in[0].ClientTools, tools); err != nil {
@@ -65,7 +65,7 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if out.ExecutorSessionId, err = s.executorSession(ctx, t, out.GetAgent()); err != nil { // it is known by what the placeholders came to
 		return nil, err
 	}
-	if out.Rerun, err = rerunOf(in[0]); err != nil {
+	if out.Rerun, err = convert.Rerun(in[0]); err != nil {
 		return nil, err
 	}
 	if m := out.GetRerun().GetModel(); m != "" {
@@ -88,7 +88,7 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if len(out.GetOutcomes()) > 0 {
 		out.Context = nil
 	}
-	if out.Turn, err = turnWithInput(t, in[0]); err != nil || out.GetTurn().GetLimits() == nil {
+	if out.Turn, err = convert.TurnToProto(t, in[0]); err != nil || out.GetTurn().GetLimits() == nil {
 		return out, err
 	}
 	own, err := limitsOf(out.GetTurn().GetLimits())
@@ -265,7 +265,7 @@ func (s *Service) ReleaseStep(ctx context.Context, req *sessionsv1.ReleaseStepRe
 
 // GetContext implements ExecutionService.
 func (s *Service) GetContext(ctx context.Context, req *sessionsv1.GetContextRequest) (*sessionsv1.GetContextResponse, error) {
-	t, ses, err := s.turn(ctx, req.GetTurnId())
+	t, ses, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +282,7 @@ func windowToProto(w conversation.Window) *sessionsv1.GetContextResponse {
 
 // GetToolCall implements ExecutionService.
 func (s *Service) GetToolCall(ctx context.Context, req *sessionsv1.GetToolCallRequest) (*turnv1.ToolCall, error) {
-	t, _, err := s.turn(ctx, req.GetTurnId())
+	t, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}

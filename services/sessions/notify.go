@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/truncate"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
@@ -52,7 +53,7 @@ func (s *Service) notifyWait(tx *journal.Tx, t store.Turn, w *wait) error {
 	default:
 		return nil
 	}
-	usage, err := usageOf(t)
+	usage, err := convert.Usage(t)
 	if err != nil {
 		return err
 	}

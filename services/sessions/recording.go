@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -45,7 +46,7 @@ func callsOf(messages []*turnv1.Message) []madeCall {
 
 // GetRecording implements ExecutionService.
 func (s *Service) GetRecording(ctx context.Context, req *sessionsv1.GetRecordingRequest) (*sessionsv1.GetRecordingResponse, error) {
-	t, ses, err := s.turn(ctx, req.GetTurnId())
+	t, ses, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (s *Service) GetRecording(ctx context.Context, req *sessionsv1.GetRecording
 	if err != nil {
 		return nil, err
 	}
-	rerun, err := rerunOf(in)
+	rerun, err := convert.Rerun(in)
 	if err != nil || rerun == nil {
 		return &sessionsv1.GetRecordingResponse{}, err
 	}

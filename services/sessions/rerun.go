@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strconv"
 
@@ -13,8 +12,11 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
+	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
@@ -31,7 +33,7 @@ type rerun struct {
 func (s *Service) RerunTurn(ctx context.Context, req *sessionsv1.RerunTurnRequest) (*sessionsv1.Turn, error) {
 	bare := proto.CloneOf(req)
 	bare.IdempotencyKey = ""
-	once, err := onceOf(ctx, "rerun_turn", req.GetIdempotencyKey(), bare)
+	once, err := idempotency.Of(ctx, "rerun_turn", req.GetIdempotencyKey(), bare)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +47,7 @@ func (s *Service) RerunTurn(ctx context.Context, req *sessionsv1.RerunTurnReques
 	if err := s.checkModel(ctx, event.GetModel()); err != nil {
 		return nil, err
 	}
-	t, from, err := s.turn(ctx, req.GetTurnId())
+	t, from, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +59,7 @@ func (s *Service) RerunTurn(ctx context.Context, req *sessionsv1.RerunTurnReques
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s was cancelled before it was its turn: there is nothing to run again", t.ID).
 			Hint("Send its input as a new turn.")
 	}
-	ses, err := s.forkedSession(ctx, from, &sessionsv1.ForkSessionRequest{AgentId: req.GetAgentId(), Params: req.GetParams()})
+	ses, err := s.sessions.ForkOf(ctx, from, session.Spec{AgentID: req.GetAgentId(), Params: req.GetParams()})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +89,7 @@ func (s *Service) rerunOrder(ctx context.Context, t store.Turn, from, ses store.
 	if event.GetTools() == contract.ToolsLive {
 		p.Aside = nil
 	}
-	c, err := s.copySnapshot(ctx, ses, from, p)
+	c, err := s.sessions.CopySnapshot(ctx, ses, from, p)
 	if err != nil {
 		return order{}, err
 	}
@@ -96,7 +98,7 @@ func (s *Service) rerunOrder(ctx context.Context, t store.Turn, from, ses store.
 		return order{}, err
 	}
 	if input == nil {
-		return order{}, noTurn(t.ID) // it was deleted just now
+		return order{}, access.NoTurn(t.ID) // it was deleted just now
 	}
 	event.Messages, event.Plan = uint32(len(c.Turn)), renamePlan(event.GetPlan(), c.Renamed)
 	return order{
@@ -140,24 +142,12 @@ func rerunEvent(req *sessionsv1.RerunTurnRequest) (*turnv1.TurnRerun, error) {
 func (s *Service) inputOf(ctx context.Context, t store.Turn) (store.TurnInput, error) {
 	in, err := s.store.TurnInputs(ctx, t.Tenant, t.ID)
 	if err == nil && len(in) != 1 {
-		err = noTurn(t.ID) // it was deleted just now
+		err = access.NoTurn(t.ID) // it was deleted just now
 	}
 	if err != nil {
 		return store.TurnInput{}, err
 	}
 	return in[0], nil
-}
-
-// rerunOf reads how a turn runs another one again, nil when it does not.
-func rerunOf(in store.TurnInput) (*turnv1.TurnRerun, error) {
-	if len(in.Rerun) == 0 {
-		return nil, nil
-	}
-	out := &turnv1.TurnRerun{}
-	if err := proto.Unmarshal(in.Rerun, out); err != nil {
-		return nil, fmt.Errorf("rerun of turn %s: %w", in.TurnID, err)
-	}
-	return out, nil
 }
 
 // write tells of a re-run and stores what it takes over, behind the input that was just stored. It does nothing for other turns.

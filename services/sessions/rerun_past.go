@@ -10,6 +10,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
+	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
@@ -75,7 +76,7 @@ func (s *Service) fromTheMiddle(ctx context.Context, t store.Turn, was turnv1.St
 	}
 	agent, err := s.agents.Get(ctx, agentID, 0)
 	if err != nil {
-		return asAgentSays, agentGone(err, agentID)
+		return asAgentSays, session.AgentDeleted(err, agentID)
 	}
 	if before.Spec.Hosted() || agent.Spec.Hosted() {
 		return asAgentSays, fault.Invalid("from_step", "an agent with an executor runs a turn again from the start only: leave it out")

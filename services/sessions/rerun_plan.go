@@ -11,6 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -21,7 +23,7 @@ func (s *Service) planAt(ctx context.Context, t store.Turn, cut string) (*turnv1
 	if cut != "" {
 		row, err := s.store.Message(ctx, t.Tenant, cut)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, 0, noTurn(t.ID) // it was deleted just now
+			return nil, 0, access.NoTurn(t.ID) // it was deleted just now
 		}
 		if err != nil {
 			return nil, 0, err
@@ -32,7 +34,7 @@ func (s *Service) planAt(ctx context.Context, t store.Turn, cut string) (*turnv1
 	if err != nil {
 		return nil, 0, err
 	}
-	r, err := rerunOf(in)
+	r, err := convert.Rerun(in)
 	if err != nil {
 		return nil, 0, err
 	}

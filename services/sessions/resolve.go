@@ -23,7 +23,7 @@ var resolutions = map[turnv1.Verdict]string{
 
 // ResolveToolCall implements TurnService.
 func (s *Service) ResolveToolCall(ctx context.Context, req *sessionsv1.ResolveToolCallRequest) (*sessionsv1.Approval, error) {
-	t, _, err := s.turn(ctx, req.GetTurnId())
+	t, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}

@@ -24,9 +24,11 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/bundle"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
+	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
+	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/watch"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
@@ -64,7 +66,6 @@ type Deps struct {
 
 // Service implements the services of windlass.sessions.v1.
 type Service struct {
-	sessionsv1.UnimplementedSessionServiceServer
 	sessionsv1.UnimplementedTurnServiceServer
 	sessionsv1.UnimplementedExecutionServiceServer
 	sessionsv1.UnimplementedApprovalServiceServer
@@ -81,6 +82,9 @@ type Service struct {
 	webhooks      *webhook.Service
 	eraser        *erase.Eraser
 	conversations *conversation.Service
+	access        access.Reader
+	keys          idempotency.Keys
+	sessions      *session.Service
 	budgets       *budget.Service
 	schedules     *schedule.Service
 	bundles       *bundle.Service
@@ -126,6 +130,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s.agents = agent.New(agent.Deps{
 		Store: st, Approvals: deps.Policy, Groups: deps.Groups, Blueprints: s.blueprints.Checker, CheckLimits: s.checkAgentLimits,
 	})
+	s.access, s.keys = access.NewReader(st), idempotency.New(st, cfg.IdempotencyAge)
 	s.engine = deps.Dispatcher
 	s.outbox = outbox.New(outbox.Config{Interval: cfg.SweepInterval, MaxOpen: cfg.MaxOpenWorkflows, MaxStarting: cfg.MaxStarting}, st, deps.Dispatcher, deps.Log)
 	s.workers = outbox.NewWorkers(st, deps.Bus, cfg.SweepInterval, deps.Log)
@@ -133,7 +138,11 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		Store: st, Ledger: deps.Ledger, Decisions: deps.Policy, Histories: deps.Dispatcher, Log: deps.Log, Every: cfg.SweepInterval, Now: st.NowUs,
 	})
 	s.conversations = conversation.New(conversation.Config{MaxCopyBytes: cfg.MaxForkBytes}, st)
-	s.budgets = budget.New(budget.Deps{Store: st, Prompts: s.conversations, CheckSession: s.checkSession, OutputTokens: int64(cfg.ReserveOutputTokens)})
+	s.sessions = session.New(session.Deps{
+		Store: st, Journal: s.journal, Access: s.access, Agents: s.agents, Blueprints: s.blueprints, Conversations: s.conversations, Keys: s.keys,
+		Bus: deps.Bus, Erase: s.eraser.Wake, Log: deps.Log,
+	})
+	s.budgets = budget.New(budget.Deps{Store: st, Prompts: s.conversations, CheckSession: s.access.CheckSession, OutputTokens: int64(cfg.ReserveOutputTokens)})
 	s.schedules = schedule.New(cfg.Schedules, schedule.Deps{
 		Store: st, Turns: scheduledTurns{s}, Calendars: deps.Dispatcher, Policy: deps.Policy, PollInterval: cfg.SweepInterval, Log: deps.Log,
 	})
@@ -153,7 +162,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 // Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterAgentServiceServer(r, api.NewAgents(s.agents, s.bundles, s.validator))
-	sessionsv1.RegisterSessionServiceServer(r, s)
+	sessionsv1.RegisterSessionServiceServer(r, api.NewSessions(s.sessions, s.conversations, s.withInputs, s.cfg.MaxExportBytes))
 	sessionsv1.RegisterTurnServiceServer(r, s)
 	sessionsv1.RegisterBudgetServiceServer(r, api.NewBudgets(s.budgets))
 	sessionsv1.RegisterExecutionServiceServer(r, s)

@@ -14,7 +14,9 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
+	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
@@ -28,11 +30,11 @@ func (s *Service) SteerTurn(ctx context.Context, req *sessionsv1.SteerTurnReques
 	}
 	bare := proto.CloneOf(req)
 	bare.IdempotencyKey = ""
-	once, err := onceOf(ctx, "steer_turn", req.GetIdempotencyKey(), bare)
+	once, err := idempotency.Of(ctx, "steer_turn", req.GetIdempotencyKey(), bare)
 	if err != nil {
 		return nil, err
 	}
-	seen, _, err := s.turn(ctx, req.GetTurnId())
+	seen, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +46,7 @@ func (s *Service) SteerTurn(ctx context.Context, req *sessionsv1.SteerTurnReques
 		}
 		once := once
 		once.TurnID, once.MessageID = t.ID, ids.New(ids.Message)
-		stands, added, err := s.remember(tx, once)
+		stands, added, err := s.keys.Remember(tx, once)
 		if err != nil {
 			return err
 		}
@@ -67,7 +69,7 @@ func (s *Service) SteerTurn(ctx context.Context, req *sessionsv1.SteerTurnReques
 	}
 	row, err := s.store.Message(ctx, seen.Tenant, out.GetMessageId())
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, noTurn(seen.ID) // it was deleted just now
+		return nil, access.NoTurn(seen.ID) // it was deleted just now
 	}
 	if err != nil {
 		return nil, err
@@ -145,7 +147,7 @@ func (s *Service) steerActive(tx *journal.Tx, o order) (string, error) {
 	}
 	once := o.once
 	once.TurnID, once.MessageID = t.ID, ids.New(ids.Message)
-	stands, added, err := s.remember(tx, once)
+	stands, added, err := s.keys.Remember(tx, once)
 	if err != nil || !added {
 		return stands.TurnID, err
 	}

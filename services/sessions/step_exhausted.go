@@ -7,6 +7,7 @@ import (
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -38,7 +39,7 @@ func countLost(t *store.Turn, step store.Step) error {
 	if step.Fence == 0 || step.Owner == "" || !budget.CallsModel(turnv1.StepKind(step.Kind)) {
 		return nil
 	}
-	total, err := usageOf(*t)
+	total, err := convert.Usage(*t)
 	if err != nil {
 		return err
 	}

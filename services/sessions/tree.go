@@ -6,12 +6,13 @@ import (
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 // GetTurnTree implements TurnService.
 func (s *Service) GetTurnTree(ctx context.Context, req *sessionsv1.GetTurnTreeRequest) (*sessionsv1.TurnTree, error) {
-	t, _, err := s.turn(ctx, req.GetTurnId())
+	t, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func childrenByParent(ctx context.Context, r treeReader, t store.Turn) (map[stri
 
 // addTreeUsage adds to total what a turn and its descendants used.
 func addTreeUsage(ctx context.Context, r treeReader, total *turnv1.Usage, t store.Turn, descendants map[string][]store.Child) error {
-	used, err := usageOf(t)
+	used, err := convert.Usage(t)
 	if err != nil {
 		return err
 	}

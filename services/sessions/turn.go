@@ -14,13 +14,14 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 // GetTurn implements TurnService.
 func (s *Service) GetTurn(ctx context.Context, req *sessionsv1.GetTurnRequest) (*sessionsv1.Turn, error) {
-	t, _, err := s.turn(ctx, req.GetTurnId())
+	t, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func (s *Service) GetTurn(ctx context.Context, req *sessionsv1.GetTurnRequest) (
 func (s *Service) standing(ctx context.Context, t store.Turn) (*sessionsv1.Turn, error) {
 	now, err := s.store.Turn(ctx, t.Tenant, t.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, noTurn(t.ID)
+		return nil, access.NoTurn(t.ID)
 	}
 	if err != nil {
 		return nil, err
@@ -76,11 +77,21 @@ func (s *Service) waitingFor(ctx context.Context, t store.Turn) ([]string, error
 	return out, nil
 }
 
+// before returns the turn that the same request made earlier, and whether there is one.
+func (s *Service) before(ctx context.Context, once store.Once) (*sessionsv1.Turn, bool, error) {
+	found, ok, err := s.keys.Earlier(ctx, once)
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	t, err := s.readTurn(ctx, once.Tenant, found.TurnID)
+	return t, true, err
+}
+
 // readTurn reads a turn with its input.
 func (s *Service) readTurn(ctx context.Context, tenant, id string) (*sessionsv1.Turn, error) {
 	t, err := s.store.Turn(ctx, tenant, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, noTurn(id)
+		return nil, access.NoTurn(id)
 	}
 	if err != nil {
 		return nil, err
@@ -94,14 +105,14 @@ func (s *Service) withInput(ctx context.Context, t store.Turn) (*sessionsv1.Turn
 		return nil, err
 	}
 	if len(in) != 1 {
-		return nil, noTurn(t.ID) // it was deleted just now
+		return nil, access.NoTurn(t.ID) // it was deleted just now
 	}
 	return s.related(ctx, t, in[0])
 }
 
 // related is a turn with what it belongs to. Only a sub-agent's costs a question.
 func (s *Service) related(ctx context.Context, t store.Turn, in store.TurnInput) (*sessionsv1.Turn, error) {
-	out, err := turnWithInput(t, in)
+	out, err := convert.TurnToProto(t, in)
 	if err != nil || t.AgentPath == "" {
 		return out, err
 	}
@@ -143,9 +154,15 @@ func (s *Service) await(
 	case ctx.Err() == nil && bounded.Err() != nil:
 		return false, nil
 	case errors.Is(err, store.ErrNotFound):
-		return false, noTurn(t.ID)
+		return false, access.NoTurn(t.ID)
 	}
 	return false, watchFault(err)
+}
+
+// timeCursor is the page token of lists that are ordered by time.
+type timeCursor struct {
+	Us int64  `json:"us"`
+	ID string `json:"id"`
 }
 
 // ListTurns implements TurnService.
@@ -155,7 +172,7 @@ func (s *Service) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsReques
 		Ended: terminal(enum.Parse[turnv1.TurnStatus](req.GetStatus())),
 	}
 	if req.GetSessionId() != "" {
-		if _, err := s.session(ctx, req.GetSessionId()); err != nil {
+		if _, err := s.access.Session(ctx, req.GetSessionId()); err != nil {
 			return nil, err
 		}
 	}
@@ -202,7 +219,7 @@ func (s *Service) withInputs(ctx context.Context, tenant string, rows []store.Tu
 // CancelTurn implements TurnService. The journal comes first; telling the workflow only makes it fast. A turn that nobody has taken yet ends
 // at once.
 func (s *Service) CancelTurn(ctx context.Context, req *sessionsv1.CancelTurnRequest) (*sessionsv1.Turn, error) {
-	seen, _, err := s.turn(ctx, req.GetTurnId())
+	seen, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +231,7 @@ func (s *Service) CancelTurn(ctx context.Context, req *sessionsv1.CancelTurnRequ
 
 // RequestCancel implements ExecutionService.
 func (s *Service) RequestCancel(ctx context.Context, req *sessionsv1.RequestCancelRequest) (*sessionsv1.RequestCancelResponse, error) {
-	seen, _, err := s.turn(ctx, req.GetTurnId())
+	seen, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +256,7 @@ func (s *Service) cancel(ctx context.Context, seen store.Turn, reason string) er
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		err = noTurn(seen.ID)
+		err = access.NoTurn(seen.ID)
 	}
 	if err != nil {
 		return err

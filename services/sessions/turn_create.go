@@ -18,9 +18,13 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
+	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
+	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -55,14 +59,14 @@ func (s *Service) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequ
 	}
 	bare := proto.CloneOf(req)
 	bare.IdempotencyKey = ""
-	once, err := onceOf(ctx, "create_turn", req.GetIdempotencyKey(), bare)
+	once, err := idempotency.Of(ctx, "create_turn", req.GetIdempotencyKey(), bare)
 	if err != nil {
 		return nil, err
 	}
 	if t, ok, err := s.before(ctx, once); err != nil || ok {
 		return t, err
 	}
-	ses, err := s.session(ctx, req.GetSessionId())
+	ses, err := s.access.Session(ctx, req.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +77,7 @@ func (s *Service) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequ
 		return nil, err
 	}
 	if o.mode == modeFork {
-		if o.copy, err = s.fork(ctx, ses, &sessionsv1.ForkSessionRequest{}); err != nil {
+		if o.copy, err = s.sessions.Copy(ctx, ses, 0, session.Spec{}); err != nil {
 			return nil, err
 		}
 		o.session, o.fresh = o.copy.Session, true
@@ -146,7 +150,7 @@ func tooLarge(field string, size, limit int) error {
 func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error) {
 	agent, err := s.agents.Get(ctx, o.session.AgentID, 0)
 	if err != nil {
-		return nil, agentGone(err, o.session.AgentID)
+		return nil, session.AgentDeleted(err, o.session.AgentID)
 	}
 	if err := s.blueprints.CheckTurn(ctx, agent, o.session, authn.From(ctx), s.store.Now()); err != nil {
 		return nil, err
@@ -170,7 +174,7 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 		}
 		once := o.once
 		once.TurnID = t.ID
-		stands, added, err := s.remember(tx, once)
+		stands, added, err := s.keys.Remember(tx, once)
 		if err != nil || !added {
 			earlier = stands.TurnID
 			return err
@@ -188,7 +192,7 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		err = noSession(o.session.ID)
+		err = access.NoSession(o.session.ID)
 	}
 	if err != nil {
 		return nil, err
@@ -200,7 +204,7 @@ func (s *Service) accept(ctx context.Context, o order) (*sessionsv1.Turn, error)
 		s.outbox.Cancel(cut.turn.ID, interruptReason)
 	}
 	s.outbox.Trigger()
-	return turnWithInput(t, in)
+	return convert.TurnToProto(t, in)
 }
 
 // input is what is kept of an order with its turn, whose id is not known yet.
@@ -213,15 +217,6 @@ func (o order) input(ctx context.Context, limits []byte) (in store.TurnInput, er
 		in.Rerun, err = proto.Marshal(o.rerun.event)
 	}
 	return in, err
-}
-
-// agentGone says that the agent of a session was deleted; other errors pass.
-func agentGone(err error, id string) error {
-	if !fault.Is(err, faultv1.Reason_REASON_NOT_FOUND) {
-		return err
-	}
-	return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "agent %q was deleted", id).
-		Hint("Create it again, or open or fork a session with another agent.")
 }
 
 func (s *Service) newTurn(ctx context.Context, tx *journal.Tx, o order) store.Turn {

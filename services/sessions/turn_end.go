@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -19,7 +20,7 @@ func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) 
 	ctx := tx.Context()
 	end := &turnv1.TurnEnded{Status: ending.GetStatus(), StopReason: ending.GetStopReason(), Error: ending.GetError()}
 	end.LimitReached = wordLimit(*t, ending.GetLimitReached())
-	if end.Usage, err = usageOf(*t); err != nil {
+	if end.Usage, err = convert.Usage(*t); err != nil {
 		return "", err
 	}
 	if end.Output, err = lastAnswer(tx, *t); err != nil {

@@ -105,15 +105,3 @@ func (s *Service) checkAgentLimits(v store.LimitsSpec) []fault.Field {
 func aboveMesh(name, most string) string {
 	return fmt.Sprintf("is higher than the mesh allows, which is %s (sessions.max_limits.%s of the configuration)", most, name)
 }
-
-// storedLimits reads the limits that a turn's caller set, nil when he set none.
-func storedLimits(data []byte) (*sessionsv1.Limits, error) {
-	if len(data) == 0 {
-		return nil, nil
-	}
-	l := &sessionsv1.Limits{}
-	if err := proto.Unmarshal(data, l); err != nil {
-		return nil, fmt.Errorf("limits of a turn: %w", err)
-	}
-	return l, nil
-}

@@ -7,7 +7,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
+	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -25,7 +27,7 @@ func (s scheduledTurns) CheckInput(field, text string) error {
 
 // CheckSession implements schedule.Turns.
 func (s scheduledTurns) CheckSession(ctx context.Context, id string) error {
-	return s.checkSession(ctx, id)
+	return s.access.CheckSession(ctx, id)
 }
 
 // CheckAgent implements schedule.Turns.
@@ -39,7 +41,7 @@ func (s scheduledTurns) CheckAgent(ctx context.Context, id string, params *struc
 
 // checkParams checks that the caller could open a session with an agent and params.
 func (s *Service) checkParams(ctx context.Context, agent store.Agent, params *structpb.Struct) error {
-	_, err := s.sessionWith(ctx, agent, "", nil, params)
+	_, err := s.sessions.NewWith(ctx, agent, session.Spec{Params: params})
 	return err
 }
 
@@ -50,7 +52,7 @@ func (s scheduledTurns) Start(ctx context.Context, t schedule.Turn) (turnID, ses
 }
 
 func (s *Service) startScheduled(ctx context.Context, t schedule.Turn) (*sessionsv1.Turn, error) {
-	once, err := onceOf(ctx, "schedule_fire", t.Key, &sessionsv1.GetScheduleRequest{ScheduleId: t.ScheduleID})
+	once, err := idempotency.Of(ctx, "schedule_fire", t.Key, &sessionsv1.GetScheduleRequest{ScheduleId: t.ScheduleID})
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +67,10 @@ func (s *Service) startScheduled(ctx context.Context, t schedule.Turn) (*session
 		return nil, err
 	}
 	if t.Spec.SessionID != "" {
-		o.session, err = s.session(ctx, t.Spec.SessionID)
+		o.session, err = s.access.Session(ctx, t.Spec.SessionID)
 	} else {
 		o.fresh = true
-		o.session, err = s.newSession(ctx, t.Spec.AgentID, t.Spec.DisplayName, map[string]string{scheduleLabel: t.ScheduleID}, t.Spec.Params)
+		o.session, err = s.sessions.New(ctx, session.Spec{AgentID: t.Spec.AgentID, Title: t.Spec.DisplayName, Labels: map[string]string{scheduleLabel: t.ScheduleID}, Params: t.Spec.Params})
 	}
 	if err != nil {
 		return nil, err

@@ -130,7 +130,7 @@ func dropWaits(tx *journal.Tx, t *store.Turn) error {
 
 // ExpireWaits implements ExecutionService.
 func (s *Service) ExpireWaits(ctx context.Context, req *sessionsv1.ExpireWaitsRequest) (*sessionsv1.ExpireWaitsResponse, error) {
-	t, _, err := s.turn(ctx, req.GetTurnId())
+	t, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (s *Service) expire(ctx context.Context, seen store.Turn, tell bool) error 
 
 // GetWait implements ExecutionService.
 func (s *Service) GetWait(ctx context.Context, req *sessionsv1.GetWaitRequest) (*sessionsv1.Wait, error) {
-	t, _, err := s.turn(ctx, req.GetTurnId())
+	t, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (s *Service) familyFrom(ctx context.Context, req *sessionsv1.WatchRequest) 
 		return f, err
 	}
 	for turn, place := range at.Below {
-		t, ses, err := s.turn(ctx, turn)
+		t, ses, err := s.access.Turn(ctx, turn)
 		if err != nil || t.AgentPath == "" {
 			return f, badCursor("the cursor names %q, which is no turn of a sub-agent", turn)
 		}

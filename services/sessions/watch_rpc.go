@@ -52,11 +52,11 @@ func (s *Service) watchFrom(ctx context.Context, req *sessionsv1.WatchRequest) (
 	var err error
 	if req.GetTurnId() != "" {
 		var t store.Turn
-		if t, ses, err = s.turn(ctx, req.GetTurnId()); err != nil {
+		if t, ses, err = s.access.Turn(ctx, req.GetTurnId()); err != nil {
 			return scope, none, err
 		}
 		scope.Turn, scope.FirstSeq, scope.EndSeq = t.ID, t.FirstSeq, t.LastSeq
-	} else if ses, err = s.session(ctx, req.GetSessionId()); err != nil {
+	} else if ses, err = s.access.Session(ctx, req.GetSessionId()); err != nil {
 		return scope, none, err
 	}
 	scope.Tenant, scope.Session = ses.Tenant, ses.ID

@@ -1,4 +1,4 @@
-package sessions
+package api
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package sessions
+package api
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -19,8 +20,8 @@ import (
 const readPage = 200
 
 // ExportSession implements SessionService. What happens while it reads may be in it or not.
-func (s *Service) ExportSession(ctx context.Context, req *sessionsv1.ExportSessionRequest) (*sessionsv1.ExportSessionResponse, error) {
-	ses, err := s.session(ctx, req.GetSessionId())
+func (s *Sessions) ExportSession(ctx context.Context, req *sessionsv1.ExportSessionRequest) (*sessionsv1.ExportSessionResponse, error) {
+	ses, err := s.sessions.Get(ctx, req.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
@@ -28,11 +29,11 @@ func (s *Service) ExportSession(ctx context.Context, req *sessionsv1.ExportSessi
 	if markdown && req.GetIncludeEvents() {
 		return nil, fault.Invalid("include_events", "a transcript has no events: use format \"json\"")
 	}
-	shown, err := sessionToProto(ses)
+	shown, err := convert.SessionToProto(ses)
 	if err != nil {
 		return nil, err
 	}
-	x := &export{service: s, session: ses, out: &sessionsv1.ExportSessionResponse{Session: shown}}
+	x := &export{server: s, session: ses, out: &sessionsv1.ExportSessionResponse{Session: shown}}
 	if err := x.turns(ctx); err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (s *Service) ExportSession(ctx context.Context, req *sessionsv1.ExportSessi
 		return x.out, nil
 	}
 	text := transcript(x.out)
-	if len(text) > s.cfg.MaxExportBytes {
+	if len(text) > s.maxExportBytes {
 		return nil, x.tooLarge()
 	}
 	return &sessionsv1.ExportSessionResponse{Markdown: text}, nil
@@ -56,7 +57,7 @@ func (s *Service) ExportSession(ctx context.Context, req *sessionsv1.ExportSessi
 
 // export gathers a session until it is too large.
 type export struct {
-	service *Service
+	server  *Sessions
 	session store.Session
 	out     *sessionsv1.ExportSessionResponse
 	size    int
@@ -65,24 +66,24 @@ type export struct {
 // grow counts what was added.
 func (x *export) grow(m proto.Message) error {
 	const frame = 8 // tag and length of an element
-	if x.size += proto.Size(m) + frame; x.size > x.service.cfg.MaxExportBytes {
+	if x.size += proto.Size(m) + frame; x.size > x.server.maxExportBytes {
 		return x.tooLarge()
 	}
 	return nil
 }
 
 func (x *export) tooLarge() error {
-	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the session is larger than the %d bytes that an export may have", x.service.cfg.MaxExportBytes).
+	return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the session is larger than the %d bytes that an export may have", x.server.maxExportBytes).
 		Hint("Export it without events, or read its messages, turns and events page by page.")
 }
 
 func (x *export) turns(ctx context.Context) error {
 	for after := uint32(0); ; {
-		rows, err := x.service.store.TurnsInOrder(ctx, x.session.Tenant, x.session.ID, after, readPage)
+		rows, err := x.server.sessions.Turns(ctx, x.session, after, readPage)
 		if err != nil {
 			return err
 		}
-		turns, err := x.service.withInputs(ctx, x.session.Tenant, rows)
+		turns, err := x.server.turns(ctx, x.session.Tenant, rows)
 		if err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (x *export) turns(ctx context.Context) error {
 }
 
 func (x *export) messages(ctx context.Context) error {
-	err := x.service.conversations.Each(ctx, x.session, store.AfterAll, func(row store.Message) error {
+	err := x.server.conversations.Each(ctx, x.session, store.AfterAll, func(row store.Message) error {
 		m, err := conversation.Message(row)
 		if err != nil {
 			return err
@@ -113,7 +114,7 @@ func (x *export) messages(ctx context.Context) error {
 
 func (x *export) events(ctx context.Context) error {
 	for after := uint32(0); ; {
-		rows, err := x.service.store.Events(ctx, x.session.Tenant, x.session.ID, after, readPage)
+		rows, err := x.server.sessions.Events(ctx, x.session, after, readPage)
 		if err != nil {
 			return err
 		}

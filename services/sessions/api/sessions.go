@@ -1,0 +1,132 @@
+package api
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/page"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
+	"github.com/windlass-dev/windlass/services/sessions/idempotency"
+	"github.com/windlass-dev/windlass/services/sessions/session"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// TurnConverter converts turns with their inputs, in the order given.
+type TurnConverter func(ctx context.Context, tenant string, rows []store.Turn) ([]*sessionsv1.Turn, error)
+
+// Sessions implements SessionService.
+type Sessions struct {
+	sessionsv1.UnimplementedSessionServiceServer
+	sessions       *session.Service
+	conversations  *conversation.Service
+	turns          TurnConverter
+	maxExportBytes int
+}
+
+// NewSessions serves sessions. An export has at most maxExportBytes.
+func NewSessions(sessions *session.Service, conversations *conversation.Service, turns TurnConverter, maxExportBytes int) *Sessions {
+	return &Sessions{sessions: sessions, conversations: conversations, turns: turns, maxExportBytes: maxExportBytes}
+}
+
+// timeCursor is the last row of a page of a list that is ordered by time.
+type timeCursor struct {
+	Us int64  `json:"us"`
+	ID string `json:"id"`
+}
+
+// CreateSession implements SessionService.
+func (s *Sessions) CreateSession(ctx context.Context, req *sessionsv1.CreateSessionRequest) (*sessionsv1.Session, error) {
+	return answerSession(s.sessions.Create(ctx, session.Spec{
+		AgentID: req.GetAgentId(), Title: req.GetTitle(), Labels: req.GetLabels(), Params: req.GetParams(),
+	}))
+}
+
+// GetSession implements SessionService.
+func (s *Sessions) GetSession(ctx context.Context, req *sessionsv1.GetSessionRequest) (*sessionsv1.Session, error) {
+	return answerSession(s.sessions.Get(ctx, req.GetSessionId()))
+}
+
+// ListSessions implements SessionService.
+func (s *Sessions) ListSessions(ctx context.Context, req *sessionsv1.ListSessionsRequest) (*sessionsv1.ListSessionsResponse, error) {
+	var at timeCursor
+	list := "sessions|" + access.Owner(ctx) + "|" + req.GetAgentId()
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.sessions.List(ctx, req.GetAgentId(), at.Us, at.ID, size+1)
+	if err != nil {
+		return nil, err
+	}
+	rows, next := page.Trim(rows, size, list, func(v store.Session) any { return timeCursor{v.CreateUs, v.ID} })
+	out := &sessionsv1.ListSessionsResponse{NextPageToken: next}
+	for _, row := range rows {
+		ses, err := convert.SessionToProto(row)
+		if err != nil {
+			return nil, err
+		}
+		out.Sessions = append(out.Sessions, ses)
+	}
+	return out, nil
+}
+
+// DeleteSession implements SessionService.
+func (s *Sessions) DeleteSession(ctx context.Context, req *sessionsv1.DeleteSessionRequest) (*sessionsv1.DeleteSessionResponse, error) {
+	if err := s.sessions.Delete(ctx, req.GetSessionId()); err != nil {
+		return nil, err
+	}
+	return &sessionsv1.DeleteSessionResponse{}, nil
+}
+
+// ListMessages implements SessionService.
+func (s *Sessions) ListMessages(ctx context.Context, req *sessionsv1.ListMessagesRequest) (*sessionsv1.ListMessagesResponse, error) {
+	ses, err := s.sessions.Get(ctx, req.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
+	after := int64(store.BeforeAll)
+	list := "messages|" + ses.ID
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 100, &after)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.sessions.Messages(ctx, ses, after, size+1)
+	if err != nil {
+		return nil, err
+	}
+	rows, next := page.Trim(rows, size, list, func(m store.Message) any { return m.Seq })
+	out := &sessionsv1.ListMessagesResponse{NextPageToken: next}
+	for _, row := range rows {
+		m, err := conversation.Message(row)
+		if err != nil {
+			return nil, err
+		}
+		out.Messages = append(out.Messages, m)
+	}
+	return out, nil
+}
+
+// ForkSession implements SessionService.
+func (s *Sessions) ForkSession(ctx context.Context, req *sessionsv1.ForkSessionRequest) (*sessionsv1.Session, error) {
+	bare := proto.CloneOf(req)
+	bare.IdempotencyKey = ""
+	once, err := idempotency.Of(ctx, "fork_session", req.GetIdempotencyKey(), bare)
+	if err != nil {
+		return nil, err
+	}
+	return answerSession(s.sessions.Fork(ctx, req.GetSessionId(), req.GetSeq(), session.Spec{
+		AgentID: req.GetAgentId(), Title: req.GetTitle(), Params: req.GetParams(),
+	}, once))
+}
+
+// answerSession converts the result of a call.
+func answerSession(ses store.Session, err error) (*sessionsv1.Session, error) {
+	if err != nil {
+		return nil, err
+	}
+	return convert.SessionToProto(ses)
+}

@@ -1,0 +1,154 @@
+// Package session manages sessions: it opens, lists, forks and deletes them.
+package session
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/agent"
+	"github.com/windlass-dev/windlass/services/sessions/blueprint"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
+	"github.com/windlass-dev/windlass/services/sessions/idempotency"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract"
+)
+
+// publisher tells the watchers of a session on the bus. It must not block.
+type publisher interface {
+	Publish(subject string, data []byte) error
+}
+
+// Deps are what the service needs; all are required.
+type Deps struct {
+	Store         *store.Store
+	Journal       *journal.Journal
+	Access        access.Reader
+	Agents        *agent.Service
+	Blueprints    blueprint.Resolver
+	Conversations *conversation.Service
+	Keys          idempotency.Keys
+	Bus           publisher
+	// Erase starts to erase what other services keep of deleted sessions.
+	Erase func()
+	Log   *slog.Logger
+}
+
+// Service manages sessions. It is safe for concurrent use.
+type Service struct{ deps Deps }
+
+// New returns the service.
+func New(deps Deps) *Service { return &Service{deps: deps} }
+
+// Spec is what a caller sets of a new session.
+type Spec struct {
+	// AgentID is its agent; "" = see agent.Service.Choose.
+	AgentID, Title string
+	Labels         map[string]string
+	Params         *structpb.Struct
+}
+
+// New returns a session of the caller, which is not stored yet. Its agent must fit the params and the caller.
+func (s *Service) New(ctx context.Context, spec Spec) (store.Session, error) {
+	a, err := s.deps.Agents.Choose(ctx, spec.AgentID)
+	if err != nil {
+		return store.Session{}, err
+	}
+	return s.NewWith(ctx, a, spec)
+}
+
+// NewWith is New with an agent that was read before.
+func (s *Service) NewWith(ctx context.Context, a store.Agent, spec Spec) (store.Session, error) {
+	if !access.Storable(spec.Title) {
+		return store.Session{}, fault.Invalid("title", "must not contain NUL")
+	}
+	now := s.deps.Store.NowUs()
+	p := authn.From(ctx)
+	ses := store.Session{
+		Tenant: p.GetTenant(), ID: ids.New(ids.Session), AgentID: a.ID, Subject: p.GetSubject(), Title: spec.Title, Labels: spec.Labels,
+		CreateUs: now, UpdateUs: now,
+	}
+	if err := blueprint.SetSessionParams(ctx, &ses, a, spec.Params); err != nil {
+		return store.Session{}, err
+	}
+	return ses, s.deps.Blueprints.CheckTurn(ctx, a, ses, p, s.deps.Store.Now())
+}
+
+// Create opens a session of the caller.
+func (s *Service) Create(ctx context.Context, spec Spec) (store.Session, error) {
+	ses, err := s.New(ctx, spec)
+	if err != nil {
+		return ses, err
+	}
+	return ses, s.deps.Store.Write(ctx, func(tx *store.Tx) error { return tx.AddSession(ctx, ses) })
+}
+
+// Get returns a session that the caller may see.
+func (s *Service) Get(ctx context.Context, id string) (store.Session, error) {
+	return s.deps.Access.Session(ctx, id)
+}
+
+// List returns at most limit sessions that the caller may see, the newest first, from behind the one that was made at beforeUs with beforeID. An
+// agent narrows it down.
+func (s *Service) List(ctx context.Context, agentID string, beforeUs int64, beforeID string, limit int) ([]store.Session, error) {
+	if !access.Storable(agentID) {
+		return nil, nil
+	}
+	return s.deps.Store.Sessions(ctx, store.SessionFilter{
+		Tenant: authn.Tenant(ctx), Subject: access.Owner(ctx), AgentID: agentID, BeforeUs: beforeUs, BeforeID: beforeID, Limit: limit,
+	})
+}
+
+// Messages returns at most limit messages of a session behind a seq, in the order of their seqs.
+func (s *Service) Messages(ctx context.Context, ses store.Session, after int64, limit int) ([]store.Message, error) {
+	return s.deps.Store.Messages(ctx, ses.Tenant, ses.ID, after, limit)
+}
+
+// Turns returns at most limit turns of a session behind the one with a first seq, in the order in which they were accepted.
+func (s *Service) Turns(ctx context.Context, ses store.Session, after uint32, limit int) ([]store.Turn, error) {
+	return s.deps.Store.TurnsInOrder(ctx, ses.Tenant, ses.ID, after, limit)
+}
+
+// Events returns at most limit events of a session behind a seq.
+func (s *Service) Events(ctx context.Context, ses store.Session, after uint32, limit int) ([]store.Event, error) {
+	return s.deps.Store.Events(ctx, ses.Tenant, ses.ID, after, limit)
+}
+
+// Delete deletes a session with all that belongs to it. A session with an active turn cannot be deleted.
+func (s *Service) Delete(ctx context.Context, id string) error {
+	ses, err := s.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	err = s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
+		if err := tx.Lock(ses.Tenant, ses.ID); err != nil {
+			return err
+		}
+		if tx.Session.ActiveTurnID != "" {
+			return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ACTIVE, "turn %s of the session is active", tx.Session.ActiveTurnID).
+				Hint("Wait for its end or cancel it first.")
+		}
+		tx.After(func(ctx context.Context) { s.deleted(ctx, ses) })
+		return tx.DeleteSession(ctx, ses.Tenant, ses.ID)
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = access.NoSession(ses.ID)
+	}
+	return err
+}
+
+// deleted tells what depends on a session that it is gone. An empty message makes the watchers read the journal.
+func (s *Service) deleted(ctx context.Context, ses store.Session) {
+	s.deps.Erase()
+	if err := s.deps.Bus.Publish(contract.EventSubject(ses.Tenant, ses.ID), nil); err != nil {
+		s.deps.Log.DebugContext(ctx, "watchers of a deleted session not notified", "session_id", ses.ID, "error", err)
+	}
+}
