@@ -15,6 +15,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
+	"github.com/windlass-dev/windlass/services/sessions/artifact"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -153,8 +154,11 @@ func writeContent(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1
 			outcome.MessageId = m.GetId()
 		}
 	}
-	if err := writeArtifacts(tx, t, step, req.GetArtifacts()); err != nil {
-		return err
+	for _, a := range req.GetArtifacts() {
+		made := artifact.New{ID: a.GetId(), CallID: a.GetCallId(), Name: a.GetName(), MediaType: a.GetMediaType(), Data: a.GetData()}
+		if err := artifact.Write(tx, t, step, made); err != nil {
+			return err
+		}
 	}
 	for _, e := range req.GetEvents() {
 		var err error

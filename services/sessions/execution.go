@@ -43,29 +43,17 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 			return nil, err
 		}
 	}
-	in, err := s.store.TurnInputs(ctx, t.Tenant, t.ID)
+	in, err := s.inputOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	if len(in) != 1 {
-		return nil, access.NoTurn(t.ID)
-	}
-	tools := &sessionsv1.LoadTurnResponse{}
-	if err := proto.Unmarshal(in[0].ClientTools, tools); err != nil {
-		return nil, fmt.Errorf("client tools of turn %s: %w", t.ID, err)
-	}
-	out.ClientTools = tools.GetClientTools()
-	out.Principal = &policyv1.Principal{}
-	if err := proto.Unmarshal(in[0].Principal, out.Principal); err != nil {
-		return nil, fmt.Errorf("principal of turn %s: %w", t.ID, err)
+	if err := readInput(out, in); err != nil {
+		return nil, err
 	}
 	if err := s.resolveAgent(ctx, out, a, t, ses); err != nil {
 		return nil, err
 	}
 	if out.ExecutorSessionId, err = s.executorSession(ctx, t, out.GetAgent()); err != nil { // it is known by what the placeholders came to
-		return nil, err
-	}
-	if out.Rerun, err = convert.Rerun(in[0]); err != nil {
 		return nil, err
 	}
 	if m := out.GetRerun().GetModel(); m != "" {
@@ -88,7 +76,7 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if len(out.GetOutcomes()) > 0 {
 		out.Context = nil
 	}
-	if out.Turn, err = convert.TurnToProto(t, in[0]); err != nil || out.GetTurn().GetLimits() == nil {
+	if out.Turn, err = convert.TurnToProto(t, in); err != nil || out.GetTurn().GetLimits() == nil {
 		return out, err
 	}
 	own, err := limitsOf(out.GetTurn().GetLimits())
@@ -122,6 +110,20 @@ func (s *Service) agentTools(ctx context.Context, a store.Agent) ([]*sessionsv1.
 		})
 	}
 	return out, err
+}
+
+// readInput decodes what a turn was given into what is loaded of it.
+func readInput(out *sessionsv1.LoadTurnResponse, in store.TurnInput) (err error) {
+	tools := &sessionsv1.LoadTurnResponse{}
+	if err := proto.Unmarshal(in.ClientTools, tools); err != nil {
+		return fmt.Errorf("client tools of turn %s: %w", in.TurnID, err)
+	}
+	out.ClientTools, out.Principal = tools.GetClientTools(), &policyv1.Principal{}
+	if err := proto.Unmarshal(in.Principal, out.Principal); err != nil {
+		return fmt.Errorf("principal of turn %s: %w", in.TurnID, err)
+	}
+	out.Rerun, err = convert.Rerun(in)
+	return err
 }
 
 // readSurface reads what a turn was pinned to, if it has begun.

@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/agent"
 	"github.com/windlass-dev/windlass/services/sessions/api"
+	"github.com/windlass-dev/windlass/services/sessions/artifact"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/bundle"
@@ -69,7 +70,6 @@ type Service struct {
 	sessionsv1.UnimplementedTurnServiceServer
 	sessionsv1.UnimplementedExecutionServiceServer
 	sessionsv1.UnimplementedApprovalServiceServer
-	sessionsv1.UnimplementedArtifactServiceServer
 
 	cfg           Config
 	store         *store.Store
@@ -167,7 +167,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterBudgetServiceServer(r, api.NewBudgets(s.budgets))
 	sessionsv1.RegisterExecutionServiceServer(r, s)
 	sessionsv1.RegisterApprovalServiceServer(r, s)
-	sessionsv1.RegisterArtifactServiceServer(r, s)
+	sessionsv1.RegisterArtifactServiceServer(r, api.NewArtifacts(artifact.NewService(s.store, s.access)))
 	sessionsv1.RegisterWebhookServiceServer(r, api.NewWebhooks(s.webhooks))
 	sessionsv1.RegisterScheduleServiceServer(r, api.NewSchedules(s.schedules, s.store.Now))
 }
