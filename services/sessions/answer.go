@@ -64,13 +64,13 @@ func (s *Service) checkAnswer(ctx context.Context, w *wait, req *sessionsv1.Answ
 	result := req.GetResult() != "" || req.GetStructuredContent() != nil || req.GetIsError()
 	switch {
 	case w.kind() == turnv1.WaitKind_WAIT_KIND_APPROVAL:
-		return w.other("it asks for leave").Hint("Decide it: POST /v1/approvals/%s:decide.", w.ID)
+		return w.other("it asks for an approval").Hint("Decide it: POST /v1/approvals/%s:decide.", w.ID)
 	case w.kind() == turnv1.WaitKind_WAIT_KIND_RESOLUTION:
 		return w.other("it asks what became of a call").Hint("Say so: POST /v1/turns/%s:resolve.", w.TurnID)
 	case !tool && w.kind() != turnv1.WaitKind_WAIT_KIND_INPUT:
 		return w.other("it ends by itself").Hint("Cancel turn %s to stop waiting.", w.TurnID)
 	case !w.ofCaller(ctx):
-		return denied("only whoever may use session %s may answer", w.SessionID).Hint("Ask the owner of the session.")
+		return denied("only those who may use session %s can answer", w.SessionID).Hint("Ask the owner of the session.")
 	case !accept && (result || req.GetContent() != nil):
 		return fault.Invalid("action", "%q takes no answer: leave content and result out, or use \"accept\"", req.GetAction())
 	case tool && req.GetContent() != nil:

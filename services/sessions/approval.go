@@ -52,7 +52,7 @@ func (s *Service) waitOf(ctx context.Context, tenant, id string) (*wait, error) 
 	return readWait(row)
 }
 
-// seenWait reads a wait that the caller may see: one of his own sessions, or one that one of his roles may decide.
+// seenWait reads a wait that the caller may see: one of their own sessions, or one that one of their roles may decide.
 func (s *Service) seenWait(ctx context.Context, id string) (*wait, error) {
 	w, err := s.waitOf(ctx, authn.Tenant(ctx), id)
 	if err != nil {
@@ -64,14 +64,14 @@ func (s *Service) seenWait(ctx context.Context, id string) (*wait, error) {
 	return nil, noApproval(id)
 }
 
-// hasRole tells whether the caller has one of the roles that may decide it.
+// hasRole reports whether the caller has one of the roles that may decide it.
 func (w *wait) hasRole(ctx context.Context) bool {
 	return slices.ContainsFunc(authn.From(ctx).GetRoles(), func(role string) bool {
 		return slices.Contains(w.request.GetApproverRoles(), role)
 	})
 }
 
-// ofCaller tells whether it belongs to a session that the caller may use.
+// ofCaller reports whether it belongs to a session that the caller may use.
 func (w *wait) ofCaller(ctx context.Context) bool {
 	own := access.Owner(ctx)
 	return own == "" || own == w.Owner
@@ -83,8 +83,8 @@ func (w *wait) over() error {
 		Hint("Read it to see how it ended: GET /v1/approvals/%s.", w.ID)
 }
 
-// onWait locks the session of a wait that the caller may see and has f called with the wait as it stands. One whose time is up is expired, and
-// f is called only to hear that: what it writes then is not kept.
+// onWait locks the session of a wait that the caller may see and calls f with the wait as it is now. A wait whose time is up is expired instead,
+// and the caller gets the error that it is over.
 func (s *Service) onWait(ctx context.Context, seen *wait, f func(tx *journal.Tx, t *store.Turn, w *wait) error) (*sessionsv1.Approval, error) {
 	var now *wait
 	var late error

@@ -26,7 +26,7 @@ import (
 // that waits there. The child's id is the request's idempotency key, so that it is given once.
 func (s *Service) callBack(ctx context.Context, c store.Child, end *childEnd) error {
 	told := func() error {
-		return s.store.Write(ctx, func(tx *store.Tx) error { return tx.SetTold(ctx, c.Tenant, c.TurnID) })
+		return s.store.Write(ctx, func(tx *store.Tx) error { return tx.SetParentNotified(ctx, c.Tenant, c.TurnID) })
 	}
 	ses, err := s.store.Session(ctx, c.Tenant, c.ParentSessionID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -83,10 +83,10 @@ func (s *Service) undelivered(ctx context.Context, c store.Child, end *childEnd,
 		if err != nil || !over {
 			return err
 		}
-		return tx.SetTold(ctx, c.Tenant, c.TurnID)
+		return tx.SetParentNotified(ctx, c.Tenant, c.TurnID)
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return s.store.Write(ctx, func(tx *store.Tx) error { return tx.SetTold(ctx, c.Tenant, c.TurnID) })
+		return s.store.Write(ctx, func(tx *store.Tx) error { return tx.SetParentNotified(ctx, c.Tenant, c.TurnID) })
 	}
 	if err != nil || !over {
 		return cmp.Or(err, refused)

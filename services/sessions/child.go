@@ -141,7 +141,7 @@ func limitReached(format string, args ...any) error {
 		Hint("Do without, or raise the agent's limit.")
 }
 
-// startChild makes the child's session and turn on behalf of whoever began the parent, unless they are there.
+// startChild makes the child's session and turn on behalf of the subject that began the parent, unless they exist.
 func (s *Service) startChild(
 	ctx context.Context, parent store.Turn, c store.Child, content []*turnv1.ContentPart, params *structpb.Struct,
 ) error {
@@ -166,7 +166,7 @@ func (s *Service) startChild(
 	return err
 }
 
-// asOwner gives a context that acts for whoever began a turn.
+// asOwner returns a context that acts for the subject that began a turn.
 func (s *Service) asOwner(ctx context.Context, t store.Turn) (context.Context, error) {
 	in, err := s.store.TurnInputs(ctx, t.Tenant, t.ID)
 	if err != nil {

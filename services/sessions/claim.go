@@ -39,7 +39,7 @@ const maxStepKey = 64
 
 func leaseLost(turn, step string) error {
 	return fault.New(codes.Aborted, faultv1.Reason_REASON_LEASE_LOST, "the lease of step %q of turn %s is another's or over", step, turn).
-		Hint("Drop what was done; whoever holds the lease goes on.")
+		Hint("Drop what was done; the worker that holds the lease goes on.")
 }
 
 // ClaimStep implements ExecutionService.
@@ -75,37 +75,37 @@ func (s *Service) checkClaim(req *sessionsv1.ClaimStepRequest) error {
 	return nil
 }
 
-// turnFault says that a turn is not there, or was changed by another driver; other errors pass.
+// turnFault translates the errors about a turn that does not exist, or that another driver changed; other errors pass.
 func turnFault(err error, turn string) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return access.NoTurn(turn)
-	case errors.Is(err, store.ErrGuess):
+	case errors.Is(err, store.ErrNotNew):
 		return fault.Conflict("a step of turn %s was claimed meanwhile", turn)
 	}
 	return err
 }
 
 // claim answers a claim for a step of a turn whose session is locked.
-func (s *Service) claim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest, guess bool) (*sessionsv1.ClaimStepResponse, error) {
-	out, step, err := s.decideClaim(tx, t, req, guess)
+func (s *Service) claim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest, optimistic bool) (*sessionsv1.ClaimStepResponse, error) {
+	out, step, err := s.decideClaim(tx, t, req, optimistic)
 	if err != nil || out.GetLease() == nil {
 		return out, err
 	}
 	return out, tx.SaveStep(tx.Context(), step)
 }
 
-// decideClaim is claim without the step saved: a lease stands once the caller has done that. With guess the step is taken to be new, which saving it
-// checks: store.ErrGuess.
+// decideClaim is claim without saving the step, which is the caller's part. With optimistic the step is assumed to be new; saving it checks that, see
+// store.ErrNotNew.
 func (s *Service) decideClaim(
-	tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest, guess bool,
+	tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest, optimistic bool,
 ) (*sessionsv1.ClaimStepResponse, store.Step, error) {
 	out := &sessionsv1.ClaimStepResponse{CancelRequested: t.CancelRequested}
 	step, err := store.Step{}, store.ErrNotFound
-	if guess && (ended(*t) || tx.Session.ActiveTurnID != t.ID) {
-		return nil, step, store.ErrGuess
+	if optimistic && (ended(*t) || tx.Session.ActiveTurnID != t.ID) {
+		return nil, step, store.ErrNotNew
 	}
-	if !guess {
+	if !optimistic {
 		step, err = tx.Step(tx.Context(), t.Tenant, t.ID, req.GetStep().GetKey())
 	}
 	fresh := errors.Is(err, store.ErrNotFound)
@@ -128,8 +128,8 @@ func (s *Service) decideClaim(
 	switch {
 	case err != nil:
 		return nil, step, err
-	case guess && (got.Exhausted != nil || got.WaitsFor != ""):
-		return nil, step, store.ErrGuess
+	case optimistic && (got.Exhausted != nil || got.WaitsFor != ""):
+		return nil, step, store.ErrNotNew
 	case got.Exhausted != nil:
 		outcome, err := exhaust(tx, *t, req, got.Exhausted)
 		out.Result = &sessionsv1.ClaimStepResponse_Done{Done: outcome}
@@ -142,7 +142,7 @@ func (s *Service) decideClaim(
 	if err != nil {
 		return nil, step, err
 	}
-	step.Guessed, lease.MaxOutputTokens = guess, int32(got.MaxOutput)
+	step.Optimistic, lease.MaxOutputTokens = optimistic, int32(got.MaxOutput)
 	out.Result = &sessionsv1.ClaimStepResponse_Lease{Lease: lease}
 	return out, step, nil
 }

@@ -32,18 +32,18 @@ func (s *Service) CommitStep(ctx context.Context, req *sessionsv1.CommitStepRequ
 		return nil, err
 	}
 	var out *sessionsv1.CommitStepResponse
-	write := func(guess bool) error {
+	write := func(optimistic bool) error {
 		return s.journal.Write(ctx, func(tx *journal.Tx) error {
 			t, err := tx.LockTurn(authn.Tenant(ctx), req.GetTurnId())
 			if err != nil {
 				return err
 			}
-			out, err = s.commitAll(tx, &t, req, guess)
+			out, err = s.commitAll(tx, &t, req, optimistic)
 			return err
 		})
 	}
 	err := write(true) // what is claimed along with a commit is nearly always new
-	if errors.Is(err, store.ErrGuess) {
+	if errors.Is(err, store.ErrNotNew) {
 		err = write(false)
 	}
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *se
 		return nil, err
 	}
 	if kind == turnv1.StepKind_STEP_KIND_INFER {
-		if err := unheard(tx, *t, outcome); err != nil {
+		if err := moveUnreadInput(tx, *t, outcome); err != nil {
 			return nil, err
 		}
 	}
@@ -106,13 +106,13 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *se
 		return nil, err
 	}
 	if req.GetEnding() != nil {
-		out.NextTurnId, err = s.endTurn(tx, t, heeding(*t, req.GetEnding()))
+		out.NextTurnId, err = s.endTurn(tx, t, effectiveEnding(*t, req.GetEnding()))
 	}
 	return out, err
 }
 
-// heeding is how a turn ends that was to be completed: cancelled, where a cancel was accepted after that was decided.
-func heeding(t store.Turn, ending *turnv1.Ending) *turnv1.Ending {
+// effectiveEnding returns ending, or a cancelled one if a cancel was accepted after ending was computed.
+func effectiveEnding(t store.Turn, ending *turnv1.Ending) *turnv1.Ending {
 	if t.CancelRequested && ending.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED {
 		return &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED, StopReason: "cancelled"}
 	}

@@ -50,30 +50,30 @@ func (s *Service) checkClaimOf(req *sessionsv1.CommitStepRequest) error {
 	return s.checkClaim(first)
 }
 
-// commitAll writes a step and what is asked for around it. The turn's session is locked. With guess the steps that follow are taken to
+// commitAll writes a step and what is asked for around it. The turn's session is locked. With optimistic the steps that follow are assumed to
 // be new.
-func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, req *sessionsv1.CommitStepRequest, guess bool) (*sessionsv1.CommitStepResponse, error) {
+func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, req *sessionsv1.CommitStepRequest, optimistic bool) (*sessionsv1.CommitStepResponse, error) {
 	out, written, err := s.claimAndCommit(tx, t, req, false)
 	if err != nil || !written || t.CancelRequested || ended(*t) || out.GetOutcome().GetExhausted() != nil { // then it ends otherwise than the caller thought
 		return out, err
 	}
 	for _, next := range req.GetNext() {
-		got, err := s.claim(tx, t, next, guess)
+		got, err := s.claim(tx, t, next, optimistic)
 		if err != nil {
 			return nil, err
 		}
 		out.Next = append(out.Next, got)
 	}
 	if req.GetThen() != nil && !stale(*t, req.GetThen()) {
-		out.Then, _, err = s.claimAndCommit(tx, t, req.GetThen(), guess)
+		out.Then, _, err = s.claimAndCommit(tx, t, req.GetThen(), optimistic)
 	}
 	return out, err
 }
 
 // claimAndCommit writes a step, and claims it before if the request says so. It tells whether it has written it: not if it was done already,
-// is held by somebody, or would end the turn without heeding its newest input.
+// is held by somebody, or would end the turn before its newest input was read.
 func (s *Service) claimAndCommit(
-	tx *journal.Tx, t *store.Turn, req *sessionsv1.CommitStepRequest, guess bool,
+	tx *journal.Tx, t *store.Turn, req *sessionsv1.CommitStepRequest, optimistic bool,
 ) (_ *sessionsv1.CommitStepResponse, written bool, _ error) {
 	if stale(*t, req) {
 		out, err := refuseStale(tx, *t, req)
@@ -85,7 +85,7 @@ func (s *Service) claimAndCommit(
 		step, err = heldStep(tx, *t, req.GetOutcome().GetKey(), req.GetFence())
 	} else {
 		var claimed *sessionsv1.ClaimStepResponse
-		claimed, step, err = s.decideClaim(tx, t, req.GetClaim(), guess) // the commit saves it
+		claimed, step, err = s.decideClaim(tx, t, req.GetClaim(), optimistic) // the commit saves it
 		switch {
 		case err != nil:
 		case claimed.GetDone() != nil:

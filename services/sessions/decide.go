@@ -37,7 +37,7 @@ func (s *Service) DecideApproval(ctx context.Context, req *sessionsv1.DecideAppr
 	return s.onWait(ctx, seen, func(tx *journal.Tx, t *store.Turn, w *wait) error { return s.decide(tx, t, w, req) })
 }
 
-// mayDecide refuses whoever may not decide an approval, and what is none.
+// mayDecide returns why the caller may not decide a wait: it is no approval, or they have no right to.
 func mayDecide(ctx context.Context, w *wait) error {
 	switch w.kind() {
 	case turnv1.WaitKind_WAIT_KIND_APPROVAL:
@@ -72,7 +72,7 @@ func denied(format string, args ...any) *fault.Error {
 	return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, format, args...)
 }
 
-// decide adds one person's decision to an approval, which ends with the first refusal or with the last leave that it takes.
+// decide adds one person's decision to an approval, which ends with the first refusal or with the last approval that it needs.
 func (s *Service) decide(tx *journal.Tx, t *store.Turn, w *wait, req *sessionsv1.DecideApprovalRequest) error {
 	who := authn.From(tx.Context()).GetSubject()
 	approve := req.GetDecision() == "approve"
@@ -114,7 +114,7 @@ func (w *wait) decided(tx *journal.Tx, who string, approve bool, comment string)
 	})
 }
 
-// approvals counts the people who gave leave.
+// approvals counts the people who approved.
 func (w *wait) approvals() uint32 {
 	people := map[string]bool{}
 	for _, d := range w.answer.GetDecisions() {

@@ -80,11 +80,11 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 		return out, err
 	}
 	own, err := limitsOf(out.GetTurn().GetLimits())
-	out.Agent.Limits = withFamily(s.agentLimits(a).lowered(own), out.GetAgent().GetLimits())
+	out.Agent.Limits = withTreeLimits(s.agentLimits(a).lowered(own), out.GetAgent().GetLimits())
 	return out, err
 }
 
-// resolveAgent puts the agent that a turn runs with into what is loaded of it. What cannot be resolved is told there.
+// resolveAgent puts the agent that a turn runs with into what is loaded of it. What cannot be resolved is reported there.
 func (s *Service) resolveAgent(ctx context.Context, out *sessionsv1.LoadTurnResponse, a store.Agent, t store.Turn, ses store.Session) error {
 	r, err := s.blueprints.ResolveTurn(ctx, a, t, ses, out.GetPrincipal())
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Service) resolveAgent(ctx context.Context, out *sessionsv1.LoadTurnResp
 	limits := s.agentLimits(a)
 	a.Spec = r.Spec
 	out.Agent, out.Params, out.ExecutorSealed = convert.AgentToProto(a), r.Params, r.ExecutorSealed
-	out.Agent.Limits = withFamily(limits, out.GetAgent().GetLimits())
+	out.Agent.Limits = withTreeLimits(limits, out.GetAgent().GetLimits())
 	if r.Unresolved != nil {
 		out.Unresolved = &turnv1.TurnError{Code: fault.CodeName(r.Unresolved.Reason), Message: r.Unresolved.Text()}
 	}

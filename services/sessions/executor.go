@@ -30,7 +30,7 @@ func attach(tx *journal.Tx, t store.Turn, e *turnv1.Event) error {
 	})
 }
 
-// executorSession is what the agent's executor calls the session of a turn, "" for an agent without one, and when it has told nothing.
+// executorSession is what the agent's executor calls the session of a turn, "" for an agent without one, and until it has reported one.
 func (s *Service) executorSession(ctx context.Context, t store.Turn, a *sessionsv1.Agent) (string, error) {
 	if !contract.Hosted(a) {
 		return "", nil

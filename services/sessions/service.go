@@ -172,8 +172,8 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterScheduleServiceServer(r, api.NewSchedules(s.schedules, s.store.Now))
 }
 
-// Run sends what the outbox holds and what webhooks are to be told, looks after lost turns and keeps the bus's delta stream there until ctx ends; then watchers are
-// sent home and work in flight is waited for. It returns nil then.
+// Run starts workflows, delivers to webhooks, recovers lost turns and keeps the bus's delta stream until ctx ends; then it disconnects the watchers, waits for
+// calls under way and returns nil.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.hub.Stop()
 	return s.sweep(ctx)

@@ -78,7 +78,7 @@ func (s *Service) SteerTurn(ctx context.Context, req *sessionsv1.SteerTurnReques
 	return out, nil
 }
 
-// steerable refuses input for a turn that cannot heed it.
+// steerable returns why a turn cannot take input.
 func steerable(tx *journal.Tx, t store.Turn) error {
 	switch {
 	case ended(t):
@@ -129,7 +129,7 @@ func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content [
 	return seq, s.notifyWorkflow(tx, *t)
 }
 
-// steerActive gives an order's input to the active turn of its session, where there is one that can heed it. It gives that turn's id, "" when
+// steerActive gives an order's input to the active turn of its session, if there is one that can take it. It returns that turn's id, "" when
 // a new turn is to begin.
 func (s *Service) steerActive(tx *journal.Tx, o order) (string, error) {
 	if o.mode != modeSteer || o.fresh {
@@ -175,8 +175,8 @@ func inputs(tx *journal.Tx, t store.Turn) ([]*turnv1.StepOutcome, error) {
 	return out, nil
 }
 
-// unheard puts input that came while a model step ran, so that the model could not read it, behind what the model said.
-func unheard(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome) error {
+// moveUnreadInput moves input that came while a model step ran, and that the model could not read, behind what the model said.
+func moveUnreadInput(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome) error {
 	if outcome.GetInputs() >= t.Inputs {
 		return nil
 	}
@@ -199,7 +199,7 @@ func unheard(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome) error {
 	return nil
 }
 
-// stale tells whether a commit would end a turn with an answer that does not heed all input.
+// stale reports whether a commit would end a turn with an answer that was written before all input was read.
 func stale(t store.Turn, req *sessionsv1.CommitStepRequest) bool {
 	end := req.GetEnding()
 	return end.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED && end.GetStopReason() == stopEnd &&

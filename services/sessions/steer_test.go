@@ -55,7 +55,7 @@ func TestInputForARunningTurn(t *testing.T) {
 			t.Errorf("%d inputs: %s", got.GetInputs(), said(got))
 		}
 		infer := w.lease("infer-1")
-		one := k.steer(w.turn.GetId(), "one") // while the model speaks: it cannot heed it
+		one := k.steer(w.turn.GetId(), "one") // while the model speaks: it cannot read it
 		if one.GetSeq() <= early.GetSeq() || one.GetMessageId() == "" {
 			t.Errorf("accepted as %v after %v", one, early)
 		}
@@ -134,17 +134,17 @@ func TestAnAnswerThatDoesNotHeedAllInputEndsNothing(t *testing.T) {
 	if got := w.context(); said(got) != "first|hasty|wait|" {
 		t.Errorf("context %s", said(got))
 	}
-	w.heard("infer-2", w.lease("infer-2"), 1, &turnv1.Message{Content: text("heeded")})
+	w.heard("infer-2", w.lease("infer-2"), 1, &turnv1.Message{Content: text("read")})
 	// A turn that ends at a limit, or failed, does not wait for what it has not read.
 	k.steer(w.turn.GetId(), "more")
 	w.commit("finish", &sessionsv1.Lease{Fence: 2}, func(r *sessionsv1.CommitStepRequest) {
 		r.Ending = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "max_steps"}
 	})
-	if turn := w.now(); turn.GetStatus() != "completed" || turn.GetOutput() != "heeded" {
+	if turn := w.now(); turn.GetStatus() != "completed" || turn.GetOutput() != "read" {
 		t.Errorf("turn %v", turn)
 	}
 	next := k.worker(k.turn(w.turn.GetSessionId(), "next"))
-	if got := next.context(); said(got) != "first|hasty|wait|heeded|more|next|" {
+	if got := next.context(); said(got) != "first|hasty|wait|read|more|next|" {
 		t.Errorf("the next turn reads %s", said(got))
 	}
 }

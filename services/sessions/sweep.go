@@ -18,7 +18,7 @@ import (
 const (
 	// forgetEvery is how often expired idempotency keys are removed.
 	forgetEvery = 10 * time.Minute
-	// checkAgain is after what time a turn is asked after again whose workflow nobody could tell of.
+	// checkAgain is the pause before the next check of a turn the state of whose workflow could not be read.
 	checkAgain = 5 * time.Second
 	// engineTimeout bounds one call of the workflow engine.
 	engineTimeout = 10 * time.Second
@@ -38,7 +38,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	}{
 		{s.outbox.Lost(), s.findLost, "lost turns"},
 		{nil, s.sweepWaits, "waits"},
-		{nil, s.settleFamilies, "sub-agents"},
+		{nil, s.syncTrees, "sub-agents"},
 	} {
 		loops.Go(func() {
 			sweep.Every(ctx, s.cfg.SweepInterval, l.wake, func(ctx context.Context) {
@@ -89,19 +89,19 @@ func (s *Service) keepDeltas(ctx context.Context) {
 	}
 }
 
-// findLost asks after the workflows of turns that nobody has worked on for a while.
+// findLost checks the workflows of turns on which nothing was done for a while.
 func (s *Service) findLost(ctx context.Context) error {
 	return sweep.Due(ctx, dueNow(s.store, s.store.Stale), s.checkLost)
 }
 
-// checkLost asks after the workflow of one turn. When nobody can tell it is asked again later.
+// checkLost checks the workflow of one turn. If its state cannot be read it is checked again later.
 func (s *Service) checkLost(ctx context.Context, t store.Turn) error {
 	asking, cancel := context.WithTimeout(ctx, engineTimeout)
 	state, cause := s.engine.State(asking, t.ID)
 	cancel()
 	away := cause != nil
 	if !away {
-		cause = s.settle(ctx, t, state != WorkflowOpen)
+		cause = s.recoverLost(ctx, t, state != WorkflowOpen)
 	}
 	if cause == nil || ctx.Err() != nil {
 		return cause
@@ -116,9 +116,9 @@ func (s *Service) checkLost(ctx context.Context, t store.Turn) error {
 	return ignoreMissing(err)
 }
 
-// settle starts the workflow of a lost turn anew, or ends the turn when that was done too often. A turn that is not lost is
-// looked at again later.
-func (s *Service) settle(ctx context.Context, seen store.Turn, lost bool) error {
+// recoverLost starts the workflow of a lost turn again, or ends the turn when that was done too often. A turn that is not lost is
+// checked again later.
+func (s *Service) recoverLost(ctx context.Context, seen store.Turn, lost bool) error {
 	later := s.store.NowUs() + s.cfg.LostAfter.Microseconds()
 	if !lost {
 		return s.store.Write(ctx, func(tx *store.Tx) error { return tx.SetCheck(ctx, seen.Tenant, seen.ID, later, seen.Restarts) })

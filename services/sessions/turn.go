@@ -269,17 +269,17 @@ func (s *Service) cancel(ctx context.Context, seen store.Turn, reason string) er
 	return nil
 }
 
-// requestCancel writes the wish, or the end of a turn that was not dispatched. It tells whether a workflow is to be told.
+// requestCancel records the request, or ends a turn that was not dispatched. It reports whether a workflow is to be notified.
 func (s *Service) requestCancel(tx *journal.Tx, t store.Turn, reason string) (bool, error) {
-	untaken, err := askCancel(tx, &t, reason)
+	untaken, err := recordCancel(tx, &t, reason)
 	if err != nil {
 		return false, err
 	}
 	return !untaken, s.stop(tx, t, untaken)
 }
 
-// askCancel writes the wish and tells whether nobody has taken the turn yet; stop is to follow.
-func askCancel(tx *journal.Tx, t *store.Turn, reason string) (untaken bool, err error) {
+// recordCancel writes the wish and tells whether nobody has taken the turn yet; stop is to follow.
+func recordCancel(tx *journal.Tx, t *store.Turn, reason string) (untaken bool, err error) {
 	t.CancelRequested = true
 	if _, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnCancelRequested{
 		TurnCancelRequested: &turnv1.TurnCancelRequested{Reason: reason},

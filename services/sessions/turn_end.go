@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-// endTurn writes the one terminal event of a turn whose session is locked, refuses whoever still works on it, and makes the session's next queued turn
+// endTurn writes the one terminal event of a turn whose session is locked, fences off workers that still work on it, and makes the session's next queued turn
 // the active one; its id is returned.
 func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) (next string, err error) {
 	ctx := tx.Context()
@@ -39,11 +39,11 @@ func (s *Service) endTurn(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) 
 		return "", fmt.Errorf("end of turn %s: %w", t.ID, err)
 	}
 	t.Status, t.EndUs = int32(ending.GetStatus()), tx.NowUs
-	told, err := tx.EndTurn(ctx, *t)
+	subscribed, err := tx.EndTurn(ctx, *t)
 	if err != nil {
 		return "", err
 	}
-	if told {
+	if subscribed {
 		if err := s.notifyEnd(tx, *t, end); err != nil {
 			return "", err
 		}

@@ -56,14 +56,14 @@ func (s *Service) agentLimits(a store.Agent) LimitsConfig {
 	return l.or(s.cfg.Limits)
 }
 
-// withFamily writes limits with those of an agent that only agents have.
-func withFamily(l LimitsConfig, of *sessionsv1.Limits) *sessionsv1.Limits {
+// withTreeLimits writes limits with those of an agent that only agents have.
+func withTreeLimits(l LimitsConfig, of *sessionsv1.Limits) *sessionsv1.Limits {
 	out := l.toProto()
 	out.MaxChildren, out.MaxDepth = of.GetMaxChildren(), of.GetMaxDepth()
 	return out
 }
 
-// checkLimits checks the limits that a caller sets for one turn, and gives them as they are stored, nil when he set none.
+// checkLimits checks the limits that a caller sets for one turn, and returns them as they are stored, nil for none.
 func (s *Service) checkLimits(asked *sessionsv1.Limits, agent store.Agent) ([]byte, error) {
 	l, err := limitsOf(asked)
 	if err != nil {

@@ -75,7 +75,7 @@ func interrupt(tx *journal.Tx, o order) (cut halt, err error) {
 	if err != nil || t.CancelRequested {
 		return halt{}, err
 	}
-	untaken, err := askCancel(tx, &t, interruptReason)
+	untaken, err := recordCancel(tx, &t, interruptReason)
 	return halt{turn: t, untaken: untaken, tell: !untaken}, err
 }
 

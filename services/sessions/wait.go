@@ -92,7 +92,7 @@ func checkWait(req *sessionsv1.CommitStepRequest) error {
 	return nil
 }
 
-// beginWait stores the wait that a tool step ends with, tells of it, and gives the reference for the step's outcome.
+// beginWait stores the wait that a tool step ends with, appends its event, and returns the reference for the step's outcome.
 func (s *Service) beginWait(tx *journal.Tx, t *store.Turn, step store.Step, req *sessionsv1.WaitRequest) (*turnv1.WaitRef, error) {
 	data, err := proto.Marshal(req)
 	if err != nil {
@@ -162,7 +162,7 @@ func pause(tx *journal.Tx, t *store.Turn, w *wait) error {
 	return err
 }
 
-// voidEarlier marks leave as void that was given for other arguments, or another definition of the tool, than the call has now.
+// voidEarlier marks approvals as void that were given for other arguments, or another definition of the tool, than the call has now.
 func voidEarlier(tx *journal.Tx, t store.Turn, now *wait) error {
 	if now.kind() != turnv1.WaitKind_WAIT_KIND_APPROVAL {
 		return nil

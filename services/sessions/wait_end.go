@@ -14,7 +14,7 @@ import (
 )
 
 // endWait ends an open wait of a turn whose session is locked, with the verdict and the answer as it stands in w: row, event, the turn's state,
-// and the outcome by which the turn goes on. The turn is saved. subject is who answered, "" when nobody did. The caller calls rouse afterwards.
+// and the outcome by which the turn goes on. The turn is saved. subject is who answered, "" for none. The caller calls notifyWorkflow afterwards.
 func (s *Service) endWait(tx *journal.Tx, t *store.Turn, w *wait, verdict turnv1.Verdict, subject string) error {
 	if err := closeWait(tx, t, w, verdict, subject); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *Service) ExpireWaits(ctx context.Context, req *sessionsv1.ExpireWaitsRe
 	return &sessionsv1.ExpireWaitsResponse{}, turnFault(s.expire(ctx, t, false), t.ID)
 }
 
-// expire ends the waits of a turn whose time is up. With tell its workflow hears of it.
+// expire ends the waits of a turn whose time is up. With tell it notifies the turn's workflow.
 func (s *Service) expire(ctx context.Context, seen store.Turn, tell bool) error {
 	return s.journal.Write(ctx, func(tx *journal.Tx) error {
 		t, err := tx.LockTurn(seen.Tenant, seen.ID)

@@ -23,11 +23,11 @@ func (s *Service) Watch(req *sessionsv1.WatchRequest, stream sessionsv1.TurnServ
 	}
 	var follow func() error
 	if req.GetIncludeChildren() {
-		family, err := s.familyFrom(ctx, req)
+		tree, err := s.treeFrom(ctx, req)
 		if err != nil {
 			return err
 		}
-		follow = func() error { return s.hub.StreamFamily(ctx, family, send) }
+		follow = func() error { return s.hub.StreamTree(ctx, tree, send) }
 	} else {
 		scope, at, err := s.watchFrom(ctx, req)
 		if err != nil {
@@ -41,7 +41,7 @@ func (s *Service) Watch(req *sessionsv1.WatchRequest, stream sessionsv1.TurnServ
 	return watchFault(follow())
 }
 
-// watchFrom finds out what the caller may watch and where he stands.
+// watchFrom resolves what the caller may watch and the cursor.
 func (s *Service) watchFrom(ctx context.Context, req *sessionsv1.WatchRequest) (watch.Scope, watch.Position, error) {
 	var none watch.Position
 	if (req.GetSessionId() == "") == (req.GetTurnId() == "") {

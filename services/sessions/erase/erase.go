@@ -29,7 +29,7 @@ const (
 
 // Store keeps what is to be erased.
 type Store interface {
-	// TakeErasures gives turns that are due, of one tenant, and has others leave them alone until the given time.
+	// TakeErasures returns turns of one tenant that are due, and hides them from other calls until the given time.
 	TakeErasures(ctx context.Context, nowUs, untilUs int64, limit int) ([]store.Erasure, error)
 	// PostponeErasures has turns taken again from the given time on.
 	PostponeErasures(ctx context.Context, turns []store.Erasure, untilUs int64) error

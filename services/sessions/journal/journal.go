@@ -26,7 +26,7 @@ import (
 const cancelRequested = "turn.cancel_requested"
 
 // maxPublished is the size in bytes above which the bus gets an event's envelope only; watchers then read it from the journal. Events of one
-// transaction that are larger together are told in several messages.
+// transaction that are larger together are published in several messages.
 const maxPublished = 256 << 10
 
 // publisher is the bus's part that the journal needs. It must not block.
@@ -41,7 +41,7 @@ type Journal struct {
 	log   *slog.Logger
 }
 
-// New makes a journal over a store, told on a bus.
+// New returns a journal over a store, published on a bus.
 func New(s *store.Store, bus publisher, log *slog.Logger) *Journal {
 	return &Journal{store: s, bus: bus, log: log}
 }
@@ -113,14 +113,14 @@ func (tx *Tx) Now() time.Time { return sqldb.Time(tx.NowUs) }
 func (tx *Tx) KeepTurn(t *store.Turn) { tx.turn = t }
 
 // EndTurn is store.Tx.EndTurn: it saves what KeepTurn was to save.
-func (tx *Tx) EndTurn(ctx context.Context, t store.Turn) (told bool, err error) {
+func (tx *Tx) EndTurn(ctx context.Context, t store.Turn) (subscribed bool, err error) {
 	if tx.turn != nil && tx.turn.ID == t.ID {
 		tx.turn = nil
 	}
 	return tx.Tx.EndTurn(ctx, t)
 }
 
-// After has f called once the transaction stands and its events are told; never otherwise.
+// After calls f once the transaction is committed and its events are published; never otherwise.
 func (tx *Tx) After(f func(context.Context)) { tx.after = append(tx.after, f) }
 
 // Origin says what an event belongs to.
@@ -228,6 +228,6 @@ func (j *Journal) publish(ctx context.Context, tx *Tx) {
 
 func (j *Journal) tell(ctx context.Context, tx *Tx, subject func(tenant, session string) string, data []byte) {
 	if err := j.bus.Publish(subject(tx.Session.Tenant, tx.Session.ID), data); err != nil {
-		j.log.DebugContext(ctx, "not told on the bus", "session_id", tx.Session.ID, "error", err)
+		j.log.DebugContext(ctx, "events not published on the bus", "session_id", tx.Session.ID, "error", err)
 	}
 }

@@ -1,7 +1,7 @@
-// Package outbox tells the workflow engine and the workers about turns.
+// Package outbox starts, wakes and cancels the workflows of turns, and announces turns to the workers.
 //
-// What has to be told is written down in the transaction that makes it necessary: a row of the outbox for a workflow to start, a mark on the turn for
-// a workflow to wake. So it is told in the end, whatever happens in between; a caller never waits for it.
+// What is to be done is recorded in the transaction that makes it necessary: a row of the outbox for a workflow to start, a mark on the turn for
+// a workflow to wake. So it is done in the end, whatever fails in between; a caller never waits for it.
 package outbox
 
 import (

@@ -13,7 +13,7 @@ type Artifact struct {
 	Tenant, ID, SessionID string
 	// TurnID and CallID are where it came from.
 	TurnID, CallID string
-	// Name and MediaType are for whoever reads it.
+	// Name and MediaType describe it to its readers.
 	Name, MediaType string
 	// Size in bytes, and the bytes' SHA-256, hex.
 	Size   int64

@@ -166,12 +166,12 @@ func (tx *Tx) TurnHolds(ctx context.Context, tenant, turn string) ([]Hold, error
 var insertBudgetHolds = sqldb.Insert("budget_holds", holdColumns) + `
 		ON CONFLICT (tenant, turn_id, step_key, budget_id) DO NOTHING`
 
-// AddHold stores what a step holds. The budget must be locked. ErrGuess when the step holds something already: it is not new.
+// AddHold stores what a step holds. The budget must be locked. ErrNotNew when the step holds something already: it is not new.
 func (tx *Tx) AddHold(ctx context.Context, h Hold) error {
 	n, err := sqldb.Exec(ctx, tx, insertBudgetHolds,
 		h.Tenant, h.TurnID, h.Step, h.BudgetID, h.Tokens, h.Cost, h.Calls, h.Prompt, h.MaxOutput, h.Bound)
 	if err == nil && n == 0 {
-		return ErrGuess
+		return ErrNotNew
 	}
 	return err
 }

@@ -22,8 +22,8 @@ type Child struct {
 	Depth uint32
 	// Background: the parent does not wait for it.
 	Background bool
-	// Told: the parent has been told of its end, or there is nobody to tell.
-	Told bool
+	// ParentNotified: the parent knows of its end, or there is no parent to notify.
+	ParentNotified bool
 	// Attempts counts how often the sweeper took it, NextUs is when it is due again; only the sweeper changes them.
 	Attempts, NextUs int64
 	// CreateUs is when it was wanted, in Unix microseconds.
@@ -38,7 +38,7 @@ func scanChild(s sqldb.Scanner) (c Child, err error) {
 	var background, told int64
 	err = s.Scan(&c.Tenant, &c.TurnID, &c.SessionID, &c.AgentID, &c.ParentTurnID, &c.ParentSessionID, &c.RootTurnID, &c.OriginTurnID,
 		&c.StepKey, &c.CallID, &c.Depth, &background, &told, &c.CreateUs, &c.Attempts, &c.NextUs)
-	c.Background, c.Told = background != 0, told != 0
+	c.Background, c.ParentNotified = background != 0, told != 0
 	return c, err
 }
 
@@ -49,7 +49,7 @@ var insertTurnChildren = sqldb.Insert("turn_children", `tenant, turn_id, session
 func (tx *Tx) AddChild(ctx context.Context, c Child) error {
 	_, err := sqldb.Exec(ctx, tx, insertTurnChildren,
 		c.Tenant, c.TurnID, c.SessionID, c.AgentID, c.ParentTurnID, c.ParentSessionID, c.RootTurnID, c.OriginTurnID, c.StepKey, c.CallID,
-		int64(c.Depth), flag(c.Background), flag(c.Told), c.CreateUs)
+		int64(c.Depth), flag(c.Background), flag(c.ParentNotified), c.CreateUs)
 	return err
 }
 
@@ -125,21 +125,21 @@ func (tx *Tx) ChildrenBelow(ctx context.Context, tenant, root string) ([]Child, 
 	return sqldb.All(ctx, tx, scanChild, childrenBelow, tenant, root)
 }
 
-// SetTold notes that nobody needs to be told of a child's end any more.
-func (tx *Tx) SetTold(ctx context.Context, tenant, turn string) error {
+// SetParentNotified records that no parent is to be notified of a child's end any more.
+func (tx *Tx) SetParentNotified(ctx context.Context, tenant, turn string) error {
 	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET told = 1 WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 	return err
 }
 
-// DueChildren lists ended children whose parents were not told and are to be told by now. Those due longest come first.
+// DueChildren returns ended children whose parents are to be notified by now. Those due longest come first.
 func (s *Store) DueChildren(ctx context.Context, nowUs int64, limit int) ([]Child, error) {
 	return all(ctx, s.db.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
 		JOIN turns ON turns.tenant = turn_children.tenant AND turns.id = turn_children.turn_id AND turns.end_us > 0
 		WHERE told = 0 AND next_us <= $1 ORDER BY next_us LIMIT $2`, nowUs, limit)
 }
 
-// Orphans lists children that are not over though the turn that waited for them is, and are to be stopped by now. Those due longest come first.
-func (s *Store) Orphans(ctx context.Context, nowUs int64, limit int) ([]Child, error) {
+// AbandonedChildren returns children that are not over although the turn that waited for them is, and that are to be stopped by now. Those due longest come first.
+func (s *Store) AbandonedChildren(ctx context.Context, nowUs int64, limit int) ([]Child, error) {
 	return all(ctx, s.db.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
 		JOIN turns p ON p.tenant = turn_children.tenant AND p.id = turn_children.parent_turn_id AND p.end_us > 0
 		JOIN turns c ON c.tenant = turn_children.tenant AND c.id = turn_children.turn_id AND c.end_us = 0 AND c.cancel_requested = 0
@@ -153,14 +153,14 @@ func (tx *Tx) TakeChild(ctx context.Context, c Child, untilUs int64) (bool, erro
 	return n == 1, err
 }
 
-// PostponeChild says when a child whose parent is not told is due again.
+// PostponeChild sets when a child whose parent is not notified is due again.
 func (tx *Tx) PostponeChild(ctx context.Context, tenant, turn string, nextUs int64) error {
 	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET next_us = $3 WHERE tenant = $1 AND turn_id = $2 AND told = 0", tenant, turn, nextUs)
 	return err
 }
 
 // SetUndelivered notes that the journal of the parent's session says why a child's result was not given to it. It reports false when that was noted
-// before, or the parent has been told.
+// before, or the parent was notified.
 func (tx *Tx) SetUndelivered(ctx context.Context, tenant, turn string) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET undelivered = 1 WHERE tenant = $1 AND turn_id = $2 AND told = 0 AND undelivered = 0", tenant, turn)
 	return n == 1, err

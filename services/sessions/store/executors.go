@@ -14,7 +14,7 @@ type Executor struct {
 	Hash string
 	// ExecutorSessionID is the executor's own id of the session.
 	ExecutorSessionID string
-	// UpdateUs is when it told it, in Unix microseconds.
+	// UpdateUs is when it reported it, in Unix microseconds.
 	UpdateUs int64
 }
 
@@ -23,7 +23,7 @@ func scanExecutor(s sqldb.Scanner) (e Executor, err error) {
 	return e, err
 }
 
-// Executor reads what a session's executor calls it. ErrNotFound when none has told.
+// Executor reads what a session's executor calls it. ErrNotFound when none has reported.
 func (s *Store) Executor(ctx context.Context, tenant, session string) (Executor, error) {
 	return one(ctx, s.db.Reader(), scanExecutor, `SELECT tenant, session_id, executor_hash, executor_session_id, update_us
 		FROM session_executors WHERE tenant = $1 AND session_id = $2`, tenant, session)

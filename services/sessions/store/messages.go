@@ -23,7 +23,7 @@ type Message struct {
 	// then Place, then Seq: the input of a turn that waited comes after the answers of the turns before it.
 	TurnID  string
 	TurnSeq uint32
-	// Place is Seq, or a later seq that no message has: what was said to a running turn stands behind the answers that could not heed it.
+	// Place is Seq, or a later seq that no message has: what was said to a running turn stands behind the answers that were written before it was read.
 	Place int64
 	// Data is the windlass.turn.v1.Message.
 	Data []byte

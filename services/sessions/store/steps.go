@@ -28,12 +28,12 @@ type Step struct {
 	MessageID string
 	// Outcome is the windlass.turn.v1.StepOutcome.
 	Outcome []byte
-	// Guessed: it was taken to be new without a look. Saving it fails when it is not.
-	Guessed bool
+	// Optimistic: it is assumed to be new. Saving it fails when it is not.
+	Optimistic bool
 }
 
-// ErrGuess means that a step that was taken to be new is not: the transaction has to be made again, with a look.
-var ErrGuess = errors.New("the step is there already")
+// ErrNotNew means that a step that was assumed to be new is not: the transaction has to run again and read it.
+var ErrNotNew = errors.New("the step is there already")
 
 const stepColumns = `tenant, turn_id, step_key, kind, tool, owner, fence, attempt, done, lease_expires_us, started_us, first_seq, message_id, outcome`
 
@@ -84,17 +84,17 @@ func (s *Store) ExpiredLeases(ctx context.Context, nowUs int64, limit int) ([]Tu
 
 var insertStep = sqldb.Insert("turn_steps", stepColumns) + " ON CONFLICT (tenant, turn_id, step_key) DO "
 
-// SaveStep writes a step, new or not. The turn's session must be locked. ErrGuess when it was taken to be new and is not.
+// SaveStep writes a step, new or not. The turn's session must be locked. ErrNotNew when it was assumed to be new and is not.
 func (tx *Tx) SaveStep(ctx context.Context, v Step) error {
 	statement := insertStep + `UPDATE SET owner = excluded.owner, fence = excluded.fence, attempt = excluded.attempt,
 		done = excluded.done, lease_expires_us = excluded.lease_expires_us, started_us = excluded.started_us, outcome = excluded.outcome`
-	if v.Guessed {
+	if v.Optimistic {
 		statement = insertStep + "NOTHING"
 	}
 	n, err := sqldb.Exec(ctx, tx, statement, v.Tenant, v.TurnID, v.Key, int64(v.Kind), v.Tool, v.Owner, int64(v.Fence), int64(v.Attempt), flag(v.Done), v.LeaseExpiresUs, v.StartedUs,
 		int64(v.FirstSeq), v.MessageID, v.Outcome)
-	if err == nil && v.Guessed && n == 0 {
-		return ErrGuess
+	if err == nil && v.Optimistic && n == 0 {
+		return ErrNotNew
 	}
 	return err
 }

@@ -58,7 +58,7 @@ type Tx struct {
 }
 
 // Write runs f in one transaction: all of it stands, or nothing after an error. Under PostgreSQL f may run again after a
-// conflict, so it must set its results anew.
+// conflict, so it must set all its results.
 func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
 	return meaning(s.db.Write(ctx, func(tx sqldb.Tx) error { return f(&Tx{Tx: tx, db: s.db}) }))
 }

@@ -166,7 +166,7 @@ func (tx *Tx) SaveTurn(ctx context.Context, t Turn) error {
 
 // EndTurn is SaveTurn for a turn that ends. It tells whether somebody may want to know of it: the tenant has a webhook that is enabled, or the
 // turn an address of its own. It is told by the statement that is needed anyway, which sees every webhook whose making was answered before.
-func (tx *Tx) EndTurn(ctx context.Context, t Turn) (told bool, err error) {
+func (tx *Tx) EndTurn(ctx context.Context, t Turn) (subscribed bool, err error) {
 	n, err := sqldb.One(ctx, tx, sqldb.Column[int64], updateTurn+` RETURNING CASE
 		WHEN EXISTS (SELECT 1 FROM webhooks w WHERE w.tenant = $1 AND w.disabled = 0 AND w.per_turn = 0) THEN 1
 		WHEN EXISTS (SELECT 1 FROM turn_webhooks w WHERE w.tenant = $1 AND w.turn_id = $2) THEN 1 ELSE 0 END`, t.changing()...)
@@ -229,7 +229,7 @@ type TurnInput struct {
 	Principal []byte
 	// ClientTools is a windlass.sessions.v1.LoadTurnResponse with nothing but client tools, nil when there are none.
 	ClientTools []byte
-	// Limits is the windlass.sessions.v1.Limits that its caller set, nil when he set none.
+	// Limits is the windlass.sessions.v1.Limits that its caller set, nil for none.
 	Limits []byte
 	// Rerun is the windlass.turn.v1.TurnRerun of a turn that runs another one again, nil for others.
 	Rerun []byte

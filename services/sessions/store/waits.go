@@ -45,7 +45,7 @@ var insertTurnWaits = sqldb.Insert("turn_waits", waitColumns)
 
 var insertTurnWaitRoles = sqldb.Insert("turn_wait_roles", "tenant, wait_id, role") + " ON CONFLICT DO NOTHING"
 
-// AddWait stores a new wait and the roles of which whoever decides it needs one. The session must be locked.
+// AddWait stores a new wait and the roles of which its approvers need one. The session must be locked.
 func (tx *Tx) AddWait(ctx context.Context, w Wait, roles []string) error {
 	_, err := sqldb.Exec(ctx, tx, insertTurnWaits,
 		w.Tenant, w.ID, w.TurnID, w.SessionID, w.AgentID, w.Owner, w.Requester, w.StepKey, int64(w.Kind), w.CallID, w.Tool,
@@ -97,7 +97,7 @@ func (tx *Tx) WaitsOf(ctx context.Context, tenant, turn string) ([]Wait, error) 
 type WaitFilter struct {
 	// Tenant is required; the others only narrow when they are set.
 	Tenant string
-	// Owner narrows to waits of his sessions and those that one of Roles may decide.
+	// Owner narrows to waits of the subject's sessions and those that one of Roles may decide.
 	Owner string
 	Roles []string
 	// Open narrows to open ones; Verdict to those that ended so; Kind to one windlass.turn.v1.WaitKind.

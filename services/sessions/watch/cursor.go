@@ -54,7 +54,7 @@ func (p Position) String() string {
 	return strconv.FormatUint(uint64(p.Seq), 10) + "." + strconv.FormatUint(uint64(p.N), 10)
 }
 
-// Take moves past a durable event. An event that opens, resets or closes a message makes the count of deltas start anew.
+// Take moves past a durable event. An event that opens, resets or closes a message restarts the count of deltas.
 func (p *Position) Take(e *turnv1.Event) {
 	p.takeAt(e.GetSeq(), journal.Open(p.Open, e))
 }

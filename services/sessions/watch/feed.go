@@ -59,7 +59,7 @@ func (f *feed) attach(ctx context.Context, want func(*turnv1.Event) bool) (*Watc
 	select {
 	case <-f.ready:
 	case <-ctx.Done():
-		f.leave(nil)
+		f.remove(nil)
 		return nil, Snapshot{}, ctx.Err()
 	}
 	f.mu.Lock()
@@ -75,10 +75,10 @@ func (f *feed) attach(ctx context.Context, want func(*turnv1.Event) bool) (*Watc
 	return w, snap, nil
 }
 
-func (f *feed) detach(w *Watcher) { f.leave(w) }
+func (f *feed) detach(w *Watcher) { f.remove(w) }
 
-// leave removes a watcher (nil: one that never got in); the last one ends the feed.
-func (f *feed) leave(w *Watcher) {
+// remove removes a watcher (nil: one that never got in); the last one ends the feed.
+func (f *feed) remove(w *Watcher) {
 	f.mu.Lock()
 	if w == nil {
 		f.waiting--

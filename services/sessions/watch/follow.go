@@ -102,7 +102,7 @@ func (f *feed) follow(ctx context.Context, sub *bus.Subscription) {
 		select {
 		case m, ok := <-live:
 			if !ok {
-				f.hub.log.DebugContext(ctx, "feed subscribes anew", "session_id", f.key.session, "error", sub.Err())
+				f.hub.log.DebugContext(ctx, "feed subscribes again", "session_id", f.key.session, "error", sub.Err())
 				if errors.Is(sub.Err(), bus.ErrClosed) {
 					live = nil // the bus is closed for good: poll
 					sub = nil

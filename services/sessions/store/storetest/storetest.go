@@ -37,7 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"waits are listed and expire", waits},
 		{"turns that wait for people take no room and are not lost", pausedTurns},
 		{"news are told until they are known", news},
-		{"what could not be heeded stands later", movedMessages},
+		{"what could not be read yet stands later", movedMessages},
 		{"a deleted session leaves nothing", deleteSession},
 		{"an executor's session is kept until it is told another", executors},
 		{"budgets are found by scope, and what steps hold goes with them", budgets},

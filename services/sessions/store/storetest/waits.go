@@ -135,7 +135,7 @@ func news(t *testing.T, s *store.Store) {
 		})
 		return out
 	}
-	roused := func(seen int64, lost bool) {
+	woken := func(seen int64, lost bool) {
 		write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.Woken(ctx, tenant, "trn_1", seen, lost) })
 	}
 	if some(1000) {
@@ -148,11 +148,11 @@ func news(t *testing.T, s *store.Store) {
 	if got := takeNews(100, 200); len(got) != 1 || got[0].WakeUs != 200 {
 		t.Errorf("took %v", got)
 	}
-	roused(100, false) // an older look: there are newer ones
+	woken(100, false) // an older look: there are newer ones
 	if some(150) || !some(200) {
 		t.Error("want the news to be told again from 200 on")
 	}
-	roused(200, true)
+	woken(200, true)
 	if some(1000) {
 		t.Error("the news were told")
 	}

@@ -14,13 +14,13 @@ import (
 // maxFollowed bounds the sub-agents' turns that a cursor may name.
 const maxFollowed = 256
 
-// familyFrom finds out what the caller may watch and where he stands, sub-agents included.
-func (s *Service) familyFrom(ctx context.Context, req *sessionsv1.WatchRequest) (watch.Family, error) {
-	at, err := watch.ParseFamily(req.GetAfter())
+// treeFrom resolves what the caller may watch and the cursor, sub-agents included.
+func (s *Service) treeFrom(ctx context.Context, req *sessionsv1.WatchRequest) (watch.Tree, error) {
+	at, err := watch.ParseTree(req.GetAfter())
 	if err != nil || len(at.Below) > maxFollowed {
-		return watch.Family{}, badCursor("%q is no cursor of a session with its sub-agents", req.GetAfter())
+		return watch.Tree{}, badCursor("%q is no cursor of a session with its sub-agents", req.GetAfter())
 	}
-	f := watch.Family{Cursor: at, Below: map[string]watch.Member{}, Find: s.childScope}
+	f := watch.Tree{Cursor: at, Below: map[string]watch.Member{}, Find: s.childScope}
 	f.Top.Scope, f.Top.At, err = s.watchFrom(ctx, &sessionsv1.WatchRequest{SessionId: req.GetSessionId(), TurnId: req.GetTurnId(), After: at.Top})
 	if err != nil {
 		return f, err

@@ -16,29 +16,28 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/sweep"
 )
 
-// orphanReason stands in the journal of a sub-agent's turn whose parent ended first.
-const orphanReason = "the turn that waited for it has ended"
+// parentEndedReason stands in the journal of a sub-agent's turn whose parent ended first.
+const parentEndedReason = "the turn that waited for it has ended"
 
 // childLease is how long a child that the sweep of one replica has taken is left alone by others.
 const childLease = 30 * time.Second
 
-// afterEnd has the family of a turn that ends told, once its end stands: its parent goes on, and its children have nobody to work for.
-// What is lost here is found by settleFamilies.
+// afterEnd notifies the parent of a turn that ends and stops its children, once the end is committed. What is lost here is found by syncTrees.
 func (s *Service) afterEnd(tx *journal.Tx, t store.Turn) {
 	if t.AgentPath != "" {
 		tx.After(func(ctx context.Context) {
-			s.settleFamily(ctx, store.Child{Tenant: t.Tenant, TurnID: t.ID}, s.tellParent)
+			s.syncTree(ctx, store.Child{Tenant: t.Tenant, TurnID: t.ID}, s.notifyParent)
 		})
 	}
 	if t.Children > 0 {
 		tx.After(func(ctx context.Context) {
-			s.settleFamily(ctx, store.Child{Tenant: t.Tenant, TurnID: t.ID}, s.stopChildren)
+			s.syncTree(ctx, store.Child{Tenant: t.Tenant, TurnID: t.ID}, s.stopChildren)
 		})
 	}
 }
 
-// settleFamily does what a caller need not wait for, and what is found again if it fails. Only the first attempt of the sweeper is worth a warning.
-func (s *Service) settleFamily(ctx context.Context, c store.Child, do func(context.Context, string) error) {
+// syncTree calls do for a child, which is tried again by the sweep if it fails. Only the first attempt of the sweep logs a warning.
+func (s *Service) syncTree(ctx context.Context, c store.Child, do func(context.Context, string) error) {
 	p := authn.Service("sessions")
 	p.Tenant = c.Tenant
 	if err := do(authn.With(context.WithoutCancel(ctx), p), c.TurnID); err != nil {
@@ -46,16 +45,16 @@ func (s *Service) settleFamily(ctx context.Context, c store.Child, do func(conte
 		if c.Attempts == 1 {
 			level = slog.LevelWarn
 		}
-		s.log.Log(ctx, level, "family of a turn is not settled yet", "turn_id", c.TurnID, "attempt", c.Attempts, "error", err)
+		s.log.Log(ctx, level, "parent or children of an ended turn not notified yet", "turn_id", c.TurnID, "attempt", c.Attempts, "error", err)
 	}
 }
 
-// settleFamilies finds what was lost between the end of a turn and its family's being told.
-func (s *Service) settleFamilies(ctx context.Context) error {
-	if err := sweep.Due(ctx, dueNow(s.store, s.store.DueChildren), s.takeChild(s.tellParent)); err != nil {
+// syncTrees notifies parents and stops children that were missed after the end of a turn.
+func (s *Service) syncTrees(ctx context.Context) error {
+	if err := sweep.Due(ctx, dueNow(s.store, s.store.DueChildren), s.takeChild(s.notifyParent)); err != nil {
 		return err
 	}
-	return sweep.Due(ctx, dueNow(s.store, s.store.Orphans), s.takeChild(s.stopChild))
+	return sweep.Due(ctx, dueNow(s.store, s.store.AbandonedChildren), s.takeChild(s.stopChild))
 }
 
 // dueNow lists what is due by now.
@@ -63,7 +62,8 @@ func dueNow[T any](clock interface{ NowUs() int64 }, list func(ctx context.Conte
 	return func(ctx context.Context, limit int) ([]T, error) { return list(ctx, clock.NowUs(), limit) }
 }
 
-// takeChild settles a child that is due, alone, and has it looked at again later if that was in vain.
+// takeChild returns a function that takes a child that is due, so that no other replica does, and calls do for it. If that fails the child is due
+// again later.
 func (s *Service) takeChild(do func(context.Context, string) error) func(context.Context, store.Child) error {
 	return func(ctx context.Context, c store.Child) error {
 		taken := false
@@ -75,19 +75,19 @@ func (s *Service) takeChild(do func(context.Context, string) error) func(context
 			return err
 		}
 		c.Attempts++
-		s.settleFamily(ctx, c, do)
+		s.syncTree(ctx, c, do)
 		return s.store.Write(ctx, func(tx *store.Tx) error {
 			return tx.PostponeChild(ctx, c.Tenant, c.TurnID, s.store.NowUs()+sweep.Backoff(c.Attempts).Microseconds())
 		})
 	}
 }
 
-// tellParent answers the call that waits for an ended child, or gives its result to the parent's session as a turn. A call that does not wait
-// yet finds the end itself when it begins to.
-func (s *Service) tellParent(ctx context.Context, turn string) error {
+// notifyParent answers the call that waits for an ended child, or sends the result to the parent's session as a turn. A call that does not wait yet
+// finds the end by itself when it begins to.
+func (s *Service) notifyParent(ctx context.Context, turn string) error {
 	tenant := authn.Tenant(ctx)
 	c, err := s.store.Child(ctx, tenant, turn)
-	if err != nil || c.Told {
+	if err != nil || c.ParentNotified {
 		return err
 	}
 	end, err := readChildEnd(ctx, s.store, c)
@@ -103,7 +103,7 @@ func (s *Service) tellParent(ctx context.Context, turn string) error {
 			return err
 		}
 		if ended(p) {
-			return tx.SetTold(ctx, tenant, turn)
+			return tx.SetParentNotified(ctx, tenant, turn)
 		}
 		open, err := openWaits(tx, p)
 		if err != nil {
@@ -117,12 +117,12 @@ func (s *Service) tellParent(ctx context.Context, turn string) error {
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) { // the parent was deleted
-		return s.store.Write(ctx, func(tx *store.Tx) error { return tx.SetTold(ctx, tenant, turn) })
+		return s.store.Write(ctx, func(tx *store.Tx) error { return tx.SetParentNotified(ctx, tenant, turn) })
 	}
 	return err
 }
 
-// childEnd is what a parent is told of a child.
+// childEnd is what a parent learns about a child that ended.
 type childEnd struct {
 	link   store.Child
 	turn   store.Turn
@@ -189,8 +189,8 @@ func stopText(end *turnv1.TurnEnded) string {
 	return end.GetStopReason()
 }
 
-// answerChild ends the wait for a child. With rouse the parent is not worked on right now and is called.
-func (s *Service) answerChild(tx *journal.Tx, p *store.Turn, w *wait, end *childEnd, rouse bool) error {
+// answerChild ends the wait for a child. With wake, for a parent that no worker is committing now, it also wakes the parent's workflow.
+func (s *Service) answerChild(tx *journal.Tx, p *store.Turn, w *wait, end *childEnd, wake bool) error {
 	w.answer.Result = end.result
 	if err := tx.InheritRequesters(tx.Context(), p.Tenant, p.ID, end.turn.ID); err != nil {
 		return err
@@ -201,13 +201,13 @@ func (s *Service) answerChild(tx *journal.Tx, p *store.Turn, w *wait, end *child
 	if err := s.endWait(tx, p, w, turnv1.Verdict_VERDICT_ANSWERED, ""); err != nil {
 		return err
 	}
-	if err := tx.SetTold(tx.Context(), end.link.Tenant, end.link.TurnID); err != nil || !rouse {
+	if err := tx.SetParentNotified(tx.Context(), end.link.Tenant, end.link.TurnID); err != nil || !wake {
 		return err
 	}
 	return s.notifyWorkflow(tx, *p)
 }
 
-// joinChild answers a wait for a child that has begun just now, if the child is over already: nobody else will.
+// joinChild answers a wait for a child that has begun just now, if the child is over already: nothing else would.
 func (s *Service) joinChild(tx *journal.Tx, p *store.Turn, id string) error {
 	row, err := tx.Wait(tx.Context(), p.Tenant, id)
 	if err != nil {
@@ -256,5 +256,5 @@ func (s *Service) stopChild(ctx context.Context, turn string) error {
 	if err != nil {
 		return err
 	}
-	return s.cancel(ctx, t, orphanReason)
+	return s.cancel(ctx, t, parentEndedReason)
 }

@@ -10,10 +10,10 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// FamilyCursor is a reader's place in a session and in the turns of sub-agents that are under way there: "SEQ", then "~ID:SEQ" for each of
+// TreeCursor is a reader's place in a session and in the turns of sub-agents that are under way there: "SEQ", then "~ID:SEQ" for each of
 // them, ID being the turn's id without its prefix. Each place is as in Parse. A sub-agent is in it from its child.started on, until its
 // child.completed was sent.
-type FamilyCursor struct {
+type TreeCursor struct {
 	// Top is the place in the watched session; "" = from the beginning.
 	Top string
 	// Below are the places in the turns of sub-agents, by turn id.
@@ -23,10 +23,10 @@ type FamilyCursor struct {
 // turnPrefix begins the ids of turns.
 const turnPrefix = "trn_"
 
-// ParseFamily reads a cursor. Whether its parts are cursors, and whose, is to be checked for each of them.
-func ParseFamily(text string) (FamilyCursor, error) {
+// ParseTree reads a cursor. Whether its parts are cursors, and whose, is to be checked for each of them.
+func ParseTree(text string) (TreeCursor, error) {
 	parts := strings.Split(text, "~")
-	c := FamilyCursor{Top: parts[0], Below: map[string]string{}}
+	c := TreeCursor{Top: parts[0], Below: map[string]string{}}
 	for _, part := range parts[1:] {
 		id, at, ok := strings.Cut(part, ":")
 		if !ok || id == "" || at == "" || c.Below[turnPrefix+id] != "" {
@@ -38,7 +38,7 @@ func ParseFamily(text string) (FamilyCursor, error) {
 }
 
 // String writes the cursor.
-func (c FamilyCursor) String() string {
+func (c TreeCursor) String() string {
 	var out strings.Builder
 	out.WriteString(c.Top)
 	for _, turn := range slices.Sorted(maps.Keys(c.Below)) {
@@ -53,20 +53,20 @@ type Member struct {
 	At    Position
 }
 
-// Family is a stream of a session or turn together with the turns of its sub-agents.
-type Family struct {
+// Tree is a stream of a session or turn together with the turns of its sub-agents.
+type Tree struct {
 	// Top is what is watched; Below the sub-agents' turns that the reader's cursor names, by turn id.
 	Top   Member
 	Below map[string]Member
 	// Find gives the scope of a sub-agent's turn that has just begun. It may wait until the turn is there.
 	Find func(ctx context.Context, turn string) (Scope, error)
 	// Cursor is where the reader stands.
-	Cursor FamilyCursor
+	Cursor TreeCursor
 }
 
-// StreamFamily is Stream for a family. The events of each session are sent as Stream sends them; those of different sessions as they happen,
+// StreamTree is Stream for a family. The events of each session are sent as Stream sends them; those of different sessions as they happen,
 // except that the child.completed of a sub-agent's turn comes after that turn's last event.
-func (h *Hub) StreamFamily(ctx context.Context, f Family, send sender) error {
+func (h *Hub) StreamTree(ctx context.Context, f Tree, send sender) error {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &relatives{
 		hub: h, find: f.Find, send: send, cursor: f.Cursor, told: make(chan news), over: make(chan end), held: map[string]news{},
@@ -101,7 +101,7 @@ type relatives struct {
 	hub    *Hub
 	find   func(context.Context, string) (Scope, error)
 	send   sender
-	cursor FamilyCursor
+	cursor TreeCursor
 	told   chan news
 	over   chan end
 	// held are the child.completed of members that are not over, by turn.
