@@ -87,7 +87,7 @@ func Classify(ctx context.Context, err error) error {
 	}
 }
 
-// retryable adds to the general rule that a call which ended although nobody here ended it was broken off on the way.
+// retryable adds to the general rule: a call that was cancelled, but not by this side, was broken off on the way.
 func retryable(f *fault.Error) bool {
 	return f.Code == codes.Canceled || f.Code == codes.Unknown || fault.Retryable(f)
 }

@@ -49,7 +49,7 @@ type Work struct {
 	Loaded *Loaded
 	// Memory is what the runner knows of the conversation, nil when it does this step only.
 	Memory Memory
-	// Announced is the call that the claim of a tool step tells of; Prepare sets it.
+	// Announced is the call that the claim of a tool step announces; Prepare sets it.
 	Announced *turnv1.ToolCallStarted
 	// Started, Lease and Cancelled are set by the claim. Do sets Cancelled too when a cancel cuts the step off.
 	Started   time.Time

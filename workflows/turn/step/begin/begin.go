@@ -50,7 +50,7 @@ type Deps struct {
 	Now func() time.Time
 	// Limits of a turn whose agent names none.
 	Limits Limits
-	// ContextWindow is what a model is taken to read and write, in tokens, when nobody knows.
+	// ContextWindow is what a model is taken to read and write, in tokens, when neither agent nor provider says.
 	ContextWindow int32
 }
 

@@ -45,7 +45,7 @@ func resume(r *turnv1.TurnRerun, surface *turnv1.Surface, strategy turnv1.Strate
 	return r.GetStrategy(), "the turn that is run again thought so"
 }
 
-// resumedPlan tells watchers of the plan that a re-run goes on with.
+// resumedPlan returns the event of the plan that a re-run continues.
 func resumedPlan(r *turnv1.TurnRerun) []*turnv1.Event {
 	if r.GetPlan() == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// longEntry is how much of a message is told to who sums it up, in characters, while there is room; shortEntry when there is little.
+	// longEntry is how much of a message the transcript holds, in characters, while there is room; shortEntry when there is little.
 	longEntry  = 16_000
 	shortEntry = 250
 )

@@ -64,8 +64,8 @@ func (i *infer) message(a *answer, finished *inferencev1.Finished) *turnv1.Messa
 	return m
 }
 
-// used estimates what a call has used that was cut in the middle and whose provider told nothing: its prompt, and what it had said by then. Of a
-// call that had said nothing nobody knows whether its prompt was read.
+// used estimates the usage of a call that was cut off and whose provider reported none: its prompt, and what it had said by then. It is nil for
+// a call that had said nothing: its prompt may not have been read.
 func (a *answer) used(prompt int64) *turnv1.Usage {
 	said := a.text.Len() + a.reasoning.Len()
 	if said == 0 {

@@ -121,7 +121,7 @@ func Commit(w *step.Work, req *step.Commit) *step.Commit {
 	return req
 }
 
-// gaveUp tells whether a model gives a step up. Decoration around the words does not matter, nor does their case.
+// gaveUp reports whether a model gives a step up. Decoration around the words does not matter, nor does their case.
 func gaveUp(text string) bool {
 	text = strings.ToUpper(strings.TrimLeft(text, " \t\r\n*#>_`\""))
 	return strings.HasPrefix(text, strings.TrimSuffix(stepFailed, ":"))

@@ -70,7 +70,7 @@ func (d Deps) question(ctx context.Context, w *step.Work, instructions string) (
 	return req, tools, nil
 }
 
-// maxDescription bounds what is told of one tool, in characters.
+// maxDescription bounds the description of one tool, in characters.
 const maxDescription = 200
 
 func toolList(tools []*inferencev1.ToolDefinition) string {
@@ -138,7 +138,7 @@ func strictJSON(text string, into any) error {
 	return nil
 }
 
-// ofTurn leaves in a request what belongs to a turn, and what we ask ourselves. It tells whether that was all there was.
+// ofTurn removes from a request the messages of other turns, and reports whether there were none.
 func ofTurn(req *inferencev1.GenerateRequest, turnID string) bool {
 	n := len(req.GetMessages())
 	req.Messages = slices.DeleteFunc(slices.Clone(req.GetMessages()), func(m *turnv1.Message) bool {

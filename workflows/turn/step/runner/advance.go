@@ -17,8 +17,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// patience is the longest rest of a step that an advance waits for by itself. A longer one is left to whoever comes by then, so that a
-// cancel is not slept through.
+// patience is the longest backoff of a step that an advance waits for by itself. After a longer one any worker continues, so that a cancel is
+// noticed meanwhile.
 const patience = time.Second
 
 // advance is one run through a turn, ahead of its workflow.
@@ -36,7 +36,7 @@ type advance struct {
 	// claimed are claims that were made along with a commit, by key.
 	claimed map[string]*sessionsv1.ClaimStepResponse
 	talk    talk
-	// news tells that there is something new in the journal that this advance did not write.
+	// news is ready when the journal has something new that this advance did not write.
 	news <-chan struct{}
 }
 
@@ -213,7 +213,7 @@ func (a *advance) do(ctx context.Context, w *task) (*turnv1.StepOutcome, error) 
 		if !again {
 			return out, err
 		}
-		pause := rest(retry, max(w.Lease.GetAttempt(), attempt))
+		pause := backoff(retry, max(w.Lease.GetAttempt(), attempt))
 		if pause > patience || !sleep(ctx, pause+time.Millisecond) {
 			return nil, err
 		}

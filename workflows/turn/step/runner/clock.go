@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// Now returns the time by which deadlines are set and judged: that of the database of the sessions service, as its answers told it. So it
+// Now returns the time by which deadlines are set and judged: that of the database of the sessions service, which its answers carry. So it
 // does no harm when a worker's own clock is wrong.
 func (r *Runner) Now() time.Time { return r.clock.Now() }
 

@@ -30,7 +30,7 @@ type Config struct {
 	CommitPatience time.Duration
 	// Limits of a turn whose agent names none.
 	Limits begin.Limits
-	// ContextWindow is what a model is taken to read and write, in tokens, when nobody knows; default 128,000.
+	// ContextWindow is what a model is taken to read and write, in tokens, when neither agent nor provider says; default 128,000.
 	ContextWindow int32
 }
 

@@ -16,13 +16,13 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// newsBuffer is how many events of a session may wait for a step; more ends the subscription, and the next renewal tells instead.
+// newsBuffer is how many events of a session may wait for a step; more ends the subscription; the next renewal reports a cancel instead.
 const newsBuffer = 64
 
 const (
-	// firstRest is how long a step rests after its first attempt failed, doubled after each further one up to longestRest.
-	firstRest   = 200 * time.Millisecond
-	longestRest = 5 * time.Second
+	// firstBackoff is the backoff after the first failed attempt, doubled after each further one up to longestBackoff.
+	firstBackoff   = 200 * time.Millisecond
+	longestBackoff = 5 * time.Second
 	// longestBudgetPause bounds the pause between two claims of a step that waits for a budget, in milliseconds.
 	longestBudgetPause = 500
 )
@@ -47,8 +47,8 @@ func (r *Runner) claimRequest(w *task) *sessionsv1.ClaimStepRequest {
 	return req
 }
 
-// hold keeps the lease while the step is done. The context it gives ends when the lease is lost, when somebody cancels the turn, and at
-// the turn's deadline. The function it gives ends the renewal; with an error it also gives the lease back.
+// hold keeps the lease while the step is done. The context it returns ends when the lease is lost, when the turn is cancelled, and at the
+// turn's deadline. The function it returns ends the renewal; with an error it also releases the lease.
 func (r *Runner) hold(ctx context.Context, w *task) (context.Context, func(error)) {
 	held, cancel := context.WithCancelCause(ctx)
 	// A clock of our own instead of the context's deadline: that one would travel with each call, and the other side would end the
@@ -70,7 +70,7 @@ func (r *Runner) hold(ctx context.Context, w *task) (context.Context, func(error
 		stopClock()
 		cancel(nil)
 		if err != nil && !errors.Is(err, step.ErrLeaseLost) && !errors.Is(err, step.ErrTurnEnded) {
-			r.release(ctx, w, rest(err, w.Lease.GetAttempt()))
+			r.release(ctx, w, backoff(err, w.Lease.GetAttempt()))
 		}
 	}
 }
@@ -90,7 +90,7 @@ func after(d time.Duration, f func()) (stop func()) {
 }
 
 // renew prolongs the lease and listens for a cancel until ctx ends. That sessions cannot be reached is no reason to stop: while it is
-// away nobody else can take the step either, and the fence decides in the end.
+// away no other worker can take the step either, and the fence decides in the end.
 func (r *Runner) renew(ctx context.Context, w *task, stop context.CancelCauseFunc) {
 	news := r.listen(ctx, contract.CancelSubject(w.Turn.Tenant, w.Turn.SessionID))
 	defer news.close()
@@ -132,8 +132,8 @@ func (r *Runner) renewOnce(ctx context.Context, w *task) error {
 	return nil
 }
 
-// rest is how long a step that failed shall rest before its next attempt, whoever makes it; 0 when it did not fail, but was let go.
-func rest(err error, attempt uint32) time.Duration {
+// backoff is how long a step that failed rests before its next attempt, by any worker; 0 when it did not fail, but was released.
+func backoff(err error, attempt uint32) time.Duration {
 	retry, again := errors.AsType[*step.RetryError](err)
 	switch {
 	case !again:
@@ -141,12 +141,11 @@ func rest(err error, attempt uint32) time.Duration {
 	case retry.Delay > 0:
 		return min(retry.Delay, time.Hour)
 	default:
-		return min(firstRest<<min(max(attempt, 1)-1, 10), longestRest)
+		return min(firstBackoff<<min(max(attempt, 1)-1, 10), longestBackoff)
 	}
 }
 
-// release gives the lease back, so that whoever comes next need not wait for its end, but only for the rest. Best effort: it ends by itself
-// too.
+// release releases the lease, so that the next attempt need not wait for its end, but only for the backoff. Best effort: it expires by itself too.
 func (r *Runner) release(ctx context.Context, w *task, rest time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.LeaseTTL)
 	defer cancel()
@@ -212,7 +211,7 @@ func (n *news) close() {
 	}
 }
 
-// endsStep tells whether an event means that a claim of the step would now be answered otherwise.
+// endsStep reports whether an event means that a claim of the step would now be answered otherwise.
 func endsStep(m bus.Msg, w *task) bool {
 	events, err := contract.UnpackEvents(m.Data)
 	return err == nil && slices.ContainsFunc(events, func(e *turnv1.Event) bool {

@@ -58,7 +58,7 @@ func (c *Checker) Arguments(
 	return call, "", events, nil
 }
 
-// inOrder replaces each text by what the answers about all of them, in the same order, leave of it.
+// inOrder replaces each text by its answer, given the answers about all texts in the same order.
 func inOrder(checked []*policyv1.CheckedText) func(string) string {
 	n := 0
 	return func(text string) string {

@@ -69,7 +69,7 @@ func withhold(call *turnv1.ToolCall, done *registryv1.Completed, why string) {
 }
 
 // eachOfResult replaces all texts of a result by what change makes of them, always in the same order: what is kept whole, from which the parts that
-// show its ends are made anew, the other parts, their media types, and each text, name and number of the structured content. Bytes that are no text stay.
+// show its ends are made again, the other parts, their media types, and each text, name and number of the structured content. Bytes that are no text stay.
 func eachOfResult(done *registryv1.Completed, change func(string) string) error {
 	result := done.GetResult()
 	shown := map[int]bool{}
@@ -103,7 +103,7 @@ func eachOfResult(done *registryv1.Completed, change func(string) string) error 
 	return eachOfStructured(result, change)
 }
 
-// mediaType changes a media type, which a tool may write as it likes. One that does not stay as it is tells nothing any more.
+// mediaType changes a media type, which a tool may write as it likes. One that is changed becomes that of any bytes.
 func mediaType(text string, change func(string) string) string {
 	if text == "" || change(text) == text {
 		return text

@@ -100,7 +100,7 @@ func (w *World) Answer(key string, v turnv1.Verdict, fill ...func(*sessionsv1.Wa
 	w.Journal.Answer(In.TurnID, key, v, fill...)
 }
 
-// Triggered lists what shield.triggered told.
+// Triggered lists the events shield.triggered.
 func (w *World) Triggered() string {
 	var out []string
 	for _, e := range w.Journal.Events(In.TurnID) {

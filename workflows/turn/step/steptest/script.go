@@ -21,7 +21,7 @@ func AsRetry(err error) *step.RetryError {
 	return retry
 }
 
-// Gate is a model that tells when it is asked, and answers when it is told to or its caller goes away.
+// Gate is a model that reports when it is asked, and answers when the gate opens or its caller goes away.
 type Gate struct {
 	Asked chan struct{}
 	Open  chan struct{}
@@ -82,7 +82,7 @@ func LastText(req *inferencev1.GenerateRequest) string {
 	return Text(req.GetMessages()[len(req.GetMessages())-1])
 }
 
-// Guarded is a tool that needs leave for its definition as it is now.
+// Guarded is a tool that needs approval for its definition as it is now.
 func Guarded(definition *string) turntest.Call {
 	return func(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
 		if a := req.GetApproved(); a.GetArgumentsHash() == "args" && a.GetDefinitionHash() == *definition {

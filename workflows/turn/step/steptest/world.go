@@ -114,7 +114,7 @@ func Payload(e *turnv1.Event) string {
 	return string(m.WhichOneof(m.Descriptor().Oneofs().ByName("data")).Name())
 }
 
-// Transient collects what the bus tells of the session beside the journal.
+// Transient subscribes to the transient events of the session.
 func (w *World) Transient() *bus.Subscription {
 	w.T.Helper()
 	sub, err := w.Bus.Subscribe(contract.DeltaSubject(In.Tenant, In.SessionID), 1024)

@@ -78,7 +78,7 @@ func (t *tool) beginAgent(ctx context.Context, a *sessionsv1.AgentTool, r *round
 	case err == nil:
 	case fault.Is(err, faultv1.Reason_REASON_LEASE_LOST), fault.Is(err, faultv1.Reason_REASON_TURN_ENDED), !step.IsFinal(step.Classify(ctx, err)):
 		return fmt.Errorf("begin agent %s: %w", a.GetAgentId(), err)
-	default: // the model is told
+	default: // the model reads why
 		r.completed = refused(t.call, fault.CodeOf(err), f.Text())
 		return nil
 	}

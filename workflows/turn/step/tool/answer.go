@@ -38,7 +38,7 @@ func (t *tool) after(wait *sessionsv1.Wait) (round, error) {
 	return round{ask: ask}, nil
 }
 
-// afterApproval runs an approved call with the evidence, asks anew when the leave is void, and refuses else.
+// afterApproval runs an approved call with the evidence, asks again when the approval is void, and refuses otherwise.
 func afterApproval(call *turnv1.ToolCall, wait *sessionsv1.Wait, ask *registryv1.CallToolRequest) round {
 	switch wait.GetVerdict() {
 	case turnv1.Verdict_VERDICT_APPROVED:
@@ -58,7 +58,7 @@ func afterApproval(call *turnv1.ToolCall, wait *sessionsv1.Wait, ask *registryv1
 	}
 }
 
-// refusal tells who refused, and why.
+// refusal says who refused, and why.
 func refusal(wait *sessionsv1.Wait) string {
 	for _, d := range wait.GetDecisions() {
 		if d.GetApprove() {
@@ -73,7 +73,7 @@ func refusal(wait *sessionsv1.Wait) string {
 	return "it was refused."
 }
 
-// inputAnswer is what the tool is told of a question's end.
+// inputAnswer is what the tool gets when its question ends.
 func inputAnswer(wait *sessionsv1.Wait, state []byte) *registryv1.InputAnswer {
 	answer := &registryv1.InputAnswer{Action: "cancel", State: state}
 	switch wait.GetVerdict() {
@@ -85,7 +85,7 @@ func inputAnswer(wait *sessionsv1.Wait, state []byte) *registryv1.InputAnswer {
 	return answer
 }
 
-// resolution is what the ledger is told of a call whose outcome was unknown. A question that nobody answered leaves it unknown.
+// resolution is what the ledger records of a call whose outcome was unknown. Without an answer it stays unknown.
 func resolution(wait *sessionsv1.Wait) *registryv1.Resolution {
 	r := &registryv1.Resolution{Id: wait.GetRef().GetId(), Verdict: turnv1.Verdict_VERDICT_GIVEN_UP, Result: wait.GetResult()}
 	switch v := wait.GetVerdict(); v {
@@ -119,7 +119,7 @@ func refused(call *turnv1.ToolCall, code, text string) *registryv1.Completed {
 	return &registryv1.Completed{Code: code, Result: conversation.ErrorResult(call, text)}
 }
 
-// remember is what later rounds of a call need of this one, as the state of a wait: leave that was given, and answers.
+// remember is what later rounds of a call need of this one, as the state of a wait: approvals, and answers.
 func remember(ask *registryv1.CallToolRequest, input *registryv1.InputAnswer) []byte {
 	kept := &registryv1.CallToolRequest{Approved: ask.GetApproved(), Input: input}
 	state, err := proto.Marshal(kept)

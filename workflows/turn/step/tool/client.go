@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
 )
 
-// firstOfClient asks the client to run a call, unless its arguments are wrong: then the model is told so at once.
+// firstOfClient asks the client to run a call, unless its arguments are wrong: then the model gets an error at once.
 func firstOfClient(ctx context.Context, call *turnv1.ToolCall, own *sessionsv1.ClientTool) (round, error) {
 	arguments, err := canon.Parse([]byte(call.GetArgumentsJson()))
 	if err != nil {

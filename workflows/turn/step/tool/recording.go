@@ -37,7 +37,7 @@ func (t *tool) recorded(ctx context.Context) (round, error) {
 		"The call was not run: this turn runs an earlier one again with the results recorded then, and there is none for this call.")}, nil
 }
 
-// mayRun tells whether a call without a recording is run: reading what the session itself keeps, and what the re-run leaves free.
+// mayRun reports whether a call without a recording is run: one that reads what the session itself keeps, or that the re-run allows.
 func (t *tool) mayRun(ctx context.Context) (bool, error) {
 	switch {
 	case t.call.GetTool() == contract.ReadArtifact:

@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
 )
 
-// Codes of calls that were waited for in vain. They are told in tool_call.completed.
+// Codes of calls without a result, in tool_call.completed.
 const (
 	codeDenied    = "approval_denied"
 	codeExpired   = "wait_expired"

@@ -29,7 +29,7 @@ func (t *tool) send(ctx context.Context, ask *registryv1.CallToolRequest) (*step
 	case err != nil && step.Cut(ctx):
 		t.stop(ctx, ask.GetKey())
 		return t.stopped(ctx, log), nil
-	case err != nil && step.IsFinal(step.Classify(ctx, err)): // the registry refused the call itself: the model is told
+	case err != nil && step.IsFinal(step.Classify(ctx, err)): // the registry refused the call itself: the model reads why
 		return t.committed(refused(t.call, fault.CodeOf(err), fault.From(err).Text()), log.take()), nil
 	case err != nil:
 		return nil, fmt.Errorf("call tool %s: %w", t.call.GetTool(), err)
@@ -49,7 +49,7 @@ func (t *tool) ended(
 		return t.waiting(inputWait(t.call, ask, end.GetInputRequired()), events), nil
 	case parks(t.Loaded.GetAgent(), ask, c):
 		return t.waiting(t.resolutionWait(ask, c), events), nil
-	case c.GetUnresolved() && !givenUp(ask): // a call that was parked was told of then
+	case c.GetUnresolved() && !givenUp(ask): // a call that was parked was reported then
 		events = append(events, toolUnresolved(t.call, c))
 	}
 	return t.concluded(ctx, c, events)

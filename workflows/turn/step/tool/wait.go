@@ -22,14 +22,14 @@ func newWait(call *turnv1.ToolCall, kind turnv1.WaitKind) *sessionsv1.WaitReques
 	return &sessionsv1.WaitRequest{Kind: kind, CallId: call.GetCallId(), Tool: call.GetTool(), Arguments: argumentsOf(call)}
 }
 
-// approvalWait asks for leave, as the rule says.
+// approvalWait asks for approval, as the rule says.
 func approvalWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *registryv1.ApprovalRequired) *sessionsv1.WaitRequest {
 	rule := need.GetRule()
 	wait := newWait(call, turnv1.WaitKind_WAIT_KIND_APPROVAL)
 	wait.ArgumentsHash, wait.DefinitionHash, wait.Effect = need.GetArgumentsHash(), need.GetDefinitionHash(), need.GetEffect()
 	wait.Rule, wait.Message, wait.ApproverRoles = rule.GetName(), rule.GetReason(), rule.GetApproverRoles()
 	wait.AllowRequester, wait.Quorum, wait.ExpiresInMs = rule.GetAllowRequester(), rule.GetQuorum(), int64(rule.GetExpiresSeconds())*1000
-	kept := &registryv1.CallToolRequest{} // leave that was given before is void
+	kept := &registryv1.CallToolRequest{} // an approval that was given before is void
 	wait.State = remember(kept, ask.GetInput())
 	return wait
 }
@@ -42,13 +42,12 @@ func inputWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *reg
 	return wait
 }
 
-// parks tells whether a call whose outcome is unknown waits until somebody says what became of it. Once nobody could say, it does not
-// wait again.
+// parks reports whether a call whose outcome is unknown waits until a person resolves it. After one resolution failed it does not wait again.
 func parks(agent *sessionsv1.Agent, ask *registryv1.CallToolRequest, c *registryv1.Completed) bool {
 	return c.GetUnresolved() && agent.GetOnUnknownOutcome() == parkUnknown && !givenUp(ask)
 }
 
-// givenUp tells whether the call is asked for only to say that its outcome stays unknown.
+// givenUp reports whether the call is repeated only to record that its outcome stays unknown.
 func givenUp(ask *registryv1.CallToolRequest) bool {
 	return ask.GetResolution().GetVerdict() == turnv1.Verdict_VERDICT_GIVEN_UP
 }
