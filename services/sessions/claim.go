@@ -3,11 +3,9 @@ package sessions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -224,9 +222,5 @@ func claimEvents(step store.Step, previous string, req *sessionsv1.ClaimStepRequ
 }
 
 func outcomeOf(step store.Step) (*turnv1.StepOutcome, error) {
-	out := &turnv1.StepOutcome{}
-	if err := proto.Unmarshal(step.Outcome, out); err != nil {
-		return nil, fmt.Errorf("outcome of step %s: %w", step.Key, err)
-	}
-	return out, nil
+	return step.StepOutcome()
 }

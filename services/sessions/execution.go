@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -43,7 +44,7 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 			return nil, err
 		}
 	}
-	in, err := s.inputOf(ctx, t)
+	in, err := s.reruns.InputOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func readInput(out *sessionsv1.LoadTurnResponse, in store.TurnInput) (err error)
 	if err := proto.Unmarshal(in.Principal, out.Principal); err != nil {
 		return fmt.Errorf("principal of turn %s: %w", in.TurnID, err)
 	}
-	out.Rerun, err = convert.Rerun(in)
+	out.Rerun, err = rerun.Of(in)
 	return err
 }
 

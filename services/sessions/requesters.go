@@ -27,7 +27,7 @@ func (o order) inherit(tx *journal.Tx, t store.Turn) error {
 		from = append(from, o.child.ParentTurnID)
 	}
 	if o.rerun != nil {
-		from = append(from, o.rerun.event.GetOfTurn())
+		from = append(from, o.rerun.Event.GetOfTurn())
 	}
 	if o.answers != "" {
 		from = append(from, o.answers)

@@ -28,6 +28,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
+	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -90,6 +91,7 @@ type Service struct {
 	bundles       *bundle.Service
 	models        ModelResolver
 	agents        *agent.Service
+	reruns        *rerun.Service
 	blueprints    blueprint.Resolver
 	validator     protovalidate.Validator
 	log           *slog.Logger
@@ -141,6 +143,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s.sessions = session.New(session.Deps{
 		Store: st, Journal: s.journal, Access: s.access, Agents: s.agents, Blueprints: s.blueprints, Conversations: s.conversations, Keys: s.keys,
 		Bus: deps.Bus, Erase: s.eraser.Wake, Log: deps.Log,
+	})
+	s.reruns = rerun.New(rerun.Deps{
+		Store: st, Turns: rerunTurns{s}, Agents: s.agents, Conversations: s.conversations, MaxBytes: cfg.MaxForkBytes,
 	})
 	s.budgets = budget.New(budget.Deps{Store: st, Prompts: s.conversations, CheckSession: s.access.CheckSession, OutputTokens: int64(cfg.ReserveOutputTokens)})
 	s.schedules = schedule.New(cfg.Schedules, schedule.Deps{

@@ -24,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
+	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -40,7 +41,7 @@ type order struct {
 	child   *store.Child       // the sub-agent's turn that it is, nil for a user's
 	path    string             // of a sub-agent's turn: all agents down to it
 	limits  *sessionsv1.Limits // that the caller set
-	rerun   *rerun             // what it takes over from the turn that it runs again, nil for others
+	rerun   *rerun.Plan        // what it takes over from the turn that it runs again, nil for others
 	tell    string             // the address to tell of its end, "" = none
 	clock   string             // the id of the schedule that begins it, "" for others
 	from    string             // the agent whose answer the input is, "" for what people say
@@ -214,7 +215,7 @@ func (o order) input(ctx context.Context, limits []byte) (in store.TurnInput, er
 		return in, fmt.Errorf("principal: %w", err)
 	}
 	if o.rerun != nil {
-		in.Rerun, err = proto.Marshal(o.rerun.event)
+		in.Rerun, err = proto.Marshal(o.rerun.Event)
 	}
 	return in, err
 }

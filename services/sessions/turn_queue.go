@@ -126,7 +126,7 @@ func (s *Service) queue(tx *journal.Tx, t *store.Turn, o order, text string, cut
 	if err := addMessage(tx, *t, m); err != nil {
 		return err
 	}
-	if err := o.rerun.write(tx, *t); err != nil {
+	if err := o.rerun.Write(tx, *t); err != nil {
 		return err
 	}
 	if err := tx.AddTurn(tx.Context(), *t); err != nil {

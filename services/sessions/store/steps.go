@@ -3,8 +3,12 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // Step is one step of a turn and the lease on it. Times are Unix microseconds.
@@ -30,6 +34,15 @@ type Step struct {
 	Outcome []byte
 	// Optimistic: it is assumed to be new. Saving it fails when it is not.
 	Optimistic bool
+}
+
+// StepOutcome reads the outcome of a step that is done.
+func (v Step) StepOutcome() (*turnv1.StepOutcome, error) {
+	out := &turnv1.StepOutcome{}
+	if err := proto.Unmarshal(v.Outcome, out); err != nil {
+		return nil, fmt.Errorf("outcome of step %s: %w", v.Key, err)
+	}
+	return out, nil
 }
 
 // ErrNotNew means that a step that was assumed to be new is not: the transaction has to run again and read it.

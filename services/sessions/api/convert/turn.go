@@ -10,6 +10,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
+	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -43,11 +44,11 @@ func TurnToProto(t store.Turn, in store.TurnInput) (*sessionsv1.Turn, error) {
 		return nil, err
 	}
 	out.ScheduleId = in.ScheduleID
-	rerun, err := Rerun(in)
+	again, err := rerun.Of(in)
 	if err != nil {
 		return nil, err
 	}
-	out.RerunOf = rerun.GetOfTurn()
+	out.RerunOf = again.GetOfTurn()
 	out.Limits, err = Limits(in.Limits)
 	return out, err
 }
@@ -70,18 +71,6 @@ func Usage(t store.Turn) (*turnv1.Usage, error) {
 		return nil, fmt.Errorf("usage of turn %s: %w", t.ID, err)
 	}
 	return usage, nil
-}
-
-// Rerun decodes how a turn runs another one again, nil when it does not.
-func Rerun(in store.TurnInput) (*turnv1.TurnRerun, error) {
-	if len(in.Rerun) == 0 {
-		return nil, nil
-	}
-	out := &turnv1.TurnRerun{}
-	if err := proto.Unmarshal(in.Rerun, out); err != nil {
-		return nil, fmt.Errorf("rerun of turn %s: %w", in.TurnID, err)
-	}
-	return out, nil
 }
 
 // Limits decodes the limits that a turn's caller set, nil for none.

@@ -1,4 +1,4 @@
-package sessions
+package rerun
 
 import (
 	"context"
@@ -15,16 +15,16 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// rerunFrom finds the message at which a re-run from a model step cuts: the one that the step wrote, "" when it wrote none. It refuses steps
+// cutAt finds the message at which a re-run from a model step cuts: the one that the step wrote, "" when it wrote none. It refuses steps
 // that the turn does not have, and turns that can only be run again from the start. How the new turn is to go on is written into the event.
-func (s *Service) rerunFrom(ctx context.Context, t store.Turn, agentID string, event *turnv1.TurnRerun) (string, error) {
-	steps, err := s.store.Steps(ctx, t.Tenant, t.ID)
+func (s *Service) cutAt(ctx context.Context, t store.Turn, agentID string, event *turnv1.TurnRerun) (string, error) {
+	steps, err := s.deps.Store.Steps(ctx, t.Tenant, t.ID)
 	if err != nil {
 		return "", err
 	}
 	from := event.GetFromStep()
 	infers, reached, cut, chosen := 0, 0, "", turnv1.Strategy_STRATEGY_UNSPECIFIED
-	if turnStatus(t) == turnv1.TurnStatus_TURN_STATUS_FAILED {
+	if turnv1.TurnStatus(t.Status) == turnv1.TurnStatus_TURN_STATUS_FAILED {
 		if reached, err = failedIn(steps); err != nil {
 			return "", err
 		}
@@ -33,7 +33,7 @@ func (s *Service) rerunFrom(ctx context.Context, t store.Turn, agentID string, e
 		if !step.Done {
 			continue
 		}
-		outcome, err := outcomeOf(step)
+		outcome, err := step.StepOutcome()
 		if err != nil {
 			return "", err
 		}
@@ -70,18 +70,18 @@ func (s *Service) rerunFrom(ctx context.Context, t store.Turn, agentID string, e
 // fromTheMiddle says how a re-run goes on in the middle of a turn, unset when as its agent says. It refuses what does not fit together.
 func (s *Service) fromTheMiddle(ctx context.Context, t store.Turn, was turnv1.Strategy, agentID string) (turnv1.Strategy, error) {
 	const asAgentSays = turnv1.Strategy_STRATEGY_UNSPECIFIED
-	before, err := s.agents.OfTurn(ctx, t)
+	before, err := s.deps.Agents.OfTurn(ctx, t)
 	if err != nil {
 		return asAgentSays, err
 	}
-	agent, err := s.agents.Get(ctx, agentID, 0)
+	with, err := s.deps.Agents.Get(ctx, agentID, 0)
 	if err != nil {
 		return asAgentSays, session.AgentDeleted(err, agentID)
 	}
-	if before.Spec.Hosted() || agent.Spec.Hosted() {
+	if before.Spec.Hosted() || with.Spec.Hosted() {
 		return asAgentSays, fault.Invalid("from_step", "an agent with an executor runs a turn again from the start only: leave it out")
 	}
-	now := agent.Spec.Strategy
+	now := with.Spec.Strategy
 	planned := was == turnv1.Strategy_STRATEGY_PLAN
 	switch {
 	case planned && (now == turnv1.Strategy_STRATEGY_PLAN || now == turnv1.Strategy_STRATEGY_AUTO):
@@ -104,13 +104,13 @@ func (s *Service) pastOf(ctx context.Context, ses store.Session, t store.Turn, f
 	size := 0
 	add := func(m *turnv1.Message) error {
 		p.UpTo = max(p.UpTo, m.GetSeq())
-		if size += proto.Size(m); size > s.cfg.MaxForkBytes {
-			return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the conversation up to there has more than the %d bytes allowed", s.cfg.MaxForkBytes).
+		if size += proto.Size(m); size > s.deps.MaxBytes {
+			return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the conversation up to there has more than the %d bytes allowed", s.deps.MaxBytes).
 				Hint("Send the turn's input to a new session.")
 		}
 		return nil
 	}
-	own, err := s.conversations.OfTurn(ctx, ses, t, func(m *turnv1.Message) error {
+	own, err := s.deps.Conversations.OfTurn(ctx, ses, t, func(m *turnv1.Message) error {
 		p.Messages = append(p.Messages, m)
 		return add(m)
 	})

@@ -1,4 +1,4 @@
-package sessions
+package rerun
 
 import (
 	"context"
@@ -8,14 +8,10 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/diff"
 	"github.com/windlass-dev/windlass/libs/truncate"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
-
-// readPage is how many rows one read of a session takes.
-const readPage = 200
 
 const (
 	// maxDiff bounds the differences of two answers, in bytes.
@@ -24,61 +20,85 @@ const (
 	maxResult = 2000
 )
 
-// CompareTurns implements TurnService.
-func (s *Service) CompareTurns(ctx context.Context, req *sessionsv1.CompareTurnsRequest) (*sessionsv1.TurnComparison, error) {
-	a, err := s.comparable(ctx, req.GetTurnId())
+// Compared is a turn to compare.
+type Compared struct {
+	Turn    store.Turn
+	Session store.Session
+	// Answer is its output; Rerun: it runs another turn again.
+	Answer string
+	Rerun  bool
+}
+
+// Comparison tells how two turns differ.
+type Comparison struct {
+	// StepsA and StepsB count the steps that are done.
+	StepsA, StepsB int
+	Calls          []ComparedCall
+	// SameAnswer is whether the answers agree; Diff tells where they do not.
+	SameAnswer bool
+	Diff       string
+}
+
+// ComparedCall is a tool call of both turns, or of one: then the other side is nil.
+type ComparedCall struct {
+	Tool                      string
+	A, B                      *Side
+	SameArguments, SameResult bool
+}
+
+// Side is a tool call of one turn.
+type Side struct {
+	// CallID names the call; Arguments are JSON, Result is text.
+	CallID, Arguments, Result string
+	// IsError: the tool failed. Open: there is no result. TakenOver: another turn made the call. Recorded: the result is a recorded one.
+	IsError, Open, TakenOver, Recorded bool
+}
+
+// Compare compares two turns.
+func (s *Service) Compare(ctx context.Context, a, b Compared) (Comparison, error) {
+	left, err := s.compared(ctx, a)
 	if err != nil {
-		return nil, err
+		return Comparison{}, err
 	}
-	b, err := s.comparable(ctx, req.GetWith())
+	right, err := s.compared(ctx, b)
 	if err != nil {
-		return nil, err
+		return Comparison{}, err
 	}
-	out := &sessionsv1.TurnComparison{A: a.turn, B: b.turn, Tools: compareCalls(a, b)}
-	out.Answer = &sessionsv1.ComparedAnswer{Same: a.answer == b.answer, Diff: truncate.Cut(diff.Unified(a.answer, b.answer), maxDiff)}
-	return out, nil
+	return Comparison{
+		StepsA: left.steps, StepsB: right.steps, Calls: compareCalls(left, right), SameAnswer: a.Answer == b.Answer,
+		Diff: truncate.Cut(diff.Unified(a.Answer, b.Answer), maxDiff),
+	}, nil
 }
 
 // compared is one side of a comparison.
 type compared struct {
-	turn     *sessionsv1.ComparedTurn
-	answer   string
+	turn     store.Turn
+	steps    int
 	calls    []madeCall
 	recorded map[string]bool // ids of calls of the turn itself whose results were recorded ones
 }
 
-// comparable reads a turn of the caller's.
-func (s *Service) comparable(ctx context.Context, id string) (*compared, error) {
-	row, ses, err := s.access.Turn(ctx, id)
+func (s *Service) compared(ctx context.Context, of Compared) (*compared, error) {
+	c := &compared{turn: of.Turn}
+	steps, err := s.deps.Store.Steps(ctx, of.Turn.Tenant, of.Turn.ID)
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.withInput(ctx, row)
-	if err != nil {
-		return nil, err
+	for _, step := range steps {
+		if step.Done {
+			c.steps++
+		}
 	}
-	c := &compared{answer: t.GetOutput(), turn: &sessionsv1.ComparedTurn{
-		TurnId: t.GetId(), SessionId: t.GetSessionId(), AgentId: t.GetAgentId(), BlueprintRevision: t.GetBlueprintRevision(), Model: t.GetModel(),
-		Status: t.GetStatus(), StopReason: t.GetStopReason(), Usage: t.GetUsage(), RerunOf: t.GetRerunOf(),
-	}}
-	if row.StartUs != 0 && row.EndUs != 0 {
-		c.turn.DurationMs = (row.EndUs - row.StartUs) / 1000
-	}
-	outcomes, _, err := s.outcomes(ctx, row)
-	if err != nil {
-		return nil, err
-	}
-	c.turn.Steps = uint32(len(outcomes))
-	if row.Place == store.Unplaced {
+	if of.Turn.Place == store.Unplaced {
 		return c, nil // nothing was done
 	}
-	messages, err := s.conversations.OfTurn(ctx, ses, row, nil)
+	messages, err := s.deps.Conversations.OfTurn(ctx, of.Session, of.Turn, nil)
 	if err != nil {
 		return nil, err
 	}
 	c.calls = callsOf(messages)
-	if t.GetRerunOf() != "" && len(c.calls) > 0 {
-		c.recorded, err = s.recordedCalls(ctx, row)
+	if of.Rerun && len(c.calls) > 0 {
+		c.recorded, err = s.recordedCalls(ctx, of.Turn)
 	}
 	return c, err
 }
@@ -87,7 +107,7 @@ func (s *Service) comparable(ctx context.Context, id string) (*compared, error) 
 func (s *Service) recordedCalls(ctx context.Context, t store.Turn) (map[string]bool, error) {
 	out := map[string]bool{}
 	for after := t.FirstSeq; ; {
-		rows, err := s.store.Events(ctx, t.Tenant, t.SessionID, after, readPage)
+		rows, err := s.deps.Store.Events(ctx, t.Tenant, t.SessionID, after, pageSize)
 		if err != nil {
 			return nil, err
 		}
@@ -104,19 +124,19 @@ func (s *Service) recordedCalls(ctx context.Context, t store.Turn) (map[string]b
 				out[c.GetResult().GetCallId()] = true
 			}
 		}
-		if len(rows) < readPage {
+		if len(rows) < pageSize {
 			return out, nil
 		}
 	}
 }
 
 // compareCalls puts the calls of two turns side by side: equal ones first, then, between them, those of the same tool.
-func compareCalls(a, b *compared) []*sessionsv1.ComparedCall {
+func compareCalls(a, b *compared) []ComparedCall {
 	pairs := diff.Align(len(a.calls), len(b.calls), func(i, j int) bool { return a.calls[i].hash == b.calls[j].hash })
 	pairs = joinTools(pairs, a.calls, b.calls)
-	var out []*sessionsv1.ComparedCall
+	var out []ComparedCall
 	for _, p := range pairs {
-		row := &sessionsv1.ComparedCall{}
+		row := ComparedCall{}
 		if p.A != diff.Only {
 			row.Tool, row.A = a.calls[p.A].call.GetTool(), a.side(p.A)
 		}
@@ -159,11 +179,11 @@ func joinTools(pairs []diff.Pair, a, b []madeCall) []diff.Pair {
 }
 
 // side is what a comparison tells of one call.
-func (c *compared) side(i int) *sessionsv1.ComparedSide {
+func (c *compared) side(i int) *Side {
 	made := c.calls[i]
-	taken := made.turn != c.turn.GetTurnId()
-	return &sessionsv1.ComparedSide{
-		CallId: made.call.GetCallId(), ArgumentsJson: made.call.GetArgumentsJson(), Result: firstChars(conversation.Text(made.result.GetContent()), maxResult),
+	taken := made.turn != c.turn.ID
+	return &Side{
+		CallID: made.call.GetCallId(), Arguments: made.call.GetArgumentsJson(), Result: firstChars(conversation.Text(made.result.GetContent()), maxResult),
 		IsError: made.result.GetIsError(), Open: made.result == nil, TakenOver: taken, Recorded: !taken && c.recorded[made.call.GetCallId()],
 	}
 }

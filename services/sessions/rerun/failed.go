@@ -1,4 +1,4 @@
-package sessions
+package rerun
 
 import (
 	"context"
@@ -17,11 +17,11 @@ const failedStep = "failed"
 
 // failedAt is the number of the model step at which a failed turn is to be taken up.
 func (s *Service) failedAt(ctx context.Context, t store.Turn) (uint32, error) {
-	if turnStatus(t) != turnv1.TurnStatus_TURN_STATUS_FAILED {
-		return 0, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s is %s, it has no failed step", t.ID, enum.Name(turnStatus(t))).
+	if turnv1.TurnStatus(t.Status) != turnv1.TurnStatus_TURN_STATUS_FAILED {
+		return 0, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s is %s, it has no failed step", t.ID, enum.Name(turnv1.TurnStatus(t.Status))).
 			Hint("Name a model step, for example \"infer-2\", or leave from_step out.")
 	}
-	steps, err := s.store.Steps(ctx, t.Tenant, t.ID)
+	steps, err := s.deps.Store.Steps(ctx, t.Tenant, t.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -44,7 +44,7 @@ func failedIn(steps []store.Step) (int, error) {
 		if !step.Done {
 			return n, nil
 		}
-		outcome, err := outcomeOf(step)
+		outcome, err := step.StepOutcome()
 		switch {
 		case err != nil:
 			return 0, err

@@ -1,4 +1,4 @@
-package sessions
+package rerun
 
 import (
 	"context"
@@ -11,8 +11,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/services/sessions/access"
-	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -21,20 +19,20 @@ import (
 func (s *Service) planAt(ctx context.Context, t store.Turn, cut string) (*turnv1.PlanUpdated, uint32, error) {
 	end := t.LastSeq + 1
 	if cut != "" {
-		row, err := s.store.Message(ctx, t.Tenant, cut)
+		row, err := s.deps.Store.Message(ctx, t.Tenant, cut)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, 0, access.NoTurn(t.ID) // it was deleted just now
+			return nil, 0, errNoTurn(t.ID) // it was deleted just now
 		}
 		if err != nil {
 			return nil, 0, err
 		}
 		end = uint32(row.Seq)
 	}
-	in, err := s.inputOf(ctx, t)
+	in, err := s.InputOf(ctx, t)
 	if err != nil {
 		return nil, 0, err
 	}
-	r, err := convert.Rerun(in)
+	r, err := Of(in)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -54,7 +52,7 @@ func (s *Service) planAt(ctx context.Context, t store.Turn, cut string) (*turnv1
 // plansOf calls each for the versions of a turn's plan before a seq.
 func (s *Service) plansOf(ctx context.Context, t store.Turn, end uint32, each func(*turnv1.PlanUpdated)) error {
 	for after := t.FirstSeq; ; {
-		rows, err := s.store.Events(ctx, t.Tenant, t.SessionID, after, readPage)
+		rows, err := s.deps.Store.Events(ctx, t.Tenant, t.SessionID, after, pageSize)
 		if err != nil {
 			return err
 		}
@@ -71,7 +69,7 @@ func (s *Service) plansOf(ctx context.Context, t store.Turn, end uint32, each fu
 			}
 			each(e.GetPlanUpdated())
 		}
-		if len(rows) < readPage {
+		if len(rows) < pageSize {
 			return nil
 		}
 	}
