@@ -36,9 +36,6 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if err != nil {
 		return nil, err
 	}
-	if t.AgentPath != "" {
-		out.AgentPath = strings.Split(t.AgentPath, "/")
-	}
 	if out.Surface == nil {
 		if out.AgentTools, err = s.agentTools(ctx, a); err != nil {
 			return nil, err
@@ -60,15 +57,15 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 	if m := out.GetRerun().GetModel(); m != "" {
 		out.Agent.Model = m
 	}
+	if t.AgentPath != "" {
+		out.AgentPath = strings.Split(t.AgentPath, "/")
+	}
 	out.CreateMicros, out.CancelRequested, out.ContextBytes = t.CreateUs, t.CancelRequested, ses.ContextBytes
 	out.NowMicros = s.store.NowUs()
-	// What a turn that waits behind others will read is not known yet.
-	if req.GetWithContext() && t.StartUs == 0 && t.Place != store.Unplaced && out.GetRerun() == nil && asksFirst(out.GetAgent()) {
-		read, err := s.conversations.Window(ctx, t, ses, 0)
-		if err != nil {
+	if req.GetWithContext() {
+		if out.Context, err = s.firstContext(ctx, t, ses, out); err != nil {
 			return nil, err
 		}
-		out.Context = windowToProto(read)
 	}
 	// Behind the conversation: where no step is done now, what was just read is what was said before the turn.
 	if out.Outcomes, _, err = s.outcomes(ctx, t); err != nil {
@@ -111,6 +108,19 @@ func (s *Service) agentTools(ctx context.Context, a store.Agent) ([]*sessionsv1.
 		})
 	}
 	return out, err
+}
+
+// firstContext reads the conversation that the first model step of a turn reads; nil if that step is not the turn's first one, or if turns before it
+// are not over.
+func (s *Service) firstContext(ctx context.Context, t store.Turn, ses store.Session, out *sessionsv1.LoadTurnResponse) (*sessionsv1.GetContextResponse, error) {
+	if t.StartUs != 0 || t.Place == store.Unplaced || out.GetRerun() != nil || !asksFirst(out.GetAgent()) {
+		return nil, nil
+	}
+	read, err := s.conversations.Window(ctx, t, ses, 0)
+	if err != nil {
+		return nil, err
+	}
+	return windowToProto(read), nil
 }
 
 // readInput decodes what a turn was given into what is loaded of it.

@@ -36,7 +36,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
 
-// Deps are what the service needs; all are required.
+// Deps are what the service needs; all but Groups and Models are required.
 type Deps struct {
 	// DB is the service's database. It stays its owner's to close.
 	DB *sqldb.DB
@@ -98,7 +98,7 @@ type Service struct {
 }
 
 // New checks the configuration, brings the tables up to date and makes the service. It answers calls at once; Run does its
-// background work. Close ends it.
+// background work.
 func New(cfg Config, deps Deps) (*Service, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -128,12 +128,17 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		cfg: cfg, store: st, journal: journal.New(st, deps.Bus, deps.Log), hub: hub, bus: deps.Bus,
 		models: deps.Models, validator: validator,
 		blueprints: blueprint.Resolver{Checker: blueprint.Checker{Env: cfg.PlaceholderEnv}, Getenv: deps.Getenv}, log: deps.Log,
+		access: access.NewReader(st), keys: idempotency.New(st, cfg.IdempotencyAge), engine: deps.Dispatcher,
 	}
+	return s, s.build(deps)
+}
+
+// build makes the parts of the service, each with those that it uses.
+func (s *Service) build(deps Deps) (err error) {
+	cfg, st := s.cfg, s.store
 	s.agents = agent.New(agent.Deps{
 		Store: st, Approvals: deps.Policy, Groups: deps.Groups, Blueprints: s.blueprints.Checker, CheckLimits: s.checkAgentLimits,
 	})
-	s.access, s.keys = access.NewReader(st), idempotency.New(st, cfg.IdempotencyAge)
-	s.engine = deps.Dispatcher
 	s.outbox = outbox.New(outbox.Config{Interval: cfg.SweepInterval, MaxOpen: cfg.MaxOpenWorkflows, MaxStarting: cfg.MaxStarting}, st, deps.Dispatcher, deps.Log)
 	s.workers = outbox.NewWorkers(st, deps.Bus, cfg.SweepInterval, deps.Log)
 	s.eraser = erase.New(erase.Eraser{
@@ -155,13 +160,13 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		Store: st, Egress: deps.Egress, SealKey: cfg.SealKey, OldSealKeys: cfg.OldSealKeys, PollInterval: cfg.SweepInterval, Log: deps.Log,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.bundles, err = bundle.New(bundle.Deps{
 		Store: st, Agents: s.agents, Schedules: s.schedules, Webhooks: s.webhooks, Sources: deps.Registry, Policy: deps.Policy,
 		CheckParams: s.checkParams,
 	})
-	return s, err
+	return err
 }
 
 // Register adds the services to a server.
