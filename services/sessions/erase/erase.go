@@ -127,7 +127,7 @@ func pause(turns []store.Erasure) time.Duration {
 	for _, t := range turns {
 		attempts = min(attempts, t.Attempts)
 	}
-	return backoff.Policy{First: firstPause, Max: maxPause}.After(int(attempts))
+	return backoff.Policy{First: firstPause, Max: maxPause}.After(attempts)
 }
 
 // erase tells everybody who may have something of turns. False without an error: a call of theirs is still under way.

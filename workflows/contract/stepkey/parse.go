@@ -36,7 +36,7 @@ func Parse(key string) (Key, bool) {
 	k := Key{Kind: kindOf(word)}
 	if numbers != "" {
 		var at []int
-		for _, text := range strings.Split(numbers, ".") {
+		for text := range strings.SplitSeq(numbers, ".") {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 {
 				return Key{}, false

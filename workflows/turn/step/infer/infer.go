@@ -1,3 +1,5 @@
+// Package infer does the steps that call the model of a turn: it streams the answer as deltas and commits the complete message. An agent with an
+// executor of its own is called here too.
 package infer
 
 import (

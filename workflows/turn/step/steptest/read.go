@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
+// Advance executes the turn as far as it goes without waiting.
 func (w *World) Advance() []*turnv1.StepOutcome {
 	w.T.Helper()
 	out, err := w.Runner.Advance(w.T.Context(), In, nil)
@@ -96,6 +97,7 @@ func (w *World) MustWait(n int) []*sessionsv1.Wait {
 	return waits
 }
 
+// Answer ends the wait of a step with a verdict.
 func (w *World) Answer(key string, v turnv1.Verdict, fill ...func(*sessionsv1.Wait)) {
 	w.Journal.Answer(In.TurnID, key, v, fill...)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
+// AsRetry returns the RetryError in an error, nil if there is none.
 func AsRetry(err error) *step.RetryError {
 	retry, _ := errors.AsType[*step.RetryError](err)
 	return retry
@@ -27,8 +28,10 @@ type Gate struct {
 	Open  chan struct{}
 }
 
+// NewGate returns a closed gate.
 func NewGate() *Gate { return &Gate{Asked: make(chan struct{}, 8), Open: make(chan struct{})} }
 
+// Generate returns a model that says words, then waits at the gate.
 func (g *Gate) Generate(words ...string) turntest.Generate {
 	return func(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
 		for _, word := range words {
@@ -46,6 +49,7 @@ func (g *Gate) Generate(words ...string) turntest.Generate {
 	}
 }
 
+// Shielded returns a world whose agent has shields and an echo tool.
 func Shielded(t *testing.T, shields ...string) *World {
 	return New(t, &sessionsv1.Agent{Tools: []string{"*"}, Shields: shields}, turntest.Tool("x__echo"))
 }
@@ -69,6 +73,7 @@ func Texts(all ...string) turntest.Generate {
 	}
 }
 
+// Keys lists the keys of outcomes.
 func Keys(all []*turnv1.StepOutcome) string {
 	var names []string
 	for _, o := range all {
@@ -95,6 +100,7 @@ func Guarded(definition *string) turntest.Call {
 	}
 }
 
+// Said returns a text as the result of a tool.
 func Said(text string) *turnv1.ToolResult {
 	return &turnv1.ToolResult{Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}}
 }

@@ -109,6 +109,7 @@ func (w *World) Kinds() []string {
 	return names
 }
 
+// Payload returns the name of an event's data.
 func Payload(e *turnv1.Event) string {
 	m := e.ProtoReflect()
 	return string(m.WhichOneof(m.Descriptor().Oneofs().ByName("data")).Name())
@@ -160,6 +161,7 @@ type Result struct {
 	Err error
 }
 
+// Wait returns the result of a step that runs beside the test.
 func (w *World) Wait(c <-chan Result) Result {
 	w.T.Helper()
 	select {
@@ -171,6 +173,7 @@ func (w *World) Wait(c <-chan Result) Result {
 	}
 }
 
+// Text returns the first text of a message.
 func Text(m *turnv1.Message) string {
 	if len(m.GetContent()) == 0 {
 		return ""
