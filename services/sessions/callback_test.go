@@ -53,7 +53,7 @@ func TestCallbacksComeToAnEnd(t *testing.T) {
 			t.Errorf("messages %q", got)
 		}
 
-		again := k.worker(k.turn(ses.GetId(), "the user speaks")) // and it counts anew
+		again := k.worker(k.turn(ses.GetId(), "the user speaks")) // and it counts from zero
 		_, err = again.asks("helper")
 		must(t, err)
 	})

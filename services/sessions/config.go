@@ -48,7 +48,7 @@ type Config struct {
 	OfferResults time.Duration `yaml:"offer_results" doc:"How long delivery of a background sub-agent's result is retried if the session does not accept it, counted from the sub-agent's end (default 1h)."`
 	// LostAfter is how long a turn may be without a live lease before its workflow is asked after.
 	LostAfter time.Duration `yaml:"lost_after" doc:"Idle time after which the service checks whether the workflow of a turn still exists (default 30s)."`
-	// MaxRestarts is how often a lost workflow is started anew before its turn fails.
+	// MaxRestarts is how often a lost workflow is started again before its turn fails.
 	MaxRestarts int `yaml:"max_restarts" doc:"How often a lost workflow is restarted before its turn fails (default 3)."`
 	// MaxLease bounds a step's lease.
 	MaxLease time.Duration `yaml:"max_lease" doc:"Maximum lease of a step (default 60s)."`

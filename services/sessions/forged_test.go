@@ -91,7 +91,7 @@ func (f *forger) event(e *turnv1.Event) []byte {
 
 func (f *forger) send(m *nats.Msg) { must(f.t, f.nc.PublishMsg(m)) }
 
-// Whoever can publish on the bus, but has not the mesh's key, shows watchers nothing, hides nothing and repeats nothing, live and to those
+// A sender that can publish on the bus, but has not the mesh's key, shows watchers nothing, hides nothing and repeats nothing, live and to those
 // who come late.
 func TestForgedMessagesReachNoWatcher(t *testing.T) {
 	server, err := bus.StartServer(t.Context(), bus.ServerConfig{Listen: "127.0.0.1:0"})

@@ -174,7 +174,7 @@ func TestLostWorkflowsAreStartedAnewThenGivenUp(t *testing.T) {
 			}
 		}
 		if again != 2 {
-			t.Errorf("started anew %d times", again)
+			t.Errorf("started again %d times", again)
 		}
 	})
 }

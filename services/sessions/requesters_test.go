@@ -55,7 +55,7 @@ func (w *worker) waitsForChild(step string, child *worker) {
 	}})
 }
 
-// Whoever has a hand in a call is no second pair of eyes for it, whatever the way by which the turn took their input.
+// A person with a hand in a call is no second pair of eyes for it, whatever the way by which the turn took their input.
 func TestWhoGivesATurnInputMayNotApproveItsCalls(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})

@@ -124,7 +124,7 @@ func TestScheduleLives(t *testing.T) {
 		k.becomes("morning", (*sessionsv1.Schedule).GetSynced)
 		k.dispatcher.await(t, func(d *dispatcher) bool { return d.timetables["morning"].Every == 2*time.Hour })
 		if again.GetDescription() != "" {
-			t.Errorf("made anew %v", again)
+			t.Errorf("made again %v", again)
 		}
 	})
 }

@@ -278,7 +278,7 @@ func (s *Service) requestCancel(tx *journal.Tx, t store.Turn, reason string) (bo
 	return !untaken, s.stop(tx, t, untaken)
 }
 
-// recordCancel writes the wish and tells whether nobody has taken the turn yet; stop is to follow.
+// recordCancel records the request and reports whether no worker has taken the turn yet; a call of stop must follow.
 func recordCancel(tx *journal.Tx, t *store.Turn, reason string) (untaken bool, err error) {
 	t.CancelRequested = true
 	if _, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnCancelRequested{
@@ -295,7 +295,7 @@ func recordCancel(tx *journal.Tx, t *store.Turn, reason string) (untaken bool, e
 	return tx.WithdrawOutgoing(tx.Context(), t.Tenant, t.ID)
 }
 
-// stop saves the wish, or ends a turn that nobody has taken.
+// stop saves the request, or ends a turn that no worker has taken.
 func (s *Service) stop(tx *journal.Tx, t store.Turn, untaken bool) error {
 	if !untaken {
 		if err := s.cancelWaits(tx, &t); err != nil {

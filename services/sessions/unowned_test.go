@@ -68,7 +68,7 @@ func TestTurnsWithoutALeaseAreFound(t *testing.T) {
 			t.Errorf("the other worker's claim: %v, %v", got, err)
 		}
 		later := k.turn(k.session().GetId(), "came later")
-		k.notified(calls, later, 1) // whoever sees this turn sees the lease too
+		k.notified(calls, later, 1) // a reader of this turn sees the lease too
 		if n := k.notified(calls, later, 2)[between.turn.GetId()]; n > 0 {
 			t.Errorf("workers were called %d times to a turn that has one", n)
 		}

@@ -199,12 +199,12 @@ func TestWhoMayDecide(t *testing.T) {
 		id   string
 		code string
 	}{
-		{"whoever began the turn lacks the role", authn.Local(), byRole.GetId(), "permission_denied"},
-		{"whoever began the turn has the role, but the rule forbids it", authn.User("local", "lead"), byRole.GetId(), "permission_denied"},
+		{"the requester of the turn lacks the role", authn.Local(), byRole.GetId(), "permission_denied"},
+		{"the requester of the turn has the role, but the rule forbids it", authn.User("local", "lead"), byRole.GetId(), "permission_denied"},
 		{"a stranger does not see it", other, byRole.GetId(), "not_found"},
 		{"an administrator lacks the role", admin, byRole.GetId(), "permission_denied"},
 		{"a stranger with a role that is not asked for", lead, byOther.GetId(), "not_found"},
-		{"whoever began the turn, without roles", authn.Local(), byOther.GetId(), "permission_denied"},
+		{"the requester of the turn, without roles", authn.Local(), byOther.GetId(), "permission_denied"},
 		{"a question cannot be decided", authn.Local(), answer.GetId(), "failed_precondition"},
 		{"one that is not there", authn.Local(), "apr_nope", "not_found"},
 		{"one that cannot be", authn.Local(), "a\x00b", "not_found"},
@@ -341,7 +341,7 @@ func TestACancelEndsWhatIsWaitedFor(t *testing.T) {
 	wantFault(t, err, "approval_resolved")
 	got := w.commit("tool-1.2", w.lease("tool-1.2"), func(c *sessionsv1.CommitStepRequest) { c.Wait = approvalOf(nil) })
 	if got.GetOutcome().GetWait() != nil || !got.GetOutcome().GetCancelled() {
-		t.Errorf("a turn that is to end waits anew: %v", got)
+		t.Errorf("a turn that is to end waits again: %v", got)
 	}
 	w.finish(turnv1.TurnStatus_TURN_STATUS_CANCELLED, "cancelled")
 	const want = "turn.cancel_requested approval.resolved input.provided turn.resumed"

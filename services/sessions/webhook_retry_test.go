@@ -69,7 +69,7 @@ func TestThePauseThatWasAskedForIsKept(t *testing.T) {
 	k.deliveries(w.GetId(), settled(1))
 }
 
-// The key is changed as the documentation says: it is known to all before it seals, and the old one stays until all is sealed anew.
+// The key is changed as the documentation says: it is known to all before it seals, and the old one stays until all is sealed with the new one.
 func TestTheSealKeyIsChangedInPlace(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		o := hooked()
@@ -100,8 +100,8 @@ func TestTheSealKeyIsChangedInPlace(t *testing.T) {
 			})
 		})
 		for i, now := range sealed() {
-			if anew := !bytes.Equal(now, before[i]); anew != (i < 2) {
-				t.Errorf("secret %d is sealed anew: %v", i, anew)
+			if resealed := !bytes.Equal(now, before[i]); resealed != (i < 2) {
+				t.Errorf("secret %d was sealed again: %v", i, resealed)
 			}
 		}
 		if text := log.String(); !strings.Contains(text, gone.GetId()) || strings.Contains(text, fresh.Reveal()) || strings.Contains(text, old.Reveal()) {

@@ -108,9 +108,9 @@ func (c Checker) checkExecutor(prefix string, a *store.AgentSpec) (wrong []fault
 		errs := placeholder.Check(p.bare(), func(r placeholder.Ref) *placeholder.Error {
 			switch {
 			case p.place == program && callers(r):
-				return placeholder.Wrong(r, "is not allowed here: whoever calls the agent would choose the program; ${env.*} and ${runner.*} may stand here")
+				return placeholder.Wrong(r, "is not allowed here: the caller of the agent would choose the program; ${env.*} and ${runner.*} may stand here")
 			case p.place == script && callers(r):
-				return placeholder.Wrong(r, `is not allowed here: whoever calls the agent would write a part of the script; give it as a further argument, which the script reads as "$1", or in env`)
+				return placeholder.Wrong(r, `is not allowed here: the caller of the agent would write a part of the script; give it as a further argument, which the script reads as "$1", or in env`)
 			}
 			return c.ref(slot{sealed: true}, schema, r)
 		})

@@ -84,7 +84,7 @@ func over(err error) bool {
 	return there
 }
 
-// options are how a turn's workflow is started, by whomever.
+// options returns the options with which a turn's workflow is started, by Start or by Wake.
 func (d *Temporal) options(start outbox.Turn) client.StartWorkflowOptions {
 	reuse := enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	if start.Again {

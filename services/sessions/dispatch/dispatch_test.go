@@ -101,7 +101,7 @@ var start = outbox.Turn{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", 
 
 var started = contract.TurnInput{Tenant: "default", TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", ParkAfterMs: 60_000}
 
-// TestWake: whoever wakes a turn could start it as well, so that one that is parked begins its next run.
+// TestWake: a call that wakes a turn can start it as well, so that a parked one begins its next run.
 func TestWake(t *testing.T) {
 	e := &engine{}
 	d := &Temporal{client: e, cfg: Config{Eager: true, ParkAfter: time.Minute}}

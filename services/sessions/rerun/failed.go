@@ -29,7 +29,7 @@ func (s *Service) failedAt(ctx context.Context, t store.Turn) (uint32, error) {
 	return uint32(n), err
 }
 
-// failedIn finds the model step to do anew among the steps of a failed turn: the one that failed or did not come to its end; else the one that was to
+// failedIn finds the model step to repeat among the steps of a failed turn: the one that failed or did not come to its end; else the one that was to
 // read the results of the last calls; else, when the turn failed with the whole answer at hand, the one that gave it.
 func failedIn(steps []store.Step) (int, error) {
 	next := 1

@@ -75,7 +75,7 @@ func (s *Service) plansOf(ctx context.Context, t store.Turn, end uint32, each fu
 	}
 }
 
-// settledPlan leaves out the steps that will not be begun: those behind a step that failed when nothing was planned anew.
+// settledPlan leaves out the steps that will not be begun: those behind a step that failed when nothing was planned again.
 func settledPlan(plan *turnv1.PlanUpdated) *turnv1.PlanUpdated {
 	running := slices.ContainsFunc(plan.GetSteps(), func(s *turnv1.PlanStep) bool {
 		return s.GetStatus() == turnv1.PlanStepStatus_PLAN_STEP_STATUS_RUNNING
