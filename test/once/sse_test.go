@@ -19,6 +19,9 @@ type streamed struct {
 	streams map[string]chan string
 }
 
+// hangUp, in the place of an event, ends the stream of a session.
+const hangUp = "hang up"
+
 func (s *streamed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		s.stream(w, r)
@@ -42,7 +45,7 @@ func (s *streamed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.WriteHeader(http.StatusAccepted)
 		if c.body == "closed" {
-			close(out)
+			out <- hangUp // not close(out): another request of the session may be about to answer
 			return
 		}
 		out <- strings.ReplaceAll(bodies[c.body].text, "ID", string(req.ID))
@@ -65,8 +68,8 @@ func (s *streamed) stream(w http.ResponseWriter, r *http.Request) {
 	for {
 		_ = http.NewResponseController(w).Flush()
 		select {
-		case text, ok := <-out:
-			if !ok {
+		case text := <-out:
+			if text == hangUp {
 				panic(http.ErrAbortHandler)
 			}
 			fmt.Fprintf(w, "event: message\ndata: %s\n\n", text)
