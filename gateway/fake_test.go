@@ -36,7 +36,7 @@ type upstream struct {
 	metadata  metadata.MD
 	deadline  time.Duration
 	err       error
-	watch     func(*sessionsv1.WatchRequest, grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error
+	watch     func(*sessionsv1.WatchTurnRequest, grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error
 	left      chan struct{} // one value for each watch whose handler ended
 }
 
@@ -168,7 +168,7 @@ func (u *upstream) ListModels(ctx context.Context, r *inferencev1.ListModelsRequ
 	return &inferencev1.ListModelsResponse{Models: []*inferencev1.Model{{Name: "builtin/scripted", Default: true}}}, u.asked(ctx, r)
 }
 
-func (u *upstream) Watch(r *sessionsv1.WatchRequest, s grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error {
+func (u *upstream) WatchTurn(r *sessionsv1.WatchTurnRequest, s grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
 	if err := u.asked(s.Context(), r); err != nil {
 		return err
 	}

@@ -69,9 +69,9 @@ func TestNothingIsLeftToFollow(t *testing.T) {
 // A created turn is never answered with an error: a caller that retries or gives up would be wrong.
 func TestATurnWhoseEventsCannotBeShown(t *testing.T) {
 	s := serve(t, nil)
-	for name, watch := range map[string]func(*sessionsv1.WatchRequest, watchStream) error{
-		"to this caller": func(*sessionsv1.WatchRequest, watchStream) error { return fault.Denied("sessions.turns.watch", "") },
-		"for the present": func(*sessionsv1.WatchRequest, watchStream) error {
+	for name, watch := range map[string]func(*sessionsv1.WatchTurnRequest, watchStream) error{
+		"to this caller": func(*sessionsv1.WatchTurnRequest, watchStream) error { return fault.Denied("sessions.turns.watch", "") },
+		"for the present": func(*sessionsv1.WatchTurnRequest, watchStream) error {
 			return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away")
 		},
 	} {
@@ -105,13 +105,13 @@ func TestACallerWhoLeavesEndsTheWatch(t *testing.T) {
 	defer resp.Body.Close()
 	leave()
 	<-s.up.left
-	if _, is := s.up.request().(*sessionsv1.WatchRequest); !is {
+	if _, is := s.up.request().(*sessionsv1.WatchTurnRequest); !is {
 		t.Errorf("the last that was asked is %v", s.up.request())
 	}
 }
 
 // hangs is a watch without events.
-func hangs(_ *sessionsv1.WatchRequest, s watchStream) error {
+func hangs(_ *sessionsv1.WatchTurnRequest, s watchStream) error {
 	if err := s.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}

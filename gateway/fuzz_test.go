@@ -32,7 +32,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(s[0], s[1], s[2], s[3], s[4])
 	}
 	up := newUpstream(f)
-	up.watch = func(_ *sessionsv1.WatchRequest, ss watchStream) error { return ss.SendHeader(metadata.MD{}) }
+	up.watch = func(_ *sessionsv1.WatchTurnRequest, ss watchStream) error { return ss.SendHeader(metadata.MD{}) }
 	g, err := gateway.New(localConfig(), depsOn(rpctest.ServeAs(f, "all", up.register, rpctest.WithPrincipal(nil))))
 	if err != nil {
 		f.Fatal(err)

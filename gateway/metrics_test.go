@@ -18,7 +18,7 @@ func TestMetrics(t *testing.T) {
 	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(read)))
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
 	s := serve(t, nil)
-	s.up.watch = func(_ *sessionsv1.WatchRequest, ss watchStream) error {
+	s.up.watch = func(_ *sessionsv1.WatchTurnRequest, ss watchStream) error {
 		_ = ss.SendHeader(metadata.MD{})
 		<-ss.Context().Done()
 		return nil

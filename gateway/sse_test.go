@@ -27,7 +27,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-type watchStream = grpc.ServerStreamingServer[sessionsv1.WatchResponse]
+type watchStream = grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]
 
 // frame is one event of a stream, or a comment.
 type frame struct{ id, event, data, retry, comment string }
@@ -116,29 +116,29 @@ func (r *reader) must() frame {
 	return f
 }
 
-func event(seq uint32, kind, cursor string, change func(*turnv1.Event)) *sessionsv1.WatchResponse {
+func event(seq uint32, kind, cursor string, change func(*turnv1.Event)) *sessionsv1.WatchTurnResponse {
 	e := &turnv1.Event{Seq: seq, Type: kind, SessionId: "ses_1", TurnId: "trn_1"}
 	if change != nil {
 		change(e)
 	}
-	return &sessionsv1.WatchResponse{Event: e, Cursor: cursor}
+	return &sessionsv1.WatchTurnResponse{Event: e, Cursor: cursor}
 }
 
-func delta(seq, n uint32, text string) *sessionsv1.WatchResponse {
+func delta(seq, n uint32, text string) *sessionsv1.WatchTurnResponse {
 	return event(seq, "message.delta", fmt.Sprintf("%d.%d", seq, n), func(e *turnv1.Event) {
 		e.Delta, e.Data = n, &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{MessageId: "msg_1", Text: text}}
 	})
 }
 
-func ended(seq uint32) *sessionsv1.WatchResponse {
+func ended(seq uint32) *sessionsv1.WatchTurnResponse {
 	return event(seq, "turn.completed", fmt.Sprint(seq), func(e *turnv1.Event) {
 		e.Data = &turnv1.Event_TurnEnded{TurnEnded: &turnv1.TurnEnded{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "end"}}
 	})
 }
 
 // sends returns a watch that admits, sends the responses and ends.
-func sends(all ...*sessionsv1.WatchResponse) func(*sessionsv1.WatchRequest, watchStream) error {
-	return func(_ *sessionsv1.WatchRequest, s watchStream) error {
+func sends(all ...*sessionsv1.WatchTurnResponse) func(*sessionsv1.WatchTurnRequest, watchStream) error {
+	return func(_ *sessionsv1.WatchTurnRequest, s watchStream) error {
 		if err := s.SendHeader(metadata.MD{}); err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func TestTurnStreamFromStartToEnd(t *testing.T) {
 func TestStreamOpensBeforeTheFirstEvent(t *testing.T) {
 	s := serve(t, func(c *gateway.Config, _ *gateway.Deps) { c.Heartbeat = time.Millisecond })
 	goOn := make(chan struct{})
-	s.up.watch = func(_ *sessionsv1.WatchRequest, ss watchStream) error {
+	s.up.watch = func(_ *sessionsv1.WatchTurnRequest, ss watchStream) error {
 		if err := ss.SendHeader(metadata.MD{}); err != nil {
 			return err
 		}
@@ -229,12 +229,12 @@ func TestResume(t *testing.T) {
 	s.up.watch = sends(ended(9))
 	rows := []struct {
 		name, path, header string
-		want               *sessionsv1.WatchRequest
+		want               *sessionsv1.WatchTurnRequest
 	}{
-		{"from the beginning", "/v1/turns/trn_1/events", "", &sessionsv1.WatchRequest{TurnId: "trn_1"}},
-		{"by query", "/v1/turns/trn_1/events?after=7", "", &sessionsv1.WatchRequest{TurnId: "trn_1", After: "7"}},
-		{"by header", "/v1/turns/trn_1/events", "7.3", &sessionsv1.WatchRequest{TurnId: "trn_1", After: "7.3"}},
-		{"header wins", "/v1/sessions/ses_1/events?after=7", "8.1", &sessionsv1.WatchRequest{SessionId: "ses_1", After: "8.1"}},
+		{"from the beginning", "/v1/turns/trn_1/events", "", &sessionsv1.WatchTurnRequest{TurnId: "trn_1"}},
+		{"by query", "/v1/turns/trn_1/events?after=7", "", &sessionsv1.WatchTurnRequest{TurnId: "trn_1", After: "7"}},
+		{"by header", "/v1/turns/trn_1/events", "7.3", &sessionsv1.WatchTurnRequest{TurnId: "trn_1", After: "7.3"}},
+		{"header wins", "/v1/sessions/ses_1/events?after=7", "8.1", &sessionsv1.WatchTurnRequest{SessionId: "ses_1", After: "8.1"}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestResume(t *testing.T) {
 			r := s.open(row.path, headers...)
 			for _, more := r.next(); more; _, more = r.next() {
 			}
-			got, ok := s.up.request().(*sessionsv1.WatchRequest)
+			got, ok := s.up.request().(*sessionsv1.WatchTurnRequest)
 			if !ok || got.String() != row.want.String() {
 				t.Errorf("upstream got %v, want %v", got, row.want)
 			}
@@ -259,7 +259,7 @@ func TestPastTheEndIsNoContent(t *testing.T) {
 	if a := s.do("GET", "/v1/turns/trn_1/events", "", "Last-Event-ID", "9"); a.status != http.StatusNoContent || len(a.body) > 0 {
 		t.Errorf("got %d %q, want 204", a.status, a.body)
 	}
-	s.up.watch = func(*sessionsv1.WatchRequest, watchStream) error { return nil } // not even headers
+	s.up.watch = func(*sessionsv1.WatchTurnRequest, watchStream) error { return nil } // not even headers
 	if a := s.do("GET", "/v1/turns/trn_1/events?after=9.2", ""); a.status != http.StatusNoContent {
 		t.Errorf("got %d %q, want 204", a.status, a.body)
 	}
@@ -267,7 +267,7 @@ func TestPastTheEndIsNoContent(t *testing.T) {
 
 func TestErrorOnTheWay(t *testing.T) {
 	s := serve(t, nil)
-	s.up.watch = func(r *sessionsv1.WatchRequest, ss watchStream) error {
+	s.up.watch = func(r *sessionsv1.WatchTurnRequest, ss watchStream) error {
 		if err := sends(event(1, "turn.queued", "1", nil))(r, ss); err != nil {
 			return err
 		}
@@ -288,7 +288,7 @@ func TestErrorOnTheWay(t *testing.T) {
 
 func TestClientGoneCancelsUpstream(t *testing.T) {
 	s := serve(t, nil)
-	s.up.watch = func(_ *sessionsv1.WatchRequest, ss watchStream) error {
+	s.up.watch = func(_ *sessionsv1.WatchTurnRequest, ss watchStream) error {
 		_ = ss.SendHeader(metadata.MD{})
 		<-ss.Context().Done()
 		return ss.Context().Err()
@@ -303,7 +303,7 @@ func TestClientGoneCancelsUpstream(t *testing.T) {
 func TestSlowReaderIsCut(t *testing.T) {
 	s := serve(t, func(c *gateway.Config, _ *gateway.Deps) { c.WriteTimeout = 50 * time.Millisecond })
 	text := strings.Repeat("x", 64<<10)
-	s.up.watch = func(_ *sessionsv1.WatchRequest, ss watchStream) error {
+	s.up.watch = func(_ *sessionsv1.WatchTurnRequest, ss watchStream) error {
 		_ = ss.SendHeader(metadata.MD{})
 		for n := uint32(1); ; n++ { // until the gateway disconnects
 			if err := ss.Send(delta(1, n, text)); err != nil {
@@ -324,7 +324,7 @@ func TestSlowReaderIsCut(t *testing.T) {
 
 func TestStopEndsStreamsSoThatReadersComeBack(t *testing.T) {
 	s := serve(t, nil)
-	s.up.watch = func(_ *sessionsv1.WatchRequest, ss watchStream) error {
+	s.up.watch = func(_ *sessionsv1.WatchTurnRequest, ss watchStream) error {
 		_ = ss.SendHeader(metadata.MD{})
 		<-ss.Context().Done()
 		return ss.Context().Err()
@@ -362,8 +362,8 @@ func TestStreamOverHTTP2(t *testing.T) {
 
 func TestATurnIsMadeAndFollowedByOneRequest(t *testing.T) {
 	s := serve(t, nil)
-	asked := make(chan *sessionsv1.WatchRequest, 10)
-	s.up.watch = func(r *sessionsv1.WatchRequest, stream watchStream) error {
+	asked := make(chan *sessionsv1.WatchTurnRequest, 10)
+	s.up.watch = func(r *sessionsv1.WatchTurnRequest, stream watchStream) error {
 		asked <- r
 		return sends(event(1, "turn.queued", "1", nil), ended(2))(r, stream)
 	}

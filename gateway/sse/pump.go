@@ -18,13 +18,13 @@ const queue = 32
 
 // inbox receives a stream. When events is closed, err is the cause; io.EOF is the regular end.
 type inbox struct {
-	events chan *sessionsv1.WatchResponse
-	first  *sessionsv1.WatchResponse // already received
+	events chan *sessionsv1.WatchTurnResponse
+	first  *sessionsv1.WatchTurnResponse // already received
 	err    error
 }
 
-func receive(ctx context.Context, stream grpc.ServerStreamingClient[sessionsv1.WatchResponse]) *inbox {
-	in := &inbox{events: make(chan *sessionsv1.WatchResponse, queue)}
+func receive(ctx context.Context, stream grpc.ServerStreamingClient[sessionsv1.WatchTurnResponse]) *inbox {
+	in := &inbox{events: make(chan *sessionsv1.WatchTurnResponse, queue)}
 	go func() {
 		defer close(in.events)
 		for {
@@ -45,7 +45,7 @@ func receive(ctx context.Context, stream grpc.ServerStreamingClient[sessionsv1.W
 }
 
 // pump writes events as they arrive: all waiting events are written, then flushed once. The error says why a stream was cut off.
-func (s *Streams) pump(r *http.Request, out *writer, in *inbox, req *sessionsv1.WatchRequest) error {
+func (s *Streams) pump(r *http.Request, out *writer, in *inbox, req *sessionsv1.WatchTurnRequest) error {
 	heartbeat := time.NewTicker(s.cfg.Heartbeat)
 	defer heartbeat.Stop()
 	if in.first != nil {
@@ -84,7 +84,7 @@ func (s *Streams) pump(r *http.Request, out *writer, in *inbox, req *sessionsv1.
 }
 
 // drainQueue writes the waiting events and flushes them. It reports whether the stream is over.
-func (s *Streams) drainQueue(r *http.Request, out *writer, in *inbox, req *sessionsv1.WatchRequest) (bool, error) {
+func (s *Streams) drainQueue(r *http.Request, out *writer, in *inbox, req *sessionsv1.WatchTurnRequest) (bool, error) {
 	for range queue {
 		select {
 		case m, ok := <-in.events:
@@ -103,7 +103,7 @@ func (s *Streams) drainQueue(r *http.Request, out *writer, in *inbox, req *sessi
 }
 
 // finish tells the reader why the stream ends. Without the end frame an EventSource reconnects.
-func (s *Streams) finish(r *http.Request, out *writer, cause error, req *sessionsv1.WatchRequest) error {
+func (s *Streams) finish(r *http.Request, out *writer, cause error, req *sessionsv1.WatchTurnRequest) error {
 	switch {
 	case r.Context().Err() != nil:
 		return context.Cause(r.Context())

@@ -86,17 +86,17 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 	s := &Streams{cfg: cfg, deps: deps, client: sessionsv1.NewTurnServiceClient(deps.Sessions), drain: make(chan struct{})}
 	err := errors.Join(
 		deps.API.HandleStream("/v1/turns/{turn_id}/events", func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
-			s.serve(w, r, &sessionsv1.WatchRequest{TurnId: vars["turn_id"]}, problem.Write)
+			s.serve(w, r, &sessionsv1.WatchTurnRequest{TurnId: vars["turn_id"]}, problem.Write)
 		}),
 		deps.API.HandleStream("/v1/sessions/{session_id}/events", func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
-			s.serve(w, r, &sessionsv1.WatchRequest{SessionId: vars["session_id"]}, problem.Write)
+			s.serve(w, r, &sessionsv1.WatchTurnRequest{SessionId: vars["session_id"]}, problem.Write)
 		}))
 	check := func(r *http.Request) error {
 		_, err := cursor(r, nil)
 		return err
 	}
 	deps.API.HandleAccepted(check, func(w http.ResponseWriter, r *http.Request, turnID string, instead func()) {
-		s.serve(w, r, &sessionsv1.WatchRequest{TurnId: turnID}, func(w http.ResponseWriter, r *http.Request, err error) {
+		s.serve(w, r, &sessionsv1.WatchTurnRequest{TurnId: turnID}, func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Header.Get("Last-Event-ID") != "" { // created by an earlier request
 				problem.Write(w, r, err)
 				return
@@ -115,7 +115,7 @@ func (s *Streams) Drain() { s.once.Do(func() { close(s.drain) }) }
 type refusal func(w http.ResponseWriter, r *http.Request, err error)
 
 // serve serves one stream from the request to its end.
-func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.WatchRequest, refuse refusal) {
+func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.WatchTurnRequest, refuse refusal) {
 	query, err := parameters(r)
 	if err == nil {
 		req.After, err = cursor(r, query)
@@ -150,18 +150,18 @@ func (s *Streams) serve(w http.ResponseWriter, r *http.Request, req *sessionsv1.
 
 // open calls upstream and waits until the call is admitted, which is when its headers arrive. A call that ended without headers was not
 // admitted; receiving from it returns the cause.
-func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *http.Request, req *sessionsv1.WatchRequest) (
-	stream grpc.ServerStreamingClient[sessionsv1.WatchResponse], admitted bool, err error,
+func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *http.Request, req *sessionsv1.WatchTurnRequest) (
+	stream grpc.ServerStreamingClient[sessionsv1.WatchTurnResponse], admitted bool, err error,
 ) {
 	late := fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the sessions service cannot be reached")
 	timer := time.AfterFunc(s.cfg.OpenTimeout, func() { cancel(late) })
 	defer timer.Stop()
-	ctx, err = s.deps.API.Annotate(ctx, r, sessionsv1.TurnService_Watch_FullMethodName)
+	ctx, err = s.deps.API.Annotate(ctx, r, sessionsv1.TurnService_WatchTurn_FullMethodName)
 	if err != nil {
 		return nil, false, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_INVALID_ARGUMENT, "a header of the request is malformed").Cause(err)
 	}
 	var header metadata.MD
-	if stream, err = s.client.Watch(ctx, req); err == nil {
+	if stream, err = s.client.WatchTurn(ctx, req); err == nil {
 		header, err = stream.Header()
 	}
 	if errors.Is(context.Cause(ctx), late) {
@@ -176,7 +176,7 @@ func (s *Streams) open(ctx context.Context, cancel context.CancelCauseFunc, r *h
 // decide reports whether to respond with a stream, and otherwise writes the response. It decides at once, except for a turn with a cursor:
 // that call may end without events, which is 204 and stops an EventSource from reconnecting.
 func (s *Streams) decide(
-	w http.ResponseWriter, r *http.Request, in *inbox, req *sessionsv1.WatchRequest, admitted bool, refuse refusal,
+	w http.ResponseWriter, r *http.Request, in *inbox, req *sessionsv1.WatchTurnRequest, admitted bool, refuse refusal,
 ) bool {
 	resumed := req.GetAfter() != "" && req.GetTurnId() != ""
 	var grace <-chan time.Time // nil if the call is already over

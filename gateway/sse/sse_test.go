@@ -45,7 +45,7 @@ type silent struct {
 	sessionsv1.UnimplementedTurnServiceServer
 }
 
-func (silent) Watch(_ *sessionsv1.WatchRequest, s grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error {
+func (silent) WatchTurn(_ *sessionsv1.WatchTurnRequest, s grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
 	<-s.Context().Done()
 	return s.Context().Err()
 }

@@ -24,7 +24,7 @@ type writer struct {
 }
 
 // event adds an event's frame. Without a cursor it has no id, so that the reader's last id stays valid.
-func (o *writer) event(m *sessionsv1.WatchResponse) error {
+func (o *writer) event(m *sessionsv1.WatchTurnResponse) error {
 	data, err := eventjson.Encode(m.GetEvent())
 	if err != nil {
 		return fmt.Errorf("write event: %w", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -172,7 +173,7 @@ func (p *Process) buildWorker() error {
 	}
 	w, err := turn.NewWorker(p.cfg.Worker.turn(), turn.Deps{
 		Client: p.temporal, Bus: p.bus, Log: p.log, Executors: hosts,
-		Sessions:  sessionsv1.NewExecutionServiceClient(sessionsConn),
+		Sessions:  executionv1.NewExecutionServiceClient(sessionsConn),
 		Tools:     registryv1.NewToolExecutionServiceClient(registryConn),
 		Inference: inferencev1.NewInferenceServiceClient(inferenceConn),
 		Shields:   policyv1.NewPolicyServiceClient(policyConn),

@@ -52,11 +52,11 @@ func Internal(method string) bool {
 
 // publicView is the part of a server that external callers can see: what reflection lists and health checks know.
 type publicView struct {
-	server *grpc.Server
+	server *Server
 	files  func() (*protoregistry.Files, error)
 }
 
-func newPublicView(s *grpc.Server) *publicView {
+func newPublicView(s *Server) *publicView {
 	v := &publicView{server: s}
 	v.files = sync.OnceValues(v.build) // built lazily, since reflection is rarely used
 	return v
@@ -72,7 +72,7 @@ func (v *publicView) register(s grpc.ServiceRegistrar) {
 // GetServiceInfo implements reflection.ServiceInfoProvider.
 func (v *publicView) GetServiceInfo() map[string]grpc.ServiceInfo {
 	out := map[string]grpc.ServiceInfo{}
-	for name, info := range v.server.GetServiceInfo() {
+	for name, info := range v.server.serviceInfo() {
 		info.Methods = slices.DeleteFunc(slices.Clone(info.Methods), func(m grpc.MethodInfo) bool { return Internal("/" + name + "/" + m.Name) })
 		if len(info.Methods) > 0 {
 			out[name] = info

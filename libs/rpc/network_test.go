@@ -29,10 +29,10 @@ import (
 // watcher is a turn service whose Watch does what the test sets.
 type watcher struct {
 	sessionsv1.UnimplementedTurnServiceServer
-	watch func(stream grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error
+	watch func(stream grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error
 }
 
-func (w watcher) Watch(_ *sessionsv1.WatchRequest, stream grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error {
+func (w watcher) WatchTurn(_ *sessionsv1.WatchTurnRequest, stream grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
 	return w.watch(stream)
 }
 
@@ -242,13 +242,13 @@ func TestACallerThatGoesAway(t *testing.T) {
 	})
 }
 
-func event(n uint32) *sessionsv1.WatchResponse {
-	return &sessionsv1.WatchResponse{Event: &turnv1.Event{Seq: n, SessionId: strings.Repeat("x", 1000)}}
+func event(n uint32) *sessionsv1.WatchTurnResponse {
+	return &sessionsv1.WatchTurnResponse{Event: &turnv1.Event{Seq: n, SessionId: strings.Repeat("x", 1000)}}
 }
 
-func watch(t *testing.T, ctx context.Context, conn rpc.Conn) grpc.ServerStreamingClient[sessionsv1.WatchResponse] {
+func watch(t *testing.T, ctx context.Context, conn rpc.Conn) grpc.ServerStreamingClient[sessionsv1.WatchTurnResponse] {
 	t.Helper()
-	stream, err := sessionsv1.NewTurnServiceClient(conn).Watch(ctx, &sessionsv1.WatchRequest{TurnId: "trn_1"})
+	stream, err := sessionsv1.NewTurnServiceClient(conn).WatchTurn(ctx, &sessionsv1.WatchTurnRequest{TurnId: "trn_1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func watch(t *testing.T, ctx context.Context, conn rpc.Conn) grpc.ServerStreamin
 func TestStreamOnEachNetwork(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
 		const count = 500 // many flow-control windows
-		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error {
+		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
 			if err := stream.SendHeader(metadata.Pairs("x-open", "1")); err != nil {
 				return err
 			}
@@ -292,7 +292,7 @@ func TestStreamOnEachNetwork(t *testing.T) {
 
 func TestAStreamThatIsRefused(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
-		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error {
+		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
 			return fault.NotFound("no such turn")
 		}})
 		stream := watch(t, t.Context(), m.start(t))
@@ -307,7 +307,7 @@ func TestAStreamThatIsRefused(t *testing.T) {
 
 func TestAStreamThatEndsWell(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
-		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error { return nil }})
+		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error { return nil }})
 		if _, err := watch(t, t.Context(), m.start(t)).Recv(); !errors.Is(err, io.EOF) {
 			t.Errorf("got %v, want io.EOF", err)
 		}
@@ -318,7 +318,7 @@ func TestAStreamThatEndsWell(t *testing.T) {
 func TestASlowReader(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
 		held := make(chan error, 1)
-		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error {
+		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
 			var err error
 			for n := uint32(0); err == nil; n++ {
 				err = stream.Send(event(n))
@@ -377,7 +377,7 @@ func TestStopCutsCallsInTheEnd(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}})
-		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error {
+		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(stream grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error {
 			entered <- struct{}{}
 			<-stream.Context().Done()
 			return stream.Context().Err()
@@ -455,9 +455,9 @@ func TestACallWaitsForItsRole(t *testing.T) {
 // A request that cannot be sent ends its stream: the handler does not wait until the caller's context ends.
 func TestARequestThatCannotBeSentEndsItsStream(t *testing.T) {
 	networks(t, func(t *testing.T, m *mesh) {
-		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(grpc.ServerStreamingServer[sessionsv1.WatchResponse]) error { return nil }})
+		sessionsv1.RegisterTurnServiceServer(m.server, watcher{watch: func(grpc.ServerStreamingServer[sessionsv1.WatchTurnResponse]) error { return nil }})
 		conn := m.start(t)
-		_, err := sessionsv1.NewTurnServiceClient(conn).Watch(t.Context(), &sessionsv1.WatchRequest{TurnId: "\xff"})
+		_, err := sessionsv1.NewTurnServiceClient(conn).WatchTurn(t.Context(), &sessionsv1.WatchTurnRequest{TurnId: "\xff"})
 		if status.Code(err) != codes.Internal {
 			t.Errorf("got %v", err)
 		}
@@ -480,7 +480,7 @@ func TestACallThatDoesNotWait(t *testing.T) {
 		if _, err := decide(conn).GetDecision(ctx, anyDecision, grpc.WaitForReady(false)); status.Code(err) != codes.Unavailable {
 			t.Errorf("unary: %v", err)
 		}
-		stream, err := sessionsv1.NewTurnServiceClient(conn).Watch(ctx, &sessionsv1.WatchRequest{TurnId: "trn_1"}, grpc.WaitForReady(false))
+		stream, err := sessionsv1.NewTurnServiceClient(conn).WatchTurn(ctx, &sessionsv1.WatchTurnRequest{TurnId: "trn_1"}, grpc.WaitForReady(false))
 		if err == nil {
 			_, err = stream.Recv()
 		}
@@ -504,17 +504,17 @@ func TestARefusalBeforeTheRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = conn.Close() })
-		stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, sessionsv1.TurnService_Watch_FullMethodName)
+		stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, sessionsv1.TurnService_WatchTurn_FullMethodName)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if header, err := stream.Header(); header != nil || err != nil { // refused by now
 			t.Fatalf("header %v, %v", header, err)
 		}
-		if err := stream.SendMsg(&sessionsv1.WatchRequest{TurnId: "trn_1"}); err != nil {
+		if err := stream.SendMsg(&sessionsv1.WatchTurnRequest{TurnId: "trn_1"}); err != nil {
 			t.Errorf("send: %v", err)
 		}
-		if err := stream.RecvMsg(&sessionsv1.WatchResponse{}); status.Code(err) != codes.Unauthenticated {
+		if err := stream.RecvMsg(&sessionsv1.WatchTurnResponse{}); status.Code(err) != codes.Unauthenticated {
 			t.Errorf("receive: %v", err)
 		}
 	})

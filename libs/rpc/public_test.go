@@ -62,7 +62,7 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-func newPort(t *testing.T, authorizer rpc.Authorizer) *port {
+func newPort(t *testing.T, authorizer rpc.Authorizer, register ...func(grpc.ServiceRegistrar)) *port {
 	t.Helper()
 	p := &port{log: &safeBuffer{}}
 	ring, err := authn.NewKeyring(authn.NewKey())
@@ -78,6 +78,9 @@ func newPort(t *testing.T, authorizer rpc.Authorizer) *port {
 	policyv1.RegisterPolicyServiceServer(p.server, fake{get: func(context.Context) (*policyv1.Decision, error) {
 		return &policyv1.Decision{Reason: strings.Repeat("x", rpc.MaxMessage)}, nil
 	}})
+	for _, add := range register {
+		add(p.server)
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +113,7 @@ func call(t *testing.T, conn grpc.ClientConnInterface, method string, req proto.
 	if err == nil {
 		if err = stream.SendMsg(req); err == nil || errors.Is(err, io.EOF) {
 			_ = stream.CloseSend()
-			err = stream.RecvMsg(&policyv1.Decision{})
+			err = stream.RecvMsg(&emptypb.Empty{})
 		}
 	}
 	st := status.Convert(err)

@@ -58,7 +58,8 @@ type Server struct {
 	validator   protovalidate.Validator
 	public      *publicView
 	permissions map[string]string
-	internal    map[string]bool // methods that are for roles of the mesh only
+	internal    map[string]bool   // methods that are for roles of the mesh only
+	former      map[string]string // methods by the full names that they had before
 	direct      *direct
 	left        chan struct{} // closed when handlers were abandoned
 	leave       sync.Once
@@ -83,7 +84,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build validator: %w", err)
 	}
-	s := &Server{cfg: cfg, health: health.NewServer(), validator: v, left: make(chan struct{})}
+	s := &Server{cfg: cfg, health: health.NewServer(), validator: v, former: map[string]string{}, left: make(chan struct{})}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.direct = newDirect(s)
 	s.grpc = grpc.NewServer(
@@ -95,7 +96,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 	)
-	s.public = newPublicView(s.grpc)
+	s.public = newPublicView(s)
 	healthv1.RegisterHealthServer(s, s.health)
 	s.public.register(s)
 	return s, nil
@@ -103,7 +104,9 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 
 // RegisterService implements grpc.ServiceRegistrar.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
-	s.grpc.RegisterService(s.asStreams(desc), impl)
+	for _, d := range s.withFormerNames(s.asStreams(desc)) {
+		s.grpc.RegisterService(d, impl)
+	}
 	s.direct.register(desc, impl)
 }
 
@@ -122,13 +125,16 @@ func (s *Server) SetServing(ok bool) {
 
 // Prepare checks that every registered RPC declares its permission. Serve calls it too; call it earlier to fail earlier.
 func (s *Server) Prepare() error {
-	p, err := Permissions(s.grpc.GetServiceInfo())
+	p, err := Permissions(s.serviceInfo())
 	if err != nil {
 		return err
 	}
 	s.permissions, s.internal = p, map[string]bool{}
 	for method := range p {
 		s.internal[method] = Internal(method)
+	}
+	for former, now := range s.former {
+		p[former], s.internal[former] = p[now], s.internal[now]
 	}
 	s.SetServing(false)
 	return nil

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -208,7 +209,7 @@ func TestDeletingASubAgent(t *testing.T) {
 	must(t, err)
 	ses, err := k.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: "boss"})
 	must(t, err)
-	loaded, err := k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: k.turn(ses.GetId(), "hello").GetId()})
+	loaded, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: k.turn(ses.GetId(), "hello").GetId()})
 	must(t, err)
 	if len(loaded.GetAgentTools()) != 0 {
 		t.Errorf("sub-agents %v", loaded.GetAgentTools())

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/schema"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -134,7 +135,7 @@ func (w *wait) fill(req *sessionsv1.AnswerApprovalRequest) {
 
 // answeredBefore lets the same answer of the same person pass.
 func (w *wait) answeredBefore(ctx context.Context, req *sessionsv1.AnswerApprovalRequest) error {
-	again := &wait{Wait: w.Wait, request: w.request, answer: &sessionsv1.Wait{Decisions: w.answer.GetDecisions()}}
+	again := &wait{Wait: w.Wait, request: w.request, answer: &executionv1.Wait{Decisions: w.answer.GetDecisions()}}
 	again.fill(req)
 	d := w.answer.GetDecisions()
 	if len(d) == 1 && d[0].GetSubject() == authn.From(ctx).GetSubject() && proto.Equal(again.answer, w.answer) {

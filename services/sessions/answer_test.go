@@ -8,20 +8,21 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 const colour = `{"type":"object","properties":{"colour":{"enum":["red","blue"]},"n":{"type":"integer"}},"required":["colour"]}`
 
-func question() *sessionsv1.WaitRequest {
-	return &sessionsv1.WaitRequest{
+func question() *executionv1.WaitRequest {
+	return &executionv1.WaitRequest{
 		Kind: turnv1.WaitKind_WAIT_KIND_INPUT, CallId: "c1", Tool: "forms__ask", Message: "Which colour?", SchemaJson: colour, State: []byte("s"),
 	}
 }
 
-func clientCall() *sessionsv1.WaitRequest {
-	return &sessionsv1.WaitRequest{
+func clientCall() *executionv1.WaitRequest {
+	return &executionv1.WaitRequest{
 		Kind: turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL, CallId: "c2", Tool: "client__open", Arguments: object(map[string]any{"file": "a"}),
 	}
 }
@@ -31,7 +32,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 	w, ask := k.waiting(question())
 	run := w.waits("tool-1.1", clientCall())
 	leave := w.waits("tool-1.2", approvalOf(nil))
-	lost := w.waits("tool-1.3", &sessionsv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_RESOLUTION, CallId: "c4", Tool: "t"})
+	lost := w.waits("tool-1.3", &executionv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_RESOLUTION, CallId: "c4", Tool: "t"})
 	red := object(map[string]any{"colour": "red"})
 	for _, row := range []struct {
 		name string
@@ -63,9 +64,9 @@ func TestAnswers(t *testing.T) {
 		k := newKit(t, options{postgres: postgres})
 		w, ask := k.waiting(question())
 		run, declined := w.waits("tool-1.1", clientCall()), w.waits("tool-1.2", question())
-		wait := func(id string) *sessionsv1.Wait {
+		wait := func(id string) *executionv1.Wait {
 			t.Helper()
-			got, err := k.asWorker().GetWait(t.Context(), &sessionsv1.GetWaitRequest{TurnId: w.turn.GetId(), WaitId: id})
+			got, err := k.asWorker().GetWait(t.Context(), &executionv1.GetWaitRequest{TurnId: w.turn.GetId(), WaitId: id})
 			must(t, err)
 			return got
 		}
@@ -106,14 +107,14 @@ func TestAnswers(t *testing.T) {
 		if s := k.types(w.turn); strings.Count(s, "input.requested") != 3 || strings.Count(s, "input.provided") != 3 || strings.Count(s, "turn.resumed") != 1 {
 			t.Errorf("events %s", s)
 		}
-		_, err = k.exec.GetWait(t.Context(), &sessionsv1.GetWaitRequest{TurnId: k.turn(k.session().GetId(), "x").GetId(), WaitId: ask.GetId()})
+		_, err = k.exec.GetWait(t.Context(), &executionv1.GetWaitRequest{TurnId: k.turn(k.session().GetId(), "x").GetId(), WaitId: ask.GetId()})
 		wantFault(t, err, "not_found")
 	})
 }
 
 func TestWhatBecameOfACall(t *testing.T) {
-	unknown := func(call string) *sessionsv1.WaitRequest {
-		return &sessionsv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_RESOLUTION, CallId: call, Tool: "bank__pay", ExecutionId: "exe_1"}
+	unknown := func(call string) *executionv1.WaitRequest {
+		return &executionv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_RESOLUTION, CallId: call, Tool: "bank__pay", ExecutionId: "exe_1"}
 	}
 	for _, row := range []struct {
 		name, outcome, result, status string
@@ -134,7 +135,7 @@ func TestWhatBecameOfACall(t *testing.T) {
 					t.Errorf("approval %v", a)
 				}
 			}
-			got, err := k.exec.GetWait(t.Context(), &sessionsv1.GetWaitRequest{TurnId: w.turn.GetId(), WaitId: ref.GetId()})
+			got, err := k.exec.GetWait(t.Context(), &executionv1.GetWaitRequest{TurnId: w.turn.GetId(), WaitId: ref.GetId()})
 			must(t, err)
 			if d := got.GetDecisions(); got.GetVerdict() != row.verdict || len(d) != 1 || d[0].GetSubject() != "local" || d[0].GetComment() != "asked the bank" {
 				t.Errorf("wait %v", got)
@@ -195,7 +196,7 @@ func TestClientTools(t *testing.T) {
 		SessionId: ses, Input: "hello", Tools: []*sessionsv1.ClientTool{tool("open", map[string]any{"type": "object"}), tool("close", nil)},
 	})
 	must(t, err)
-	loaded, err := k.asWorker().LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId()})
+	loaded, err := k.asWorker().LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
 	if got := loaded.GetClientTools(); len(got) != 2 || got[0].GetName() != "open" || got[0].GetInputSchema() == nil || got[1].GetDescription() != "opens" {
 		t.Errorf("tools %v", got)

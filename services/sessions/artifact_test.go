@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -26,11 +27,11 @@ func (w *worker) runWith(id string, data []byte) {
 	w.begin()
 	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "files__read", ArgumentsJson: "{}"}}}, 0)
 	l := w.lease("tool-1.0")
-	w.commit("tool-1.0", l, func(req *sessionsv1.CommitStepRequest) {
+	w.commit("tool-1.0", l, func(req *executionv1.CommitStepRequest) {
 		req.Messages = []*turnv1.Message{{Role: turnv1.Role_ROLE_TOOL, ToolResult: &turnv1.ToolResult{
 			CallId: "c1", Tool: "files__read", Content: text("the ends"), Truncated: true, ArtifactIds: []string{id},
 		}}}
-		req.Artifacts = []*sessionsv1.NewArtifact{{Id: id, Name: "files__read.txt", MediaType: "text/plain; charset=utf-8", Data: data, CallId: "c1"}}
+		req.Artifacts = []*executionv1.NewArtifact{{Id: id, Name: "files__read.txt", MediaType: "text/plain; charset=utf-8", Data: data, CallId: "c1"}}
 	})
 	w.answer("infer-2", w.lease("infer-2"), &turnv1.Message{Content: text("read")}, 0)
 	w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
@@ -17,14 +18,14 @@ func BenchmarkStep(b *testing.B) {
 	w := k.worker(turn)
 	w.begin()
 	ctx := authn.With(b.Context(), authn.Service("worker"))
-	claim := func(key string) *sessionsv1.ClaimStepResponse {
-		got, err := k.svc.ClaimStep(ctx, &sessionsv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref(key), Owner: "w1", TtlMs: 60_000, Model: "m"})
+	claim := func(key string) *executionv1.ClaimStepResponse {
+		got, err := k.svc.ClaimStep(ctx, &executionv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref(key), Owner: "w1", TtlMs: 60_000, Model: "m"})
 		must(b, err)
 		return got
 	}
-	commit := func(key string, l *sessionsv1.Lease) {
+	commit := func(key string, l *executionv1.Lease) {
 		m := &turnv1.Message{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("some answer of a model")}
-		_, err := k.svc.CommitStep(ctx, &sessionsv1.CommitStepRequest{
+		_, err := k.svc.CommitStep(ctx, &executionv1.CommitStepRequest{
 			TurnId: turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: key, Usage: &turnv1.Usage{InputTokens: 1}},
 			Messages: []*turnv1.Message{m},
 			Events:   []*turnv1.Event{{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{Message: m}}}},
@@ -53,7 +54,7 @@ func BenchmarkStep(b *testing.B) {
 	b.Run("renew", func(b *testing.B) {
 		l := w.lease(stepkey.Infer(1))
 		for b.Loop() {
-			_, err := k.svc.RenewStep(ctx, &sessionsv1.RenewStepRequest{TurnId: turn.GetId(), Step: stepkey.Infer(1), Fence: l.GetFence(), TtlMs: 1000})
+			_, err := k.svc.RenewStep(ctx, &executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: stepkey.Infer(1), Fence: l.GetFence(), TtlMs: 1000})
 			must(b, err)
 		}
 	})
@@ -83,7 +84,7 @@ func BenchmarkIdleWatchers(b *testing.B) {
 	measure := func(b *testing.B, session func() string) {
 		before := used()
 		for b.Loop() {
-			stream, err := k.turns.Watch(b.Context(), &sessionsv1.WatchRequest{SessionId: session()})
+			stream, err := k.turns.WatchTurn(b.Context(), &sessionsv1.WatchTurnRequest{SessionId: session()})
 			must(b, err)
 			_, err = stream.Header()
 			must(b, err)

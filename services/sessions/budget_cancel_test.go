@@ -3,6 +3,7 @@ package sessions_test
 import (
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -16,15 +17,15 @@ func TestACancelledModelCallIsCountedOnce(t *testing.T) {
 		w := k.worker(k.newTurn("hello"))
 		w.beginWith(&turnv1.Surface{MaxOutputTokens: 500})
 		stale := w.lease("infer-1")
-		_, err := k.exec.RenewStep(t.Context(), &sessionsv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: stale.GetFence(), TtlMs: 100})
+		_, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: stale.GetFence(), TtlMs: 100})
 		must(t, err)
 		other := k.worker(w.turn)
 		other.owner = "w2"
 		l := other.leaseSoon("infer-1")
 		_, err = k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: w.turn.GetId()})
 		must(t, err)
-		commit := func(l *sessionsv1.Lease) (*sessionsv1.CommitStepResponse, error) {
-			return k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{
+		commit := func(l *executionv1.Lease) (*executionv1.CommitStepResponse, error) {
+			return k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
 				TurnId: w.turn.GetId(), Fence: l.GetFence(),
 				Messages: []*turnv1.Message{{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("so far")}},
 				Outcome: &turnv1.StepOutcome{
@@ -72,7 +73,7 @@ func TestACallThatNobodyFinishedCounts(t *testing.T) {
 		if now := k.stands(b.GetId()); now.GetUsedToolCalls() != 2 || now.GetReservedToolCalls() != 0 {
 			t.Errorf("the budget: %v", now)
 		}
-		_, err := k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{
+		_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
 			TurnId: w.turn.GetId(), Fence: late.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.0"},
 		})
 		wantFault(t, err, "lease_lost")

@@ -3,6 +3,7 @@ package sessions_test
 import (
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -20,9 +21,9 @@ func TestAClaimWithACommitMeetsAnotherDriver(t *testing.T) {
 		mine := w.lease("infer-1")
 		other.lease("tool-1.0")
 		other.result("tool-1.1", "c1", "3")
-		got := w.commit("infer-1", mine, func(r *sessionsv1.CommitStepRequest) {
+		got := w.commit("infer-1", mine, func(r *executionv1.CommitStepRequest) {
 			for _, key := range []string{"tool-1.0", "tool-1.1", "tool-1.2"} {
-				r.Next = append(r.Next, &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: "w1", TtlMs: 30_000})
+				r.Next = append(r.Next, &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: "w1", TtlMs: 30_000})
 			}
 		})
 		next := got.GetNext()

@@ -3,6 +3,7 @@ package sessions_test
 import (
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -17,7 +18,7 @@ func TestASubAgentSpendsWhatItsParentsMay(t *testing.T) {
 		w.beginWith(&turnv1.Surface{MaxTokens: 2000})
 		w.used("infer-1", w.lease("infer-1"), 100, 100, nil)
 		l := w.lease("tool-1.0")
-		made, err := k.exec.CreateChild(t.Context(), &sessionsv1.CreateChildRequest{
+		made, err := k.exec.CreateChild(t.Context(), &executionv1.CreateChildRequest{
 			TurnId: w.turn.GetId(), Step: "tool-1.0", Fence: l.GetFence(), CallId: "c", AgentId: "helper", Input: "help",
 		})
 		must(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -78,7 +79,7 @@ type spending struct {
 // spent is a model step under way.
 type spent struct {
 	w     *worker
-	lease *sessionsv1.Lease
+	lease *executionv1.Lease
 	step  *turnv1.StepRef
 	// bound is what it was admitted with, over what it used beyond that.
 	bound, over int64
@@ -114,7 +115,7 @@ func (s *spending) act() {
 func (s *spending) claim(i int) {
 	w, before := s.idle[i], s.k.stands(s.budget)
 	step := &turnv1.StepRef{Key: stepkey.Infer(s.done[w] + 1), Kind: turnv1.StepKind_STEP_KIND_INFER}
-	got, err := w.exec.ClaimStep(context.Background(), &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, TtlMs: 60_000})
+	got, err := w.exec.ClaimStep(context.Background(), &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, TtlMs: 60_000})
 	must(s.k.t, err)
 	now := s.k.stands(s.budget)
 	switch {
@@ -155,7 +156,7 @@ func (s *spending) end(i int) {
 	read := calls * s.input * ratio.Draw(s.T, "read") / 1000
 	wrote := calls * int64(call.lease.GetMaxOutputTokens()) * ratio.Draw(s.T, "written") / 1000
 	call.over = read + wrote - call.bound
-	call.w.commit(call.step.GetKey(), call.lease, func(r *sessionsv1.CommitStepRequest) {
+	call.w.commit(call.step.GetKey(), call.lease, func(r *executionv1.CommitStepRequest) {
 		r.Outcome.Usage = &turnv1.Usage{ModelCalls: int32(calls), InputTokens: int32(read), OutputTokens: int32(wrote)}
 	})
 	s.reserved = append(s.reserved[:i:i], s.reserved[i+1:]...)

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -92,7 +93,7 @@ func TestATurnLowersItsAgentsLimits(t *testing.T) {
 	if turn.GetLimits().GetMaxSteps() != 3 || turn.GetLimits().GetMaxCost() != "0.1" {
 		t.Errorf("turn %v", turn)
 	}
-	loaded, err := k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId()})
+	loaded, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
 	want := &sessionsv1.Limits{
 		MaxSteps: 3, MaxTokens: 900, MaxCost: "0.1", MaxToolCalls: 8, MaxParallelTools: 16, MaxIdenticalCalls: 3, TurnSeconds: 1800,

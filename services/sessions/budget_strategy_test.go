@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -77,7 +78,7 @@ func TestTwentyTurnsPassABudgetByOneStepAtMost(t *testing.T) {
 						mu.Lock()
 						most = max(most, int64(used.GetInputTokens()+used.GetOutputTokens()))
 						mu.Unlock()
-						w.commit(step.GetKey(), l, func(r *sessionsv1.CommitStepRequest) { r.Outcome.Usage = used })
+						w.commit(step.GetKey(), l, func(r *executionv1.CommitStepRequest) { r.Outcome.Usage = used })
 					}
 				})
 			}

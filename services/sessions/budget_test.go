@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/money"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -38,13 +39,13 @@ func (k *kit) stands(id string) *sessionsv1.Budget {
 func (w *worker) beginWith(surface *turnv1.Surface) {
 	w.t.Helper()
 	surface.AgentId, surface.BlueprintRevision, surface.Model, surface.MaxSteps = "assistant", 1, "test/model", 25
-	w.commit("begin", w.lease("begin"), func(r *sessionsv1.CommitStepRequest) { r.Outcome.Surface = surface })
+	w.commit("begin", w.lease("begin"), func(r *executionv1.CommitStepRequest) { r.Outcome.Surface = surface })
 }
 
 // used commits a model step that has used so much.
-func (w *worker) used(key string, l *sessionsv1.Lease, input, output int32, fill func(*turnv1.StepOutcome)) *turnv1.StepOutcome {
+func (w *worker) used(key string, l *executionv1.Lease, input, output int32, fill func(*turnv1.StepOutcome)) *turnv1.StepOutcome {
 	w.t.Helper()
-	return w.commit(key, l, func(r *sessionsv1.CommitStepRequest) {
+	return w.commit(key, l, func(r *executionv1.CommitStepRequest) {
 		r.Messages = []*turnv1.Message{{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("said")}}
 		r.Outcome.Usage = &turnv1.Usage{InputTokens: input, OutputTokens: output, ModelCalls: 1}
 		if fill != nil {
@@ -146,12 +147,12 @@ func TestAnAnswerEndsWhereTheBudgetEnds(t *testing.T) {
 	if l.GetMaxOutputTokens() < 400 || l.GetMaxOutputTokens() > 600 {
 		t.Fatalf("may write %d tokens", l.GetMaxOutputTokens())
 	}
-	got := w.commit("infer-1", l, func(r *sessionsv1.CommitStepRequest) { // with the end as the worker expects it
+	got := w.commit("infer-1", l, func(r *executionv1.CommitStepRequest) { // with the end as the worker expects it
 		r.Outcome.Usage, r.Outcome.FinishReason = &turnv1.Usage{InputTokens: 10, OutputTokens: l.GetMaxOutputTokens(), ModelCalls: 1}, "length"
-		r.Then = &sessionsv1.CommitStepRequest{
+		r.Then = &executionv1.CommitStepRequest{
 			TurnId: w.turn.GetId(), Outcome: &turnv1.StepOutcome{Key: "finish"},
 			Ending: &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "max_tokens"},
-			Claim:  &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref("finish"), Owner: "w1", TtlMs: 30_000},
+			Claim:  &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref("finish"), Owner: "w1", TtlMs: 30_000},
 		}
 	})
 	if got.GetThen() != nil {
@@ -171,7 +172,7 @@ func TestAReservationIsTheSteps(t *testing.T) {
 		w.beginWith(&turnv1.Surface{MaxOutputTokens: 500})
 		first := w.lease("infer-1")
 		reserved := k.stands(b.GetId()).GetReservedTokens()
-		_, err := k.exec.RenewStep(t.Context(), &sessionsv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: first.GetFence(), TtlMs: 100})
+		_, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: first.GetFence(), TtlMs: 100})
 		must(t, err)
 		other := k.worker(w.turn)
 		other.owner = "w2"
@@ -179,7 +180,7 @@ func TestAReservationIsTheSteps(t *testing.T) {
 		if second.GetMaxOutputTokens() != first.GetMaxOutputTokens() || k.stands(b.GetId()).GetReservedTokens() != reserved {
 			t.Errorf("the second attempt: %v; reserved %v, before %d", second, k.stands(b.GetId()), reserved)
 		}
-		_, err = k.exec.ReleaseStep(t.Context(), &sessionsv1.ReleaseStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: second.GetFence()})
+		_, err = k.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: second.GetFence()})
 		must(t, err)
 		third := w.lease("infer-1")
 		other.used("infer-1", third, 20, 10, nil)
@@ -196,7 +197,7 @@ func TestAReservationIsTheSteps(t *testing.T) {
 }
 
 // leaseSoon claims until the lease of somebody else has run out.
-func (w *worker) leaseSoon(key string) *sessionsv1.Lease {
+func (w *worker) leaseSoon(key string) *executionv1.Lease {
 	w.t.Helper()
 	got, err := w.claimSoon(key)
 	must(w.t, err)
@@ -207,13 +208,13 @@ func (w *worker) leaseSoon(key string) *sessionsv1.Lease {
 }
 
 // claimSoon claims until the step is not held by somebody else and does not wait for a budget.
-func (w *worker) claimSoon(key string) (*sessionsv1.ClaimStepResponse, error) {
+func (w *worker) claimSoon(key string) (*executionv1.ClaimStepResponse, error) {
 	return w.claimRefSoon(ref(key))
 }
 
-func (w *worker) claimRefSoon(step *turnv1.StepRef) (*sessionsv1.ClaimStepResponse, error) {
+func (w *worker) claimRefSoon(step *turnv1.StepRef) (*executionv1.ClaimStepResponse, error) {
 	for {
-		got, err := w.exec.ClaimStep(context.Background(), &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, TtlMs: 30_000})
+		got, err := w.exec.ClaimStep(context.Background(), &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: step, Owner: w.owner, TtlMs: 30_000})
 		if err != nil || got.GetBusy() == nil {
 			return got, err
 		}
@@ -281,7 +282,7 @@ func TestManyTurnsNeverPassABudget(t *testing.T) {
 						refused.Add(1)
 						return
 					}
-					w.commit(key, got.GetLease(), func(r *sessionsv1.CommitStepRequest) { r.Outcome.Usage = &turnv1.Usage{ToolCalls: 1} })
+					w.commit(key, got.GetLease(), func(r *executionv1.CommitStepRequest) { r.Outcome.Usage = &turnv1.Usage{ToolCalls: 1} })
 					made.Add(1)
 				}
 			})

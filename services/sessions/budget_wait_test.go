@@ -3,6 +3,7 @@ package sessions_test
 import (
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -23,17 +24,17 @@ func TestACallThatWaitsAfterItWasSentCounts(t *testing.T) {
 				k := newKit(t, options{postgres: postgres})
 				b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxToolCalls: 1})
 				w := k.withCalls()
-				got := w.commit("tool-1.0", w.lease("tool-1.0"), func(c *sessionsv1.CommitStepRequest) {
-					c.Wait = &sessionsv1.WaitRequest{Kind: row.kind, CallId: "c1", Tool: "bank__pay"}
+				got := w.commit("tool-1.0", w.lease("tool-1.0"), func(c *executionv1.CommitStepRequest) {
+					c.Wait = &executionv1.WaitRequest{Kind: row.kind, CallId: "c1", Tool: "bank__pay"}
 					c.Outcome.Usage = &turnv1.Usage{ToolCalls: int32(row.counted)}
 				})
 				if now := k.stands(b.GetId()); now.GetUsedToolCalls() != row.counted || now.GetReservedToolCalls() != 0 {
 					t.Errorf("while it waits the budget is %v", now)
 				}
 				next := &turnv1.StepRef{Key: "tool-1.0.2", Kind: turnv1.StepKind_STEP_KIND_TOOL, Round: 2, Wait: got.GetOutcome().GetWait()}
-				claim, err := w.exec.ClaimStep(t.Context(), &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: next, Owner: w.owner, TtlMs: 30_000})
+				claim, err := w.exec.ClaimStep(t.Context(), &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: next, Owner: w.owner, TtlMs: 30_000})
 				must(t, err)
-				w.commit(next.GetKey(), claim.GetLease(), func(c *sessionsv1.CommitStepRequest) {
+				w.commit(next.GetKey(), claim.GetLease(), func(c *executionv1.CommitStepRequest) {
 					c.Outcome.Usage = &turnv1.Usage{ToolCalls: int32(1 - row.counted)}
 				})
 				if now := k.stands(b.GetId()); now.GetUsedToolCalls() != 1 || now.GetReservedToolCalls() != 0 {
@@ -55,8 +56,8 @@ func TestACancelledTurnHasMadeItsUnknownCall(t *testing.T) {
 	k := newKit(t, options{})
 	b := k.budget(&sessionsv1.Budget{Scope: "tenant", MaxToolCalls: 3})
 	w := k.withCalls()
-	w.commit("tool-1.0", w.lease("tool-1.0"), func(c *sessionsv1.CommitStepRequest) {
-		c.Wait = &sessionsv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_RESOLUTION, CallId: "c1", Tool: "bank__pay", ExecutionId: "exe_1"}
+	w.commit("tool-1.0", w.lease("tool-1.0"), func(c *executionv1.CommitStepRequest) {
+		c.Wait = &executionv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_RESOLUTION, CallId: "c1", Tool: "bank__pay", ExecutionId: "exe_1"}
 		c.Outcome.Usage = &turnv1.Usage{ToolCalls: 1}
 	})
 	_, err := k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: w.turn.GetId()})

@@ -5,15 +5,16 @@ import (
 	"strings"
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // asks has a turn's step ask an agent in the background.
-func (w *worker) asks(agent string) (*sessionsv1.CreateChildResponse, error) {
+func (w *worker) asks(agent string) (*executionv1.CreateChildResponse, error) {
 	w.t.Helper()
 	w.begin()
-	return w.exec.CreateChild(w.t.Context(), &sessionsv1.CreateChildRequest{
+	return w.exec.CreateChild(w.t.Context(), &executionv1.CreateChildRequest{
 		TurnId: w.turn.GetId(), Step: "tool-1.0", Fence: w.lease("tool-1.0").GetFence(), CallId: "c", AgentId: agent, Input: "help", Background: true,
 	})
 }
@@ -79,7 +80,7 @@ func TestATurnTellsWhatItsSubAgentsWaitFor(t *testing.T) {
 	parent.begin()
 	var asked []string
 	for step, background := range map[string]bool{"tool-1.0": false, "tool-1.1": true} {
-		made, err := k.exec.CreateChild(t.Context(), &sessionsv1.CreateChildRequest{
+		made, err := k.exec.CreateChild(t.Context(), &executionv1.CreateChildRequest{
 			TurnId: parent.turn.GetId(), Step: step, Fence: parent.lease(step).GetFence(), CallId: step, AgentId: "helper", Input: "help", Background: background,
 		})
 		must(t, err)

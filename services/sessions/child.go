@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -33,7 +34,7 @@ const (
 
 // CreateChild implements ExecutionService. The link is written first, under the parent's lock; then the child, in a session of its own. A crash in
 // between leaves a link that the same step finds again.
-func (s *Service) CreateChild(ctx context.Context, req *sessionsv1.CreateChildRequest) (*sessionsv1.CreateChildResponse, error) {
+func (s *Service) CreateChild(ctx context.Context, req *executionv1.CreateChildRequest) (*executionv1.CreateChildResponse, error) {
 	content, err := s.checkText("input", req.GetInput())
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (s *Service) CreateChild(ctx context.Context, req *sessionsv1.CreateChildRe
 	if err != nil {
 		return nil, turnFault(err, req.GetTurnId())
 	}
-	return &sessionsv1.CreateChildResponse{SessionId: c.SessionID, TurnId: c.TurnID}, s.startChild(ctx, parent, c, content, req.GetParams())
+	return &executionv1.CreateChildResponse{SessionId: c.SessionID, TurnId: c.TurnID}, s.startChild(ctx, parent, c, content, req.GetParams())
 }
 
 func (s *Service) familyLimits(ctx context.Context, t store.Turn) (*sessionsv1.Limits, error) {
@@ -84,7 +85,7 @@ func (s *Service) familyLimits(ctx context.Context, t store.Turn) (*sessionsv1.L
 }
 
 // link writes down that a step begins a child, unless a limit forbids it.
-func link(tx *journal.Tx, parent *store.Turn, step store.Step, req *sessionsv1.CreateChildRequest, limits *sessionsv1.Limits) (store.Child, error) {
+func link(tx *journal.Tx, parent *store.Turn, step store.Step, req *executionv1.CreateChildRequest, limits *sessionsv1.Limits) (store.Child, error) {
 	ctx := tx.Context()
 	c := store.Child{
 		Tenant: parent.Tenant, TurnID: ids.New(ids.Turn), SessionID: ids.New(ids.Session), AgentID: req.GetAgentId(),

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -18,7 +19,7 @@ func TestParentsWaitForChildrenThatHaveEnded(t *testing.T) {
 		type family struct {
 			parent *worker
 			child  string
-			lease  *sessionsv1.Lease
+			lease  *executionv1.Lease
 		}
 		var families []family
 		for range 4 {
@@ -28,7 +29,7 @@ func TestParentsWaitForChildrenThatHaveEnded(t *testing.T) {
 			parent.begin()
 			parent.answer("infer-1", parent.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c", Tool: "helper", ArgumentsJson: "{}"}}}, 0)
 			lease := parent.lease("tool-1.0")
-			made, err := k.exec.CreateChild(t.Context(), &sessionsv1.CreateChildRequest{
+			made, err := k.exec.CreateChild(t.Context(), &executionv1.CreateChildRequest{
 				TurnId: parent.turn.GetId(), Step: "tool-1.0", Fence: lease.GetFence(), CallId: "c", AgentId: "helper", Input: "help",
 			})
 			must(t, err)
@@ -38,9 +39,9 @@ func TestParentsWaitForChildrenThatHaveEnded(t *testing.T) {
 		var all sync.WaitGroup
 		for _, f := range families {
 			all.Go(func() {
-				_, err := k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{
+				_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
 					TurnId: f.parent.turn.GetId(), Fence: f.lease.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.0"},
-					Wait: &sessionsv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_CHILD, CallId: "c", ChildTurnId: f.child},
+					Wait: &executionv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_CHILD, CallId: "c", ChildTurnId: f.child},
 				})
 				if err != nil {
 					t.Error(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
@@ -41,11 +41,11 @@ func leaseLost(turn, step string) error {
 }
 
 // ClaimStep implements ExecutionService.
-func (s *Service) ClaimStep(ctx context.Context, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
+func (s *Service) ClaimStep(ctx context.Context, req *executionv1.ClaimStepRequest) (*executionv1.ClaimStepResponse, error) {
 	if err := s.checkClaim(req); err != nil {
 		return nil, err
 	}
-	var out *sessionsv1.ClaimStepResponse
+	var out *executionv1.ClaimStepResponse
 	err := s.journal.Write(ctx, func(tx *journal.Tx) error {
 		t, err := tx.LockTurn(authn.Tenant(ctx), req.GetTurnId())
 		if err != nil {
@@ -61,7 +61,7 @@ func (s *Service) ClaimStep(ctx context.Context, req *sessionsv1.ClaimStepReques
 	return out, nil
 }
 
-func (s *Service) checkClaim(req *sessionsv1.ClaimStepRequest) error {
+func (s *Service) checkClaim(req *executionv1.ClaimStepRequest) error {
 	switch key := req.GetStep().GetKey(); {
 	case key == "" || len(key) > maxStepKey || !access.Storable(key):
 		return fault.Invalid("step.key", "must have 1 to %d characters", maxStepKey)
@@ -85,7 +85,7 @@ func turnFault(err error, turn string) error {
 }
 
 // claim answers a claim for a step of a turn whose session is locked.
-func (s *Service) claim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest, optimistic bool) (*sessionsv1.ClaimStepResponse, error) {
+func (s *Service) claim(tx *journal.Tx, t *store.Turn, req *executionv1.ClaimStepRequest, optimistic bool) (*executionv1.ClaimStepResponse, error) {
 	out, step, err := s.decideClaim(tx, t, req, optimistic)
 	if err != nil || out.GetLease() == nil {
 		return out, err
@@ -96,9 +96,9 @@ func (s *Service) claim(tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStep
 // decideClaim is claim without saving the step, which is the caller's part. With optimistic the step is assumed to be new; saving it checks that, see
 // store.ErrNotNew.
 func (s *Service) decideClaim(
-	tx *journal.Tx, t *store.Turn, req *sessionsv1.ClaimStepRequest, optimistic bool,
-) (*sessionsv1.ClaimStepResponse, store.Step, error) {
-	out := &sessionsv1.ClaimStepResponse{CancelRequested: t.CancelRequested}
+	tx *journal.Tx, t *store.Turn, req *executionv1.ClaimStepRequest, optimistic bool,
+) (*executionv1.ClaimStepResponse, store.Step, error) {
+	out := &executionv1.ClaimStepResponse{CancelRequested: t.CancelRequested}
 	step, err := store.Step{}, store.ErrNotFound
 	if optimistic && (ended(*t) || tx.Session.ActiveTurnID != t.ID) {
 		return nil, step, store.ErrNotNew
@@ -112,14 +112,14 @@ func (s *Service) decideClaim(
 		return nil, step, err
 	case step.Done:
 		outcome, err := outcomeOf(step)
-		out.Result = &sessionsv1.ClaimStepResponse_Done{Done: outcome}
+		out.Result = &executionv1.ClaimStepResponse_Done{Done: outcome}
 		return out, step, err
 	case ended(*t):
 		return nil, step, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, enum.Name(turnStatus(*t)))
 	case tx.Session.ActiveTurnID != t.ID:
 		return nil, step, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s waits for turn %s", t.ID, tx.Session.ActiveTurnID)
 	case step.LeaseExpiresUs > tx.NowUs: // held, or at rest
-		out.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: busy(step, tx.NowUs)}
+		out.Result = &executionv1.ClaimStepResponse_Busy{Busy: busy(step, tx.NowUs)}
 		return out, step, nil
 	}
 	got, err := s.budgets.Reserve(tx, *t, step, req.GetStep())
@@ -130,10 +130,10 @@ func (s *Service) decideClaim(
 		return nil, step, store.ErrNotNew
 	case got.Exhausted != nil:
 		outcome, err := exhaust(tx, *t, req, got.Exhausted)
-		out.Result = &sessionsv1.ClaimStepResponse_Done{Done: outcome}
+		out.Result = &executionv1.ClaimStepResponse_Done{Done: outcome}
 		return out, step, err
 	case got.WaitsFor != "":
-		out.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: &sessionsv1.Busy{BudgetId: got.WaitsFor, ExpiresInMs: int32(askBudgetAgain.Milliseconds())}}
+		out.Result = &executionv1.ClaimStepResponse_Busy{Busy: &executionv1.Busy{BudgetId: got.WaitsFor, ExpiresInMs: int32(askBudgetAgain.Milliseconds())}}
 		return out, step, nil
 	}
 	lease, err := takeLease(tx, t, &step, req)
@@ -141,17 +141,17 @@ func (s *Service) decideClaim(
 		return nil, step, err
 	}
 	step.Optimistic, lease.MaxOutputTokens = optimistic, int32(got.MaxOutput)
-	out.Result = &sessionsv1.ClaimStepResponse_Lease{Lease: lease}
+	out.Result = &executionv1.ClaimStepResponse_Lease{Lease: lease}
 	return out, step, nil
 }
 
-func busy(step store.Step, nowUs int64) *sessionsv1.Busy {
+func busy(step store.Step, nowUs int64) *executionv1.Busy {
 	left := time.Duration(step.LeaseExpiresUs-nowUs) * time.Microsecond
-	return &sessionsv1.Busy{Owner: step.Owner, ExpiresInMs: int32(left.Milliseconds()) + 1}
+	return &executionv1.Busy{Owner: step.Owner, ExpiresInMs: int32(left.Milliseconds()) + 1}
 }
 
 // takeLease gives the step to the caller, who has to save it. The step is the zero value if nobody claimed it before.
-func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, req *sessionsv1.ClaimStepRequest) (*sessionsv1.Lease, error) {
+func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, req *executionv1.ClaimStepRequest) (*executionv1.Lease, error) {
 	previous := step.Owner
 	if err := countLost(t, *step); err != nil {
 		return nil, err
@@ -186,11 +186,11 @@ func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, req *sessionsv1.
 	if changed {
 		tx.KeepTurn(t)
 	}
-	return &sessionsv1.Lease{Fence: step.Fence, Attempt: step.Attempt, BaseSeq: tx.Session.LastSeq, MessageId: step.MessageID}, nil
+	return &executionv1.Lease{Fence: step.Fence, Attempt: step.Attempt, BaseSeq: tx.Session.LastSeq, MessageId: step.MessageID}, nil
 }
 
 // claimEvents tells of a claim. The event that deltas hang on comes last.
-func claimEvents(step store.Step, previous string, req *sessionsv1.ClaimStepRequest) []*turnv1.Event {
+func claimEvents(step store.Step, previous string, req *executionv1.ClaimStepRequest) []*turnv1.Event {
 	var events []*turnv1.Event
 	add := func(e *turnv1.Event) { events = append(events, e) }
 	first := step.Attempt == 1

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/schema"
 	"github.com/windlass-dev/windlass/libs/truncate"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 )
@@ -19,7 +20,7 @@ func (s *Service) checkClientTools(ctx context.Context, tools []*sessionsv1.Clie
 	if len(tools) == 0 {
 		return nil, nil
 	}
-	data, err := proto.Marshal(&sessionsv1.LoadTurnResponse{ClientTools: tools})
+	data, err := proto.Marshal(&executionv1.LoadTurnResponse{ClientTools: tools})
 	if err != nil {
 		return nil, fmt.Errorf("client tools: %w", err)
 	}

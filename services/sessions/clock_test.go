@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -64,7 +65,7 @@ func wrongClocks(t *testing.T, first, second *sqldb.DB) {
 			key = "infer-2"
 		}
 		from := first.Now()
-		claim := &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: pair[0].owner, TtlMs: int32(ttl.Milliseconds()), Model: "test/model"}
+		claim := &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: pair[0].owner, TtlMs: int32(ttl.Milliseconds()), Model: "test/model"}
 		claimed, err := pair[0].exec.ClaimStep(t.Context(), claim)
 		must(t, err)
 		lease := claimed.GetLease()
@@ -74,7 +75,7 @@ func wrongClocks(t *testing.T, first, second *sqldb.DB) {
 		if left > ttl+slack || left < ttl-passed-slack {
 			t.Fatalf("the other replica says that the lease of %s holds for %s more, %s after it was given", ttl, left, passed)
 		}
-		renewed := &sessionsv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: key, Fence: lease.GetFence(), TtlMs: int32(ttl.Milliseconds())}
+		renewed := &executionv1.RenewStepRequest{TurnId: w.turn.GetId(), Step: key, Fence: lease.GetFence(), TtlMs: int32(ttl.Milliseconds())}
 		if _, err := pair[1].exec.RenewStep(t.Context(), renewed); err != nil {
 			t.Fatalf("the other replica does not renew a lease: %v", err)
 		}
@@ -82,14 +83,14 @@ func wrongClocks(t *testing.T, first, second *sqldb.DB) {
 		pair[1].answer(key, lease, &turnv1.Message{ToolCalls: calls}, 0)
 	}
 	from := first.Now()
-	long := w.waits("tool-2.0", approvalOf(func(r *sessionsv1.WaitRequest) { r.ExpiresInMs = 600_000 }))
+	long := w.waits("tool-2.0", approvalOf(func(r *executionv1.WaitRequest) { r.ExpiresInMs = 600_000 }))
 	if in := time.UnixMicro(long.GetExpireMicros()).Sub(from); in < 600*time.Second-slack || in > 600*time.Second+slack+first.Now().Sub(from) {
 		t.Errorf("a wait of 600 s expires in %s", in)
 	}
-	_, err := two.exec.ExpireWaits(t.Context(), &sessionsv1.ExpireWaitsRequest{TurnId: w.turn.GetId()})
+	_, err := two.exec.ExpireWaits(t.Context(), &executionv1.ExpireWaitsRequest{TurnId: w.turn.GetId()})
 	must(t, err)
 	// The sweeps end the short wait when its time is up. By then they have looked for lost turns too.
-	other.waits("tool-2.1", approvalOf(func(r *sessionsv1.WaitRequest) { r.ExpiresInMs, r.CallId = 50, "c2" }))
+	other.waits("tool-2.1", approvalOf(func(r *executionv1.WaitRequest) { r.ExpiresInMs, r.CallId = 50, "c2" }))
 	eventually(t, "the short wait is over", func() bool { return other.find("wait-2.1") != nil })
 	if got := other.find("wait-2.1").GetAnswer().GetVerdict(); got != turnv1.Verdict_VERDICT_EXPIRED {
 		t.Errorf("the short wait ended with %s", got)
@@ -124,7 +125,7 @@ func wrongClocks(t *testing.T, first, second *sqldb.DB) {
 // find reads the outcome of a step, nil while there is none.
 func (w *worker) find(key string) *turnv1.StepOutcome {
 	w.t.Helper()
-	got, err := w.exec.GetOutcomes(context.Background(), &sessionsv1.GetOutcomesRequest{TurnId: w.turn.GetId()})
+	got, err := w.exec.GetOutcomes(context.Background(), &executionv1.GetOutcomesRequest{TurnId: w.turn.GetId()})
 	must(w.t, err)
 	for _, o := range got.GetOutcomes() {
 		if o.GetKey() == key {

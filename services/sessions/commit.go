@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/timestamp"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/artifact"
@@ -27,11 +27,11 @@ import (
 //
 // Each message of the request is told by one event: the message.completed of the request whose message has the same id, or the
 // tool_call.completed whose result has the same call id. A message without such an event gets one, after the given events. The message's seq is that of its event.
-func (s *Service) CommitStep(ctx context.Context, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
+func (s *Service) CommitStep(ctx context.Context, req *executionv1.CommitStepRequest) (*executionv1.CommitStepResponse, error) {
 	if err := s.checkCommit(req); err != nil {
 		return nil, err
 	}
-	var out *sessionsv1.CommitStepResponse
+	var out *executionv1.CommitStepResponse
 	write := func(optimistic bool) error {
 		return s.journal.Write(ctx, func(tx *journal.Tx) error {
 			t, err := tx.LockTurn(authn.Tenant(ctx), req.GetTurnId())
@@ -57,7 +57,7 @@ func (s *Service) CommitStep(ctx context.Context, req *sessionsv1.CommitStepRequ
 }
 
 // commit writes a held step of a turn whose session is locked.
-func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
+func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *executionv1.CommitStepRequest) (*executionv1.CommitStepResponse, error) {
 	kind := turnv1.StepKind(step.Kind)
 	if (req.GetEnding() != nil) != (kind == turnv1.StepKind_STEP_KIND_FINISH) {
 		return nil, fault.Invalid("ending", "belongs to the finish step, and only to it")
@@ -101,7 +101,7 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, req *se
 			return nil, err
 		}
 	}
-	out := &sessionsv1.CommitStepResponse{Outcome: outcome}
+	out := &executionv1.CommitStepResponse{Outcome: outcome}
 	if out.Inputs, err = inputs(tx, *t); err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func heldStep(tx *journal.Tx, t store.Turn, key string, fence uint32) (store.Ste
 }
 
 // writeContent appends the events of the request, and stores its messages with the seq of their events.
-func writeContent(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1.StepOutcome, req *sessionsv1.CommitStepRequest) error {
+func writeContent(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1.StepOutcome, req *executionv1.CommitStepRequest) error {
 	pending := make([]*turnv1.Message, 0, len(req.GetMessages()))
 	for _, m := range req.GetMessages() {
 		m = proto.CloneOf(m)
@@ -225,10 +225,10 @@ func tells(e *turnv1.Event, step store.Step, m *turnv1.Message) bool {
 }
 
 // applyOutcome writes what the outcome changes in the turn, then usage.updated and step.finished.
-func (s *Service) applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv1.StepOutcome, req *sessionsv1.CommitStepRequest) error {
+func (s *Service) applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv1.StepOutcome, req *executionv1.CommitStepRequest) error {
 	switch turnv1.StepKind(step.Kind) {
 	case turnv1.StepKind_STEP_KIND_BEGIN:
-		if err := pin(tx, t, outcome.GetSurface(), &sessionsv1.LoadTurnResponse{Tools: req.GetTools(), AgentTools: req.GetAgentTools()}); err != nil {
+		if err := pin(tx, t, outcome.GetSurface(), &executionv1.LoadTurnResponse{Tools: req.GetTools(), AgentTools: req.GetAgentTools()}); err != nil {
 			return err
 		}
 	case turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL, turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN,
@@ -256,7 +256,7 @@ func (s *Service) applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, o
 }
 
 // pin keeps what the turn may use from now on.
-func pin(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface, tools *sessionsv1.LoadTurnResponse) error {
+func pin(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface, tools *executionv1.LoadTurnResponse) error {
 	if surface == nil { // the turn could not begin; it will be ended with an error
 		return nil
 	}

@@ -2,14 +2,14 @@ package sessions
 
 import (
 	"github.com/windlass-dev/windlass/libs/fault"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 // checkCommit refuses a commit whose parts do not fit together.
-func (s *Service) checkCommit(req *sessionsv1.CommitStepRequest) error {
+func (s *Service) checkCommit(req *executionv1.CommitStepRequest) error {
 	if key := req.GetOutcome().GetKey(); key == "" || !access.Storable(key) {
 		return fault.Invalid("outcome.key", "names no step")
 	}
@@ -39,7 +39,7 @@ func (s *Service) checkCommit(req *sessionsv1.CommitStepRequest) error {
 	return s.checkClaimOf(then)
 }
 
-func (s *Service) checkClaimOf(req *sessionsv1.CommitStepRequest) error {
+func (s *Service) checkClaimOf(req *executionv1.CommitStepRequest) error {
 	first := req.GetClaim()
 	if first == nil {
 		return nil
@@ -52,7 +52,7 @@ func (s *Service) checkClaimOf(req *sessionsv1.CommitStepRequest) error {
 
 // commitAll writes a step and what is asked for around it. The turn's session is locked. With optimistic the steps that follow are assumed to
 // be new.
-func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, req *sessionsv1.CommitStepRequest, optimistic bool) (*sessionsv1.CommitStepResponse, error) {
+func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, req *executionv1.CommitStepRequest, optimistic bool) (*executionv1.CommitStepResponse, error) {
 	out, written, err := s.claimAndCommit(tx, t, req, false)
 	if err != nil || !written || t.CancelRequested || ended(*t) || out.GetOutcome().GetExhausted() != nil { // then it ends otherwise than the caller thought
 		return out, err
@@ -73,8 +73,8 @@ func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, req *sessionsv1.Commi
 // claimAndCommit writes a step, and claims it before if the request says so. It tells whether it has written it: not if it was done already,
 // is held by somebody, or would end the turn before its newest input was read.
 func (s *Service) claimAndCommit(
-	tx *journal.Tx, t *store.Turn, req *sessionsv1.CommitStepRequest, optimistic bool,
-) (_ *sessionsv1.CommitStepResponse, written bool, _ error) {
+	tx *journal.Tx, t *store.Turn, req *executionv1.CommitStepRequest, optimistic bool,
+) (_ *executionv1.CommitStepResponse, written bool, _ error) {
 	if stale(*t, req) {
 		out, err := refuseStale(tx, *t, req)
 		return out, false, err
@@ -84,14 +84,14 @@ func (s *Service) claimAndCommit(
 	if req.GetClaim() == nil {
 		step, err = heldStep(tx, *t, req.GetOutcome().GetKey(), req.GetFence())
 	} else {
-		var claimed *sessionsv1.ClaimStepResponse
+		var claimed *executionv1.ClaimStepResponse
 		claimed, step, err = s.decideClaim(tx, t, req.GetClaim(), optimistic) // the commit saves it
 		switch {
 		case err != nil:
 		case claimed.GetDone() != nil:
-			return &sessionsv1.CommitStepResponse{Outcome: claimed.GetDone(), Adopted: true}, false, nil
+			return &executionv1.CommitStepResponse{Outcome: claimed.GetDone(), Adopted: true}, false, nil
 		case claimed.GetBusy() != nil:
-			return &sessionsv1.CommitStepResponse{Busy: claimed.GetBusy()}, false, nil
+			return &executionv1.CommitStepResponse{Busy: claimed.GetBusy()}, false, nil
 		}
 	}
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Service) claimAndCommit(
 			return nil, false, err
 		}
 		given, err := inputs(tx, *t)
-		return &sessionsv1.CommitStepResponse{Outcome: outcome, Inputs: given}, false, err
+		return &executionv1.CommitStepResponse{Outcome: outcome, Inputs: given}, false, err
 	}
 	out, err := s.commit(tx, t, step, req)
 	return out, err == nil, err

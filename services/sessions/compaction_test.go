@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -12,7 +13,7 @@ import (
 // compact commits a compaction up to a message.
 func (w *worker) compact(key, id, summary string, to *turnv1.Message, kept ...string) {
 	w.t.Helper()
-	w.commit(key, w.lease(key), func(req *sessionsv1.CommitStepRequest) {
+	w.commit(key, w.lease(key), func(req *executionv1.CommitStepRequest) {
 		req.Events = []*turnv1.Event{{Data: &turnv1.Event_ContextCompacted{ContextCompacted: &turnv1.ContextCompacted{
 			FromSeq: 1, ToSeq: to.GetSeq(), ToMessageId: to.GetId(), MessageId: id, Summary: summary, KeptMessageIds: kept,
 		}}}}
@@ -20,7 +21,7 @@ func (w *worker) compact(key, id, summary string, to *turnv1.Message, kept ...st
 }
 
 // plain is what a conversation says, with the summary's heading cut off.
-func plain(c *sessionsv1.GetContextResponse) string {
+func plain(c *executionv1.GetContextResponse) string {
 	return strings.ReplaceAll(said(c), contract.SummaryPrefix+"\n", "")
 }
 
@@ -38,14 +39,14 @@ func TestModelsReadTheSummaryOthersTheMessages(t *testing.T) {
 		if s := plain(before); s != "one|calls|3|first|two|calls|3|second|three|" || before.GetTruncated() {
 			t.Fatalf("context %s", s)
 		}
-		loaded, err := k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: w.turn.GetId()})
+		loaded, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: w.turn.GetId()})
 		must(t, err)
 		full := loaded.GetContextBytes()
 		w.compact("compact-1", "msg_sum1", "S1", before.GetMessages()[3])
 		if got := w.context(); plain(got) != "S1|two|calls|3|second|three|" || got.GetTruncated() {
 			t.Errorf("after the first: %s", plain(got))
 		}
-		loaded, err = k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: w.turn.GetId()})
+		loaded, err = k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: w.turn.GetId()})
 		must(t, err)
 		if now := loaded.GetContextBytes(); now <= 0 || now >= full {
 			t.Errorf("the context has %d bytes after %d", now, full)
@@ -67,7 +68,7 @@ func TestModelsReadTheSummaryOthersTheMessages(t *testing.T) {
 		}
 		export, err := k.sessions.ExportSession(t.Context(), &sessionsv1.ExportSessionRequest{SessionId: ses.GetId()})
 		must(t, err)
-		if s := said(&sessionsv1.GetContextResponse{Messages: export.GetMessages()}); s != all {
+		if s := said(&executionv1.GetContextResponse{Messages: export.GetMessages()}); s != all {
 			t.Errorf("export %s", s)
 		}
 
@@ -105,7 +106,7 @@ func TestCompactionsThatAreRefused(t *testing.T) {
 			MessageId: "msg_s", Summary: "S", ToMessageId: input.GetId(), KeptMessageIds: []string{"msg_nope"},
 		},
 	} {
-		_, err := k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{
+		_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
 			TurnId: w.turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: "compact-1"},
 			Events: []*turnv1.Event{{Data: &turnv1.Event_ContextCompacted{ContextCompacted: event}}},
 		})
@@ -113,9 +114,9 @@ func TestCompactionsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	w.commit("compact-1", l, func(*sessionsv1.CommitStepRequest) {}) // nothing to compact is fine
+	w.commit("compact-1", l, func(*executionv1.CommitStepRequest) {}) // nothing to compact is fine
 	l = w.lease("infer-1")
-	_, err := k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{
+	_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
 		TurnId: w.turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"},
 		Events: []*turnv1.Event{{Data: &turnv1.Event_ContextCompacted{ContextCompacted: good}}},
 	})

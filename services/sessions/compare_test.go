@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -19,7 +20,7 @@ func TestComparison(t *testing.T) {
 	w := k.worker(b)
 	w.begin()
 	w.asked("infer-1", "x1", `{"n":"b"}`, "x2", `{"n":"c"}`)
-	w.commit("tool-1.0", w.lease("tool-1.0"), func(r *sessionsv1.CommitStepRequest) {
+	w.commit("tool-1.0", w.lease("tool-1.0"), func(r *executionv1.CommitStepRequest) {
 		res := &turnv1.ToolResult{CallId: "x1", Tool: "calc__add", Content: text("b1")}
 		r.Messages = []*turnv1.Message{{Role: turnv1.Role_ROLE_TOOL, ToolResult: res}}
 		r.Events = []*turnv1.Event{{Data: &turnv1.Event_ToolCallCompleted{ToolCallCompleted: &turnv1.ToolCallCompleted{Result: res, Recorded: true}}}}

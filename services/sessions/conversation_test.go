@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -26,7 +27,7 @@ func TestContextKeepsCallsAndResultsTogether(t *testing.T) {
 	k.turn(ses.GetId(), "later")
 	w = k.worker(turn)
 	w.begin()
-	got, err := k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId()})
+	got, err := k.exec.GetContext(t.Context(), &executionv1.GetContextRequest{TurnId: turn.GetId()})
 	must(t, err)
 	if s := said(got); s != "first|calls|not executed: the turn ended before this call|second result|again|" || got.GetTruncated() {
 		t.Errorf("context %s", s)
@@ -47,9 +48,9 @@ func TestContextIsCutAtItsBound(t *testing.T) {
 	turn := k.turn(ses.GetId(), "now")
 	w := k.worker(turn)
 	w.begin()
-	get := func(limit int32) *sessionsv1.GetContextResponse {
+	get := func(limit int32) *executionv1.GetContextResponse {
 		t.Helper()
-		got, err := k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId(), MaxBytes: limit})
+		got, err := k.exec.GetContext(t.Context(), &executionv1.GetContextRequest{TurnId: turn.GetId(), MaxBytes: limit})
 		must(t, err)
 		return got
 	}
@@ -79,16 +80,16 @@ func TestWhoRunsATurnIsGivenItsContext(t *testing.T) {
 	k.agent("assistant")
 	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "planner", Strategy: turnv1.Strategy_STRATEGY_PLAN}})
 	must(t, err)
-	load := func(turn *sessionsv1.Turn, with bool) *sessionsv1.GetContextResponse {
+	load := func(turn *sessionsv1.Turn, with bool) *executionv1.GetContextResponse {
 		t.Helper()
-		got, err := k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId(), WithContext: with})
+		got, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId(), WithContext: with})
 		must(t, err)
 		return got.GetContext()
 	}
 	ses := k.session()
 	k.worker(k.turn(ses.GetId(), "first")).run("answer")
 	turn := k.turn(ses.GetId(), "again")
-	want, err := k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId()})
+	want, err := k.exec.GetContext(t.Context(), &executionv1.GetContextRequest{TurnId: turn.GetId()})
 	must(t, err)
 	if got := load(turn, true); !proto.Equal(got, want) || len(got.GetMessages()) == 0 {
 		t.Errorf("got %v, want %v", got, want)

@@ -125,9 +125,9 @@ func (w *wait) approvals() uint32 {
 	return uint32(len(people))
 }
 
-// DecideApprovals implements ApprovalService.
-func (s *Service) DecideApprovals(ctx context.Context, req *sessionsv1.DecideApprovalsRequest) (*sessionsv1.DecideApprovalsResponse, error) {
-	out := &sessionsv1.DecideApprovalsResponse{}
+// BatchDecideApprovals implements ApprovalService.
+func (s *Service) BatchDecideApprovals(ctx context.Context, req *sessionsv1.BatchDecideApprovalsRequest) (*sessionsv1.BatchDecideApprovalsResponse, error) {
+	out := &sessionsv1.BatchDecideApprovalsResponse{}
 	for _, one := range req.GetDecisions() {
 		a, err := s.DecideApproval(ctx, one)
 		if ctx.Err() != nil {

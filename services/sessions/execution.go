@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -23,12 +24,12 @@ import (
 
 // LoadTurn implements ExecutionService. The agent's limits are complete: the mesh's defaults stand where it has none, and
 // those that the turn's caller set where they are lower.
-func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest) (*sessionsv1.LoadTurnResponse, error) {
+func (s *Service) LoadTurn(ctx context.Context, req *executionv1.LoadTurnRequest) (*executionv1.LoadTurnResponse, error) {
 	t, ses, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
-	out := &sessionsv1.LoadTurnResponse{}
+	out := &executionv1.LoadTurnResponse{}
 	if err := s.readSurface(ctx, t, out); err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (s *Service) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest)
 }
 
 // resolveAgent puts the agent that a turn runs with into what is loaded of it. What cannot be resolved is reported there.
-func (s *Service) resolveAgent(ctx context.Context, out *sessionsv1.LoadTurnResponse, a store.Agent, t store.Turn, ses store.Session) error {
+func (s *Service) resolveAgent(ctx context.Context, out *executionv1.LoadTurnResponse, a store.Agent, t store.Turn, ses store.Session) error {
 	r, err := s.blueprints.ResolveTurn(ctx, a, t, ses, out.GetPrincipal())
 	if err != nil {
 		return err
@@ -99,11 +100,11 @@ func (s *Service) resolveAgent(ctx context.Context, out *sessionsv1.LoadTurnResp
 }
 
 // agentTools converts the sub-agents of an agent.
-func (s *Service) agentTools(ctx context.Context, a store.Agent) ([]*sessionsv1.AgentTool, error) {
+func (s *Service) agentTools(ctx context.Context, a store.Agent) ([]*executionv1.AgentTool, error) {
 	tools, err := s.agents.Tools(ctx, a)
-	var out []*sessionsv1.AgentTool
+	var out []*executionv1.AgentTool
 	for _, t := range tools {
-		out = append(out, &sessionsv1.AgentTool{
+		out = append(out, &executionv1.AgentTool{
 			Name: t.Name, AgentId: t.AgentID, Description: t.Description, InputSchemaJson: t.InputSchema, DefinitionHash: t.Hash,
 		})
 	}
@@ -112,7 +113,7 @@ func (s *Service) agentTools(ctx context.Context, a store.Agent) ([]*sessionsv1.
 
 // firstContext reads the conversation that the first model step of a turn reads; nil if that step is not the turn's first one, or if turns before it
 // are not over.
-func (s *Service) firstContext(ctx context.Context, t store.Turn, ses store.Session, out *sessionsv1.LoadTurnResponse) (*sessionsv1.GetContextResponse, error) {
+func (s *Service) firstContext(ctx context.Context, t store.Turn, ses store.Session, out *executionv1.LoadTurnResponse) (*executionv1.GetContextResponse, error) {
 	if t.StartUs != 0 || t.Place == store.Unplaced || out.GetRerun() != nil || !asksFirst(out.GetAgent()) {
 		return nil, nil
 	}
@@ -124,8 +125,8 @@ func (s *Service) firstContext(ctx context.Context, t store.Turn, ses store.Sess
 }
 
 // readInput decodes what a turn was given into what is loaded of it.
-func readInput(out *sessionsv1.LoadTurnResponse, in store.TurnInput) (err error) {
-	tools := &sessionsv1.LoadTurnResponse{}
+func readInput(out *executionv1.LoadTurnResponse, in store.TurnInput) (err error) {
+	tools := &executionv1.LoadTurnResponse{}
 	if err := proto.Unmarshal(in.ClientTools, tools); err != nil {
 		return fmt.Errorf("client tools of turn %s: %w", in.TurnID, err)
 	}
@@ -138,7 +139,7 @@ func readInput(out *sessionsv1.LoadTurnResponse, in store.TurnInput) (err error)
 }
 
 // readSurface reads what a turn was pinned to, if it has begun.
-func (s *Service) readSurface(ctx context.Context, t store.Turn, out *sessionsv1.LoadTurnResponse) error {
+func (s *Service) readSurface(ctx context.Context, t store.Turn, out *executionv1.LoadTurnResponse) error {
 	if t.StartUs == 0 { // no step of it was ever claimed
 		return nil
 	}
@@ -169,24 +170,24 @@ func asksFirst(a *sessionsv1.Agent) bool {
 }
 
 // GetOutcomes implements ExecutionService.
-func (s *Service) GetOutcomes(ctx context.Context, req *sessionsv1.GetOutcomesRequest) (*sessionsv1.GetOutcomesResponse, error) {
+func (s *Service) GetOutcomes(ctx context.Context, req *executionv1.GetOutcomesRequest) (*executionv1.GetOutcomesResponse, error) {
 	t, err := s.store.Turn(ctx, authn.Tenant(ctx), req.GetTurnId()) // before the steps, so that an ended turn shows all of them
 	if err != nil {
 		return nil, turnFault(err, req.GetTurnId())
 	}
-	out := &sessionsv1.GetOutcomesResponse{Ended: ended(t), NowMicros: s.store.NowUs()}
+	out := &executionv1.GetOutcomesResponse{Ended: ended(t), NowMicros: s.store.NowUs()}
 	out.Outcomes, out.Held, err = s.outcomes(ctx, t)
 	return out, err
 }
 
 // outcomes reads what the steps of a turn have come to, and who works on the others.
-func (s *Service) outcomes(ctx context.Context, t store.Turn) ([]*turnv1.StepOutcome, map[string]*sessionsv1.Busy, error) {
+func (s *Service) outcomes(ctx context.Context, t store.Turn) ([]*turnv1.StepOutcome, map[string]*executionv1.Busy, error) {
 	steps, err := s.store.Steps(ctx, t.Tenant, t.ID)
 	if err != nil {
 		return nil, nil, err
 	}
 	var done []*turnv1.StepOutcome
-	held := map[string]*sessionsv1.Busy{}
+	held := map[string]*executionv1.Busy{}
 	now := s.store.NowUs()
 	for _, step := range steps {
 		if step.Done {
@@ -203,7 +204,7 @@ func (s *Service) outcomes(ctx context.Context, t store.Turn) ([]*turnv1.StepOut
 }
 
 // RenewStep implements ExecutionService.
-func (s *Service) RenewStep(ctx context.Context, req *sessionsv1.RenewStepRequest) (*sessionsv1.RenewStepResponse, error) {
+func (s *Service) RenewStep(ctx context.Context, req *executionv1.RenewStepRequest) (*executionv1.RenewStepResponse, error) {
 	tenant := authn.Tenant(ctx)
 	var held bool
 	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
@@ -221,12 +222,12 @@ func (s *Service) RenewStep(ctx context.Context, req *sessionsv1.RenewStepReques
 	if !held {
 		return nil, leaseLost(t.ID, req.GetStep())
 	}
-	return &sessionsv1.RenewStepResponse{CancelRequested: t.CancelRequested, NowMicros: s.store.NowUs()}, nil
+	return &executionv1.RenewStepResponse{CancelRequested: t.CancelRequested, NowMicros: s.store.NowUs()}, nil
 }
 
 // AppendEvents implements ExecutionService.
-func (s *Service) AppendEvents(ctx context.Context, req *sessionsv1.AppendEventsRequest) (*sessionsv1.AppendEventsResponse, error) {
-	out := &sessionsv1.AppendEventsResponse{}
+func (s *Service) AppendEvents(ctx context.Context, req *executionv1.AppendEventsRequest) (*executionv1.AppendEventsResponse, error) {
+	out := &executionv1.AppendEventsResponse{}
 	err := s.journal.Write(ctx, func(tx *journal.Tx) error {
 		t, err := tx.LockTurn(authn.Tenant(ctx), req.GetTurnId())
 		if err != nil {
@@ -254,7 +255,7 @@ func (s *Service) AppendEvents(ctx context.Context, req *sessionsv1.AppendEvents
 }
 
 // ReleaseStep implements ExecutionService. A step that is done stays so. One that rests has a lease that nobody holds.
-func (s *Service) ReleaseStep(ctx context.Context, req *sessionsv1.ReleaseStepRequest) (*sessionsv1.ReleaseStepResponse, error) {
+func (s *Service) ReleaseStep(ctx context.Context, req *executionv1.ReleaseStepRequest) (*executionv1.ReleaseStepResponse, error) {
 	err := s.journal.Write(ctx, func(tx *journal.Tx) error {
 		t, err := tx.LockTurn(authn.Tenant(ctx), req.GetTurnId())
 		if err != nil {
@@ -273,11 +274,11 @@ func (s *Service) ReleaseStep(ctx context.Context, req *sessionsv1.ReleaseStepRe
 	if err != nil {
 		return nil, turnFault(err, req.GetTurnId())
 	}
-	return &sessionsv1.ReleaseStepResponse{}, nil
+	return &executionv1.ReleaseStepResponse{}, nil
 }
 
 // GetContext implements ExecutionService.
-func (s *Service) GetContext(ctx context.Context, req *sessionsv1.GetContextRequest) (*sessionsv1.GetContextResponse, error) {
+func (s *Service) GetContext(ctx context.Context, req *executionv1.GetContextRequest) (*executionv1.GetContextResponse, error) {
 	t, ses, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
@@ -289,12 +290,12 @@ func (s *Service) GetContext(ctx context.Context, req *sessionsv1.GetContextRequ
 	return windowToProto(read), nil
 }
 
-func windowToProto(w conversation.Window) *sessionsv1.GetContextResponse {
-	return &sessionsv1.GetContextResponse{Messages: w.Messages, Truncated: w.Truncated, Inputs: w.Inputs, Compacted: w.Compacted}
+func windowToProto(w conversation.Window) *executionv1.GetContextResponse {
+	return &executionv1.GetContextResponse{Messages: w.Messages, Truncated: w.Truncated, Inputs: w.Inputs, Compacted: w.Compacted}
 }
 
 // GetToolCall implements ExecutionService.
-func (s *Service) GetToolCall(ctx context.Context, req *sessionsv1.GetToolCallRequest) (*turnv1.ToolCall, error) {
+func (s *Service) GetToolCall(ctx context.Context, req *executionv1.GetToolCallRequest) (*turnv1.ToolCall, error) {
 	t, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -57,7 +58,7 @@ func TestTheExecutorsSessionIsKeptForTheNextTurn(t *testing.T) {
 	w.begin()
 	known := func() string {
 		t.Helper()
-		got, err := k.asWorker().LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId()})
+		got, err := k.asWorker().LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 		must(t, err)
 		return got.GetExecutorSessionId()
 	}
@@ -66,7 +67,7 @@ func TestTheExecutorsSessionIsKeptForTheNextTurn(t *testing.T) {
 	}
 	l := w.lease("infer-1")
 	attach := func(id string, fence uint32) error {
-		_, err := k.exec.AppendEvents(t.Context(), &sessionsv1.AppendEventsRequest{
+		_, err := k.exec.AppendEvents(t.Context(), &executionv1.AppendEventsRequest{
 			TurnId: turn.GetId(), Step: "infer-1", Fence: fence, Events: []*turnv1.Event{{Data: &turnv1.Event_ExecutorAttached{
 				ExecutorAttached: &turnv1.ExecutorAttached{Kind: "process", ExecutorSessionId: id, ExecutorHash: contract.ExecutorHash(x)},
 			}}},

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -69,12 +70,12 @@ func TestAnExportIsInTheOrderOfTheConversation(t *testing.T) {
 	w.result("tool-1.0", "c1", "first")
 	want := said(w.context())
 	w.heard("infer-2", w.lease("infer-2"), 1, &turnv1.Message{Content: text("paid")})
-	w.commit("finish", w.lease("finish"), func(r *sessionsv1.CommitStepRequest) {
+	w.commit("finish", w.lease("finish"), func(r *executionv1.CommitStepRequest) {
 		r.Inputs, r.Ending = 1, &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "end"}
 	})
 	x, err := k.sessions.ExportSession(t.Context(), &sessionsv1.ExportSessionRequest{SessionId: w.turn.GetSessionId()})
 	must(t, err)
-	if got := said(&sessionsv1.GetContextResponse{Messages: x.GetMessages()}); got != want+"paid|" || want != "pay|calls|first|second|and hurry|" {
+	if got := said(&executionv1.GetContextResponse{Messages: x.GetMessages()}); got != want+"paid|" || want != "pay|calls|first|second|and hurry|" {
 		t.Errorf("export %s, the model read %s", got, want)
 	}
 	x, err = k.sessions.ExportSession(t.Context(), &sessionsv1.ExportSessionRequest{SessionId: w.turn.GetSessionId(), Format: "markdown"})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -19,7 +20,7 @@ func (k *kit) fork(req *sessionsv1.ForkSessionRequest) *sessionsv1.Session {
 // words lists a session's messages in short, page by page.
 func (k *kit) words(session string) string {
 	k.t.Helper()
-	all := &sessionsv1.GetContextResponse{}
+	all := &executionv1.GetContextResponse{}
 	for token := ""; ; {
 		got, err := k.sessions.ListMessages(k.t.Context(), &sessionsv1.ListMessagesRequest{SessionId: session, PageSize: 2, PageToken: token})
 		must(k.t, err)
@@ -53,7 +54,7 @@ func TestAForkGoesOnByItself(t *testing.T) {
 		}
 		turn := k.turn(fork.GetId(), "three")
 		k.worker(turn).run("third")
-		got, err := k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId()})
+		got, err := k.exec.GetContext(t.Context(), &executionv1.GetContextRequest{TurnId: turn.GetId()})
 		must(t, err)
 		if s := said(got); s != "one|calls|3|first|three|calls|3|third|" {
 			t.Errorf("context %s", s)
@@ -83,7 +84,7 @@ func TestTheJournalOfAForkBeginsWithIt(t *testing.T) {
 	from := k.session().GetId()
 	k.worker(k.turn(from, "one")).run("first")
 	fork := k.fork(&sessionsv1.ForkSessionRequest{SessionId: from})
-	stream, err := k.turns.Watch(t.Context(), &sessionsv1.WatchRequest{SessionId: fork.GetId()})
+	stream, err := k.turns.WatchTurn(t.Context(), &sessionsv1.WatchTurnRequest{SessionId: fork.GetId()})
 	must(t, err)
 	r, err := stream.Recv()
 	must(t, err)
@@ -179,7 +180,7 @@ func TestInputMayFork(t *testing.T) {
 		t.Errorf("turn %v, again %v", turn, again)
 	}
 	k.worker(turn).run("other")
-	got, err := k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId()})
+	got, err := k.exec.GetContext(t.Context(), &executionv1.GetContextRequest{TurnId: turn.GetId()})
 	must(t, err)
 	if s := said(got); s != "one|calls|3|first|instead|calls|3|other|" {
 		t.Errorf("context %s", s)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testpg"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -19,7 +20,7 @@ func TestACallerThatHangsUpDuringTheCommitHoldsNothingBack(t *testing.T) {
 	turn := k.newTurn("hello")
 	w := k.worker(turn)
 	w.begin()
-	stream, err := k.turns.Watch(t.Context(), &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+	stream, err := k.turns.WatchTurn(t.Context(), &sessionsv1.WatchTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
 	for e := (&turnv1.Event{}); e.GetStepFinished() == nil; { // the watcher is attached when it has read the journal
 		r, err := stream.Recv()
@@ -55,7 +56,7 @@ func TestWatchersOfADeletedSessionAreToldAtOnce(t *testing.T) {
 		w.begin()
 		w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
 		replica := newKit(t, options{db: k.db, bus: k.bus, idle: true, cfg: sessions.Config{PollActive: time.Hour, PollIdle: time.Hour}})
-		stream, err := replica.turns.Watch(t.Context(), &sessionsv1.WatchRequest{SessionId: turn.GetSessionId()})
+		stream, err := replica.turns.WatchTurn(t.Context(), &sessionsv1.WatchTurnRequest{SessionId: turn.GetSessionId()})
 		must(t, err)
 		for e := (&turnv1.Event{}); e.GetTurnEnded() == nil; {
 			r, err := stream.Recv()
@@ -79,7 +80,7 @@ func TestARetriedCommitCountsCompactedMessagesOnce(t *testing.T) {
 	w.begin()
 	messages := w.context().GetMessages()
 	compact := func(key, id string, to *turnv1.Message) {
-		w.commit(key, w.lease(key), func(req *sessionsv1.CommitStepRequest) {
+		w.commit(key, w.lease(key), func(req *executionv1.CommitStepRequest) {
 			req.Events = []*turnv1.Event{{Data: &turnv1.Event_ContextCompacted{ContextCompacted: &turnv1.ContextCompacted{
 				FromSeq: 1, ToSeq: to.GetSeq(), ToMessageId: to.GetId(), MessageId: id, Summary: "S", Messages: 2,
 			}}}}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -35,7 +36,7 @@ func (k *kit) called(c <-chan bus.Msg) contract.TurnInput {
 	return in.TurnInput
 }
 
-func (w *worker) commitAll(req *sessionsv1.CommitStepRequest) *sessionsv1.CommitStepResponse {
+func (w *worker) commitAll(req *executionv1.CommitStepRequest) *executionv1.CommitStepResponse {
 	w.t.Helper()
 	req.TurnId = w.turn.GetId()
 	got, err := w.exec.CommitStep(context.Background(), req)
@@ -43,29 +44,29 @@ func (w *worker) commitAll(req *sessionsv1.CommitStepRequest) *sessionsv1.Commit
 	return got
 }
 
-func (w *worker) claimOf(key string) *sessionsv1.ClaimStepRequest {
-	return &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: w.owner, TtlMs: 30_000, Model: "test/model"}
+func (w *worker) claimOf(key string) *executionv1.ClaimStepRequest {
+	return &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: w.owner, TtlMs: 30_000, Model: "test/model"}
 }
 
 // A turn in three transactions: begin and the claim of the model step; its answer and the turn's end.
-func (w *worker) ahead(answer string) *sessionsv1.CommitStepResponse {
+func (w *worker) ahead(answer string) *executionv1.CommitStepResponse {
 	w.t.Helper()
-	got := w.commitAll(&sessionsv1.CommitStepRequest{
+	got := w.commitAll(&executionv1.CommitStepRequest{
 		Claim: w.claimOf("begin"), Outcome: &turnv1.StepOutcome{Key: "begin", Surface: &turnv1.Surface{Model: "test/model", MaxSteps: 5}},
-		Next: []*sessionsv1.ClaimStepRequest{w.claimOf("infer-1")},
+		Next: []*executionv1.ClaimStepRequest{w.claimOf("infer-1")},
 	})
 	if got.GetAdopted() || len(got.GetNext()) != 1 || got.GetNext()[0].GetLease() == nil {
 		w.t.Fatalf("begin: %v, want a lease for infer-1", got)
 	}
 	lease := got.GetNext()[0].GetLease()
-	return w.commitAll(&sessionsv1.CommitStepRequest{
+	return w.commitAll(&executionv1.CommitStepRequest{
 		Fence: lease.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"},
 		Messages: []*turnv1.Message{{Id: lease.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text(answer)}}, Then: w.end(),
 	})
 }
 
-func (w *worker) end() *sessionsv1.CommitStepRequest {
-	return &sessionsv1.CommitStepRequest{
+func (w *worker) end() *executionv1.CommitStepRequest {
+	return &executionv1.CommitStepRequest{
 		TurnId: w.turn.GetId(), Claim: w.claimOf("finish"), Outcome: &turnv1.StepOutcome{Key: "finish"},
 		Ending: &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "end"},
 	}
@@ -92,7 +93,7 @@ func TestWorkersAreToldOfEachTurnThatMayBegin(t *testing.T) {
 		if done.GetStatus() != "completed" || done.GetOutput() != "hello" {
 			t.Errorf("turn %v", done)
 		}
-		outcomes, err := k.exec.GetOutcomes(t.Context(), &sessionsv1.GetOutcomesRequest{TurnId: first.GetId()})
+		outcomes, err := k.exec.GetOutcomes(t.Context(), &executionv1.GetOutcomesRequest{TurnId: first.GetId()})
 		must(t, err)
 		if len(outcomes.GetOutcomes()) != 3 || !outcomes.GetEnded() || len(outcomes.GetHeld()) != 0 {
 			t.Errorf("outcomes %v", outcomes)
@@ -113,9 +114,9 @@ func TestWorkersAreToldOfEachTurnThatMayBegin(t *testing.T) {
 func TestACommitWithClaimsIsDoneOnce(t *testing.T) {
 	k := newKit(t, options{})
 	w := k.worker(k.newTurn("hello"))
-	begin := &sessionsv1.CommitStepRequest{
+	begin := &executionv1.CommitStepRequest{
 		Claim: w.claimOf("begin"), Outcome: &turnv1.StepOutcome{Key: "begin", Surface: &turnv1.Surface{Model: "test/model"}},
-		Next: []*sessionsv1.ClaimStepRequest{w.claimOf("infer-1")},
+		Next: []*executionv1.ClaimStepRequest{w.claimOf("infer-1")},
 	}
 	w.commitAll(begin)
 	if again := w.commitAll(begin); !again.GetAdopted() || len(again.GetNext()) > 0 {
@@ -123,7 +124,7 @@ func TestACommitWithClaimsIsDoneOnce(t *testing.T) {
 	}
 	other := k.worker(w.turn)
 	other.owner = "w2"
-	if got := other.commitAll(&sessionsv1.CommitStepRequest{Claim: other.claimOf("infer-1"), Outcome: &turnv1.StepOutcome{Key: "infer-1"}}); got.GetBusy().GetOwner() != "w1" {
+	if got := other.commitAll(&executionv1.CommitStepRequest{Claim: other.claimOf("infer-1"), Outcome: &turnv1.StepOutcome{Key: "infer-1"}}); got.GetBusy().GetOwner() != "w1" {
 		t.Errorf("a step of another: %v", got)
 	}
 }
@@ -138,17 +139,17 @@ func TestAStepThatIsThereIsNotTakenAlongWithACommit(t *testing.T) {
 		other.owner = "w2"
 		infer := w.lease("infer-1")
 		held, done := other.lease("tool-1.0"), other.lease("tool-1.1")
-		other.commitAll(&sessionsv1.CommitStepRequest{Fence: done.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.1", CallHash: "theirs"}})
-		got := w.commitAll(&sessionsv1.CommitStepRequest{
+		other.commitAll(&executionv1.CommitStepRequest{Fence: done.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.1", CallHash: "theirs"}})
+		got := w.commitAll(&executionv1.CommitStepRequest{
 			Fence: infer.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"},
 			Messages: []*turnv1.Message{{Id: infer.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("two calls")}},
-			Next:     []*sessionsv1.ClaimStepRequest{w.claimOf("tool-1.0"), w.claimOf("tool-1.1"), w.claimOf("tool-1.2")},
+			Next:     []*executionv1.ClaimStepRequest{w.claimOf("tool-1.0"), w.claimOf("tool-1.1"), w.claimOf("tool-1.2")},
 		})
 		next := got.GetNext()
 		if len(next) != 3 || next[0].GetBusy().GetOwner() != "w2" || next[1].GetDone().GetCallHash() != "theirs" || next[2].GetLease().GetFence() != 1 {
 			t.Fatalf("what follows: %v", next)
 		}
-		other.commitAll(&sessionsv1.CommitStepRequest{Fence: held.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}}) // its lease stands
+		other.commitAll(&executionv1.CommitStepRequest{Fence: held.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}}) // its lease stands
 		w.commitAll(w.end())
 		counts := map[string]int{}
 		for _, r := range k.watchTurn(w.turn, "") {
@@ -166,16 +167,16 @@ func TestACancelStopsWhatWasToFollow(t *testing.T) {
 	k := newKit(t, options{})
 	turn := k.newTurn("hello")
 	w := k.worker(turn)
-	got := w.commitAll(&sessionsv1.CommitStepRequest{
+	got := w.commitAll(&executionv1.CommitStepRequest{
 		Claim: w.claimOf("begin"), Outcome: &turnv1.StepOutcome{Key: "begin", Surface: &turnv1.Surface{Model: "test/model"}},
-		Next: []*sessionsv1.ClaimStepRequest{w.claimOf("infer-1")},
+		Next: []*executionv1.ClaimStepRequest{w.claimOf("infer-1")},
 	})
 	for range 2 {
-		_, err := k.exec.RequestCancel(t.Context(), &sessionsv1.RequestCancelRequest{TurnId: turn.GetId(), Reason: "stopped"})
+		_, err := k.exec.RequestCancel(t.Context(), &executionv1.RequestCancelRequest{TurnId: turn.GetId(), Reason: "stopped"})
 		must(t, err)
 	}
 	fence := got.GetNext()[0].GetLease().GetFence()
-	got = w.commitAll(&sessionsv1.CommitStepRequest{Fence: fence, Outcome: &turnv1.StepOutcome{Key: "infer-1"}, Then: w.end()})
+	got = w.commitAll(&executionv1.CommitStepRequest{Fence: fence, Outcome: &turnv1.StepOutcome{Key: "infer-1"}, Then: w.end()})
 	if !got.GetOutcome().GetCancelled() || got.GetThen() != nil {
 		t.Errorf("commit after a cancel: %v", got)
 	}
@@ -189,7 +190,7 @@ func TestACancelCountsForAnEndThatIsUnderWay(t *testing.T) {
 	w.begin()
 	end := w.end()
 	end.Claim, end.Fence = nil, w.lease("finish").GetFence()
-	_, err := k.exec.RequestCancel(t.Context(), &sessionsv1.RequestCancelRequest{TurnId: turn.GetId(), Reason: "stopped"})
+	_, err := k.exec.RequestCancel(t.Context(), &executionv1.RequestCancelRequest{TurnId: turn.GetId(), Reason: "stopped"})
 	must(t, err)
 	w.commitAll(end)
 	over, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: turn.GetId()})
@@ -200,7 +201,7 @@ func TestACancelCountsForAnEndThatIsUnderWay(t *testing.T) {
 }
 
 // leaseWhenCalled claims infer-1 each time that workers are called to the turn, until it is free.
-func (w *worker) leaseWhenCalled(k *kit, wake <-chan bus.Msg) *sessionsv1.Lease {
+func (w *worker) leaseWhenCalled(k *kit, wake <-chan bus.Msg) *executionv1.Lease {
 	w.t.Helper()
 	for {
 		if in := k.called(wake); in.TurnID != w.turn.GetId() || in.SessionID != w.turn.GetSessionId() || in.AgentID != "assistant" {
@@ -220,7 +221,7 @@ func TestAStepRestsBetweenAttempts(t *testing.T) {
 	w := k.worker(k.newTurn("hello"))
 	w.begin()
 	l := w.lease("infer-1")
-	_, err := k.exec.ReleaseStep(t.Context(), &sessionsv1.ReleaseStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: l.GetFence(), RestMs: 600})
+	_, err := k.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{TurnId: w.turn.GetId(), Step: "infer-1", Fence: l.GetFence(), RestMs: 600})
 	must(t, err)
 	if got, err := w.claim("infer-1"); err != nil || got.GetBusy() == nil || got.GetBusy().GetOwner() != "" {
 		t.Fatalf("claim of a step at rest: %v, %v", got, err)
@@ -242,7 +243,7 @@ func TestAllWorkersAreCalledWhenALeaseRunsOut(t *testing.T) {
 		must(t, err)
 		w.owner = "w2"
 		w.leaseWhenCalled(k, wake)
-		_, err = w.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{
+		_, err = w.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
 			TurnId: w.turn.GetId(), Fence: old.GetLease().GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"},
 		})
 		wantFault(t, err, "lease_lost")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -26,7 +27,7 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 		return err
 	}
 	claim := func(s *turnv1.StepRef, ttl int32) error {
-		_, err := k.exec.ClaimStep(ctx, &sessionsv1.ClaimStepRequest{TurnId: "trn_x", Owner: "w", Step: s, TtlMs: ttl})
+		_, err := k.exec.ClaimStep(ctx, &executionv1.ClaimStepRequest{TurnId: "trn_x", Owner: "w", Step: s, TtlMs: ttl})
 		return err
 	}
 	agent := func(a *sessionsv1.Agent) error {

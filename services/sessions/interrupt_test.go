@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -60,7 +61,7 @@ func TestAnInterruptRunsNext(t *testing.T) {
 		if next := k.worker(again).run("answer").GetNextTurnId(); next != cuts.GetId() {
 			t.Fatalf("then comes %s", next)
 		}
-		got, err := k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: again.GetId()})
+		got, err := k.exec.GetContext(t.Context(), &executionv1.GetContextRequest{TurnId: again.GetId()})
 		must(t, err)
 		if s := said(got); s != "first|half|cuts in again|calls|3|answer|" {
 			t.Errorf("an interrupt reads %s", s)
@@ -69,7 +70,7 @@ func TestAnInterruptRunsNext(t *testing.T) {
 			t.Fatalf("at last comes %s", next)
 		}
 		k.worker(waits).begin()
-		got, err = k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: waits.GetId()})
+		got, err = k.exec.GetContext(t.Context(), &executionv1.GetContextRequest{TurnId: waits.GetId()})
 		must(t, err)
 		if s := said(got); s != "first|half|cuts in again|calls|3|answer|cuts in|calls|3|answer|waits|" {
 			t.Errorf("who waited reads %s", s)

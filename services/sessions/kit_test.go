@@ -23,6 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/libs/testpg"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -42,7 +43,7 @@ type kit struct {
 	agents     sessionsv1.AgentServiceClient
 	sessions   sessionsv1.SessionServiceClient
 	turns      sessionsv1.TurnServiceClient
-	exec       sessionsv1.ExecutionServiceClient
+	exec       executionv1.ExecutionServiceClient
 	approvals  sessionsv1.ApprovalServiceClient
 	dispatcher *dispatcher
 	sources    *sources
@@ -110,7 +111,7 @@ func newKit(t testing.TB, o options) *kit {
 	}
 	k.conn = rpctest.Serve(t, "sessions", k.svc.Register)
 	k.agents, k.sessions = sessionsv1.NewAgentServiceClient(k.conn), sessionsv1.NewSessionServiceClient(k.conn)
-	k.turns, k.exec = sessionsv1.NewTurnServiceClient(k.conn), sessionsv1.NewExecutionServiceClient(k.conn)
+	k.turns, k.exec = sessionsv1.NewTurnServiceClient(k.conn), executionv1.NewExecutionServiceClient(k.conn)
 	k.approvals = sessionsv1.NewApprovalServiceClient(k.conn)
 	return k
 }
@@ -145,8 +146,8 @@ func (k *kit) as(p *policyv1.Principal) sessionsv1.TurnServiceClient {
 }
 
 // asWorker gives the client of a worker.
-func (k *kit) asWorker() sessionsv1.ExecutionServiceClient {
-	return sessionsv1.NewExecutionServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register, rpctest.WithPrincipal(authn.Service("worker"))))
+func (k *kit) asWorker() executionv1.ExecutionServiceClient {
+	return executionv1.NewExecutionServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register, rpctest.WithPrincipal(authn.Service("worker"))))
 }
 
 func (k *kit) agent(id string) {

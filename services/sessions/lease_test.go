@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -64,11 +65,11 @@ func TestCommitIsIdempotentAndFenced(t *testing.T) {
 		t.Errorf("adopted %v, want %v", adopted.GetDone(), first.GetOutcome())
 	}
 	stale := func(fence uint32) error {
-		_, err := k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{TurnId: turn.GetId(), Fence: fence, Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
+		_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: fence, Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
 		return err
 	}
 	wantFault(t, stale(2), "lease_lost")
-	_, err = k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{TurnId: turn.GetId(), Fence: 1, Outcome: &turnv1.StepOutcome{Key: "never-claimed"}})
+	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: 1, Outcome: &turnv1.StepOutcome{Key: "never-claimed"}})
 	wantFault(t, err, "lease_lost")
 	ms, err := k.sessions.ListMessages(t.Context(), &sessionsv1.ListMessagesRequest{SessionId: turn.GetSessionId()})
 	must(t, err)
@@ -82,12 +83,12 @@ func TestALostWorkerIsReplaced(t *testing.T) {
 	turn := k.newTurn("hello")
 	w := k.worker(turn)
 	w.begin()
-	got, err := k.exec.ClaimStep(t.Context(), &sessionsv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref("infer-1"), Owner: "w1", TtlMs: 100})
+	got, err := k.exec.ClaimStep(t.Context(), &executionv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref("infer-1"), Owner: "w1", TtlMs: 100})
 	must(t, err)
 	old := got.GetLease()
 	w2 := k.worker(turn)
 	w2.owner = "w2"
-	var taken *sessionsv1.Lease
+	var taken *executionv1.Lease
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for taken == nil {
@@ -99,11 +100,11 @@ func TestALostWorkerIsReplaced(t *testing.T) {
 	if taken.GetAttempt() != 2 || taken.GetFence() != 2 || taken.GetMessageId() != old.GetMessageId() || taken.GetBaseSeq() <= old.GetBaseSeq() {
 		t.Errorf("lease %v after %v", taken, old)
 	}
-	_, err = k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{TurnId: turn.GetId(), Fence: old.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
+	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: old.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
 	wantFault(t, err, "lease_lost")
-	_, err = k.exec.RenewStep(t.Context(), &sessionsv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: old.GetFence(), TtlMs: 1000})
+	_, err = k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: old.GetFence(), TtlMs: 1000})
 	wantFault(t, err, "lease_lost")
-	_, err = k.exec.AppendEvents(t.Context(), &sessionsv1.AppendEventsRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: old.GetFence(), Events: executing()})
+	_, err = k.exec.AppendEvents(t.Context(), &executionv1.AppendEventsRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: old.GetFence(), Events: executing()})
 	wantFault(t, err, "lease_lost")
 	w2.answer("infer-1", taken, &turnv1.Message{Content: text("done")}, 0)
 	w2.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
@@ -130,15 +131,15 @@ func TestAStepGivenBackIsNoRecovery(t *testing.T) {
 	w := k.worker(turn)
 	w.begin()
 	l := w.lease("tool-1.1")
-	appended, err := k.exec.AppendEvents(t.Context(), &sessionsv1.AppendEventsRequest{TurnId: turn.GetId(), Step: "tool-1.1", Fence: l.GetFence(), Events: executing()})
+	appended, err := k.exec.AppendEvents(t.Context(), &executionv1.AppendEventsRequest{TurnId: turn.GetId(), Step: "tool-1.1", Fence: l.GetFence(), Events: executing()})
 	must(t, err)
 	if appended.GetLastSeq() != l.GetBaseSeq()+1 {
 		t.Errorf("appended at %d, claim ended at %d", appended.GetLastSeq(), l.GetBaseSeq())
 	}
-	release := &sessionsv1.ReleaseStepRequest{TurnId: turn.GetId(), Step: "tool-1.1", Fence: l.GetFence()}
+	release := &executionv1.ReleaseStepRequest{TurnId: turn.GetId(), Step: "tool-1.1", Fence: l.GetFence()}
 	_, err = k.exec.ReleaseStep(t.Context(), release)
 	must(t, err)
-	_, err = k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{TurnId: turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.1"}})
+	_, err = k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.1"}})
 	wantFault(t, err, "lease_lost")
 	w.owner = "w2"
 	if again := w.lease("tool-1.1"); again.GetAttempt() != 2 {
@@ -159,14 +160,14 @@ func TestTheEndRefusesWhatComesLater(t *testing.T) {
 	w.begin()
 	running := w.lease("tool-1.1")
 	finish := w.lease("finish")
-	end := func(r *sessionsv1.CommitStepRequest) {
+	end := func(r *executionv1.CommitStepRequest) {
 		r.Ending = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_FAILED, StopReason: "error", Error: &turnv1.TurnError{Code: "model_rejected", Message: "no"}}
 	}
 	first := w.commit("finish", finish, end)
 	if again := w.commit("finish", finish, end); !proto.Equal(first.GetOutcome(), again.GetOutcome()) {
 		t.Errorf("again %v", again)
 	}
-	_, err := k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{TurnId: turn.GetId(), Fence: running.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.1"}})
+	_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{TurnId: turn.GetId(), Fence: running.GetFence(), Outcome: &turnv1.StepOutcome{Key: "tool-1.1"}})
 	wantFault(t, err, "lease_lost")
 	_, err = w.claim("tool-1.2")
 	wantFault(t, err, "turn_ended")
@@ -193,12 +194,12 @@ func TestStepsMayNotWriteWhatIsTheServices(t *testing.T) {
 		{Data: &turnv1.Event_MessageDelta{MessageDelta: &turnv1.MessageDelta{Text: "x"}}},
 		{},
 	} {
-		_, err := k.exec.AppendEvents(t.Context(), &sessionsv1.AppendEventsRequest{
+		_, err := k.exec.AppendEvents(t.Context(), &executionv1.AppendEventsRequest{
 			TurnId: turn.GetId(), Step: "infer-1", Fence: l.GetFence(), Events: []*turnv1.Event{e},
 		})
 		wantFault(t, err, "invalid_argument", "events")
 	}
-	_, err := k.exec.CommitStep(t.Context(), &sessionsv1.CommitStepRequest{
+	_, err := k.exec.CommitStep(t.Context(), &executionv1.CommitStepRequest{
 		TurnId: turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"}, Ending: &turnv1.Ending{Status: 3},
 	})
 	wantFault(t, err, "invalid_argument", "ending")
@@ -209,7 +210,7 @@ func TestLoadTurnAndToolCall(t *testing.T) {
 	turn := k.newTurn("hello")
 	w := k.worker(turn)
 	worker := k.asWorker()
-	before, err := worker.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId()})
+	before, err := worker.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
 	if before.GetAgent().GetLimits().GetMaxSteps() != 25 || before.GetPrincipal().GetSubject() != "local" || before.GetSurface() != nil ||
 		before.GetTurn().GetInput() != "hello" || before.GetCreateMicros() == 0 {
@@ -220,7 +221,7 @@ func TestLoadTurnAndToolCall(t *testing.T) {
 	must(t, err)
 	_, err = k.agents.DeleteAgent(t.Context(), &sessionsv1.DeleteAgentRequest{AgentId: "assistant"})
 	must(t, err)
-	after, err := worker.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId()})
+	after, err := worker.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
 	if after.GetAgent().GetInstructions() != "" || after.GetSurface().GetModel() != "test/model" || len(after.GetTools()) != 1 {
 		t.Errorf("after the start: %v", after)
@@ -229,11 +230,11 @@ func TestLoadTurnAndToolCall(t *testing.T) {
 	wantFault(t, err, "failed_precondition")
 	l := w.lease("infer-1")
 	w.answer("infer-1", l, &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "t", ArgumentsJson: `{"a":1}`}}}, 0)
-	call, err := worker.GetToolCall(t.Context(), &sessionsv1.GetToolCallRequest{TurnId: turn.GetId(), MessageId: l.GetMessageId(), CallId: "c1"})
+	call, err := worker.GetToolCall(t.Context(), &executionv1.GetToolCallRequest{TurnId: turn.GetId(), MessageId: l.GetMessageId(), CallId: "c1"})
 	must(t, err)
 	if call.GetArgumentsJson() != `{"a":1}` {
 		t.Errorf("call %v", call)
 	}
-	_, err = worker.GetToolCall(t.Context(), &sessionsv1.GetToolCallRequest{TurnId: turn.GetId(), MessageId: l.GetMessageId(), CallId: "c2"})
+	_, err = worker.GetToolCall(t.Context(), &executionv1.GetToolCallRequest{TurnId: turn.GetId(), MessageId: l.GetMessageId(), CallId: "c2"})
 	wantFault(t, err, "not_found")
 }

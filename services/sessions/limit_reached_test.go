@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -33,7 +34,7 @@ func TestALimitIsTold(t *testing.T) {
 			w := k.worker(k.newTurn("hello"))
 			w.beginWith(&turnv1.Surface{})
 			l := w.lease("finish")
-			w.commit("finish", l, func(r *sessionsv1.CommitStepRequest) {
+			w.commit("finish", l, func(r *executionv1.CommitStepRequest) {
 				r.Ending = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "max_steps", LimitReached: row.limit}
 			})
 			turn, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: w.turn.GetId()})

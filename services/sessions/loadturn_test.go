@@ -3,7 +3,7 @@ package sessions_test
 import (
 	"testing"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -19,7 +19,7 @@ func TestTheContextOfATurnThatIsUnderWayIsNotThatOfItsBeginning(t *testing.T) {
 			k.worker(turn).run("done")
 		}()
 		for ended := false; !ended; {
-			got, err := k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId(), WithContext: true})
+			got, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId(), WithContext: true})
 			must(t, err)
 			for _, m := range got.GetContext().GetMessages() {
 				if m.GetRole() == turnv1.Role_ROLE_ASSISTANT {

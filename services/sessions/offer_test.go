@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -22,7 +23,7 @@ func (k *kit) of(tenant string) *kit {
 	out := *k
 	out.conn = rpctest.ServeAs(k.t, "sessions", k.svc.Register, rpctest.WithPrincipal(p))
 	out.agents, out.sessions = sessionsv1.NewAgentServiceClient(out.conn), sessionsv1.NewSessionServiceClient(out.conn)
-	out.turns, out.exec = sessionsv1.NewTurnServiceClient(out.conn), sessionsv1.NewExecutionServiceClient(out.conn)
+	out.turns, out.exec = sessionsv1.NewTurnServiceClient(out.conn), executionv1.NewExecutionServiceClient(out.conn)
 	return &out
 }
 
@@ -52,7 +53,7 @@ func (w *worker) helpers(n int) []string {
 	var out []string
 	for i := range n {
 		step := stepkey.Tool(1, i)
-		made, err := w.exec.CreateChild(context.Background(), &sessionsv1.CreateChildRequest{
+		made, err := w.exec.CreateChild(context.Background(), &executionv1.CreateChildRequest{
 			TurnId: w.turn.GetId(), Step: step, Fence: w.lease(step).GetFence(), CallId: step, AgentId: "helper", Input: "help", Background: true,
 		})
 		must(w.t, err)

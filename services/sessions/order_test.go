@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -52,7 +53,7 @@ func TestTurnsOfASessionRunOneAfterTheOther(t *testing.T) {
 			t.Errorf("started %q", order)
 		}
 		// The model reads each answer before the next question, though the questions came first.
-		got, err := k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: turns[1].GetId()})
+		got, err := k.exec.GetContext(t.Context(), &executionv1.GetContextRequest{TurnId: turns[1].GetId()})
 		must(t, err)
 		if s := said(got); s != "question 0|calls|3|answer|question 1|calls|3|answer|" {
 			t.Errorf("context %s", s)
@@ -65,7 +66,7 @@ func TestTurnsOfASessionRunOneAfterTheOther(t *testing.T) {
 }
 
 // said writes a conversation in short.
-func said(c *sessionsv1.GetContextResponse) string {
+func said(c *executionv1.GetContextResponse) string {
 	out := ""
 	for _, m := range c.GetMessages() {
 		parts := m.GetContent()
@@ -96,7 +97,7 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	k.dispatcher.await(t, func(d *dispatcher) bool { return len(d.cancels) == 1 })
-	renewed, err := k.exec.RenewStep(t.Context(), &sessionsv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: l.GetFence(), TtlMs: 1000})
+	renewed, err := k.exec.RenewStep(t.Context(), &executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: l.GetFence(), TtlMs: 1000})
 	must(t, err)
 	if !renewed.GetCancelRequested() {
 		t.Error("the worker was not told")
@@ -159,7 +160,7 @@ func TestLostWorkflowsAreStartedAnewThenGivenUp(t *testing.T) {
 	k.dispatcher.set(func(d *dispatcher) { d.state = sessions.WorkflowMissing })
 	turn := k.newTurn("hello")
 	waiting := k.turn(turn.GetSessionId(), "and this")
-	got, err := drain(t, k.turns, &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+	got, err := drain(t, k.turns, &sessionsv1.WatchTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
 	end := got[len(got)-1].GetEvent()
 	if end.GetType() != "turn.failed" || end.GetTurnEnded().GetError().GetCode() != "internal" {

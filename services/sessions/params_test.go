@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -56,7 +57,7 @@ func (k *kit) open(kv map[string]any) (*sessionsv1.Session, error) {
 }
 
 // loadAs sends a turn as somebody and gives what a worker is told of it.
-func (k *kit) loadAs(p *policyv1.Principal, kv map[string]any) *sessionsv1.LoadTurnResponse {
+func (k *kit) loadAs(p *policyv1.Principal, kv map[string]any) *executionv1.LoadTurnResponse {
 	k.t.Helper()
 	turns := k.as(p)
 	ses, err := sessionsv1.NewSessionServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register, rpctest.WithPrincipal(p))).CreateSession(k.t.Context(),
@@ -64,7 +65,7 @@ func (k *kit) loadAs(p *policyv1.Principal, kv map[string]any) *sessionsv1.LoadT
 	must(k.t, err)
 	turn, err := turns.CreateTurn(k.t.Context(), &sessionsv1.CreateTurnRequest{SessionId: ses.GetId(), Input: "hi"})
 	must(k.t, err)
-	out, err := k.asWorker().LoadTurn(k.t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId()})
+	out, err := k.asWorker().LoadTurn(k.t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 	must(k.t, err)
 	return out
 }
@@ -181,9 +182,9 @@ func TestAChangedAgentHoldsForTheNextTurn(t *testing.T) {
 		_, err := k.apply(strings.Replace(blueprintBundle, old, with, 1), false)
 		must(t, err)
 	}
-	load := func() *sessionsv1.LoadTurnResponse {
+	load := func() *executionv1.LoadTurnResponse {
 		t.Helper()
-		out, err := k.asWorker().LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId()})
+		out, err := k.asWorker().LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 		must(t, err)
 		return out
 	}

@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // fourEyes asks for leave that nobody may give who is behind the call.
-func fourEyes(change func(*sessionsv1.WaitRequest)) *sessionsv1.WaitRequest {
-	return approvalOf(func(r *sessionsv1.WaitRequest) {
+func fourEyes(change func(*executionv1.WaitRequest)) *executionv1.WaitRequest {
+	return approvalOf(func(r *executionv1.WaitRequest) {
 		r.ApproverRoles, r.AllowRequester = []string{"lead"}, false
 		if change != nil {
 			change(r)
@@ -40,7 +41,7 @@ func (k *kit) paying() *worker {
 // child has a turn's step ask a sub-agent, and gives a worker of it.
 func (w *worker) child(k *kit, step string) *worker {
 	w.t.Helper()
-	made, err := w.exec.CreateChild(w.t.Context(), &sessionsv1.CreateChildRequest{
+	made, err := w.exec.CreateChild(w.t.Context(), &executionv1.CreateChildRequest{
 		TurnId: w.turn.GetId(), Step: step, Fence: w.lease(step).GetFence(), CallId: "c1", AgentId: "helper", Input: "help",
 	})
 	must(w.t, err)
@@ -50,7 +51,7 @@ func (w *worker) child(k *kit, step string) *worker {
 // waitsForChild ends the step that has asked a sub-agent.
 func (w *worker) waitsForChild(step string, child *worker) {
 	w.t.Helper()
-	w.commitAll(&sessionsv1.CommitStepRequest{Fence: 1, Outcome: &turnv1.StepOutcome{Key: step}, Wait: &sessionsv1.WaitRequest{
+	w.commitAll(&executionv1.CommitStepRequest{Fence: 1, Outcome: &turnv1.StepOutcome{Key: step}, Wait: &executionv1.WaitRequest{
 		Kind: turnv1.WaitKind_WAIT_KIND_CHILD, CallId: "c1", ChildTurnId: child.turn.GetId(),
 	}})
 }
@@ -79,14 +80,14 @@ func TestWhoGivesATurnInputMayNotApproveItsCalls(t *testing.T) {
 			}},
 			{name: "who answers its question", ask: func() (*worker, *turnv1.WaitRef) {
 				w := k.paying()
-				question := w.waits("tool-1.0", &sessionsv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_INPUT, CallId: "c1"})
+				question := w.waits("tool-1.0", &executionv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_INPUT, CallId: "c1"})
 				_, err := k.approver(root()).AnswerApproval(k.t.Context(), &sessionsv1.AnswerApprovalRequest{ApprovalId: question.GetId()})
 				must(k.t, err)
 				return w, w.waits("tool-1.1", fourEyes(nil))
 			}},
 			{name: "who says what became of a call", ask: func() (*worker, *turnv1.WaitRef) {
 				w := k.paying()
-				w.waits("tool-1.0", &sessionsv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_RESOLUTION, CallId: "c1"})
+				w.waits("tool-1.0", &executionv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_RESOLUTION, CallId: "c1"})
 				_, err := k.as(root()).ResolveToolCall(k.t.Context(), &sessionsv1.ResolveToolCallRequest{
 					TurnId: w.turn.GetId(), CallId: "c1", Outcome: "done", Result: "paid; pay again",
 				})
@@ -138,7 +139,7 @@ func TestWhoGivesATurnInputMayNotApproveItsCalls(t *testing.T) {
 			{name: "who steers it, where the rule allows it", free: true, ask: func() (*worker, *turnv1.WaitRef) {
 				w := k.paying()
 				k.steerAs(root(), w.turn)
-				return w, w.waits("tool-1.0", fourEyes(func(r *sessionsv1.WaitRequest) { r.AllowRequester = true }))
+				return w, w.waits("tool-1.0", fourEyes(func(r *executionv1.WaitRequest) { r.AllowRequester = true }))
 			}},
 		} {
 			t.Run(row.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
@@ -102,7 +103,7 @@ func (s *Service) comparable(ctx context.Context, id string) (rerun.Compared, *s
 }
 
 // GetRecording implements ExecutionService.
-func (s *Service) GetRecording(ctx context.Context, req *sessionsv1.GetRecordingRequest) (*sessionsv1.GetRecordingResponse, error) {
+func (s *Service) GetRecording(ctx context.Context, req *executionv1.GetRecordingRequest) (*executionv1.GetRecordingResponse, error) {
 	t, ses, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
@@ -111,5 +112,5 @@ func (s *Service) GetRecording(ctx context.Context, req *sessionsv1.GetRecording
 	if err != nil {
 		return nil, err
 	}
-	return &sessionsv1.GetRecordingResponse{Result: result}, nil
+	return &executionv1.GetRecordingResponse{Result: result}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -30,7 +31,7 @@ func (m models) ResolveModel(_ context.Context, req *inferencev1.ResolveModelReq
 // fails ends a step with an error, and the turn with it.
 func (w *worker) fails(key string) {
 	w.t.Helper()
-	w.commit(key, w.lease(key), func(r *sessionsv1.CommitStepRequest) {
+	w.commit(key, w.lease(key), func(r *executionv1.CommitStepRequest) {
 		r.Outcome.Error = &turnv1.TurnError{Code: "model_unavailable", Message: "the model is away"}
 	})
 	w.finish(turnv1.TurnStatus_TURN_STATUS_FAILED, "error")
@@ -61,7 +62,7 @@ func TestAFailedTurnIsTakenUpAtItsFailedStep(t *testing.T) {
 			}, 2, "hello|calls|a1|"},
 			{"one of its calls did not come to its end", func(w *worker) {
 				l := w.lease("infer-1")
-				w.commit("infer-1", l, func(r *sessionsv1.CommitStepRequest) {
+				w.commit("infer-1", l, func(r *executionv1.CommitStepRequest) {
 					m := calls("c1", "c2")
 					m.Id, m.Role = l.GetMessageId(), turnv1.Role_ROLE_ASSISTANT
 					r.Messages, r.Outcome.Calls = []*turnv1.Message{m}, []*turnv1.ToolCallRef{{CallId: "c1"}, {CallId: "c2"}}
@@ -84,7 +85,7 @@ func TestAFailedTurnIsTakenUpAtItsFailedStep(t *testing.T) {
 				if s := k.contextOf(turn); s != row.context {
 					t.Errorf("context %s, want %s", s, row.context)
 				}
-				loaded, err := k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId()})
+				loaded, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 				must(t, err)
 				if r := loaded.GetRerun(); r.GetFromStep() != row.from || r.GetTools() != "live" || loaded.GetAgent().GetModel() != "other/model" {
 					t.Errorf("re-run %v with model %q", r, loaded.GetAgent().GetModel())

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -17,7 +18,7 @@ func TestARerunFromAModelStepThatFailed(t *testing.T) {
 	w.begin()
 	w.asked("infer-1", "c1", `{"n":"a"}`)
 	w.result("tool-1.0", "c1", "a1")
-	w.commit("infer-2", w.lease("infer-2"), func(r *sessionsv1.CommitStepRequest) {
+	w.commit("infer-2", w.lease("infer-2"), func(r *executionv1.CommitStepRequest) {
 		r.Outcome.Error = &turnv1.TurnError{Code: "model_rejected", Message: "no"}
 	})
 	w.finish(turnv1.TurnStatus_TURN_STATUS_FAILED, "error")
@@ -46,18 +47,18 @@ func TestARerunTakesSteeredInputOver(t *testing.T) {
 	w.asked("infer-1", "c1", `{"n":"a"}`)
 	w.result("tool-1.0", "c1", "a1")
 	l := w.lease("infer-2")
-	w.commit("infer-2", l, func(r *sessionsv1.CommitStepRequest) {
+	w.commit("infer-2", l, func(r *executionv1.CommitStepRequest) {
 		m := &turnv1.Message{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("done")}
 		r.Messages, r.Outcome.MessageId, r.Outcome.Inputs = []*turnv1.Message{m}, m.GetId(), 1
 		r.Events = []*turnv1.Event{{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{Message: m}}}}
 	})
-	w.commit("finish", w.lease("finish"), func(r *sessionsv1.CommitStepRequest) {
+	w.commit("finish", w.lease("finish"), func(r *executionv1.CommitStepRequest) {
 		r.Ending, r.Inputs = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "end"}, 1
 	})
 	before := k.contextOf(of)
 
 	turn := k.rerun(&sessionsv1.RerunTurnRequest{TurnId: of.GetId(), FromStep: "infer-2"})
-	got, err := k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId()})
+	got, err := k.exec.GetContext(t.Context(), &executionv1.GetContextRequest{TurnId: turn.GetId()})
 	must(t, err)
 	if s := said(got); s+"done|" != before || got.GetInputs() != 0 {
 		t.Errorf("context %s with %d inputs, of %s", s, got.GetInputs(), before)
@@ -66,7 +67,7 @@ func TestARerunTakesSteeredInputOver(t *testing.T) {
 	again.begin()
 	_, err = k.turns.SteerTurn(t.Context(), &sessionsv1.SteerTurnRequest{TurnId: turn.GetId(), Input: "and more"})
 	must(t, err)
-	got, err = k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId()})
+	got, err = k.exec.GetContext(t.Context(), &executionv1.GetContextRequest{TurnId: turn.GetId()})
 	must(t, err)
 	if got.GetInputs() != 1 || said(got) == before {
 		t.Errorf("context %s with %d inputs", said(got), got.GetInputs())
@@ -108,11 +109,11 @@ func (k *kit) plans() *sessionsv1.Turn {
 	must(k.t, err)
 	turn := k.turn(ses.GetId(), "this and that")
 	w := k.worker(turn)
-	w.commit("begin", w.lease("begin"), func(r *sessionsv1.CommitStepRequest) {
+	w.commit("begin", w.lease("begin"), func(r *executionv1.CommitStepRequest) {
 		r.Outcome.Surface = &turnv1.Surface{Strategy: turnv1.Strategy_STRATEGY_PLAN}
 	})
 	write := func(key, id string, plan *turnv1.PlanUpdated) {
-		w.commit(key, w.lease(key), func(r *sessionsv1.CommitStepRequest) {
+		w.commit(key, w.lease(key), func(r *executionv1.CommitStepRequest) {
 			m := &turnv1.Message{Id: id, Role: turnv1.Role_ROLE_ASSISTANT, Content: text(id)}
 			r.Messages, r.Outcome.MessageId = []*turnv1.Message{m}, id
 			r.Events = []*turnv1.Event{{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{Message: m}}}}
@@ -146,9 +147,9 @@ func TestARerunGoesOnInAPlan(t *testing.T) {
 			"infer-3": {"this and that|msg_plan|msg_this|msg_that|", "COMPLETED:msg_this FAILED:"},
 		} {
 			turn := k.rerun(&sessionsv1.RerunTurnRequest{TurnId: of.GetId(), FromStep: from})
-			loaded, err := k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId()})
+			loaded, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 			must(t, err)
-			read, err := k.exec.GetContext(t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId()})
+			read, err := k.exec.GetContext(t.Context(), &executionv1.GetContextRequest{TurnId: turn.GetId()})
 			must(t, err)
 			r := loaded.GetRerun()
 			said := func(id string) string { // what the message of the new session says
@@ -179,7 +180,7 @@ func TestARerunGoesOnInAPlan(t *testing.T) {
 		}
 		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "auto", Strategy: turnv1.Strategy_STRATEGY_AUTO}})
 		must(t, err)
-		loaded, err := k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{
+		loaded, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{
 			TurnId: k.rerun(&sessionsv1.RerunTurnRequest{TurnId: of.GetId(), FromStep: "2", AgentId: "auto"}).GetId(),
 		})
 		must(t, err)

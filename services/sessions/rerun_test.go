@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -45,14 +46,14 @@ func (k *kit) rerun(req *sessionsv1.RerunTurnRequest) *sessionsv1.Turn {
 
 func (k *kit) contextOf(turn *sessionsv1.Turn) string {
 	k.t.Helper()
-	got, err := k.exec.GetContext(k.t.Context(), &sessionsv1.GetContextRequest{TurnId: turn.GetId()})
+	got, err := k.exec.GetContext(k.t.Context(), &executionv1.GetContextRequest{TurnId: turn.GetId()})
 	must(k.t, err)
 	return said(got)
 }
 
 func (k *kit) recording(turn *sessionsv1.Turn, m *turnv1.Message, call string) string {
 	k.t.Helper()
-	got, err := k.exec.GetRecording(k.t.Context(), &sessionsv1.GetRecordingRequest{TurnId: turn.GetId(), MessageId: m.GetId(), CallId: call})
+	got, err := k.exec.GetRecording(k.t.Context(), &executionv1.GetRecordingRequest{TurnId: turn.GetId(), MessageId: m.GetId(), CallId: call})
 	must(k.t, err)
 	if got.GetResult() == nil {
 		return "none"
@@ -81,7 +82,7 @@ func TestARerunBeginsInTheMiddle(t *testing.T) {
 		if s := k.contextOf(turn); s != "one|calls|3|first|two|calls|a1|a2|" {
 			t.Errorf("context %s", s)
 		}
-		loaded, err := k.exec.LoadTurn(t.Context(), &sessionsv1.LoadTurnRequest{TurnId: turn.GetId()})
+		loaded, err := k.exec.LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: turn.GetId()})
 		must(t, err)
 		if r := loaded.GetRerun(); loaded.GetAgent().GetModel() != "other/model" || r.GetFromStep() != 2 || r.GetTools() != "recorded" || r.GetMissing() != "fail" || r.GetMessages() != 3 {
 			t.Errorf("loaded %v with model %s", loaded.GetRerun(), loaded.GetAgent().GetModel())
@@ -141,7 +142,7 @@ func TestARerunFromTheStartHasAllRecordings(t *testing.T) {
 	if s := strings.Join(got, " "); s != "b1 a1 a2 none" {
 		t.Errorf("recordings %s", s)
 	}
-	_, err := k.exec.GetRecording(t.Context(), &sessionsv1.GetRecordingRequest{TurnId: turn.GetId(), MessageId: m.GetId(), CallId: "x9"})
+	_, err := k.exec.GetRecording(t.Context(), &executionv1.GetRecordingRequest{TurnId: turn.GetId(), MessageId: m.GetId(), CallId: "x9"})
 	wantFault(t, err, "not_found")
 	// Without the turn that is run again there is nothing to go by.
 	_, err = k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: of.GetSessionId()})
@@ -161,7 +162,7 @@ func TestACallThatWasCutOffHasNoRecording(t *testing.T) {
 	w.result("tool-1.0", "c1", "a1")
 	_, err := k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: of.GetId()})
 	must(t, err)
-	w.commit("tool-1.1", w.lease("tool-1.1"), func(r *sessionsv1.CommitStepRequest) {
+	w.commit("tool-1.1", w.lease("tool-1.1"), func(r *executionv1.CommitStepRequest) {
 		res := &turnv1.ToolResult{CallId: "c2", Tool: "calc__add", Content: text("cut"), IsError: true}
 		r.Messages = []*turnv1.Message{{Id: "msg_cut", Role: turnv1.Role_ROLE_TOOL, ToolResult: res}}
 		r.Events = []*turnv1.Event{{Data: &turnv1.Event_ToolCallCompleted{ToolCallCompleted: &turnv1.ToolCallCompleted{Result: res}}}}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
@@ -66,7 +67,7 @@ func (s *Service) unresolved(ctx context.Context, t store.Turn, call string) (*w
 
 func (s *Service) resolve(tx *journal.Tx, t *store.Turn, w *wait, req *sessionsv1.ResolveToolCallRequest) error {
 	verdict := keyOf(resolutions, req.GetOutcome())
-	answer := &sessionsv1.Wait{}
+	answer := &executionv1.Wait{}
 	if verdict == turnv1.Verdict_VERDICT_ANSWERED {
 		answer.Result = textResult(w, req.GetResult())
 	}

@@ -5,15 +5,16 @@ import (
 	"testing"
 	"time"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
 )
 
 // fire is the clock.
-func (k *kit) fire(id string, due time.Time) *sessionsv1.FireScheduleResponse {
+func (k *kit) fire(id string, due time.Time) *executionv1.FireScheduleResponse {
 	k.t.Helper()
-	got, err := k.asWorker().FireSchedule(k.t.Context(), &sessionsv1.FireScheduleRequest{Tenant: "default", ScheduleId: id, DueMicros: due.UnixMicro()})
+	got, err := k.asWorker().FireSchedule(k.t.Context(), &executionv1.FireScheduleRequest{Tenant: "default", ScheduleId: id, DueMicros: due.UnixMicro()})
 	must(k.t, err)
 	return got
 }

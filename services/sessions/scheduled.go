@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
@@ -79,10 +80,10 @@ func (s *Service) startScheduled(ctx context.Context, t schedule.Turn) (*session
 }
 
 // FireSchedule implements ExecutionService.
-func (s *Service) FireSchedule(ctx context.Context, req *sessionsv1.FireScheduleRequest) (*sessionsv1.FireScheduleResponse, error) {
+func (s *Service) FireSchedule(ctx context.Context, req *executionv1.FireScheduleRequest) (*executionv1.FireScheduleResponse, error) {
 	f, err := s.schedules.Fire(ctx, req.GetTenant(), req.GetScheduleId(), time.UnixMicro(req.GetDueMicros()))
 	if err != nil {
 		return nil, err
 	}
-	return &sessionsv1.FireScheduleResponse{Outcome: string(f.Outcome), TurnId: f.TurnID}, nil
+	return &executionv1.FireScheduleResponse{Outcome: string(f.Outcome), TurnId: f.TurnID}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
@@ -69,7 +70,7 @@ type Deps struct {
 // Service implements the services of windlass.sessions.v1.
 type Service struct {
 	sessionsv1.UnimplementedTurnServiceServer
-	sessionsv1.UnimplementedExecutionServiceServer
+	executionv1.UnimplementedExecutionServiceServer
 	sessionsv1.UnimplementedApprovalServiceServer
 
 	cfg           Config
@@ -175,7 +176,7 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterSessionServiceServer(r, api.NewSessions(s.sessions, s.conversations, s.withInputs, s.cfg.MaxExportBytes))
 	sessionsv1.RegisterTurnServiceServer(r, s)
 	sessionsv1.RegisterBudgetServiceServer(r, api.NewBudgets(s.budgets))
-	sessionsv1.RegisterExecutionServiceServer(r, s)
+	executionv1.RegisterExecutionServiceServer(r, s)
 	sessionsv1.RegisterApprovalServiceServer(r, s)
 	sessionsv1.RegisterArtifactServiceServer(r, api.NewArtifacts(artifact.NewService(s.store, s.access)))
 	sessionsv1.RegisterWebhookServiceServer(r, api.NewWebhooks(s.webhooks))

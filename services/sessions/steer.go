@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/timestamp"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -200,7 +201,7 @@ func moveUnreadInput(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome) 
 }
 
 // stale reports whether a commit would end a turn with an answer that was written before all input was read.
-func stale(t store.Turn, req *sessionsv1.CommitStepRequest) bool {
+func stale(t store.Turn, req *executionv1.CommitStepRequest) bool {
 	end := req.GetEnding()
 	return end.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED && end.GetStopReason() == stopEnd &&
 		req.GetInputs() < t.Inputs && !t.CancelRequested && !ended(t)
@@ -210,8 +211,8 @@ func stale(t store.Turn, req *sessionsv1.CommitStepRequest) bool {
 const stopEnd = "end"
 
 // refuseStale answers a finish step that was decided without knowing of newer input. A lease on it is given back.
-func refuseStale(tx *journal.Tx, t store.Turn, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
-	out := &sessionsv1.CommitStepResponse{Stale: true}
+func refuseStale(tx *journal.Tx, t store.Turn, req *executionv1.CommitStepRequest) (*executionv1.CommitStepResponse, error) {
+	out := &executionv1.CommitStepResponse{Stale: true}
 	var err error
 	if out.Inputs, err = inputs(tx, t); err != nil || req.GetClaim() != nil {
 		return out, err

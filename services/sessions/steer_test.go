@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -21,17 +22,17 @@ func (k *kit) steer(turn, input string) *sessionsv1.SteerTurnResponse {
 	return got
 }
 
-func (w *worker) context() *sessionsv1.GetContextResponse {
+func (w *worker) context() *executionv1.GetContextResponse {
 	w.t.Helper()
-	got, err := w.exec.GetContext(w.t.Context(), &sessionsv1.GetContextRequest{TurnId: w.turn.GetId()})
+	got, err := w.exec.GetContext(w.t.Context(), &executionv1.GetContextRequest{TurnId: w.turn.GetId()})
 	must(w.t, err)
 	return got
 }
 
 // heard answers an infer step that has read a number of inputs.
-func (w *worker) heard(key string, l *sessionsv1.Lease, inputs uint32, m *turnv1.Message) *sessionsv1.CommitStepResponse {
+func (w *worker) heard(key string, l *executionv1.Lease, inputs uint32, m *turnv1.Message) *executionv1.CommitStepResponse {
 	w.t.Helper()
-	return w.commit(key, l, func(r *sessionsv1.CommitStepRequest) {
+	return w.commit(key, l, func(r *executionv1.CommitStepRequest) {
 		m.Id, m.Role = l.GetMessageId(), turnv1.Role_ROLE_ASSISTANT
 		r.Messages, r.Outcome.Inputs = []*turnv1.Message{m}, inputs
 	})
@@ -74,7 +75,7 @@ func TestInputForARunningTurn(t *testing.T) {
 		if o := w.outcome("steer-3"); o.GetKind() != turnv1.StepKind_STEP_KIND_STEER || o.GetMessageId() == "" {
 			t.Errorf("outcome %v", o)
 		}
-		end := w.commit("finish", w.lease("finish"), func(r *sessionsv1.CommitStepRequest) {
+		end := w.commit("finish", w.lease("finish"), func(r *executionv1.CommitStepRequest) {
 			r.Ending, r.Inputs = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "end"}, 3
 		})
 		if end.GetStale() || w.now().GetOutput() != "answer" || w.now().GetInput() != "first" {
@@ -111,11 +112,11 @@ func TestAnAnswerThatDoesNotHeedAllInputEndsNothing(t *testing.T) {
 	w.begin()
 	infer := w.lease("infer-1")
 	ending := &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "end"}
-	last := &sessionsv1.CommitStepRequest{
+	last := &executionv1.CommitStepRequest{
 		TurnId: w.turn.GetId(), Claim: w.claimOf("finish"), Outcome: &turnv1.StepOutcome{Key: "finish"}, Ending: ending,
 	}
 	k.steer(w.turn.GetId(), "wait")
-	got := w.commitAll(&sessionsv1.CommitStepRequest{
+	got := w.commitAll(&executionv1.CommitStepRequest{
 		Fence: infer.GetFence(), Outcome: &turnv1.StepOutcome{Key: "infer-1"}, Then: last,
 		Messages: []*turnv1.Message{{Id: infer.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("hasty")}},
 	})
@@ -126,7 +127,7 @@ func TestAnAnswerThatDoesNotHeedAllInputEndsNothing(t *testing.T) {
 		t.Fatalf("finish %v", got)
 	}
 	held := w.lease("finish")
-	if got := w.commit("finish", held, func(r *sessionsv1.CommitStepRequest) { r.Ending = ending }); !got.GetStale() {
+	if got := w.commit("finish", held, func(r *executionv1.CommitStepRequest) { r.Ending = ending }); !got.GetStale() {
 		t.Fatalf("finish with a lease: %v", got)
 	}
 	w.owner = "w2"
@@ -137,7 +138,7 @@ func TestAnAnswerThatDoesNotHeedAllInputEndsNothing(t *testing.T) {
 	w.heard("infer-2", w.lease("infer-2"), 1, &turnv1.Message{Content: text("read")})
 	// A turn that ends at a limit, or failed, does not wait for what it has not read.
 	k.steer(w.turn.GetId(), "more")
-	w.commit("finish", &sessionsv1.Lease{Fence: 2}, func(r *sessionsv1.CommitStepRequest) {
+	w.commit("finish", &executionv1.Lease{Fence: 2}, func(r *executionv1.CommitStepRequest) {
 		r.Ending = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "max_steps"}
 	})
 	if turn := w.now(); turn.GetStatus() != "completed" || turn.GetOutput() != "read" {

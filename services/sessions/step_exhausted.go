@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
@@ -14,7 +14,7 @@ import (
 )
 
 // exhaust completes a step that does not fit into a budget: its outcome says so, and the turn ends with it.
-func exhaust(tx *journal.Tx, t store.Turn, req *sessionsv1.ClaimStepRequest, over *turnv1.BudgetExhausted) (*turnv1.StepOutcome, error) {
+func exhaust(tx *journal.Tx, t store.Turn, req *executionv1.ClaimStepRequest, over *turnv1.BudgetExhausted) (*turnv1.StepOutcome, error) {
 	step := store.Step{
 		Tenant: t.Tenant, TurnID: t.ID, Key: req.GetStep().GetKey(), Kind: int32(req.GetStep().GetKind()), FirstSeq: tx.Session.LastSeq + 1,
 		Owner: req.GetOwner(), Fence: 1, Attempt: 1, Done: true, StartedUs: tx.NowUs,

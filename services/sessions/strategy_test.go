@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -14,20 +15,20 @@ func TestStepsOfChoicesAndPlans(t *testing.T) {
 	turn := k.newTurn("first this, then that")
 	w := k.worker(turn)
 	w.begin()
-	do := func(key string, kind turnv1.StepKind, fill func(*sessionsv1.CommitStepRequest)) *turnv1.StepOutcome {
-		claim, err := k.exec.ClaimStep(t.Context(), &sessionsv1.ClaimStepRequest{
+	do := func(key string, kind turnv1.StepKind, fill func(*executionv1.CommitStepRequest)) *turnv1.StepOutcome {
+		claim, err := k.exec.ClaimStep(t.Context(), &executionv1.ClaimStepRequest{
 			TurnId: turn.GetId(), Step: &turnv1.StepRef{Key: key, Kind: kind, Title: key}, Owner: "w1", TtlMs: 30_000,
 		})
 		must(t, err)
 		return w.commit(key, claim.GetLease(), fill).GetOutcome()
 	}
-	chosen := do("select", turnv1.StepKind_STEP_KIND_SELECT, func(r *sessionsv1.CommitStepRequest) {
+	chosen := do("select", turnv1.StepKind_STEP_KIND_SELECT, func(r *executionv1.CommitStepRequest) {
 		r.Outcome.Strategy, r.Outcome.Usage = turnv1.Strategy_STRATEGY_PLAN, &turnv1.Usage{InputTokens: 7, ModelCalls: 1}
 	})
 	if chosen.GetStrategy() != turnv1.Strategy_STRATEGY_PLAN {
 		t.Errorf("chosen = %v", chosen)
 	}
-	planned := do("plan-1", turnv1.StepKind_STEP_KIND_PLAN, func(r *sessionsv1.CommitStepRequest) {
+	planned := do("plan-1", turnv1.StepKind_STEP_KIND_PLAN, func(r *executionv1.CommitStepRequest) {
 		m := &turnv1.Message{Id: "msg_plan", Role: turnv1.Role_ROLE_ASSISTANT, Content: text("Plan: …")}
 		r.Messages = []*turnv1.Message{m}
 		r.Outcome.Plan, r.Outcome.MessageId, r.Outcome.Usage = []string{"this", "that"}, m.GetId(), &turnv1.Usage{InputTokens: 5, ModelCalls: 2}

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/page"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -230,12 +231,12 @@ func (s *Service) CancelTurn(ctx context.Context, req *sessionsv1.CancelTurnRequ
 }
 
 // RequestCancel implements ExecutionService.
-func (s *Service) RequestCancel(ctx context.Context, req *sessionsv1.RequestCancelRequest) (*sessionsv1.RequestCancelResponse, error) {
+func (s *Service) RequestCancel(ctx context.Context, req *executionv1.RequestCancelRequest) (*executionv1.RequestCancelResponse, error) {
 	seen, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
-	return &sessionsv1.RequestCancelResponse{}, s.cancel(ctx, seen, req.GetReason())
+	return &executionv1.RequestCancelResponse{}, s.cancel(ctx, seen, req.GetReason())
 }
 
 func (s *Service) cancel(ctx context.Context, seen store.Turn, reason string) error {

@@ -59,9 +59,9 @@ func TestTurnFromInputToAnswer(t *testing.T) {
 }
 
 // watchTurn reads a finished turn's events to the end.
-func (k *kit) watchTurn(turn *sessionsv1.Turn, after string) []*sessionsv1.WatchResponse {
+func (k *kit) watchTurn(turn *sessionsv1.Turn, after string) []*sessionsv1.WatchTurnResponse {
 	k.t.Helper()
-	got, err := drain(k.t, k.turns, &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: after})
+	got, err := drain(k.t, k.turns, &sessionsv1.WatchTurnRequest{TurnId: turn.GetId(), After: after})
 	must(k.t, err)
 	return got
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -37,7 +38,7 @@ func TestTurnsWithoutALeaseAreFound(t *testing.T) {
 		held := killed.turn(killed.session().GetId(), "has a worker")
 		killed.worker(held).lease("begin")
 		resting := killed.worker(killed.turn(killed.session().GetId(), "rests"))
-		_, err := killed.exec.ReleaseStep(t.Context(), &sessionsv1.ReleaseStepRequest{
+		_, err := killed.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{
 			TurnId: resting.turn.GetId(), Step: "begin", Fence: resting.lease("begin").GetFence(), RestMs: 60_000,
 		})
 		must(t, err)

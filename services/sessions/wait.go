@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/timestamp"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -21,14 +21,14 @@ import (
 // wait is a row of what turns wait for, with its contents.
 type wait struct {
 	store.Wait
-	request *sessionsv1.WaitRequest
-	answer  *sessionsv1.Wait // content, result, decisions and action; nothing else is set
+	request *executionv1.WaitRequest
+	answer  *executionv1.Wait // content, result, decisions and action; nothing else is set
 	// requesters are those by whose input the call came about.
 	requesters []string
 }
 
 func readWait(row store.Wait) (*wait, error) {
-	w := &wait{Wait: row, request: &sessionsv1.WaitRequest{}, answer: &sessionsv1.Wait{}}
+	w := &wait{Wait: row, request: &executionv1.WaitRequest{}, answer: &executionv1.Wait{}}
 	if err := proto.Unmarshal(row.Request, w.request); err != nil {
 		return nil, fmt.Errorf("request of %s: %w", row.ID, err)
 	}
@@ -75,7 +75,7 @@ func (w *wait) save(tx *journal.Tx) error {
 const maxQuorum = 16
 
 // checkWait refuses a wait that does not belong to the step that asks for it.
-func checkWait(req *sessionsv1.CommitStepRequest) error {
+func checkWait(req *executionv1.CommitStepRequest) error {
 	w := req.GetWait()
 	switch {
 	case w == nil:
@@ -93,12 +93,12 @@ func checkWait(req *sessionsv1.CommitStepRequest) error {
 }
 
 // beginWait stores the wait that a tool step ends with, appends its event, and returns the reference for the step's outcome.
-func (s *Service) beginWait(tx *journal.Tx, t *store.Turn, step store.Step, req *sessionsv1.WaitRequest) (*turnv1.WaitRef, error) {
+func (s *Service) beginWait(tx *journal.Tx, t *store.Turn, step store.Step, req *executionv1.WaitRequest) (*turnv1.WaitRef, error) {
 	data, err := proto.Marshal(req)
 	if err != nil {
 		return nil, fmt.Errorf("wait of step %s: %w", step.Key, err)
 	}
-	w := &wait{request: req, answer: &sessionsv1.Wait{}, Wait: store.Wait{
+	w := &wait{request: req, answer: &executionv1.Wait{}, Wait: store.Wait{
 		Tenant: t.Tenant, ID: ids.New(ids.Approval), TurnID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID,
 		Owner: tx.Session.Subject, Requester: t.Subject, StepKey: step.Key, Kind: int32(req.GetKind()), CallID: req.GetCallId(),
 		Tool: req.GetTool(), CreateUs: tx.NowUs, Request: data,
@@ -136,7 +136,7 @@ func (s *Service) beginWait(tx *journal.Tx, t *store.Turn, step store.Step, req 
 }
 
 // expiresIn says how long a wait may last, 0 = for ever.
-func (s *Service) expiresIn(req *sessionsv1.WaitRequest) time.Duration {
+func (s *Service) expiresIn(req *executionv1.WaitRequest) time.Duration {
 	if ms := req.GetExpiresInMs(); ms > 0 {
 		return time.Duration(ms) * time.Millisecond
 	}

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -129,12 +129,12 @@ func dropWaits(tx *journal.Tx, t *store.Turn) error {
 }
 
 // ExpireWaits implements ExecutionService.
-func (s *Service) ExpireWaits(ctx context.Context, req *sessionsv1.ExpireWaitsRequest) (*sessionsv1.ExpireWaitsResponse, error) {
+func (s *Service) ExpireWaits(ctx context.Context, req *executionv1.ExpireWaitsRequest) (*executionv1.ExpireWaitsResponse, error) {
 	t, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
-	return &sessionsv1.ExpireWaitsResponse{}, turnFault(s.expire(ctx, t, false), t.ID)
+	return &executionv1.ExpireWaitsResponse{}, turnFault(s.expire(ctx, t, false), t.ID)
 }
 
 // expire ends the waits of a turn whose time is up. With tell it notifies the turn's workflow.
@@ -166,7 +166,7 @@ func (s *Service) expire(ctx context.Context, seen store.Turn, tell bool) error 
 }
 
 // GetWait implements ExecutionService.
-func (s *Service) GetWait(ctx context.Context, req *sessionsv1.GetWaitRequest) (*sessionsv1.Wait, error) {
+func (s *Service) GetWait(ctx context.Context, req *executionv1.GetWaitRequest) (*executionv1.Wait, error) {
 	t, _, err := s.access.Turn(ctx, req.GetTurnId())
 	if err != nil {
 		return nil, err

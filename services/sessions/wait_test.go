@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -31,8 +32,8 @@ func object(fields map[string]any) *structpb.Struct {
 }
 
 // approvalOf asks for leave to run a call, the rest as given.
-func approvalOf(change func(*sessionsv1.WaitRequest)) *sessionsv1.WaitRequest {
-	r := &sessionsv1.WaitRequest{
+func approvalOf(change func(*executionv1.WaitRequest)) *executionv1.WaitRequest {
+	r := &executionv1.WaitRequest{
 		Kind: turnv1.WaitKind_WAIT_KIND_APPROVAL, CallId: "c1", Tool: "bank__pay", Arguments: object(map[string]any{"amount": 5}),
 		ArgumentsHash: "args1", DefinitionHash: "def1", Effect: turnv1.EffectClass_EFFECT_CLASS_ONCE, Rule: "payments", Message: "money leaves",
 		AllowRequester: true,
@@ -44,9 +45,9 @@ func approvalOf(change func(*sessionsv1.WaitRequest)) *sessionsv1.WaitRequest {
 }
 
 // waits ends a tool step with a wait.
-func (w *worker) waits(key string, r *sessionsv1.WaitRequest) *turnv1.WaitRef {
+func (w *worker) waits(key string, r *executionv1.WaitRequest) *turnv1.WaitRef {
 	w.t.Helper()
-	got := w.commit(key, w.lease(key), func(c *sessionsv1.CommitStepRequest) { c.Wait = r })
+	got := w.commit(key, w.lease(key), func(c *executionv1.CommitStepRequest) { c.Wait = r })
 	if got.GetOutcome().GetWait().GetKind() != r.GetKind() {
 		w.t.Fatalf("outcome %v has no wait", got.GetOutcome())
 	}
@@ -54,7 +55,7 @@ func (w *worker) waits(key string, r *sessionsv1.WaitRequest) *turnv1.WaitRef {
 }
 
 // waiting makes a turn that waits, after a model step with the calls c1 and c2.
-func (k *kit) waiting(r *sessionsv1.WaitRequest) (*worker, *turnv1.WaitRef) {
+func (k *kit) waiting(r *executionv1.WaitRequest) (*worker, *turnv1.WaitRef) {
 	k.t.Helper()
 	w := k.withCalls()
 	return w, w.waits("tool-1.0", r)
@@ -81,7 +82,7 @@ func (w *worker) now() *sessionsv1.Turn {
 // outcome gives what is recorded under a key, nil when nothing is.
 func (w *worker) outcome(key string) *turnv1.StepOutcome {
 	w.t.Helper()
-	got, err := w.exec.GetOutcomes(context.Background(), &sessionsv1.GetOutcomesRequest{TurnId: w.turn.GetId()})
+	got, err := w.exec.GetOutcomes(context.Background(), &executionv1.GetOutcomesRequest{TurnId: w.turn.GetId()})
 	must(w.t, err)
 	for _, o := range got.GetOutcomes() {
 		if o.GetKey() == key {
@@ -135,7 +136,7 @@ func TestAnApprovalIsAskedForAndGiven(t *testing.T) {
 		if turn := w.now(); turn.GetStatus() != "running" || turn.GetWaitingFor() != nil {
 			t.Errorf("turn %v", turn)
 		}
-		wait, err := k.asWorker().GetWait(t.Context(), &sessionsv1.GetWaitRequest{TurnId: w.turn.GetId(), WaitId: ref.GetId()})
+		wait, err := k.asWorker().GetWait(t.Context(), &executionv1.GetWaitRequest{TurnId: w.turn.GetId(), WaitId: ref.GetId()})
 		must(t, err)
 		if wait.GetVerdict() != turnv1.Verdict_VERDICT_APPROVED || wait.GetRequest().GetArgumentsHash() != "args1" || len(wait.GetDecisions()) != 1 {
 			t.Errorf("wait %v", wait)
@@ -158,12 +159,12 @@ func TestTimeStandsStillWhilePeopleAreWaitedFor(t *testing.T) {
 	k := newKit(t, options{})
 	w := k.worker(k.newTurn("hello"))
 	deadline := time.Now().Add(time.Hour).UnixMicro()
-	w.commit("begin", w.lease("begin"), func(r *sessionsv1.CommitStepRequest) {
+	w.commit("begin", w.lease("begin"), func(r *executionv1.CommitStepRequest) {
 		r.Outcome.Surface = &turnv1.Surface{Model: "test/model", DeadlineMicros: deadline}
 	})
 	first := w.waits("tool-1.0", approvalOf(nil))
 	second := w.waits("tool-1.1", approvalOf(nil))
-	child := w.waits("tool-1.2", &sessionsv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_CHILD, CallId: "c3"})
+	child := w.waits("tool-1.2", &executionv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_CHILD, CallId: "c3"})
 	if child.GetExpireMicros() != 0 {
 		t.Errorf("a child expires: %v", child)
 	}
@@ -190,9 +191,9 @@ func TestTimeStandsStillWhilePeopleAreWaitedFor(t *testing.T) {
 func TestWhoMayDecide(t *testing.T) {
 	k := newKit(t, options{})
 	lead, other, admin := authn.User("ann", "lead"), authn.User("bob"), authn.User("root", "admin")
-	w, byRole := k.waiting(approvalOf(func(r *sessionsv1.WaitRequest) { r.ApproverRoles, r.AllowRequester = []string{"lead", "boss"}, false }))
-	byOther := w.waits("tool-1.1", approvalOf(func(r *sessionsv1.WaitRequest) { r.AllowRequester = false }))
-	answer := w.waits("tool-1.2", &sessionsv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_INPUT, CallId: "c3"})
+	w, byRole := k.waiting(approvalOf(func(r *executionv1.WaitRequest) { r.ApproverRoles, r.AllowRequester = []string{"lead", "boss"}, false }))
+	byOther := w.waits("tool-1.1", approvalOf(func(r *executionv1.WaitRequest) { r.AllowRequester = false }))
+	answer := w.waits("tool-1.2", &executionv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_INPUT, CallId: "c3"})
 	for _, row := range []struct {
 		name string
 		who  *policyv1.Principal
@@ -241,7 +242,7 @@ func TestWhoMayDecide(t *testing.T) {
 
 func TestQuorumAndHashes(t *testing.T) {
 	k := newKit(t, options{})
-	_, ref := k.waiting(approvalOf(func(r *sessionsv1.WaitRequest) { r.ApproverRoles, r.Quorum = []string{"lead"}, 2 }))
+	_, ref := k.waiting(approvalOf(func(r *executionv1.WaitRequest) { r.ApproverRoles, r.Quorum = []string{"lead"}, 2 }))
 	ann, bob := k.approver(authn.User("ann", "lead")), k.approver(authn.User("bob", "lead"))
 	_, err := ann.DecideApproval(t.Context(), &sessionsv1.DecideApprovalRequest{ApprovalId: ref.GetId(), Decision: "approve", ArgumentsHash: "args2"})
 	wantFault(t, err, "conflict")
@@ -260,7 +261,7 @@ func TestQuorumAndHashes(t *testing.T) {
 	_, err = decide(t, ann, ref.GetId(), "deny")
 	wantFault(t, err, "approval_resolved")
 
-	batch, err := bob.DecideApprovals(t.Context(), &sessionsv1.DecideApprovalsRequest{Decisions: []*sessionsv1.DecideApprovalRequest{
+	batch, err := bob.BatchDecideApprovals(t.Context(), &sessionsv1.BatchDecideApprovalsRequest{Decisions: []*sessionsv1.DecideApprovalRequest{
 		{ApprovalId: ref.GetId(), Decision: "approve"}, {ApprovalId: "apr_nope", Decision: "deny"}, {ApprovalId: ref.GetId(), Decision: "deny"},
 	}})
 	must(t, err)
@@ -275,7 +276,7 @@ func TestQuorumAndHashes(t *testing.T) {
 
 func TestOneRefusalRefuses(t *testing.T) {
 	k := newKit(t, options{})
-	_, ref := k.waiting(approvalOf(func(r *sessionsv1.WaitRequest) { r.ApproverRoles, r.Quorum = []string{"lead"}, 3 }))
+	_, ref := k.waiting(approvalOf(func(r *executionv1.WaitRequest) { r.ApproverRoles, r.Quorum = []string{"lead"}, 3 }))
 	ann := k.approver(authn.User("ann", "lead"))
 	_, err := decide(t, ann, ref.GetId(), "approve")
 	must(t, err)
@@ -287,7 +288,7 @@ func TestOneRefusalRefuses(t *testing.T) {
 }
 
 func TestNobodyAnswersInTime(t *testing.T) {
-	short := func(r *sessionsv1.WaitRequest) { r.ExpiresInMs = 1 }
+	short := func(r *executionv1.WaitRequest) { r.ExpiresInMs = 1 }
 	t.Run("a decision comes too late", func(t *testing.T) {
 		k := newKit(t, options{idle: true})
 		w, ref := k.waiting(approvalOf(short))
@@ -303,7 +304,7 @@ func TestNobodyAnswersInTime(t *testing.T) {
 		w, ref := k.waiting(approvalOf(short))
 		later := w.waits("tool-1.1", approvalOf(nil))
 		k.untilExpired(ref)
-		_, err := k.asWorker().ExpireWaits(t.Context(), &sessionsv1.ExpireWaitsRequest{TurnId: w.turn.GetId()})
+		_, err := k.asWorker().ExpireWaits(t.Context(), &executionv1.ExpireWaitsRequest{TurnId: w.turn.GetId()})
 		must(t, err)
 		if w.outcome("wait-1.0") == nil || w.outcome("wait-1.1") != nil || fmt.Sprint(w.now().GetWaitingFor()) != "["+later.GetId()+"]" {
 			t.Errorf("turn %v", w.now())
@@ -329,7 +330,7 @@ func (k *kit) untilExpired(ref *turnv1.WaitRef) {
 func TestACancelEndsWhatIsWaitedFor(t *testing.T) {
 	k := newKit(t, options{})
 	w, ref := k.waiting(approvalOf(nil))
-	w.waits("tool-1.1", &sessionsv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_INPUT, CallId: "c2"})
+	w.waits("tool-1.1", &executionv1.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_INPUT, CallId: "c2"})
 	_, err := k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: w.turn.GetId()})
 	must(t, err)
 	for _, key := range []string{"wait-1.0", "wait-1.1"} {
@@ -339,7 +340,7 @@ func TestACancelEndsWhatIsWaitedFor(t *testing.T) {
 	}
 	_, err = decide(t, k.approvals, ref.GetId(), "approve")
 	wantFault(t, err, "approval_resolved")
-	got := w.commit("tool-1.2", w.lease("tool-1.2"), func(c *sessionsv1.CommitStepRequest) { c.Wait = approvalOf(nil) })
+	got := w.commit("tool-1.2", w.lease("tool-1.2"), func(c *executionv1.CommitStepRequest) { c.Wait = approvalOf(nil) })
 	if got.GetOutcome().GetWait() != nil || !got.GetOutcome().GetCancelled() {
 		t.Errorf("a turn that is to end waits again: %v", got)
 	}
@@ -373,7 +374,7 @@ func TestLeaveForSomethingElseIsVoid(t *testing.T) {
 	w, ref := k.waiting(approvalOf(nil))
 	_, err := decide(t, k.approvals, ref.GetId(), "approve")
 	must(t, err)
-	w.waits("tool-1.0.2", approvalOf(func(r *sessionsv1.WaitRequest) { r.DefinitionHash = "def2" }))
+	w.waits("tool-1.0.2", approvalOf(func(r *executionv1.WaitRequest) { r.DefinitionHash = "def2" }))
 	a, err := k.approvals.GetApproval(t.Context(), &sessionsv1.GetApprovalRequest{ApprovalId: ref.GetId()})
 	must(t, err)
 	if a.GetStatus() != "void" {
@@ -391,17 +392,17 @@ func TestOnlyToolStepsWait(t *testing.T) {
 	w := k.withCalls()
 	l := w.lease("infer-2")
 	for name, row := range map[string]struct {
-		req   *sessionsv1.CommitStepRequest
+		req   *executionv1.CommitStepRequest
 		field string
 	}{
-		"a model step": {&sessionsv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Key: "infer-2"}, Wait: approvalOf(nil)}, "wait"},
-		"a message": {&sessionsv1.CommitStepRequest{
+		"a model step": {&executionv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Key: "infer-2"}, Wait: approvalOf(nil)}, "wait"},
+		"a message": {&executionv1.CommitStepRequest{
 			Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: approvalOf(nil), Messages: []*turnv1.Message{{}},
 		}, "messages"},
-		"a time that is over": {&sessionsv1.CommitStepRequest{
-			Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: approvalOf(func(r *sessionsv1.WaitRequest) { r.ExpiresInMs = -1 }),
+		"a time that is over": {&executionv1.CommitStepRequest{
+			Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: approvalOf(func(r *executionv1.WaitRequest) { r.ExpiresInMs = -1 }),
 		}, "wait.expires_in_ms"},
-		"nothing to wait for": {&sessionsv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: &sessionsv1.WaitRequest{}}, "wait.kind"},
+		"nothing to wait for": {&executionv1.CommitStepRequest{Outcome: &turnv1.StepOutcome{Key: "tool-1.0"}, Wait: &executionv1.WaitRequest{}}, "wait.kind"},
 	} {
 		row.req.TurnId, row.req.Fence = w.turn.GetId(), l.GetFence()
 		_, err := k.exec.CommitStep(t.Context(), row.req)

@@ -15,11 +15,11 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/watch"
 )
 
-// Watch implements TurnService.
-func (s *Service) Watch(req *sessionsv1.WatchRequest, stream sessionsv1.TurnService_WatchServer) error {
+// WatchTurn implements TurnService.
+func (s *Service) WatchTurn(req *sessionsv1.WatchTurnRequest, stream sessionsv1.TurnService_WatchTurnServer) error {
 	ctx := stream.Context()
 	send := func(e *turnv1.Event, cursor string) error {
-		return stream.Send(&sessionsv1.WatchResponse{Event: e, Cursor: cursor})
+		return stream.Send(&sessionsv1.WatchTurnResponse{Event: e, Cursor: cursor})
 	}
 	var follow func() error
 	if req.GetIncludeChildren() {
@@ -42,7 +42,7 @@ func (s *Service) Watch(req *sessionsv1.WatchRequest, stream sessionsv1.TurnServ
 }
 
 // watchFrom resolves what the caller may watch and the cursor.
-func (s *Service) watchFrom(ctx context.Context, req *sessionsv1.WatchRequest) (watch.Scope, watch.Position, error) {
+func (s *Service) watchFrom(ctx context.Context, req *sessionsv1.WatchTurnRequest) (watch.Scope, watch.Position, error) {
 	var none watch.Position
 	if (req.GetSessionId() == "") == (req.GetTurnId() == "") {
 		return watch.Scope{}, none, fault.Invalid("session_id", "give exactly one of session_id and turn_id")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/bus"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -21,13 +22,13 @@ import (
 )
 
 // drain reads a watch until it ends.
-func drain(t testing.TB, turns sessionsv1.TurnServiceClient, req *sessionsv1.WatchRequest) ([]*sessionsv1.WatchResponse, error) {
+func drain(t testing.TB, turns sessionsv1.TurnServiceClient, req *sessionsv1.WatchTurnRequest) ([]*sessionsv1.WatchTurnResponse, error) {
 	t.Helper()
-	stream, err := turns.Watch(t.Context(), req)
+	stream, err := turns.WatchTurn(t.Context(), req)
 	if err != nil {
 		return nil, err
 	}
-	var got []*sessionsv1.WatchResponse
+	var got []*sessionsv1.WatchTurnResponse
 	for {
 		r, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -51,7 +52,7 @@ type ledger struct {
 	cursor string
 }
 
-func (l *ledger) take(r *sessionsv1.WatchResponse) error {
+func (l *ledger) take(r *sessionsv1.WatchTurnResponse) error {
 	e := r.GetEvent()
 	if l.turn != "" && e.GetTurnId() != l.turn {
 		return fmt.Errorf("event of turn %s", e.GetTurnId())
@@ -93,14 +94,14 @@ func (l *ledger) take(r *sessionsv1.WatchResponse) error {
 func (l *ledger) follow(ctx context.Context, turns sessionsv1.TurnServiceClient, turn string, dice *rand.Rand, reconnects int) error {
 	for !l.ended {
 		watching, cancel := context.WithCancel(ctx)
-		stream, err := turns.Watch(watching, &sessionsv1.WatchRequest{TurnId: turn, After: l.cursor})
+		stream, err := turns.WatchTurn(watching, &sessionsv1.WatchTurnRequest{TurnId: turn, After: l.cursor})
 		left := -1
 		if reconnects > 0 {
 			left = dice.IntN(6)
 			reconnects--
 		}
 		for err == nil && left != 0 {
-			var r *sessionsv1.WatchResponse
+			var r *sessionsv1.WatchTurnResponse
 			if r, err = stream.Recv(); err == nil {
 				err = l.take(r)
 			}
@@ -150,7 +151,7 @@ func TestReconnectingWatchersLoseAndRepeatNothing(t *testing.T) {
 				}
 			})
 		}
-		steady, err := k.turns.Watch(t.Context(), &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+		steady, err := k.turns.WatchTurn(t.Context(), &sessionsv1.WatchTurnRequest{TurnId: turn.GetId()})
 		must(t, err)
 		l := &ledger{turn: turn.GetId()}
 		r, err := steady.Recv()
@@ -177,7 +178,7 @@ func TestSessionWatchersSeeEveryTurn(t *testing.T) {
 	k.turn(ses.GetId(), "two")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	stream, err := k.turns.Watch(ctx, &sessionsv1.WatchRequest{SessionId: ses.GetId()})
+	stream, err := k.turns.WatchTurn(ctx, &sessionsv1.WatchTurnRequest{SessionId: ses.GetId()})
 	must(t, err)
 	next := k.worker(first).run("1").GetNextTurnId()
 	second := k.worker(&sessionsv1.Turn{Id: next, SessionId: ses.GetId()})
@@ -206,7 +207,7 @@ func TestLateJoinerGetsTheOpenMessage(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for _, after := range []string{"", "1", strconv.Itoa(int(l.GetBaseSeq())) + ".7"} {
-		stream, err := k.turns.Watch(ctx, &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: after})
+		stream, err := k.turns.WatchTurn(ctx, &sessionsv1.WatchTurnRequest{TurnId: turn.GetId(), After: after})
 		must(t, err)
 		led := &ledger{}
 		if after == "1" {
@@ -248,22 +249,22 @@ func TestCursors(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name string
-		req  *sessionsv1.WatchRequest
+		req  *sessionsv1.WatchTurnRequest
 		code string
 		path string
 	}{
-		{"garbage", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "abc"}, "invalid_cursor", "after"},
-		{"a sign", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "+1"}, "invalid_cursor", "after"},
-		{"a leading zero", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "01"}, "invalid_cursor", "after"},
-		{"negative", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "-1"}, "invalid_cursor", "after"},
-		{"too large", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "99999999999999"}, "invalid_cursor", "after"},
-		{"zero deltas", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "1.0"}, "invalid_cursor", "after"},
-		{"deltas of nothing", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "1.2"}, "invalid_cursor", "after"},
-		{"ahead of the journal", &sessionsv1.WatchRequest{TurnId: turn.GetId(), After: "5000"}, "invalid_cursor", "after"},
-		{"neither session nor turn", &sessionsv1.WatchRequest{}, "invalid_argument", "session_id"},
-		{"both", &sessionsv1.WatchRequest{TurnId: turn.GetId(), SessionId: turn.GetSessionId()}, "invalid_argument", "session_id"},
-		{"unknown turn", &sessionsv1.WatchRequest{TurnId: "trn_nope"}, "not_found", ""},
-		{"unknown session", &sessionsv1.WatchRequest{SessionId: "ses_\x00"}, "not_found", ""},
+		{"garbage", &sessionsv1.WatchTurnRequest{TurnId: turn.GetId(), After: "abc"}, "invalid_cursor", "after"},
+		{"a sign", &sessionsv1.WatchTurnRequest{TurnId: turn.GetId(), After: "+1"}, "invalid_cursor", "after"},
+		{"a leading zero", &sessionsv1.WatchTurnRequest{TurnId: turn.GetId(), After: "01"}, "invalid_cursor", "after"},
+		{"negative", &sessionsv1.WatchTurnRequest{TurnId: turn.GetId(), After: "-1"}, "invalid_cursor", "after"},
+		{"too large", &sessionsv1.WatchTurnRequest{TurnId: turn.GetId(), After: "99999999999999"}, "invalid_cursor", "after"},
+		{"zero deltas", &sessionsv1.WatchTurnRequest{TurnId: turn.GetId(), After: "1.0"}, "invalid_cursor", "after"},
+		{"deltas of nothing", &sessionsv1.WatchTurnRequest{TurnId: turn.GetId(), After: "1.2"}, "invalid_cursor", "after"},
+		{"ahead of the journal", &sessionsv1.WatchTurnRequest{TurnId: turn.GetId(), After: "5000"}, "invalid_cursor", "after"},
+		{"neither session nor turn", &sessionsv1.WatchTurnRequest{}, "invalid_argument", "session_id"},
+		{"both", &sessionsv1.WatchTurnRequest{TurnId: turn.GetId(), SessionId: turn.GetSessionId()}, "invalid_argument", "session_id"},
+		{"unknown turn", &sessionsv1.WatchTurnRequest{TurnId: "trn_nope"}, "not_found", ""},
+		{"unknown session", &sessionsv1.WatchTurnRequest{SessionId: "ses_\x00"}, "not_found", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := drain(t, k.turns, row.req)
@@ -274,7 +275,7 @@ func TestCursors(t *testing.T) {
 			wantFault(t, err, row.code, row.path)
 		})
 	}
-	_, err := drain(t, k.as(authn.User("mallory")), &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+	_, err := drain(t, k.as(authn.User("mallory")), &sessionsv1.WatchTurnRequest{TurnId: turn.GetId()})
 	wantFault(t, err, "not_found")
 }
 
@@ -338,7 +339,7 @@ func TestSlowWatcherIsCutAndResumes(t *testing.T) {
 	turn := k.newTurn(strings.Repeat("a long input ", 5000)) // fills the stream's window
 	w := k.worker(turn)
 	w.begin()
-	stream, err := k.turns.Watch(t.Context(), &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+	stream, err := k.turns.WatchTurn(t.Context(), &sessionsv1.WatchTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
 	l := w.lease("infer-1")
 	led := &ledger{}
@@ -351,7 +352,7 @@ func TestSlowWatcherIsCutAndResumes(t *testing.T) {
 		w.delta(l, n+1, strings.Repeat("x", 4000))
 	}
 	for err == nil {
-		var r *sessionsv1.WatchResponse
+		var r *sessionsv1.WatchTurnResponse
 		if r, err = stream.Recv(); err == nil {
 			must(t, led.take(r))
 		}
@@ -391,7 +392,7 @@ func TestResetStartsTheDeltasAnew(t *testing.T) {
 	turn := k.newTurn("hello")
 	w := k.worker(turn)
 	w.begin()
-	stream, err := k.turns.Watch(t.Context(), &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+	stream, err := k.turns.WatchTurn(t.Context(), &sessionsv1.WatchTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
 	led := &ledger{}
 	r, err := stream.Recv() // he is there before the deltas are
@@ -399,7 +400,7 @@ func TestResetStartsTheDeltasAnew(t *testing.T) {
 	must(t, led.take(r))
 	first := w.lease("infer-1")
 	w.delta(first, 1, "half an ans")
-	_, err = k.exec.ReleaseStep(t.Context(), &sessionsv1.ReleaseStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: first.GetFence()})
+	_, err = k.exec.ReleaseStep(t.Context(), &executionv1.ReleaseStepRequest{TurnId: turn.GetId(), Step: "infer-1", Fence: first.GetFence()})
 	must(t, err)
 	second := w.lease("infer-1")
 	w.delta(first, 2, "late words of the first attempt")
@@ -420,7 +421,7 @@ func TestLargeEventsReachLiveWatchers(t *testing.T) {
 	k := newKit(t, options{cfg: sessions.Config{PollActive: time.Hour, PollIdle: time.Hour}})
 	k.agent("assistant")
 	ses := k.session()
-	stream, err := k.turns.Watch(t.Context(), &sessionsv1.WatchRequest{SessionId: ses.GetId()})
+	stream, err := k.turns.WatchTurn(t.Context(), &sessionsv1.WatchTurnRequest{SessionId: ses.GetId()})
 	must(t, err)
 	k.turn(ses.GetId(), "small")
 	r, err := stream.Recv()
@@ -446,7 +447,7 @@ func TestWatchEndsWithTheService(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- k.svc.Run(ctx) }()
-	stream, err := k.turns.Watch(t.Context(), &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+	stream, err := k.turns.WatchTurn(t.Context(), &sessionsv1.WatchTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
 	_, err = stream.Recv()
 	must(t, err)

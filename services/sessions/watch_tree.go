@@ -15,13 +15,13 @@ import (
 const maxFollowed = 256
 
 // treeFrom resolves what the caller may watch and the cursor, sub-agents included.
-func (s *Service) treeFrom(ctx context.Context, req *sessionsv1.WatchRequest) (watch.Tree, error) {
+func (s *Service) treeFrom(ctx context.Context, req *sessionsv1.WatchTurnRequest) (watch.Tree, error) {
 	at, err := watch.ParseTree(req.GetAfter())
 	if err != nil || len(at.Below) > maxFollowed {
 		return watch.Tree{}, badCursor("%q is no cursor of a session with its sub-agents", req.GetAfter())
 	}
 	f := watch.Tree{Cursor: at, Below: map[string]watch.Member{}, Find: s.childScope}
-	f.Top.Scope, f.Top.At, err = s.watchFrom(ctx, &sessionsv1.WatchRequest{SessionId: req.GetSessionId(), TurnId: req.GetTurnId(), After: at.Top})
+	f.Top.Scope, f.Top.At, err = s.watchFrom(ctx, &sessionsv1.WatchTurnRequest{SessionId: req.GetSessionId(), TurnId: req.GetTurnId(), After: at.Top})
 	if err != nil {
 		return f, err
 	}

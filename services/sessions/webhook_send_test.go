@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/secret"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -282,7 +283,7 @@ func TestASubAgentsTurnIsNotTold(t *testing.T) {
 	parent := k.worker(k.newTurn("hello"))
 	parent.begin()
 	l := parent.lease("tool-1.0")
-	made, err := k.exec.CreateChild(t.Context(), &sessionsv1.CreateChildRequest{
+	made, err := k.exec.CreateChild(t.Context(), &executionv1.CreateChildRequest{
 		TurnId: parent.turn.GetId(), Step: "tool-1.0", Fence: l.GetFence(), CallId: "c", AgentId: "helper", Input: "help",
 	})
 	must(t, err)
@@ -299,7 +300,7 @@ func TestWhatATurnWaitsForIsTold(t *testing.T) {
 	hook := k.webhook(&sessionsv1.Webhook{Url: r.URL, Events: []string{"approval.requested", "input.requested", "resolution.requested"}})
 	w := k.withCalls()
 	ask := func(key string, kind turnv1.WaitKind) *turnv1.WaitRef {
-		return w.waits(key, &sessionsv1.WaitRequest{Kind: kind, CallId: "c" + key[len(key)-1:], Tool: "bank__pay", Message: strings.Repeat("m", 5000)})
+		return w.waits(key, &executionv1.WaitRequest{Kind: kind, CallId: "c" + key[len(key)-1:], Tool: "bank__pay", Message: strings.Repeat("m", 5000)})
 	}
 	for key, row := range map[string]struct {
 		kind      turnv1.WaitKind
@@ -335,7 +336,7 @@ func TestWhatASubAgentWaitsForIsToldOfTheAgentsAbove(t *testing.T) {
 	all := k.webhook(&sessionsv1.Webhook{Url: r.URL})
 	other := k.webhook(&sessionsv1.Webhook{Url: r.URL, AgentId: "assistant"})
 	parent.begin()
-	made, err := k.exec.CreateChild(t.Context(), &sessionsv1.CreateChildRequest{
+	made, err := k.exec.CreateChild(t.Context(), &executionv1.CreateChildRequest{
 		TurnId: parent.turn.GetId(), Step: "tool-1.0", Fence: parent.lease("tool-1.0").GetFence(), CallId: "c", AgentId: "helper", Input: "help",
 	})
 	must(t, err)

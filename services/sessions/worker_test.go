@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/rpc"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -17,7 +18,7 @@ import (
 // worker does steps of one turn by hand.
 type worker struct {
 	t     testing.TB
-	exec  sessionsv1.ExecutionServiceClient
+	exec  executionv1.ExecutionServiceClient
 	conn  rpc.Conn
 	bus   *bus.Bus
 	owner string
@@ -40,15 +41,15 @@ func ref(key string) *turnv1.StepRef {
 	return out
 }
 
-func (w *worker) claim(key string) (*sessionsv1.ClaimStepResponse, error) {
-	req := &sessionsv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: w.owner, TtlMs: 30_000, Model: "test/model"}
+func (w *worker) claim(key string) (*executionv1.ClaimStepResponse, error) {
+	req := &executionv1.ClaimStepRequest{TurnId: w.turn.GetId(), Step: ref(key), Owner: w.owner, TtlMs: 30_000, Model: "test/model"}
 	if req.GetStep().GetKind() == turnv1.StepKind_STEP_KIND_TOOL {
 		req.ToolCall = &turnv1.ToolCallStarted{CallId: "call-" + key, Tool: "calc__add"}
 	}
 	return w.exec.ClaimStep(context.Background(), req)
 }
 
-func (w *worker) lease(key string) *sessionsv1.Lease {
+func (w *worker) lease(key string) *executionv1.Lease {
 	w.t.Helper()
 	got, err := w.claim(key)
 	must(w.t, err)
@@ -58,9 +59,9 @@ func (w *worker) lease(key string) *sessionsv1.Lease {
 	return got.GetLease()
 }
 
-func (w *worker) commit(key string, l *sessionsv1.Lease, fill func(*sessionsv1.CommitStepRequest)) *sessionsv1.CommitStepResponse {
+func (w *worker) commit(key string, l *executionv1.Lease, fill func(*executionv1.CommitStepRequest)) *executionv1.CommitStepResponse {
 	w.t.Helper()
-	req := &sessionsv1.CommitStepRequest{TurnId: w.turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: key}, DurationMs: 1}
+	req := &executionv1.CommitStepRequest{TurnId: w.turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: key}, DurationMs: 1}
 	if fill != nil {
 		fill(req)
 	}
@@ -71,9 +72,9 @@ func (w *worker) commit(key string, l *sessionsv1.Lease, fill func(*sessionsv1.C
 
 func (w *worker) begin() {
 	w.t.Helper()
-	w.commit("begin", w.lease("begin"), func(r *sessionsv1.CommitStepRequest) {
+	w.commit("begin", w.lease("begin"), func(r *executionv1.CommitStepRequest) {
 		r.Outcome.Surface = &turnv1.Surface{AgentId: "assistant", BlueprintRevision: 1, Model: "test/model", MaxSteps: 25}
-		r.Tools = []*sessionsv1.PinnedTool{{Name: "calc__add", DefinitionHash: "h"}}
+		r.Tools = []*executionv1.PinnedTool{{Name: "calc__add", DefinitionHash: "h"}}
 		r.Events = []*turnv1.Event{{Data: &turnv1.Event_TurnStarted{TurnStarted: &turnv1.TurnStarted{AgentId: "assistant", Model: "test/model"}}}}
 	})
 }
@@ -83,9 +84,9 @@ func text(s string) []*turnv1.ContentPart {
 }
 
 // answer commits an infer step with a message.
-func (w *worker) answer(key string, l *sessionsv1.Lease, m *turnv1.Message, deltas uint32) *sessionsv1.CommitStepResponse {
+func (w *worker) answer(key string, l *executionv1.Lease, m *turnv1.Message, deltas uint32) *executionv1.CommitStepResponse {
 	w.t.Helper()
-	return w.commit(key, l, func(r *sessionsv1.CommitStepRequest) {
+	return w.commit(key, l, func(r *executionv1.CommitStepRequest) {
 		m.Id, m.Role = l.GetMessageId(), turnv1.Role_ROLE_ASSISTANT
 		r.Messages = []*turnv1.Message{m}
 		r.Outcome.Usage = &turnv1.Usage{InputTokens: 10, OutputTokens: 5, ModelCalls: 1}
@@ -96,22 +97,22 @@ func (w *worker) answer(key string, l *sessionsv1.Lease, m *turnv1.Message, delt
 // result commits a tool step with a result.
 func (w *worker) result(key, call, out string) {
 	w.t.Helper()
-	w.commit(key, w.lease(key), func(r *sessionsv1.CommitStepRequest) {
+	w.commit(key, w.lease(key), func(r *executionv1.CommitStepRequest) {
 		res := &turnv1.ToolResult{CallId: call, Tool: "calc__add", Content: text(out)}
 		r.Messages = []*turnv1.Message{{Role: turnv1.Role_ROLE_TOOL, ToolResult: res}}
 		r.Events = []*turnv1.Event{{Data: &turnv1.Event_ToolCallCompleted{ToolCallCompleted: &turnv1.ToolCallCompleted{Result: res}}}}
 	})
 }
 
-func (w *worker) finish(status turnv1.TurnStatus, reason string) *sessionsv1.CommitStepResponse {
+func (w *worker) finish(status turnv1.TurnStatus, reason string) *executionv1.CommitStepResponse {
 	w.t.Helper()
-	return w.commit("finish", w.lease("finish"), func(r *sessionsv1.CommitStepRequest) {
+	return w.commit("finish", w.lease("finish"), func(r *executionv1.CommitStepRequest) {
 		r.Ending = &turnv1.Ending{Status: status, StopReason: reason}
 	})
 }
 
 // run does a whole turn: begin, one tool round, answer, finish.
-func (w *worker) run(answer string) *sessionsv1.CommitStepResponse {
+func (w *worker) run(answer string) *executionv1.CommitStepResponse {
 	w.t.Helper()
 	w.begin()
 	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "calc__add", ArgumentsJson: "{}"}}}, 0)
@@ -121,7 +122,7 @@ func (w *worker) run(answer string) *sessionsv1.CommitStepResponse {
 }
 
 // delta publishes the n-th delta of an open message.
-func (w *worker) delta(l *sessionsv1.Lease, n uint32, s string) {
+func (w *worker) delta(l *executionv1.Lease, n uint32, s string) {
 	w.t.Helper()
 	data, err := proto.Marshal(&turnv1.Event{
 		Seq: l.GetBaseSeq(), Delta: n, Type: "message.delta", SessionId: w.turn.GetSessionId(), TurnId: w.turn.GetId(),

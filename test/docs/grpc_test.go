@@ -33,7 +33,7 @@ func ask(ctx context.Context, address, input string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	stream, err := turns.Watch(ctx, &sessionsv1.WatchRequest{TurnId: turn.GetId()})
+	stream, err := turns.WatchTurn(ctx, &sessionsv1.WatchTurnRequest{TurnId: turn.GetId()})
 	if err != nil {
 		return err
 	}

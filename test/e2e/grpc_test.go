@@ -209,7 +209,7 @@ func TestGRPCByReflectionAlone(t *testing.T) {
 	}
 	id := str(turn, "id")
 	var types []string
-	err = s.read(turns, "Watch", `{"turn_id":"`+id+`"}`, func(m *dynamicpb.Message) { types = append(types, str(m, "event", "type")) })
+	err = s.read(turns, "WatchTurn", `{"turn_id":"`+id+`"}`, func(m *dynamicpb.Message) { types = append(types, str(m, "event", "type")) })
 	if err != nil || types[0] != "turn.queued" || types[len(types)-1] != "turn.completed" || !slices.Contains(types, "message.delta") {
 		t.Errorf("watched %v, %v", types, err)
 	}
@@ -257,7 +257,7 @@ func TestGRPCRefuses(t *testing.T) {
 	for request, want := range map[string]codes.Code{
 		`{}`: codes.InvalidArgument, `{"turn_id":"trn_nope"}`: codes.NotFound, `{"turn_id":"t","session_id":"s"}`: codes.InvalidArgument,
 	} {
-		err := s.read(watch, "Watch", request, func(m *dynamicpb.Message) { t.Errorf("watch %s got %v", request, m) })
+		err := s.read(watch, "WatchTurn", request, func(m *dynamicpb.Message) { t.Errorf("watch %s got %v", request, m) })
 		if status.Code(err) != want {
 			t.Errorf("watch %s: %v, want %v", request, err, want)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/testpg"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	"github.com/windlass-dev/windlass/test/harness/netfault"
 )
 
@@ -220,7 +220,7 @@ func (m *Mesh) TryHolder(turn string) (owner string, held bool) {
 }
 
 // outcomes asks the sessions role as a worker would.
-func (m *Mesh) outcomes(turn string) *sessionsv1.GetOutcomesResponse {
+func (m *Mesh) outcomes(turn string) *executionv1.GetOutcomesResponse {
 	m.t.Helper()
 	ring, err := authn.NewKeyring([]byte(meshKey))
 	if err != nil {
@@ -233,7 +233,7 @@ func (m *Mesh) outcomes(turn string) *sessionsv1.GetOutcomesResponse {
 		m.t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	out, err := sessionsv1.NewExecutionServiceClient(conn).GetOutcomes(m.t.Context(), &sessionsv1.GetOutcomesRequest{TurnId: turn})
+	out, err := executionv1.NewExecutionServiceClient(conn).GetOutcomes(m.t.Context(), &executionv1.GetOutcomesRequest{TurnId: turn})
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -64,7 +65,7 @@ type mesh struct {
 	links []*link // to them
 	dice  *dice   // picks replicas
 	user  clients
-	exec  sessionsv1.ExecutionServiceClient
+	exec  executionv1.ExecutionServiceClient
 	// sequence counts the sequences.
 	sequence int
 	// happened counts what the sequences came to.
@@ -112,7 +113,7 @@ func newMesh(t testing.TB, e engine) *mesh {
 		sessionsv1.NewAgentServiceClient(conn), sessionsv1.NewSessionServiceClient(conn), sessionsv1.NewTurnServiceClient(conn),
 		sessionsv1.NewApprovalServiceClient(conn), sessionsv1.NewBudgetServiceClient(conn),
 	}
-	m.exec = sessionsv1.NewExecutionServiceClient(as{m.links[0], authn.Service("worker")})
+	m.exec = executionv1.NewExecutionServiceClient(as{m.links[0], authn.Service("worker")})
 	return m
 }
 

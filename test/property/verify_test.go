@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
@@ -270,7 +271,7 @@ func (c *call) wrong(o *outcome, done int, ended bool) string {
 
 // checkUsage wants the turn's usage to be the sum of that of its steps.
 func (w *world) checkUsage(t *turn) {
-	got, err := w.exec.GetOutcomes(w.ctx(), &sessionsv1.GetOutcomesRequest{TurnId: t.id})
+	got, err := w.exec.GetOutcomes(w.ctx(), &executionv1.GetOutcomesRequest{TurnId: t.id})
 	w.need(err, "read outcomes")
 	sum := &turnv1.Usage{}
 	for _, o := range got.GetOutcomes() {

@@ -51,7 +51,7 @@ func (w *watcher) stop() []*turnv1.Event {
 func (m *mesh) follow(ctx context.Context, session, cursor string, each func(*turnv1.Event) bool) string {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := m.user.turns.Watch(ctx, &sessionsv1.WatchRequest{SessionId: session, After: cursor})
+	stream, err := m.user.turns.WatchTurn(ctx, &sessionsv1.WatchTurnRequest{SessionId: session, After: cursor})
 	if err != nil {
 		return cursor
 	}

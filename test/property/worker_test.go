@@ -10,10 +10,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step/runner"
 )
@@ -136,7 +136,7 @@ func (m *mesh) work(name string, t *turn) *worker {
 	w := &worker{turn: t, gate: newGate(), news: make(chan struct{}, 1), done: make(chan struct{})}
 	conn, home := gated{m.conns[m.dice.of(len(m.conns))], w.gate}, gated{m.links[m.dice.of(len(m.links))], w.gate}
 	r, err := runner.New(runner.Config{Owner: name, LeaseTTL: leaseTTL}, runner.Deps{
-		Sessions: sessionsv1.NewExecutionServiceClient(home), Tools: registryv1.NewToolExecutionServiceClient(conn),
+		Sessions: executionv1.NewExecutionServiceClient(home), Tools: registryv1.NewToolExecutionServiceClient(conn),
 		Inference: inferencev1.NewInferenceServiceClient(conn), Shields: policyv1.NewPolicyServiceClient(conn), Bus: m.bus, Log: discard(),
 	})
 	must(m.t, err)

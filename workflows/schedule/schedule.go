@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -43,12 +43,12 @@ func due(ctx workflow.Context) time.Time {
 
 // Activities do what the workflow may not.
 type Activities struct {
-	sessions sessionsv1.ExecutionServiceClient
+	sessions executionv1.ExecutionServiceClient
 }
 
 // FireSchedule tells the sessions service that a schedule is due.
 func (a *Activities) FireSchedule(ctx context.Context, in contract.ScheduleInput, dueMicros int64) (contract.ScheduleResult, error) {
-	resp, err := a.sessions.FireSchedule(ctx, &sessionsv1.FireScheduleRequest{Tenant: in.Tenant, ScheduleId: in.ScheduleID, DueMicros: dueMicros})
+	resp, err := a.sessions.FireSchedule(ctx, &executionv1.FireScheduleRequest{Tenant: in.Tenant, ScheduleId: in.ScheduleID, DueMicros: dueMicros})
 	if err != nil {
 		return contract.ScheduleResult{}, fmt.Errorf("fire schedule %s: %w", in.ScheduleID, err)
 	}
@@ -56,7 +56,7 @@ func (a *Activities) FireSchedule(ctx context.Context, in contract.ScheduleInput
 }
 
 // Register adds workflow and activity to a worker of the task queue contract.TaskQueue.
-func Register(w worker.Registry, sessions sessionsv1.ExecutionServiceClient) error {
+func Register(w worker.Registry, sessions executionv1.ExecutionServiceClient) error {
 	if w == nil || sessions == nil {
 		return errors.New("schedule: a worker and a client of sessions are required")
 	}

@@ -12,24 +12,24 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/grpc"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/temporal/historytest"
 )
 
 // sessions is the sessions service; the first calls fail.
 type sessions struct {
-	sessionsv1.ExecutionServiceClient
+	executionv1.ExecutionServiceClient
 	away int
-	got  []*sessionsv1.FireScheduleRequest
+	got  []*executionv1.FireScheduleRequest
 }
 
-func (s *sessions) FireSchedule(_ context.Context, req *sessionsv1.FireScheduleRequest, _ ...grpc.CallOption) (*sessionsv1.FireScheduleResponse, error) {
+func (s *sessions) FireSchedule(_ context.Context, req *executionv1.FireScheduleRequest, _ ...grpc.CallOption) (*executionv1.FireScheduleResponse, error) {
 	s.got = append(s.got, req)
 	if len(s.got) <= s.away {
 		return nil, errors.New("away")
 	}
-	return &sessionsv1.FireScheduleResponse{Outcome: "started", TurnId: "trn_1"}, nil
+	return &executionv1.FireScheduleResponse{Outcome: "started", TurnId: "trn_1"}, nil
 }
 
 func TestFireTellsSessionsUntilItAnswers(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/windlass-dev/windlass/libs/fault"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -19,7 +19,7 @@ import (
 type doer interface {
 	Do(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error)
 	Finish(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error)
-	Outcomes(ctx context.Context, turn contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error)
+	Outcomes(ctx context.Context, turn contract.TurnInput) (*executionv1.GetOutcomesResponse, error)
 	ExpireWaits(ctx context.Context, turn contract.TurnInput) error
 	Now() time.Time
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/bus"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
@@ -53,7 +53,7 @@ func (r *runs) glance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.S
 }
 
 // rests tells whether nothing can be done for a turn before somebody answers.
-func rests(now *sessionsv1.GetOutcomesResponse) bool {
+func rests(now *executionv1.GetOutcomesResponse) bool {
 	d := engine.Next(engine.State{Outcomes: now.GetOutcomes(), Now: time.UnixMicro(now.GetNowMicros())})
 	return d.Waiting && len(d.Steps) == 0
 }

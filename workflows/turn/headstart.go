@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/stack"
 	"github.com/windlass-dev/windlass/libs/telemetry"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -26,7 +26,7 @@ const finishedKept = 2048
 // advancer is what a head start needs of a runner.Runner.
 type advancer interface {
 	Advance(ctx context.Context, turn contract.TurnInput, news <-chan struct{}) ([]*turnv1.StepOutcome, error)
-	Outcomes(ctx context.Context, turn contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error)
+	Outcomes(ctx context.Context, turn contract.TurnInput) (*executionv1.GetOutcomesResponse, error)
 }
 
 // runs are the turns that this worker runs ahead of their workflows, a bounded number. The journal decides who does a turn: a run that

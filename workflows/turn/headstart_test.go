@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -23,8 +23,8 @@ func (a *advances) Advance(context.Context, contract.TurnInput, <-chan struct{})
 	return nil, a.do(a.calls.Add(1))
 }
 
-func (*advances) Outcomes(context.Context, contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error) {
-	return &sessionsv1.GetOutcomesResponse{}, nil
+func (*advances) Outcomes(context.Context, contract.TurnInput) (*executionv1.GetOutcomesResponse, error) {
+	return &executionv1.GetOutcomesResponse{}, nil
 }
 
 // An answer that comes between a run's last look at the journal and its end is not lost: the run goes on.

@@ -13,9 +13,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/schedule"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
@@ -49,7 +49,7 @@ type Deps struct {
 	// Client is the connection to Temporal. Whoever starts turns in the same process should use the same one.
 	Client client.Client
 	// Sessions keeps the journal.
-	Sessions sessionsv1.ExecutionServiceClient
+	Sessions executionv1.ExecutionServiceClient
 	// Tools resolves and runs tools.
 	Tools registryv1.ToolExecutionServiceClient
 	// Inference calls models.

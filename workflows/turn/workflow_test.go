@@ -15,8 +15,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
@@ -78,10 +78,10 @@ func (s *script) Finish(ctx context.Context, in contract.TurnInput, ref *turnv1.
 	return s.Do(ctx, in, ref)
 }
 
-func (s *script) Outcomes(context.Context, contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error) {
+func (s *script) Outcomes(context.Context, contract.TurnInput) (*executionv1.GetOutcomesResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := &sessionsv1.GetOutcomesResponse{Outcomes: slices.Clone(s.later), Ended: s.over}
+	out := &executionv1.GetOutcomesResponse{Outcomes: slices.Clone(s.later), Ended: s.over}
 	if s.looks++; s.look != nil {
 		s.look(s.looks)
 	}

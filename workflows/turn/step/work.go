@@ -7,7 +7,7 @@ import (
 	"context"
 	"time"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -15,13 +15,13 @@ import (
 // The messages of the journal that steps are made of.
 type (
 	// Loaded is a turn: its agent, and from the begin step on its surface and tools.
-	Loaded = sessionsv1.LoadTurnResponse
+	Loaded = executionv1.LoadTurnResponse
 	// History is the conversation that a turn reads.
-	History = sessionsv1.GetContextResponse
+	History = executionv1.GetContextResponse
 	// Lease is the right to do a step, for some time.
-	Lease = sessionsv1.Lease
+	Lease = executionv1.Lease
 	// Commit is what a step writes.
-	Commit = sessionsv1.CommitStepRequest
+	Commit = executionv1.CommitStepRequest
 )
 
 // Kind is one kind of step.

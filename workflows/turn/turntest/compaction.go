@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/fault"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -70,10 +70,10 @@ func (t *turnRecord) place(id string) int {
 }
 
 // shown is the conversation as a model reads it.
-func (t *turnRecord) shown() *sessionsv1.GetContextResponse {
+func (t *turnRecord) shown() *executionv1.GetContextResponse {
 	t.number()
 	all := t.conversation()
-	resp := &sessionsv1.GetContextResponse{Inputs: uint32(len(t.inputs))}
+	resp := &executionv1.GetContextResponse{Inputs: uint32(len(t.inputs))}
 	if t.summary == nil {
 		resp.Messages, resp.Truncated = all[t.leftOut:], t.leftOut > 0
 		return resp

@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -21,7 +22,7 @@ import (
 
 // Journal is an ExecutionService in memory: one lock for all, real leases and fences.
 type Journal struct {
-	sessionsv1.UnimplementedExecutionServiceServer
+	executionv1.UnimplementedExecutionServiceServer
 	mesh *Mesh
 
 	mu    sync.Mutex
@@ -40,7 +41,7 @@ func (j *Journal) OnRenew(f func()) {
 
 type turnRecord struct {
 	in      contract.TurnInput
-	load    *sessionsv1.LoadTurnResponse
+	load    *executionv1.LoadTurnResponse
 	steps   map[string]*stepRecord
 	history []*turnv1.Message
 	events  []*turnv1.Event
@@ -48,7 +49,7 @@ type turnRecord struct {
 	waits   []*waitRecord
 	inputs  []*turnv1.StepOutcome
 	// what was kept whole beside results
-	artifacts []*sessionsv1.NewArtifact
+	artifacts []*executionv1.NewArtifact
 	// recorded results of a re-run, by call id
 	recorded map[string]*turnv1.ToolResult
 	summary  *turnv1.ContextCompacted
@@ -77,7 +78,7 @@ func (j *Journal) Add(in contract.TurnInput, agent *sessionsv1.Agent, input stri
 	agent.Id = in.AgentID
 	j.turns[in.TurnID] = &turnRecord{
 		in: in, steps: map[string]*stepRecord{},
-		load: &sessionsv1.LoadTurnResponse{
+		load: &executionv1.LoadTurnResponse{
 			Turn:  &sessionsv1.Turn{Id: in.TurnID, SessionId: in.SessionID, AgentId: in.AgentID, Status: "queued", Input: input},
 			Agent: agent, Principal: authn.Local(),
 		},
@@ -89,7 +90,7 @@ func (j *Journal) Add(in contract.TurnInput, agent *sessionsv1.Agent, input stri
 }
 
 // Offer gives a turn a sub-agent that it may hand over to.
-func (j *Journal) Offer(turn string, agent *sessionsv1.AgentTool) {
+func (j *Journal) Offer(turn string, agent *executionv1.AgentTool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.turns[turn].load.AgentTools = append(j.turns[turn].load.AgentTools, agent)
@@ -173,10 +174,10 @@ func (j *Journal) Events(turn string) []*turnv1.Event {
 }
 
 // Artifacts are what was kept beside the turn's results so far.
-func (j *Journal) Artifacts(turn string) []*sessionsv1.NewArtifact {
+func (j *Journal) Artifacts(turn string) []*executionv1.NewArtifact {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return append([]*sessionsv1.NewArtifact(nil), j.turns[turn].artifacts...)
+	return append([]*executionv1.NewArtifact(nil), j.turns[turn].artifacts...)
 }
 
 // Messages are the conversation so far.
@@ -241,7 +242,7 @@ func (j *Journal) find(rpc, turn string) (*turnRecord, func(), error) {
 }
 
 // LoadTurn implements ExecutionService.
-func (j *Journal) LoadTurn(_ context.Context, req *sessionsv1.LoadTurnRequest) (*sessionsv1.LoadTurnResponse, error) {
+func (j *Journal) LoadTurn(_ context.Context, req *executionv1.LoadTurnRequest) (*executionv1.LoadTurnResponse, error) {
 	t, unlock, err := j.find("LoadTurn", req.GetTurnId())
 	if err != nil {
 		return nil, err
@@ -256,16 +257,16 @@ func (j *Journal) LoadTurn(_ context.Context, req *sessionsv1.LoadTurnRequest) (
 }
 
 // GetOutcomes implements ExecutionService.
-func (j *Journal) GetOutcomes(_ context.Context, req *sessionsv1.GetOutcomesRequest) (*sessionsv1.GetOutcomesResponse, error) {
+func (j *Journal) GetOutcomes(_ context.Context, req *executionv1.GetOutcomesRequest) (*executionv1.GetOutcomesResponse, error) {
 	t, unlock, err := j.find("GetOutcomes", req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	resp := &sessionsv1.GetOutcomesResponse{Outcomes: t.outcomes(), Held: map[string]*sessionsv1.Busy{}, Ended: t.ending != nil, NowMicros: time.Now().UnixMicro()}
+	resp := &executionv1.GetOutcomesResponse{Outcomes: t.outcomes(), Held: map[string]*executionv1.Busy{}, Ended: t.ending != nil, NowMicros: time.Now().UnixMicro()}
 	for key, s := range t.steps {
 		if left := time.Until(s.expires); s.done == nil && (s.owner != "" || s.rests) && left > 0 {
-			resp.Held[key] = &sessionsv1.Busy{Owner: s.owner, ExpiresInMs: int32(left.Milliseconds()) + 1}
+			resp.Held[key] = &executionv1.Busy{Owner: s.owner, ExpiresInMs: int32(left.Milliseconds()) + 1}
 		}
 	}
 	return resp, nil
@@ -284,7 +285,7 @@ func (t *turnRecord) outcomes() []*turnv1.StepOutcome {
 }
 
 // GetContext implements ExecutionService.
-func (j *Journal) GetContext(_ context.Context, req *sessionsv1.GetContextRequest) (*sessionsv1.GetContextResponse, error) {
+func (j *Journal) GetContext(_ context.Context, req *executionv1.GetContextRequest) (*executionv1.GetContextResponse, error) {
 	t, unlock, err := j.find("GetContext", req.GetTurnId())
 	if err != nil {
 		return nil, err
@@ -294,7 +295,7 @@ func (j *Journal) GetContext(_ context.Context, req *sessionsv1.GetContextReques
 }
 
 // GetToolCall implements ExecutionService.
-func (j *Journal) GetToolCall(_ context.Context, req *sessionsv1.GetToolCallRequest) (*turnv1.ToolCall, error) {
+func (j *Journal) GetToolCall(_ context.Context, req *executionv1.GetToolCallRequest) (*turnv1.ToolCall, error) {
 	t, unlock, err := j.find("GetToolCall", req.GetTurnId())
 	if err != nil {
 		return nil, err

@@ -7,13 +7,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // ClaimStep implements ExecutionService.
-func (j *Journal) ClaimStep(_ context.Context, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
+func (j *Journal) ClaimStep(_ context.Context, req *executionv1.ClaimStepRequest) (*executionv1.ClaimStepResponse, error) {
 	t, unlock, err := j.find("ClaimStep", req.GetTurnId())
 	if err != nil {
 		return nil, err
@@ -22,30 +22,30 @@ func (j *Journal) ClaimStep(_ context.Context, req *sessionsv1.ClaimStepRequest)
 	return j.claim(t, req)
 }
 
-func (j *Journal) claim(t *turnRecord, req *sessionsv1.ClaimStepRequest) (*sessionsv1.ClaimStepResponse, error) {
+func (j *Journal) claim(t *turnRecord, req *executionv1.ClaimStepRequest) (*executionv1.ClaimStepResponse, error) {
 	s := j.step(t, req.GetStep().GetKey())
-	resp := &sessionsv1.ClaimStepResponse{CancelRequested: t.load.GetCancelRequested(), NowMicros: time.Now().UnixMicro()}
+	resp := &executionv1.ClaimStepResponse{CancelRequested: t.load.GetCancelRequested(), NowMicros: time.Now().UnixMicro()}
 	switch left := time.Until(s.expires); {
 	case s.done != nil:
-		resp.Result = &sessionsv1.ClaimStepResponse_Done{Done: s.done}
+		resp.Result = &executionv1.ClaimStepResponse_Done{Done: s.done}
 		return resp, nil
 	case t.ending != nil:
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "the turn has ended")
 	case (s.owner != "" || s.rests) && left > 0:
-		resp.Result = &sessionsv1.ClaimStepResponse_Busy{Busy: &sessionsv1.Busy{Owner: s.owner, ExpiresInMs: int32(left.Milliseconds()) + 1}}
+		resp.Result = &executionv1.ClaimStepResponse_Busy{Busy: &executionv1.Busy{Owner: s.owner, ExpiresInMs: int32(left.Milliseconds()) + 1}}
 		return resp, nil
 	}
 	s.owner, s.fence, s.attempt, s.rests = req.GetOwner(), s.fence+1, s.attempt+1, false
 	s.expires = time.Now().Add(time.Duration(req.GetTtlMs()) * time.Millisecond)
 	seq := j.claimed(t, s, req)
-	resp.Result = &sessionsv1.ClaimStepResponse_Lease{Lease: &sessionsv1.Lease{
+	resp.Result = &executionv1.ClaimStepResponse_Lease{Lease: &executionv1.Lease{
 		Fence: s.fence, Attempt: s.attempt, BaseSeq: seq, MessageId: "msg_" + req.GetTurnId() + "_" + req.GetStep().GetKey(),
 	}}
 	return resp, nil
 }
 
 // claimed writes the events of a claim and gives the seq of the last.
-func (j *Journal) claimed(t *turnRecord, s *stepRecord, req *sessionsv1.ClaimStepRequest) uint32 {
+func (j *Journal) claimed(t *turnRecord, s *stepRecord, req *executionv1.ClaimStepRequest) uint32 {
 	key := req.GetStep().GetKey()
 	seq := j.append(t, key, s.attempt, &turnv1.Event{Data: &turnv1.Event_StepStarted{StepStarted: &turnv1.StepStarted{Title: req.GetStep().GetTitle()}}})
 	switch {
@@ -60,7 +60,7 @@ func (j *Journal) claimed(t *turnRecord, s *stepRecord, req *sessionsv1.ClaimSte
 }
 
 // RenewStep implements ExecutionService.
-func (j *Journal) RenewStep(_ context.Context, req *sessionsv1.RenewStepRequest) (*sessionsv1.RenewStepResponse, error) {
+func (j *Journal) RenewStep(_ context.Context, req *executionv1.RenewStepRequest) (*executionv1.RenewStepResponse, error) {
 	t, unlock, err := j.find("RenewStep", req.GetTurnId())
 	if err != nil {
 		return nil, err
@@ -74,20 +74,20 @@ func (j *Journal) RenewStep(_ context.Context, req *sessionsv1.RenewStepRequest)
 	if j.renewed != nil {
 		j.renewed()
 	}
-	return &sessionsv1.RenewStepResponse{CancelRequested: t.load.GetCancelRequested()}, nil
+	return &executionv1.RenewStepResponse{CancelRequested: t.load.GetCancelRequested()}, nil
 }
 
 // RequestCancel implements ExecutionService.
-func (j *Journal) RequestCancel(_ context.Context, req *sessionsv1.RequestCancelRequest) (*sessionsv1.RequestCancelResponse, error) {
+func (j *Journal) RequestCancel(_ context.Context, req *executionv1.RequestCancelRequest) (*executionv1.RequestCancelResponse, error) {
 	if err := j.mesh.fault("RequestCancel"); err != nil {
 		return nil, err
 	}
 	j.Cancel(req.GetTurnId())
-	return &sessionsv1.RequestCancelResponse{}, nil
+	return &executionv1.RequestCancelResponse{}, nil
 }
 
 // ReleaseStep implements ExecutionService.
-func (j *Journal) ReleaseStep(_ context.Context, req *sessionsv1.ReleaseStepRequest) (*sessionsv1.ReleaseStepResponse, error) {
+func (j *Journal) ReleaseStep(_ context.Context, req *executionv1.ReleaseStepRequest) (*executionv1.ReleaseStepResponse, error) {
 	t, unlock, err := j.find("ReleaseStep", req.GetTurnId())
 	if err != nil {
 		return nil, err
@@ -97,11 +97,11 @@ func (j *Journal) ReleaseStep(_ context.Context, req *sessionsv1.ReleaseStepRequ
 		s.rest = time.Duration(req.GetRestMs()) * time.Millisecond
 		s.owner, s.rests, s.expires = "", s.rest > 0, time.Now().Add(s.rest)
 	}
-	return &sessionsv1.ReleaseStepResponse{}, nil
+	return &executionv1.ReleaseStepResponse{}, nil
 }
 
 // AppendEvents implements ExecutionService.
-func (j *Journal) AppendEvents(_ context.Context, req *sessionsv1.AppendEventsRequest) (*sessionsv1.AppendEventsResponse, error) {
+func (j *Journal) AppendEvents(_ context.Context, req *executionv1.AppendEventsRequest) (*executionv1.AppendEventsResponse, error) {
 	t, unlock, err := j.find("AppendEvents", req.GetTurnId())
 	if err != nil {
 		return nil, err
@@ -118,11 +118,11 @@ func (j *Journal) AppendEvents(_ context.Context, req *sessionsv1.AppendEventsRe
 		}
 		seq = j.append(t, req.GetStep(), s.attempt, e)
 	}
-	return &sessionsv1.AppendEventsResponse{LastSeq: seq}, nil
+	return &executionv1.AppendEventsResponse{LastSeq: seq}, nil
 }
 
 // CommitStep implements ExecutionService.
-func (j *Journal) CommitStep(_ context.Context, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
+func (j *Journal) CommitStep(_ context.Context, req *executionv1.CommitStepRequest) (*executionv1.CommitStepResponse, error) {
 	t, unlock, err := j.find("CommitStep", req.GetTurnId())
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (j *Journal) CommitStep(_ context.Context, req *sessionsv1.CommitStepReques
 }
 
 // commit writes one step, and claims it before if asked to.
-func (j *Journal) commit(t *turnRecord, req *sessionsv1.CommitStepRequest) (*sessionsv1.CommitStepResponse, error) {
+func (j *Journal) commit(t *turnRecord, req *executionv1.CommitStepRequest) (*executionv1.CommitStepResponse, error) {
 	o, fence := req.GetOutcome(), req.GetFence()
 	if req.GetClaim() != nil {
 		claimed, err := j.claim(t, req.GetClaim())
@@ -155,18 +155,18 @@ func (j *Journal) commit(t *turnRecord, req *sessionsv1.CommitStepRequest) (*ses
 		case err != nil:
 			return nil, err
 		case claimed.GetLease() == nil:
-			return &sessionsv1.CommitStepResponse{Outcome: claimed.GetDone(), Adopted: claimed.GetDone() != nil, Busy: claimed.GetBusy()}, nil
+			return &executionv1.CommitStepResponse{Outcome: claimed.GetDone(), Adopted: claimed.GetDone() != nil, Busy: claimed.GetBusy()}, nil
 		}
 		fence = claimed.GetLease().GetFence()
 	}
 	s := j.step(t, o.GetKey())
 	switch {
 	case s.done != nil && s.fence == fence:
-		return &sessionsv1.CommitStepResponse{Outcome: s.done}, nil
+		return &executionv1.CommitStepResponse{Outcome: s.done}, nil
 	case s.fence != fence || s.done != nil:
 		return nil, leaseLost()
 	case t.stale(req):
-		return &sessionsv1.CommitStepResponse{Stale: true, Inputs: t.inputs}, nil
+		return &executionv1.CommitStepResponse{Stale: true, Inputs: t.inputs}, nil
 	}
 	for _, e := range req.GetEvents() {
 		if err := t.compact(e.GetContextCompacted()); err != nil {
@@ -187,5 +187,5 @@ func (j *Journal) commit(t *turnRecord, req *sessionsv1.CommitStepRequest) (*ses
 			Status: t.ending.GetStatus(), StopReason: t.ending.GetStopReason(), Error: t.ending.GetError(),
 		}}})
 	}
-	return &sessionsv1.CommitStepResponse{Outcome: s.done}, nil
+	return &executionv1.CommitStepResponse{Outcome: s.done}, nil
 }

@@ -13,10 +13,10 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step/runner"
 )
 
@@ -74,7 +74,7 @@ func newMesh(t testing.TB, cfg bus.Config, tools []*registryv1.Tool) *Mesh {
 }
 
 func (m *Mesh) register(r grpc.ServiceRegistrar) {
-	sessionsv1.RegisterExecutionServiceServer(r, m.Journal)
+	executionv1.RegisterExecutionServiceServer(r, m.Journal)
 	registryv1.RegisterToolExecutionServiceServer(r, &registry{mesh: m})
 	inferencev1.RegisterInferenceServiceServer(r, &inference{mesh: m})
 	policyv1.RegisterPolicyServiceServer(r, &policy{mesh: m})
@@ -82,7 +82,7 @@ func (m *Mesh) register(r grpc.ServiceRegistrar) {
 
 func depsOn(conn grpc.ClientConnInterface, b *bus.Bus) runner.Deps {
 	return runner.Deps{
-		Sessions: sessionsv1.NewExecutionServiceClient(conn), Tools: registryv1.NewToolExecutionServiceClient(conn),
+		Sessions: executionv1.NewExecutionServiceClient(conn), Tools: registryv1.NewToolExecutionServiceClient(conn),
 		Inference: inferencev1.NewInferenceServiceClient(conn), Shields: policyv1.NewPolicyServiceClient(conn), Bus: b, Log: slog.New(slog.DiscardHandler),
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -18,11 +18,11 @@ func (j *Journal) Rerun(turn string, event *turnv1.TurnRerun, recorded map[strin
 }
 
 // GetRecording implements ExecutionService.
-func (j *Journal) GetRecording(_ context.Context, req *sessionsv1.GetRecordingRequest) (*sessionsv1.GetRecordingResponse, error) {
+func (j *Journal) GetRecording(_ context.Context, req *executionv1.GetRecordingRequest) (*executionv1.GetRecordingResponse, error) {
 	t, unlock, err := j.find("GetRecording", req.GetTurnId())
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	return &sessionsv1.GetRecordingResponse{Result: proto.CloneOf(t.recorded[req.GetCallId()])}, nil
+	return &executionv1.GetRecordingResponse{Result: proto.CloneOf(t.recorded[req.GetCallId()])}, nil
 }

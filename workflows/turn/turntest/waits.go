@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -18,13 +19,13 @@ import (
 
 // waitRecord is a wait and the step that ended with it.
 type waitRecord struct {
-	wait  *sessionsv1.Wait
+	wait  *executionv1.Wait
 	step  string
 	begun time.Time
 }
 
 // begins makes a wait of a request, and puts it into the outcome. The caller holds the lock.
-func (j *Journal) begins(t *turnRecord, o *turnv1.StepOutcome, req *sessionsv1.WaitRequest) *turnv1.StepOutcome {
+func (j *Journal) begins(t *turnRecord, o *turnv1.StepOutcome, req *executionv1.WaitRequest) *turnv1.StepOutcome {
 	if req == nil {
 		return o
 	}
@@ -32,17 +33,17 @@ func (j *Journal) begins(t *turnRecord, o *turnv1.StepOutcome, req *sessionsv1.W
 	if ms := req.GetExpiresInMs(); ms > 0 {
 		ref.ExpireMicros = time.Now().Add(time.Duration(ms) * time.Millisecond).UnixMicro()
 	}
-	t.waits = append(t.waits, &waitRecord{wait: &sessionsv1.Wait{Ref: ref, Request: req}, step: o.GetKey(), begun: time.Now()})
+	t.waits = append(t.waits, &waitRecord{wait: &executionv1.Wait{Ref: ref, Request: req}, step: o.GetKey(), begun: time.Now()})
 	o = proto.CloneOf(o)
 	o.Wait = ref
 	return o
 }
 
 // Waits are the waits of a turn that nobody has answered yet.
-func (j *Journal) Waits(turn string) []*sessionsv1.Wait {
+func (j *Journal) Waits(turn string) []*executionv1.Wait {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var open []*sessionsv1.Wait
+	var open []*executionv1.Wait
 	for _, w := range j.turns[turn].waits {
 		if w.wait.GetVerdict() == 0 {
 			open = append(open, w.wait)
@@ -53,7 +54,7 @@ func (j *Journal) Waits(turn string) []*sessionsv1.Wait {
 
 // Answer ends the wait of a turn that the step with this key ended with, and tells the workers. fill adds to the verdict what the
 // answer says.
-func (j *Journal) Answer(turn, step string, verdict turnv1.Verdict, fill ...func(*sessionsv1.Wait)) {
+func (j *Journal) Answer(turn, step string, verdict turnv1.Verdict, fill ...func(*executionv1.Wait)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	t := j.turns[turn]
@@ -116,7 +117,7 @@ func (j *Journal) wake(t *turnRecord) {
 }
 
 // stale tells whether a commit ends the turn with an answer that does not know of all input.
-func (t *turnRecord) stale(req *sessionsv1.CommitStepRequest) bool {
+func (t *turnRecord) stale(req *executionv1.CommitStepRequest) bool {
 	e := req.GetEnding()
 	return e.GetStopReason() == engine.StopEnd && int(req.GetInputs()) < len(t.inputs)
 }
@@ -145,7 +146,7 @@ func (t *turnRecord) conversation() []*turnv1.Message {
 }
 
 // GetWait implements ExecutionService.
-func (j *Journal) GetWait(_ context.Context, req *sessionsv1.GetWaitRequest) (*sessionsv1.Wait, error) {
+func (j *Journal) GetWait(_ context.Context, req *executionv1.GetWaitRequest) (*executionv1.Wait, error) {
 	t, unlock, err := j.find("GetWait", req.GetTurnId())
 	if err != nil {
 		return nil, err
@@ -160,7 +161,7 @@ func (j *Journal) GetWait(_ context.Context, req *sessionsv1.GetWaitRequest) (*s
 }
 
 // ExpireWaits implements ExecutionService.
-func (j *Journal) ExpireWaits(_ context.Context, req *sessionsv1.ExpireWaitsRequest) (*sessionsv1.ExpireWaitsResponse, error) {
+func (j *Journal) ExpireWaits(_ context.Context, req *executionv1.ExpireWaitsRequest) (*executionv1.ExpireWaitsResponse, error) {
 	t, unlock, err := j.find("ExpireWaits", req.GetTurnId())
 	if err != nil {
 		return nil, err
@@ -172,5 +173,5 @@ func (j *Journal) ExpireWaits(_ context.Context, req *sessionsv1.ExpireWaitsRequ
 			j.ends(t, w, turnv1.Verdict_VERDICT_EXPIRED)
 		}
 	}
-	return &sessionsv1.ExpireWaitsResponse{}, nil
+	return &executionv1.ExpireWaitsResponse{}, nil
 }

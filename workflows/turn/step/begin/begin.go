@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/stack"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -25,8 +26,8 @@ import (
 
 // journal is what is asked of the sessions service.
 type journal interface {
-	LoadTurn(context.Context, *sessionsv1.LoadTurnRequest, ...grpc.CallOption) (*step.Loaded, error)
-	GetContext(context.Context, *sessionsv1.GetContextRequest, ...grpc.CallOption) (*step.History, error)
+	LoadTurn(context.Context, *executionv1.LoadTurnRequest, ...grpc.CallOption) (*step.Loaded, error)
+	GetContext(context.Context, *executionv1.GetContextRequest, ...grpc.CallOption) (*step.History, error)
 }
 
 // tools is what is asked of the registry.
@@ -76,7 +77,7 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	loaded := b.Loaded
 	if loaded == nil {
 		var err error
-		if loaded, err = b.Sessions.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: b.Turn.TurnID}); err != nil {
+		if loaded, err = b.Sessions.LoadTurn(ctx, &executionv1.LoadTurnRequest{TurnId: b.Turn.TurnID}); err != nil {
 			return nil, fmt.Errorf("load turn: %w", err)
 		}
 	}
@@ -124,10 +125,10 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 }
 
 // pins are the definitions that the turn keeps to.
-func pins(own []*registryv1.Tool, reader *sessionsv1.PinnedTool) []*sessionsv1.PinnedTool {
-	out := make([]*sessionsv1.PinnedTool, len(own), len(own)+1)
+func pins(own []*registryv1.Tool, reader *executionv1.PinnedTool) []*executionv1.PinnedTool {
+	out := make([]*executionv1.PinnedTool, len(own), len(own)+1)
 	for i, t := range own {
-		out[i] = &sessionsv1.PinnedTool{Name: t.GetName(), DefinitionHash: t.GetDefinitionHash()}
+		out[i] = &executionv1.PinnedTool{Name: t.GetName(), DefinitionHash: t.GetDefinitionHash()}
 	}
 	if reader != nil {
 		out = append(out, reader)
@@ -136,7 +137,7 @@ func pins(own []*registryv1.Tool, reader *sessionsv1.PinnedTool) []*sessionsv1.P
 }
 
 // toolNames are the names of all tools that a turn begins with.
-func toolNames(tools []*registryv1.Tool, agents []*sessionsv1.AgentTool, client []*sessionsv1.ClientTool) []string {
+func toolNames(tools []*registryv1.Tool, agents []*executionv1.AgentTool, client []*sessionsv1.ClientTool) []string {
 	var names []string
 	for _, t := range tools {
 		names = append(names, t.GetName())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/money"
 	"github.com/windlass-dev/windlass/libs/tokens"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -66,7 +67,7 @@ func choose(agent *sessionsv1.Agent, tools int) (turnv1.Strategy, string) {
 }
 
 // surfaceHash stands for names and definitions of all tools, in order.
-func surfaceHash(tools []*registryv1.Tool, agents []*sessionsv1.AgentTool) string {
+func surfaceHash(tools []*registryv1.Tool, agents []*executionv1.AgentTool) string {
 	h := sha256.New()
 	for _, t := range tools {
 		fmt.Fprintf(h, "%s\x00%s\n", t.GetName(), t.GetDefinitionHash())
@@ -81,7 +82,7 @@ func surfaceHash(tools []*registryv1.Tool, agents []*sessionsv1.AgentTool) strin
 const ownWords = 800
 
 // promptTokens estimates what instructions and tools take in each model call of a turn.
-func promptTokens(agent *sessionsv1.Agent, tools []*registryv1.Tool, client []*sessionsv1.ClientTool, agents []*sessionsv1.AgentTool) int32 {
+func promptTokens(agent *sessionsv1.Agent, tools []*registryv1.Tool, client []*sessionsv1.ClientTool, agents []*executionv1.AgentTool) int32 {
 	sum := tokens.Text(agent.GetInstructions())
 	if s := agent.GetStrategy(); s != turnv1.Strategy_STRATEGY_UNSPECIFIED && s != turnv1.Strategy_STRATEGY_REACT && s != turnv1.Strategy_STRATEGY_DIRECT {
 		sum += ownWords

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/windlass-dev/windlass/libs/glob"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -12,8 +13,8 @@ import (
 )
 
 // usableAgents are the sub-agents that the turn's user may call.
-func usableAgents(loaded *step.Loaded, usable *registryv1.ResolveToolsResponse) []*sessionsv1.AgentTool {
-	var out []*sessionsv1.AgentTool
+func usableAgents(loaded *step.Loaded, usable *registryv1.ResolveToolsResponse) []*executionv1.AgentTool {
+	var out []*executionv1.AgentTool
 	for _, a := range loaded.GetAgentTools() {
 		if slices.Contains(usable.GetOthers(), a.GetName()) {
 			out = append(out, a)
@@ -24,12 +25,12 @@ func usableAgents(loaded *step.Loaded, usable *registryv1.ResolveToolsResponse) 
 
 // aside takes the reader of artifacts out of the tools, unless the agent has it as a tool of its own: it is shown when there is something to
 // read. It is nil when the user may not use it.
-func aside(agent *sessionsv1.Agent, tools []*registryv1.Tool) ([]*registryv1.Tool, *sessionsv1.PinnedTool) {
+func aside(agent *sessionsv1.Agent, tools []*registryv1.Tool) ([]*registryv1.Tool, *executionv1.PinnedTool) {
 	i := slices.IndexFunc(tools, func(t *registryv1.Tool) bool { return t.GetName() == contract.ReadArtifact })
 	if i < 0 || glob.Any(agent.GetTools(), contract.ReadArtifact) {
 		return tools, nil
 	}
-	reader := &sessionsv1.PinnedTool{Name: tools[i].GetName(), DefinitionHash: tools[i].GetDefinitionHash(), WithArtifacts: true}
+	reader := &executionv1.PinnedTool{Name: tools[i].GetName(), DefinitionHash: tools[i].GetDefinitionHash(), WithArtifacts: true}
 	return slices.Delete(slices.Clone(tools), i, i+1), reader
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/windlass-dev/windlass/libs/tokens"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -51,7 +52,7 @@ func (b begin) contextSize(ctx context.Context, loaded *step.Loaded, surface *tu
 	if surface.GetContextTokens() == 0 || size <= surface.GetContextTokens() {
 		return size, nil
 	}
-	history, err := b.Sessions.GetContext(ctx, &sessionsv1.GetContextRequest{TurnId: b.Turn.TurnID})
+	history, err := b.Sessions.GetContext(ctx, &executionv1.GetContextRequest{TurnId: b.Turn.TurnID})
 	if err != nil {
 		return 0, fmt.Errorf("read context: %w", err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/tokens"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -42,7 +42,7 @@ const (
 
 // journal is what is asked of the sessions service.
 type journal interface {
-	GetContext(context.Context, *sessionsv1.GetContextRequest, ...grpc.CallOption) (*step.History, error)
+	GetContext(context.Context, *executionv1.GetContextRequest, ...grpc.CallOption) (*step.History, error)
 }
 
 // Deps are what compactions work with. All are required.
@@ -81,7 +81,7 @@ func (c compaction) Do(ctx context.Context) (*step.Commit, error) {
 	if w.Cancelled {
 		return c.GiveUp(nil), nil
 	}
-	history, err := c.Sessions.GetContext(ctx, &sessionsv1.GetContextRequest{TurnId: w.Turn.TurnID})
+	history, err := c.Sessions.GetContext(ctx, &executionv1.GetContextRequest{TurnId: w.Turn.TurnID})
 	if err != nil {
 		return nil, fmt.Errorf("read context: %w", err)
 	}

@@ -8,9 +8,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
@@ -32,7 +32,7 @@ func (i *infer) hosted(ctx context.Context, truncated bool) (*callIDs, model.Ask
 	if i.Executors == nil {
 		return nil, nil, step.Final(errors.New("this worker runs no executors"))
 	}
-	now, err := i.Sessions.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: i.Turn.TurnID})
+	now, err := i.Sessions.LoadTurn(ctx, &executionv1.LoadTurnRequest{TurnId: i.Turn.TurnID})
 	if err != nil {
 		return nil, nil, fmt.Errorf("load turn: %w", err)
 	}
@@ -130,7 +130,7 @@ func (i *infer) sink(add func(*inferencev1.GenerateResponse)) executor.Sink {
 // attached journals an executor's own id of the session, so that the worker that does the next round can resume it.
 func (i *infer) attached(ctx context.Context, id string) error {
 	x := i.Loaded.GetAgent().GetExecutor()
-	_, err := i.Sessions.AppendEvents(ctx, &sessionsv1.AppendEventsRequest{
+	_, err := i.Sessions.AppendEvents(ctx, &executionv1.AppendEventsRequest{
 		TurnId: i.Turn.TurnID, Step: i.Ref.GetKey(), Fence: i.Lease.GetFence(),
 		Events: []*turnv1.Event{{Data: &turnv1.Event_ExecutorAttached{ExecutorAttached: &turnv1.ExecutorAttached{
 			Kind: x.GetKind(), ExecutorSessionId: id, ExecutorHash: contract.ExecutorHash(x),

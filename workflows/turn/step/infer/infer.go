@@ -15,8 +15,8 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/tokens"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -32,9 +32,9 @@ const flushTime = 500 * time.Millisecond
 
 // journal is what is asked of the sessions service.
 type journal interface {
-	GetContext(context.Context, *sessionsv1.GetContextRequest, ...grpc.CallOption) (*step.History, error)
-	LoadTurn(context.Context, *sessionsv1.LoadTurnRequest, ...grpc.CallOption) (*step.Loaded, error)
-	AppendEvents(context.Context, *sessionsv1.AppendEventsRequest, ...grpc.CallOption) (*sessionsv1.AppendEventsResponse, error)
+	GetContext(context.Context, *executionv1.GetContextRequest, ...grpc.CallOption) (*step.History, error)
+	LoadTurn(context.Context, *executionv1.LoadTurnRequest, ...grpc.CallOption) (*step.Loaded, error)
+	AppendEvents(context.Context, *executionv1.AppendEventsRequest, ...grpc.CallOption) (*executionv1.AppendEventsResponse, error)
 }
 
 // Deps are what model steps work with. All but Executors are required.
@@ -225,7 +225,7 @@ func (i *infer) context(ctx context.Context) (*step.History, error) {
 			return known, nil
 		}
 	}
-	read, err := i.Sessions.GetContext(ctx, &sessionsv1.GetContextRequest{TurnId: i.Turn.TurnID})
+	read, err := i.Sessions.GetContext(ctx, &executionv1.GetContextRequest{TurnId: i.Turn.TurnID})
 	if err == nil && remembers {
 		i.Memory.Keep(i.Ref.GetKey(), read)
 	}

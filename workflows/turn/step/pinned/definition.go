@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"slices"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
 // toolDefinitions returns the pinned tools as a model reads them.
-func (c *Cache) toolDefinitions(ctx context.Context, pinned []*sessionsv1.PinnedTool) ([]*inferencev1.ToolDefinition, error) {
+func (c *Cache) toolDefinitions(ctx context.Context, pinned []*executionv1.PinnedTool) ([]*inferencev1.ToolDefinition, error) {
 	if err := c.fetch(ctx, pinned); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (c *Cache) Definitions(
 }
 
 // fetch reads those that are not in the cache. One that the registry has no more stays unknown: no model reads it.
-func (c *Cache) fetch(ctx context.Context, pinned []*sessionsv1.PinnedTool) error {
+func (c *Cache) fetch(ctx context.Context, pinned []*executionv1.PinnedTool) error {
 	var missing []string
 	for _, p := range pinned {
 		if !c.definitions.Contains(p.GetDefinitionHash()) {
@@ -72,7 +72,7 @@ func (c *Cache) Effect(t *step.Loaded, tool string) turnv1.EffectClass {
 func (c *Cache) ReadEffect(ctx context.Context, t *step.Loaded, tool string) (turnv1.EffectClass, error) {
 	for _, p := range t.GetTools() {
 		if p.GetName() == tool {
-			if err := c.fetch(ctx, []*sessionsv1.PinnedTool{p}); err != nil {
+			if err := c.fetch(ctx, []*executionv1.PinnedTool{p}); err != nil {
 				return 0, err
 			}
 		}
@@ -91,8 +91,8 @@ func DefinitionHash(t *step.Loaded, tool string) string {
 }
 
 // calledFor returns the pinned tools that a conversation calls for: the reader of artifacts only once there is an artifact.
-func calledFor(pinned []*sessionsv1.PinnedTool, conversation []*turnv1.Message) []*sessionsv1.PinnedTool {
-	i := slices.IndexFunc(pinned, (*sessionsv1.PinnedTool).GetWithArtifacts)
+func calledFor(pinned []*executionv1.PinnedTool, conversation []*turnv1.Message) []*executionv1.PinnedTool {
+	i := slices.IndexFunc(pinned, (*executionv1.PinnedTool).GetWithArtifacts)
 	if i < 0 || slices.ContainsFunc(conversation, func(m *turnv1.Message) bool { return len(m.GetToolResult().GetArtifactIds()) > 0 }) {
 		return pinned
 	}

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -54,7 +55,7 @@ func InputSchema(t *sessionsv1.ClientTool) string {
 }
 
 // AgentTool finds the sub-agent that a tool's name stands for, nil for any other tool.
-func AgentTool(loaded *step.Loaded, name string) *sessionsv1.AgentTool {
+func AgentTool(loaded *step.Loaded, name string) *executionv1.AgentTool {
 	for _, a := range loaded.GetAgentTools() {
 		if a.GetName() == name {
 			return a

@@ -9,9 +9,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
@@ -24,8 +24,8 @@ const (
 
 // journal is what is asked of the sessions service.
 type journal interface {
-	LoadTurn(context.Context, *sessionsv1.LoadTurnRequest, ...grpc.CallOption) (*step.Loaded, error)
-	GetToolCall(context.Context, *sessionsv1.GetToolCallRequest, ...grpc.CallOption) (*turnv1.ToolCall, error)
+	LoadTurn(context.Context, *executionv1.LoadTurnRequest, ...grpc.CallOption) (*step.Loaded, error)
+	GetToolCall(context.Context, *executionv1.GetToolCallRequest, ...grpc.CallOption) (*turnv1.ToolCall, error)
 }
 
 // registry is what is asked of the registry.
@@ -66,7 +66,7 @@ func (c *Cache) Turn(ctx context.Context, turnID string) (*step.Loaded, error) {
 	if t, ok := c.turns.Get(turnID); ok {
 		return t, nil
 	}
-	t, err := c.journal.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: turnID})
+	t, err := c.journal.LoadTurn(ctx, &executionv1.LoadTurnRequest{TurnId: turnID})
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (c *Cache) Call(ctx context.Context, turnID string, ref *turnv1.ToolCallRef
 	if call, ok := c.calls.Get(key); ok {
 		return call, nil
 	}
-	return c.journal.GetToolCall(ctx, &sessionsv1.GetToolCallRequest{
+	return c.journal.GetToolCall(ctx, &executionv1.GetToolCallRequest{
 		TurnId: turnID, MessageId: ref.GetMessageId(), CallId: ref.GetCallId(),
 	})
 }

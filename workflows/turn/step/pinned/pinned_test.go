@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -22,12 +23,12 @@ type services struct {
 	reads int
 }
 
-func (s *services) LoadTurn(context.Context, *sessionsv1.LoadTurnRequest, ...grpc.CallOption) (*step.Loaded, error) {
+func (s *services) LoadTurn(context.Context, *executionv1.LoadTurnRequest, ...grpc.CallOption) (*step.Loaded, error) {
 	s.reads++
 	return s.turn, nil
 }
 
-func (s *services) GetToolCall(_ context.Context, req *sessionsv1.GetToolCallRequest, _ ...grpc.CallOption) (*turnv1.ToolCall, error) {
+func (s *services) GetToolCall(_ context.Context, req *executionv1.GetToolCallRequest, _ ...grpc.CallOption) (*turnv1.ToolCall, error) {
 	s.reads++
 	return &turnv1.ToolCall{CallId: req.GetCallId(), Tool: "journal__tool"}, nil
 }
@@ -46,8 +47,8 @@ func (s *services) GetDefinitions(_ context.Context, req *registryv1.GetDefiniti
 func begun() *step.Loaded {
 	return &step.Loaded{
 		Agent: &sessionsv1.Agent{}, Surface: &turnv1.Surface{},
-		Tools:       []*sessionsv1.PinnedTool{{Name: "x__read", DefinitionHash: "h1"}, {Name: "x__gone", DefinitionHash: "h2"}},
-		AgentTools:  []*sessionsv1.AgentTool{{Name: "agent__billing"}},
+		Tools:       []*executionv1.PinnedTool{{Name: "x__read", DefinitionHash: "h1"}, {Name: "x__gone", DefinitionHash: "h2"}},
+		AgentTools:  []*executionv1.AgentTool{{Name: "agent__billing"}},
 		ClientTools: []*sessionsv1.ClientTool{{Name: "pick"}},
 	}
 }

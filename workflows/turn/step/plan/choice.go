@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/contract/rules"
@@ -128,13 +128,13 @@ var strategies = map[string]turnv1.Strategy{
 }
 
 // byRules chooses when the model's answer cannot be read.
-func byRules(request string, tools bool, agents []*sessionsv1.AgentTool) (turnv1.Strategy, string) {
+func byRules(request string, tools bool, agents []*executionv1.AgentTool) (turnv1.Strategy, string) {
 	strategy, reason := rules.Choose(request, tools, described(agents))
 	return strategies[strategy], reason
 }
 
 // described are sub-agents as the rules know them.
-func described(agents []*sessionsv1.AgentTool) []rules.Agent {
+func described(agents []*executionv1.AgentTool) []rules.Agent {
 	out := make([]rules.Agent, len(agents))
 	for i, a := range agents {
 		out[i] = rules.Agent{ID: a.GetAgentId(), Description: a.GetDescription()}

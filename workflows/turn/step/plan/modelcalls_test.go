@@ -3,6 +3,7 @@ package plan_test
 import (
 	"testing"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -28,7 +29,7 @@ func TestAStepMakesNoMoreCallsThanItReserves(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := steptest.New(t, &sessionsv1.Agent{Strategy: row.strategy, Tools: []string{"*"}}, turntest.Tool("x__echo"))
-			w.Journal.Offer(in.TurnID, &sessionsv1.AgentTool{Name: "agent__billing", AgentId: "billing", Description: "invoices"})
+			w.Journal.Offer(in.TurnID, &executionv1.AgentTool{Name: "agent__billing", AgentId: "billing", Description: "invoices"})
 			w.Model(steptest.Texts(row.says...))
 			most := int64(0)
 			w.Each(func(ref *turnv1.StepRef, o *turnv1.StepOutcome) {

@@ -13,8 +13,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -25,7 +25,7 @@ import (
 
 // journal is what is asked of the sessions service.
 type journal interface {
-	GetContext(context.Context, *sessionsv1.GetContextRequest, ...grpc.CallOption) (*step.History, error)
+	GetContext(context.Context, *executionv1.GetContextRequest, ...grpc.CallOption) (*step.History, error)
 }
 
 // Deps are what decisions are made with. All are required.
@@ -41,7 +41,7 @@ func (Deps) GiveUp(why *turnv1.TurnError) *step.Commit { return model.GiveUp(why
 
 // question is a model call about the turn's conversation. It names tools in words only: the model must not call one.
 func (d Deps) question(ctx context.Context, w *step.Work, instructions string) (*inferencev1.GenerateRequest, []*inferencev1.ToolDefinition, error) {
-	history, err := d.Sessions.GetContext(ctx, &sessionsv1.GetContextRequest{TurnId: w.Turn.TurnID})
+	history, err := d.Sessions.GetContext(ctx, &executionv1.GetContextRequest{TurnId: w.Turn.TurnID})
 	if err != nil {
 		return nil, nil, fmt.Errorf("read context: %w", err)
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/contract/rules"
@@ -42,7 +42,7 @@ func (d Deps) Route(w *step.Work) model.Ask {
 		if own := req.GetInstructions(); own != "" {
 			question.Instructions += "\n\nThis is said of the task:\n" + own
 		}
-		var chosen *sessionsv1.AgentTool
+		var chosen *executionv1.AgentTool
 		var reason string
 		used, err := d.answerJSON(ctx, question, contract.RouteRepairs, func(text string) (err error) {
 			chosen, reason, err = readRoute(text, agents)
@@ -78,7 +78,7 @@ func (d Deps) Route(w *step.Work) model.Ask {
 	}
 }
 
-func agentList(agents []*sessionsv1.AgentTool) string {
+func agentList(agents []*executionv1.AgentTool) string {
 	lines := []string{contract.AgentList}
 	for _, a := range agents {
 		lines = append(lines, contract.ToolPrefix+a.GetAgentId()+": "+brief(a.GetDescription(), maxDescription))
@@ -87,7 +87,7 @@ func agentList(agents []*sessionsv1.AgentTool) string {
 }
 
 // readRoute reads the model's answer, which must be exactly what it was asked for; a nil agent is none.
-func readRoute(text string, agents []*sessionsv1.AgentTool) (*sessionsv1.AgentTool, string, error) {
+func readRoute(text string, agents []*executionv1.AgentTool) (*executionv1.AgentTool, string, error) {
 	var answer struct {
 		Agent  string `json:"agent"`
 		Reason string `json:"reason"`

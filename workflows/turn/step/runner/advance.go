@@ -9,7 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	"github.com/windlass-dev/windlass/libs/stack"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
@@ -34,7 +34,7 @@ type advance struct {
 	// claiming are keys of steps whose claim is on its way along with a commit.
 	claiming map[string]bool
 	// claimed are claims that were made along with a commit, by key.
-	claimed map[string]*sessionsv1.ClaimStepResponse
+	claimed map[string]*executionv1.ClaimStepResponse
 	talk    talk
 	// news is ready when the journal has something new that this advance did not write.
 	news <-chan struct{}
@@ -55,14 +55,14 @@ type result struct {
 // Whoever drives the turn otherwise goes on with it. Whoever knows of something new in the journal, an answer or more input, says so by news.
 func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput, news <-chan struct{}) ([]*turnv1.StepOutcome, error) {
 	ctx = asWorker(ctx, turn)
-	loaded, err := r.deps.Sessions.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: turn.TurnID, WithContext: true})
+	loaded, err := r.deps.Sessions.LoadTurn(ctx, &executionv1.LoadTurnRequest{TurnId: turn.TurnID, WithContext: true})
 	if err != nil {
 		return nil, step.Classify(ctx, fmt.Errorf("load turn: %w", err))
 	}
 	faultpoint.Hit(faultpoint.Started)
 	a := &advance{
 		runner: r, turn: turn, loaded: loaded, outcomes: loaded.GetOutcomes(), running: map[string]bool{}, claiming: map[string]bool{},
-		claimed: map[string]*sessionsv1.ClaimStepResponse{}, talk: newTalk(), news: news,
+		claimed: map[string]*executionv1.ClaimStepResponse{}, talk: newTalk(), news: news,
 	}
 	if first := loaded.GetContext(); first != nil {
 		loaded.Context = nil
@@ -73,9 +73,9 @@ func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput, news <-ch
 }
 
 // Outcomes reads what the steps of a turn have come to. Errors as in Do.
-func (r *Runner) Outcomes(ctx context.Context, turn contract.TurnInput) (*sessionsv1.GetOutcomesResponse, error) {
+func (r *Runner) Outcomes(ctx context.Context, turn contract.TurnInput) (*executionv1.GetOutcomesResponse, error) {
 	ctx = asWorker(ctx, turn)
-	resp, err := r.deps.Sessions.GetOutcomes(ctx, &sessionsv1.GetOutcomesRequest{TurnId: turn.TurnID})
+	resp, err := r.deps.Sessions.GetOutcomes(ctx, &executionv1.GetOutcomesRequest{TurnId: turn.TurnID})
 	if err != nil {
 		return nil, step.Classify(ctx, fmt.Errorf("read outcomes: %w", err))
 	}

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -94,7 +94,7 @@ func (a *advance) landed(req *step.Commit) {
 }
 
 // committed takes the answer to a commit.
-func (a *advance) committed(req *step.Commit, resp *sessionsv1.CommitStepResponse) {
+func (a *advance) committed(req *step.Commit, resp *executionv1.CommitStepResponse) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if resp.GetAdopted() {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/refclock"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
@@ -17,7 +17,7 @@ func (r *Runner) Now() time.Time { return r.clock.Now() }
 
 // timed takes the database's time from the answers of the sessions service.
 type timed struct {
-	sessionsv1.ExecutionServiceClient
+	executionv1.ExecutionServiceClient
 	clock *refclock.Clock
 }
 
@@ -33,21 +33,21 @@ func observed[Q any, R interface{ GetNowMicros() int64 }](
 }
 
 // LoadTurn implements ExecutionServiceClient.
-func (t timed) LoadTurn(ctx context.Context, req *sessionsv1.LoadTurnRequest, opts ...grpc.CallOption) (*step.Loaded, error) {
+func (t timed) LoadTurn(ctx context.Context, req *executionv1.LoadTurnRequest, opts ...grpc.CallOption) (*step.Loaded, error) {
 	return observed(ctx, t.clock, t.ExecutionServiceClient.LoadTurn, req, opts)
 }
 
 // GetOutcomes implements ExecutionServiceClient.
-func (t timed) GetOutcomes(ctx context.Context, req *sessionsv1.GetOutcomesRequest, opts ...grpc.CallOption) (*sessionsv1.GetOutcomesResponse, error) {
+func (t timed) GetOutcomes(ctx context.Context, req *executionv1.GetOutcomesRequest, opts ...grpc.CallOption) (*executionv1.GetOutcomesResponse, error) {
 	return observed(ctx, t.clock, t.ExecutionServiceClient.GetOutcomes, req, opts)
 }
 
 // ClaimStep implements ExecutionServiceClient.
-func (t timed) ClaimStep(ctx context.Context, req *sessionsv1.ClaimStepRequest, opts ...grpc.CallOption) (*sessionsv1.ClaimStepResponse, error) {
+func (t timed) ClaimStep(ctx context.Context, req *executionv1.ClaimStepRequest, opts ...grpc.CallOption) (*executionv1.ClaimStepResponse, error) {
 	return observed(ctx, t.clock, t.ExecutionServiceClient.ClaimStep, req, opts)
 }
 
 // RenewStep implements ExecutionServiceClient.
-func (t timed) RenewStep(ctx context.Context, req *sessionsv1.RenewStepRequest, opts ...grpc.CallOption) (*sessionsv1.RenewStepResponse, error) {
+func (t timed) RenewStep(ctx context.Context, req *executionv1.RenewStepRequest, opts ...grpc.CallOption) (*executionv1.RenewStepResponse, error) {
 	return observed(ctx, t.clock, t.ExecutionServiceClient.RenewStep, req, opts)
 }

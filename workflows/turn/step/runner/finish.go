@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
@@ -62,7 +62,7 @@ func (r *Runner) Finish(ctx context.Context, turn contract.TurnInput, ref *turnv
 		return out, err
 	}
 	ctx = asWorker(ctx, turn)
-	loaded, err := r.deps.Sessions.LoadTurn(ctx, &sessionsv1.LoadTurnRequest{TurnId: turn.TurnID})
+	loaded, err := r.deps.Sessions.LoadTurn(ctx, &executionv1.LoadTurnRequest{TurnId: turn.TurnID})
 	if err != nil {
 		return nil, step.Classify(ctx, err)
 	}
@@ -76,7 +76,7 @@ func (r *Runner) Finish(ctx context.Context, turn contract.TurnInput, ref *turnv
 // ExpireWaits ends the waits of a turn whose time is up. Errors as in Do.
 func (r *Runner) ExpireWaits(ctx context.Context, turn contract.TurnInput) error {
 	ctx = asWorker(ctx, turn)
-	_, err := r.deps.Sessions.ExpireWaits(ctx, &sessionsv1.ExpireWaitsRequest{TurnId: turn.TurnID})
+	_, err := r.deps.Sessions.ExpireWaits(ctx, &executionv1.ExpireWaitsRequest{TurnId: turn.TurnID})
 	if err != nil {
 		return step.Classify(ctx, fmt.Errorf("expire waits: %w", err))
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/fault"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -27,7 +27,7 @@ const (
 	longestBudgetPause = 500
 )
 
-func (r *Runner) claim(ctx context.Context, w *task) (*sessionsv1.ClaimStepResponse, error) {
+func (r *Runner) claim(ctx context.Context, w *task) (*executionv1.ClaimStepResponse, error) {
 	if c := w.claimed; c != nil {
 		w.claimed = nil
 		return c, nil
@@ -36,8 +36,8 @@ func (r *Runner) claim(ctx context.Context, w *task) (*sessionsv1.ClaimStepRespo
 }
 
 // claimRequest makes the claim of a prepared step.
-func (r *Runner) claimRequest(w *task) *sessionsv1.ClaimStepRequest {
-	req := &sessionsv1.ClaimStepRequest{
+func (r *Runner) claimRequest(w *task) *executionv1.ClaimStepRequest {
+	req := &executionv1.ClaimStepRequest{
 		TurnId: w.Turn.TurnID, Step: w.Ref, Owner: r.cfg.Owner, TtlMs: int32(r.cfg.LeaseTTL.Milliseconds()),
 		ToolCall: w.Announced,
 	}
@@ -120,7 +120,7 @@ func (r *Runner) renew(ctx context.Context, w *task, stop context.CancelCauseFun
 func (r *Runner) renewOnce(ctx context.Context, w *task) error {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.LeaseTTL) // then the next one is due
 	defer cancel()
-	resp, err := r.deps.Sessions.RenewStep(ctx, &sessionsv1.RenewStepRequest{
+	resp, err := r.deps.Sessions.RenewStep(ctx, &executionv1.RenewStepRequest{
 		TurnId: w.Turn.TurnID, Step: w.Ref.GetKey(), Fence: w.Lease.GetFence(), TtlMs: int32(r.cfg.LeaseTTL.Milliseconds()),
 	})
 	switch {
@@ -149,7 +149,7 @@ func backoff(err error, attempt uint32) time.Duration {
 func (r *Runner) release(ctx context.Context, w *task, rest time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.LeaseTTL)
 	defer cancel()
-	if _, err := r.deps.Sessions.ReleaseStep(ctx, &sessionsv1.ReleaseStepRequest{
+	if _, err := r.deps.Sessions.ReleaseStep(ctx, &executionv1.ReleaseStepRequest{
 		TurnId: w.Turn.TurnID, Step: w.Ref.GetKey(), Fence: w.Lease.GetFence(), RestMs: int32(rest.Milliseconds()),
 	}); err != nil {
 		r.deps.Log.DebugContext(ctx, "lease not given back, it will expire", "step", w.Ref.GetKey(), "error", err)
@@ -158,13 +158,13 @@ func (r *Runner) release(ctx context.Context, w *task, rest time.Duration) {
 
 // budgetPause is how many milliseconds pass before a step that waits for a budget is claimed again: twice as many after each claim in vain, up to
 // longestBudgetPause, and some more or less, for many may wait.
-func budgetPause(busy *sessionsv1.Busy, claims int) int32 {
+func budgetPause(busy *executionv1.Busy, claims int) int32 {
 	pause := min(min(busy.GetExpiresInMs(), longestBudgetPause)<<min(claims, 10), longestBudgetPause)
 	return pause/2 + rand.N(pause+1)
 }
 
 // waitFor waits until the step's holder has ended it, or its lease has run out.
-func (r *Runner) waitFor(ctx context.Context, w *task, busy *sessionsv1.Busy) error {
+func (r *Runner) waitFor(ctx context.Context, w *task, busy *executionv1.Busy) error {
 	news := r.listen(ctx, contract.EventSubject(w.Turn.Tenant, w.Turn.SessionID))
 	defer news.close()
 	timer := time.NewTimer(min(time.Duration(busy.GetExpiresInMs())*time.Millisecond, r.cfg.LeaseTTL) + 5*time.Millisecond)

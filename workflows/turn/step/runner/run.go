@@ -9,14 +9,14 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
 // run does a step under its lease.
-func (r *Runner) run(ctx context.Context, action step.Action, w *task, claim *sessionsv1.ClaimStepResponse) (_ *turnv1.StepOutcome, err error) {
+func (r *Runner) run(ctx context.Context, action step.Action, w *task, claim *executionv1.ClaimStepResponse) (_ *turnv1.StepOutcome, err error) {
 	w.Lease, w.Cancelled, w.Started = claim.GetLease(), claim.GetCancelRequested(), time.Now()
 	held, release := r.hold(ctx, w)
 	defer func() {

@@ -14,10 +14,10 @@ import (
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/refclock"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -32,7 +32,7 @@ const role = "worker"
 // Deps are what a runner works with. All but Executors and HostTime are required.
 type Deps struct {
 	// Sessions keeps the journal.
-	Sessions sessionsv1.ExecutionServiceClient
+	Sessions executionv1.ExecutionServiceClient
 	// Tools resolves and runs tools.
 	Tools registryv1.ToolExecutionServiceClient
 	// Inference calls models.
@@ -81,7 +81,7 @@ type task struct {
 	// advance is what the step is part of, nil when it is asked for by itself.
 	advance *advance
 	// claimed is the answer to a claim that was made with an earlier commit, nil when there was none. It is used once.
-	claimed *sessionsv1.ClaimStepResponse
+	claimed *executionv1.ClaimStepResponse
 }
 
 // Do brings a step about and returns its outcome as the journal has it, whichever worker did it.
@@ -141,7 +141,7 @@ func (r *Runner) do(ctx context.Context, k step.Kind, w *task) (*turnv1.StepOutc
 func (r *Runner) stopHolder(ctx context.Context, k step.Kind, w *task) (*turnv1.StepOutcome, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitPatience)
 	defer cancel()
-	_, err := r.deps.Sessions.RequestCancel(ctx, &sessionsv1.RequestCancelRequest{TurnId: w.Turn.TurnID, Reason: "stopped in Temporal"})
+	_, err := r.deps.Sessions.RequestCancel(ctx, &executionv1.RequestCancelRequest{TurnId: w.Turn.TurnID, Reason: "stopped in Temporal"})
 	if err != nil && !fault.Is(err, faultv1.Reason_REASON_TURN_ENDED) {
 		return nil, step.Classify(ctx, fmt.Errorf("request cancel: %w", err))
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -139,7 +140,7 @@ func TestResultsThatTheRegistryDoesNotGive(t *testing.T) {
 		w.Journal.ClientTools(in.TurnID, &sessionsv1.ClientTool{Name: "pick"})
 		w.Model(turntest.CallTools("client__pick", 1))
 		w.MustWait(1)
-		w.Answer("tool-1.0", turnv1.Verdict_VERDICT_ANSWERED, func(w *sessionsv1.Wait) { w.Result = steptest.Said("blue") })
+		w.Answer("tool-1.0", turnv1.Verdict_VERDICT_ANSWERED, func(w *executionv1.Wait) { w.Result = steptest.Said("blue") })
 		w.Advance()
 		if got := w.Result().GetResult(); got.GetContent()[0].GetText() != "***" {
 			t.Errorf("result %v", got)

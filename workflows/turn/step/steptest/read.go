@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
@@ -85,7 +85,7 @@ func (w *World) Result() *turnv1.ToolCallCompleted {
 }
 
 // MustWait has the turn run until it waits for so many answers.
-func (w *World) MustWait(n int) []*sessionsv1.Wait {
+func (w *World) MustWait(n int) []*executionv1.Wait {
 	w.T.Helper()
 	if _, err := w.Runner.Advance(w.T.Context(), In, nil); !errors.Is(err, step.ErrWaiting) {
 		w.T.Fatalf("advance: %v", err)
@@ -98,7 +98,7 @@ func (w *World) MustWait(n int) []*sessionsv1.Wait {
 }
 
 // Answer ends the wait of a step with a verdict.
-func (w *World) Answer(key string, v turnv1.Verdict, fill ...func(*sessionsv1.Wait)) {
+func (w *World) Answer(key string, v turnv1.Verdict, fill ...func(*executionv1.Wait)) {
 	w.Journal.Answer(In.TurnID, key, v, fill...)
 }
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/step/model"
@@ -38,7 +38,7 @@ func askedOf(call *turnv1.ToolCall) (askedAgent, bool) {
 
 // agent is the round of a call that begins a sub-agent's turn. The registry is asked whether it may, as for any tool; then the sessions service
 // makes the child, which is the same one however often the step is repeated.
-func (t *tool) agent(ctx context.Context, a *sessionsv1.AgentTool, approved *registryv1.Approved) (round, error) {
+func (t *tool) agent(ctx context.Context, a *executionv1.AgentTool, approved *registryv1.Approved) (round, error) {
 	ask := t.request()
 	ask.DefinitionHash, ask.Approved = a.GetDefinitionHash(), approved
 	checked, err := t.Registry.CheckCall(ctx, &registryv1.CheckCallRequest{Call: ask, Definition: &registryv1.Tool{
@@ -64,13 +64,13 @@ func (t *tool) agent(ctx context.Context, a *sessionsv1.AgentTool, approved *reg
 }
 
 // beginAgent begins the sub-agent's turn, and says in r what the call comes to.
-func (t *tool) beginAgent(ctx context.Context, a *sessionsv1.AgentTool, r *round) error {
+func (t *tool) beginAgent(ctx context.Context, a *executionv1.AgentTool, r *round) error {
 	asked, ok := askedOf(t.call)
 	if !ok {
 		r.completed = refused(t.call, codeArguments, "The arguments are not as the tool wants them.")
 		return nil
 	}
-	child, err := t.Sessions.CreateChild(ctx, &sessionsv1.CreateChildRequest{
+	child, err := t.Sessions.CreateChild(ctx, &executionv1.CreateChildRequest{
 		TurnId: t.Turn.TurnID, Step: t.Ref.GetKey(), Fence: t.Lease.GetFence(), CallId: t.call.GetCallId(), AgentId: a.GetAgentId(),
 		Input: asked.Message, Params: asked.params, Background: asked.Background,
 	})

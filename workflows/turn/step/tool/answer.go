@@ -6,15 +6,15 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
 )
 
 // after says what follows a wait.
-func (t *tool) after(wait *sessionsv1.Wait) (round, error) {
+func (t *tool) after(wait *executionv1.Wait) (round, error) {
 	switch wait.GetRef().GetKind() {
 	case turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL:
 		return round{completed: answered(t.call, wait, "the client did not run it")}, nil
@@ -39,7 +39,7 @@ func (t *tool) after(wait *sessionsv1.Wait) (round, error) {
 }
 
 // afterApproval runs an approved call with the evidence, asks again when the approval is void, and refuses otherwise.
-func afterApproval(call *turnv1.ToolCall, wait *sessionsv1.Wait, ask *registryv1.CallToolRequest) round {
+func afterApproval(call *turnv1.ToolCall, wait *executionv1.Wait, ask *registryv1.CallToolRequest) round {
 	switch wait.GetVerdict() {
 	case turnv1.Verdict_VERDICT_APPROVED:
 		ask.Approved = &registryv1.Approved{
@@ -59,7 +59,7 @@ func afterApproval(call *turnv1.ToolCall, wait *sessionsv1.Wait, ask *registryv1
 }
 
 // refusal says who refused, and why.
-func refusal(wait *sessionsv1.Wait) string {
+func refusal(wait *executionv1.Wait) string {
 	for _, d := range wait.GetDecisions() {
 		if d.GetApprove() {
 			continue
@@ -74,7 +74,7 @@ func refusal(wait *sessionsv1.Wait) string {
 }
 
 // inputAnswer is what the tool gets when its question ends.
-func inputAnswer(wait *sessionsv1.Wait, state []byte) *registryv1.InputAnswer {
+func inputAnswer(wait *executionv1.Wait, state []byte) *registryv1.InputAnswer {
 	answer := &registryv1.InputAnswer{Action: "cancel", State: state}
 	switch wait.GetVerdict() {
 	case turnv1.Verdict_VERDICT_ANSWERED:
@@ -86,7 +86,7 @@ func inputAnswer(wait *sessionsv1.Wait, state []byte) *registryv1.InputAnswer {
 }
 
 // resolution is what the ledger records of a call whose outcome was unknown. Without an answer it stays unknown.
-func resolution(wait *sessionsv1.Wait) *registryv1.Resolution {
+func resolution(wait *executionv1.Wait) *registryv1.Resolution {
 	r := &registryv1.Resolution{Id: wait.GetRef().GetId(), Verdict: turnv1.Verdict_VERDICT_GIVEN_UP, Result: wait.GetResult()}
 	switch v := wait.GetVerdict(); v {
 	case turnv1.Verdict_VERDICT_ANSWERED, turnv1.Verdict_VERDICT_NOT_DONE:
@@ -99,7 +99,7 @@ func resolution(wait *sessionsv1.Wait) *registryv1.Resolution {
 }
 
 // answered is the end of a call that somebody else ran: its result, or why there is none.
-func answered(call *turnv1.ToolCall, wait *sessionsv1.Wait, otherwise string) *registryv1.Completed {
+func answered(call *turnv1.ToolCall, wait *executionv1.Wait, otherwise string) *registryv1.Completed {
 	switch {
 	case wait.GetVerdict() == turnv1.Verdict_VERDICT_ANSWERED:
 		c := &registryv1.Completed{Result: proto.CloneOf(wait.GetResult())}

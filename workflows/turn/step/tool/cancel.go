@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -29,7 +29,7 @@ func (t *tool) endCancelled(ctx context.Context) (*step.Commit, error) {
 	if t.Ref.GetWait() == nil {
 		return t.GiveUp(nil), nil
 	}
-	wait, err := t.Sessions.GetWait(ctx, &sessionsv1.GetWaitRequest{TurnId: t.Turn.TurnID, WaitId: t.Ref.GetWait().GetId()})
+	wait, err := t.Sessions.GetWait(ctx, &executionv1.GetWaitRequest{TurnId: t.Turn.TurnID, WaitId: t.Ref.GetWait().GetId()})
 	if err != nil {
 		return nil, fmt.Errorf("read wait: %w", err)
 	}

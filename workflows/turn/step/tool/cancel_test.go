@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
@@ -28,15 +29,15 @@ func TestTheCallOfACancelledTurn(t *testing.T) {
 		w.MustWait(1)
 		return w
 	}
-	result := func(text string) func(*sessionsv1.Wait) {
-		return func(w *sessionsv1.Wait) { w.Result = steptest.Said(text) }
+	result := func(text string) func(*executionv1.Wait) {
+		return func(w *executionv1.Wait) { w.Result = steptest.Said(text) }
 	}
-	none := func(*sessionsv1.Wait) {}
+	none := func(*executionv1.Wait) {}
 	for _, row := range []struct {
 		name    string
 		world   func(*testing.T) *steptest.World
 		verdict turnv1.Verdict
-		fill    func(*sessionsv1.Wait)
+		fill    func(*executionv1.Wait)
 		calls   int
 		want    string
 	}{

@@ -1,8 +1,8 @@
 package tool
 
 import (
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -43,10 +43,10 @@ func toolCompleted(result *turnv1.ToolResult, c *registryv1.Completed) *turnv1.E
 }
 
 // artifacts are what a call's result was too long for, to be kept with the session.
-func artifacts(call *turnv1.ToolCall, c *registryv1.Completed) []*sessionsv1.NewArtifact {
-	var out []*sessionsv1.NewArtifact
+func artifacts(call *turnv1.ToolCall, c *registryv1.Completed) []*executionv1.NewArtifact {
+	var out []*executionv1.NewArtifact
 	for _, whole := range c.GetWholes() {
-		out = append(out, &sessionsv1.NewArtifact{
+		out = append(out, &executionv1.NewArtifact{
 			Id: whole.GetArtifactId(), Name: whole.GetName(), MediaType: whole.GetMediaType(), Data: whole.GetData(), CallId: call.GetCallId(),
 		})
 	}

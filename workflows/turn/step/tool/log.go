@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -23,7 +23,7 @@ type eventLog struct {
 
 func (t *tool) newEventLog(ctx context.Context) *eventLog {
 	return &eventLog{write: func(events []*turnv1.Event) error {
-		_, err := t.Sessions.AppendEvents(ctx, &sessionsv1.AppendEventsRequest{
+		_, err := t.Sessions.AppendEvents(ctx, &executionv1.AppendEventsRequest{
 			TurnId: t.Turn.TurnID, Step: t.Ref.GetKey(), Fence: t.Lease.GetFence(), Events: events,
 		})
 		if err != nil {

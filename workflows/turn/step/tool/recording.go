@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -17,7 +17,7 @@ const codeNotRecorded = "not_recorded"
 // recorded ends a call of a re-run with the result that the same call had in the turn that is run again, or with an error for the model when
 // there is none. It gives the zero value for a call that shall be run all the same.
 func (t *tool) recorded(ctx context.Context) (round, error) {
-	got, err := t.Sessions.GetRecording(ctx, &sessionsv1.GetRecordingRequest{
+	got, err := t.Sessions.GetRecording(ctx, &executionv1.GetRecordingRequest{
 		TurnId: t.Turn.TurnID, MessageId: t.Ref.GetCall().GetMessageId(), CallId: t.call.GetCallId(),
 	})
 	if err != nil {

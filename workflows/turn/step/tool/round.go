@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
@@ -32,7 +32,7 @@ type round struct {
 	// completed is the call's end.
 	completed *registryv1.Completed
 	// wait is what the call waits for.
-	wait *sessionsv1.WaitRequest
+	wait *executionv1.WaitRequest
 	// events tell how it came to completed or wait.
 	events []*turnv1.Event
 	// recorded says that completed is what the same call came to in the turn that is run again.
@@ -47,7 +47,7 @@ func (t *tool) round(ctx context.Context) (round, error) {
 		text := fmt.Sprintf("The call was given up: it asked for somebody's answer %d times.", engine.MaxRounds)
 		return round{completed: refused(t.call, codeTooOften, text)}, nil
 	case t.Ref.GetWait() != nil:
-		wait, err := t.Sessions.GetWait(ctx, &sessionsv1.GetWaitRequest{TurnId: t.Turn.TurnID, WaitId: t.Ref.GetWait().GetId()})
+		wait, err := t.Sessions.GetWait(ctx, &executionv1.GetWaitRequest{TurnId: t.Turn.TurnID, WaitId: t.Ref.GetWait().GetId()})
 		if err != nil {
 			return round{}, fmt.Errorf("read wait: %w", err)
 		}

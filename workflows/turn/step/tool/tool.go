@@ -12,8 +12,8 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/tokens"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -24,10 +24,10 @@ import (
 
 // journal is what is asked of the sessions service.
 type journal interface {
-	AppendEvents(context.Context, *sessionsv1.AppendEventsRequest, ...grpc.CallOption) (*sessionsv1.AppendEventsResponse, error)
-	GetWait(context.Context, *sessionsv1.GetWaitRequest, ...grpc.CallOption) (*sessionsv1.Wait, error)
-	GetRecording(context.Context, *sessionsv1.GetRecordingRequest, ...grpc.CallOption) (*sessionsv1.GetRecordingResponse, error)
-	CreateChild(context.Context, *sessionsv1.CreateChildRequest, ...grpc.CallOption) (*sessionsv1.CreateChildResponse, error)
+	AppendEvents(context.Context, *executionv1.AppendEventsRequest, ...grpc.CallOption) (*executionv1.AppendEventsResponse, error)
+	GetWait(context.Context, *executionv1.GetWaitRequest, ...grpc.CallOption) (*executionv1.Wait, error)
+	GetRecording(context.Context, *executionv1.GetRecordingRequest, ...grpc.CallOption) (*executionv1.GetRecordingResponse, error)
+	CreateChild(context.Context, *executionv1.CreateChildRequest, ...grpc.CallOption) (*executionv1.CreateChildResponse, error)
 }
 
 // registry is what is asked of the registry.

@@ -5,6 +5,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/canon"
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -13,17 +14,17 @@ import (
 )
 
 // waiting makes the commit of a round that ends with a wait.
-func (t *tool) waiting(wait *sessionsv1.WaitRequest, events []*turnv1.Event) *step.Commit {
+func (t *tool) waiting(wait *executionv1.WaitRequest, events []*turnv1.Event) *step.Commit {
 	return &step.Commit{Outcome: &turnv1.StepOutcome{Usage: usage(t.Work, contract.Sent(wait.GetKind()))}, Events: events, Wait: wait}
 }
 
 // newWait describes what a call waits for.
-func newWait(call *turnv1.ToolCall, kind turnv1.WaitKind) *sessionsv1.WaitRequest {
-	return &sessionsv1.WaitRequest{Kind: kind, CallId: call.GetCallId(), Tool: call.GetTool(), Arguments: argumentsOf(call)}
+func newWait(call *turnv1.ToolCall, kind turnv1.WaitKind) *executionv1.WaitRequest {
+	return &executionv1.WaitRequest{Kind: kind, CallId: call.GetCallId(), Tool: call.GetTool(), Arguments: argumentsOf(call)}
 }
 
 // approvalWait asks for approval, as the rule says.
-func approvalWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *registryv1.ApprovalRequired) *sessionsv1.WaitRequest {
+func approvalWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *registryv1.ApprovalRequired) *executionv1.WaitRequest {
 	rule := need.GetRule()
 	wait := newWait(call, turnv1.WaitKind_WAIT_KIND_APPROVAL)
 	wait.ArgumentsHash, wait.DefinitionHash, wait.Effect = need.GetArgumentsHash(), need.GetDefinitionHash(), need.GetEffect()
@@ -35,7 +36,7 @@ func approvalWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *
 }
 
 // inputWait asks the tool's question.
-func inputWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *registryv1.InputRequired) *sessionsv1.WaitRequest {
+func inputWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *registryv1.InputRequired) *executionv1.WaitRequest {
 	wait := newWait(call, turnv1.WaitKind_WAIT_KIND_INPUT)
 	wait.Message, wait.SchemaJson, wait.ExpiresInMs = need.GetMessage(), need.GetSchemaJson(), need.GetExpiresInMs()
 	wait.State = remember(ask, &registryv1.InputAnswer{State: need.GetState()})
@@ -53,7 +54,7 @@ func givenUp(ask *registryv1.CallToolRequest) bool {
 }
 
 // resolutionWait asks what became of the call.
-func (t *tool) resolutionWait(ask *registryv1.CallToolRequest, c *registryv1.Completed) *sessionsv1.WaitRequest {
+func (t *tool) resolutionWait(ask *registryv1.CallToolRequest, c *registryv1.Completed) *executionv1.WaitRequest {
 	wait := newWait(t.call, turnv1.WaitKind_WAIT_KIND_RESOLUTION)
 	wait.ExecutionId, wait.Message, wait.Effect = c.GetExecutionId(), textOf(c.GetResult()), t.Pinned.Effect(t.Loaded, t.call.GetTool())
 	if arguments, err := canon.Parse([]byte(t.call.GetArgumentsJson())); err == nil {

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -47,8 +48,8 @@ func lost(req *registryv1.CallToolRequest, stream toolStream) error {
 	}
 }
 
-func by(subject, comment string, approve bool) func(*sessionsv1.Wait) {
-	return func(w *sessionsv1.Wait) {
+func by(subject, comment string, approve bool) func(*executionv1.Wait) {
+	return func(w *executionv1.Wait) {
 		w.Decisions = append(w.Decisions, &turnv1.ApprovalDecision{Subject: subject, Comment: comment, Approve: approve})
 	}
 }
@@ -75,7 +76,7 @@ func TestApproval(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		verdict turnv1.Verdict
-		fill    func(*sessionsv1.Wait)
+		fill    func(*executionv1.Wait)
 		called  int
 		want    string
 		code    string
@@ -95,7 +96,7 @@ func TestApproval(t *testing.T) {
 			w := steptest.Waiting(t, &sessionsv1.Agent{}, steptest.Guarded(&definition))
 			fill := row.fill
 			if fill == nil {
-				fill = func(*sessionsv1.Wait) {}
+				fill = func(*executionv1.Wait) {}
 			}
 			w.Answer("tool-1.0", row.verdict, fill)
 			out := w.Advance()
@@ -139,8 +140,8 @@ func TestInput(t *testing.T) {
 	if got := w.Journal.Waits(in.TurnID)[0].GetRequest(); got.GetMessage() != "your first name?" || got.GetSchemaJson() == "" {
 		t.Errorf("asks for %v", got)
 	}
-	name := func(text string) func(*sessionsv1.Wait) {
-		return func(w *sessionsv1.Wait) {
+	name := func(text string) func(*executionv1.Wait) {
+		return func(w *executionv1.Wait) {
 			w.Content = &structpb.Struct{Fields: map[string]*structpb.Value{"name": structpb.NewStringValue(text)}}
 		}
 	}
@@ -196,7 +197,7 @@ func TestPark(t *testing.T) {
 			if got := w.Journal.Waits(in.TurnID)[0].GetRequest(); got.GetExecutionId() != "exe_9" || got.GetArgumentsHash() == "" || got.GetMessage() != "nobody knows" {
 				t.Errorf("asks for %v", got)
 			}
-			w.Answer("tool-1.0", row.verdict, by("ann", "I looked", true), func(w *sessionsv1.Wait) { w.Result = steptest.Said("it is there") })
+			w.Answer("tool-1.0", row.verdict, by("ann", "I looked", true), func(w *executionv1.Wait) { w.Result = steptest.Said("it is there") })
 			w.Advance()
 			w.Once("begin finish infer-1 infer-2 tool-1.0 tool-1.0.2 wait-1.0")
 			if got := w.Result().GetResult(); got.GetContent()[0].GetText() != row.want || got.GetIsError() != row.is {
@@ -232,7 +233,7 @@ func TestClientTools(t *testing.T) {
 		if len(shown) != 1 || shown[0].GetName() != "client__pick" || !strings.Contains(shown[0].GetInputSchemaJson(), "round") {
 			t.Errorf("tools shown: %v", shown)
 		}
-		w.Answer("tool-1.0", turnv1.Verdict_VERDICT_ANSWERED, func(w *sessionsv1.Wait) { w.Result = steptest.Said("blue") })
+		w.Answer("tool-1.0", turnv1.Verdict_VERDICT_ANSWERED, func(w *executionv1.Wait) { w.Result = steptest.Said("blue") })
 		out := w.Advance()
 		if got := w.Result().GetResult(); got.GetContent()[0].GetText() != "blue" || got.GetIsError() || len(w.Called()) > 0 {
 			t.Errorf("result = %v, %d calls of the registry", got, len(w.Called()))

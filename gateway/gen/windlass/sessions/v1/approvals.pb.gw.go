@@ -155,9 +155,9 @@ func local_request_ApprovalService_DecideApproval_0(ctx context.Context, marshal
 	return msg, metadata, err
 }
 
-func request_ApprovalService_DecideApprovals_0(ctx context.Context, marshaler runtime.Marshaler, client extSessionsv1.ApprovalServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+func request_ApprovalService_BatchDecideApprovals_0(ctx context.Context, marshaler runtime.Marshaler, client extSessionsv1.ApprovalServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
 	var (
-		protoReq extSessionsv1.DecideApprovalsRequest
+		protoReq extSessionsv1.BatchDecideApprovalsRequest
 		metadata runtime.ServerMetadata
 	)
 	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq); err != nil && !errors.Is(err, io.EOF) {
@@ -166,19 +166,19 @@ func request_ApprovalService_DecideApprovals_0(ctx context.Context, marshaler ru
 	if req.Body != nil {
 		_, _ = io.Copy(io.Discard, req.Body)
 	}
-	msg, err := client.DecideApprovals(ctx, &protoReq, grpc.Header(&metadata.HeaderMD), grpc.Trailer(&metadata.TrailerMD))
+	msg, err := client.BatchDecideApprovals(ctx, &protoReq, grpc.Header(&metadata.HeaderMD), grpc.Trailer(&metadata.TrailerMD))
 	return msg, metadata, err
 }
 
-func local_request_ApprovalService_DecideApprovals_0(ctx context.Context, marshaler runtime.Marshaler, server extSessionsv1.ApprovalServiceServer, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+func local_request_ApprovalService_BatchDecideApprovals_0(ctx context.Context, marshaler runtime.Marshaler, server extSessionsv1.ApprovalServiceServer, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
 	var (
-		protoReq extSessionsv1.DecideApprovalsRequest
+		protoReq extSessionsv1.BatchDecideApprovalsRequest
 		metadata runtime.ServerMetadata
 	)
 	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq); err != nil && !errors.Is(err, io.EOF) {
 		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
 	}
-	msg, err := server.DecideApprovals(ctx, &protoReq)
+	msg, err := server.BatchDecideApprovals(ctx, &protoReq)
 	return msg, metadata, err
 }
 
@@ -293,25 +293,25 @@ func RegisterApprovalServiceHandlerServer(ctx context.Context, mux *runtime.Serv
 		}
 		forward_ApprovalService_DecideApproval_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
-	mux.Handle(http.MethodPost, pattern_ApprovalService_DecideApprovals_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+	mux.Handle(http.MethodPost, pattern_ApprovalService_BatchDecideApprovals_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
 		var stream runtime.ServerTransportStream
 		ctx = grpc.NewContextWithServerTransportStream(ctx, &stream)
 		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
-		annotatedContext, err := runtime.AnnotateIncomingContext(ctx, mux, req, "/windlass.sessions.v1.ApprovalService/DecideApprovals", runtime.WithHTTPPathPattern("/v1/approvals:decide"))
+		annotatedContext, err := runtime.AnnotateIncomingContext(ctx, mux, req, "/windlass.sessions.v1.ApprovalService/BatchDecideApprovals", runtime.WithHTTPPathPattern("/v1/approvals:decide"))
 		if err != nil {
 			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
 			return
 		}
-		resp, md, err := local_request_ApprovalService_DecideApprovals_0(annotatedContext, inboundMarshaler, server, req, pathParams)
+		resp, md, err := local_request_ApprovalService_BatchDecideApprovals_0(annotatedContext, inboundMarshaler, server, req, pathParams)
 		md.HeaderMD, md.TrailerMD = metadata.Join(md.HeaderMD, stream.Header()), metadata.Join(md.TrailerMD, stream.Trailer())
 		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
 		if err != nil {
 			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
 			return
 		}
-		forward_ApprovalService_DecideApprovals_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+		forward_ApprovalService_BatchDecideApprovals_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
 	mux.Handle(http.MethodPost, pattern_ApprovalService_AnswerApproval_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
@@ -424,22 +424,22 @@ func RegisterApprovalServiceHandlerClient(ctx context.Context, mux *runtime.Serv
 		}
 		forward_ApprovalService_DecideApproval_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
-	mux.Handle(http.MethodPost, pattern_ApprovalService_DecideApprovals_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+	mux.Handle(http.MethodPost, pattern_ApprovalService_BatchDecideApprovals_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
 		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
-		annotatedContext, err := runtime.AnnotateContext(ctx, mux, req, "/windlass.sessions.v1.ApprovalService/DecideApprovals", runtime.WithHTTPPathPattern("/v1/approvals:decide"))
+		annotatedContext, err := runtime.AnnotateContext(ctx, mux, req, "/windlass.sessions.v1.ApprovalService/BatchDecideApprovals", runtime.WithHTTPPathPattern("/v1/approvals:decide"))
 		if err != nil {
 			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
 			return
 		}
-		resp, md, err := request_ApprovalService_DecideApprovals_0(annotatedContext, inboundMarshaler, client, req, pathParams)
+		resp, md, err := request_ApprovalService_BatchDecideApprovals_0(annotatedContext, inboundMarshaler, client, req, pathParams)
 		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
 		if err != nil {
 			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
 			return
 		}
-		forward_ApprovalService_DecideApprovals_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+		forward_ApprovalService_BatchDecideApprovals_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
 	mux.Handle(http.MethodPost, pattern_ApprovalService_AnswerApproval_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
@@ -462,17 +462,17 @@ func RegisterApprovalServiceHandlerClient(ctx context.Context, mux *runtime.Serv
 }
 
 var (
-	pattern_ApprovalService_ListApprovals_0   = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "approvals"}, ""))
-	pattern_ApprovalService_GetApproval_0     = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "approvals", "approval_id"}, ""))
-	pattern_ApprovalService_DecideApproval_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "approvals", "approval_id"}, "decide"))
-	pattern_ApprovalService_DecideApprovals_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "approvals"}, "decide"))
-	pattern_ApprovalService_AnswerApproval_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "approvals", "approval_id"}, "answer"))
+	pattern_ApprovalService_ListApprovals_0        = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "approvals"}, ""))
+	pattern_ApprovalService_GetApproval_0          = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "approvals", "approval_id"}, ""))
+	pattern_ApprovalService_DecideApproval_0       = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "approvals", "approval_id"}, "decide"))
+	pattern_ApprovalService_BatchDecideApprovals_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "approvals"}, "decide"))
+	pattern_ApprovalService_AnswerApproval_0       = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "approvals", "approval_id"}, "answer"))
 )
 
 var (
-	forward_ApprovalService_ListApprovals_0   = runtime.ForwardResponseMessage
-	forward_ApprovalService_GetApproval_0     = runtime.ForwardResponseMessage
-	forward_ApprovalService_DecideApproval_0  = runtime.ForwardResponseMessage
-	forward_ApprovalService_DecideApprovals_0 = runtime.ForwardResponseMessage
-	forward_ApprovalService_AnswerApproval_0  = runtime.ForwardResponseMessage
+	forward_ApprovalService_ListApprovals_0        = runtime.ForwardResponseMessage
+	forward_ApprovalService_GetApproval_0          = runtime.ForwardResponseMessage
+	forward_ApprovalService_DecideApproval_0       = runtime.ForwardResponseMessage
+	forward_ApprovalService_BatchDecideApprovals_0 = runtime.ForwardResponseMessage
+	forward_ApprovalService_AnswerApproval_0       = runtime.ForwardResponseMessage
 )

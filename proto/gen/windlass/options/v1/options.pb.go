@@ -41,11 +41,27 @@ var file_windlass_options_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "windlass/options/v1/options.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: (*string)(nil),
+		Field:         57304,
+		Name:          "windlass.options.v1.former_name",
+		Tag:           "bytes,57304,opt,name=former_name",
+		Filename:      "windlass/options/v1/options.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.ServiceOptions)(nil),
 		ExtensionType: (*bool)(nil),
 		Field:         57303,
 		Name:          "windlass.options.v1.internal_service",
 		Tag:           "varint,57303,opt,name=internal_service",
+		Filename:      "windlass/options/v1/options.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.ServiceOptions)(nil),
+		ExtensionType: (*string)(nil),
+		Field:         57305,
+		Name:          "windlass.options.v1.former_service_name",
+		Tag:           "bytes,57305,opt,name=former_service_name",
 		Filename:      "windlass/options/v1/options.proto",
 	},
 }
@@ -62,6 +78,11 @@ var (
 	//
 	// optional bool internal = 57302;
 	E_Internal = &file_windlass_options_v1_options_proto_extTypes[1]
+	// Name that the RPC had before it was renamed. Servers answer calls under it as well, so that callers of an earlier version continue to
+	// work.
+	//
+	// optional string former_name = 57304;
+	E_FormerName = &file_windlass_options_v1_options_proto_extTypes[2]
 )
 
 // Extension fields to descriptorpb.ServiceOptions.
@@ -69,7 +90,11 @@ var (
 	// All RPCs of the service are internal.
 	//
 	// optional bool internal_service = 57303;
-	E_InternalService = &file_windlass_options_v1_options_proto_extTypes[2]
+	E_InternalService = &file_windlass_options_v1_options_proto_extTypes[3]
+	// Full name that the service had before it was renamed, "package.Service". Servers answer calls under it as well.
+	//
+	// optional string former_service_name = 57305;
+	E_FormerServiceName = &file_windlass_options_v1_options_proto_extTypes[4]
 )
 
 var File_windlass_options_v1_options_proto protoreflect.FileDescriptor
@@ -80,8 +105,11 @@ const file_windlass_options_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"permission\x12\x1e.google.protobuf.MethodOptions\x18տ\x03 \x01(\tR\n" +
 	"permission:<\n" +
-	"\binternal\x12\x1e.google.protobuf.MethodOptions\x18ֿ\x03 \x01(\bR\binternal:L\n" +
-	"\x10internal_service\x12\x1f.google.protobuf.ServiceOptions\x18\u05ff\x03 \x01(\bR\x0finternalServiceB\xdf\x01\n" +
+	"\binternal\x12\x1e.google.protobuf.MethodOptions\x18ֿ\x03 \x01(\bR\binternal:A\n" +
+	"\vformer_name\x12\x1e.google.protobuf.MethodOptions\x18ؿ\x03 \x01(\tR\n" +
+	"formerName:L\n" +
+	"\x10internal_service\x12\x1f.google.protobuf.ServiceOptions\x18\u05ff\x03 \x01(\bR\x0finternalService:Q\n" +
+	"\x13former_service_name\x12\x1f.google.protobuf.ServiceOptions\x18ٿ\x03 \x01(\tR\x11formerServiceNameB\xdf\x01\n" +
 	"\x17com.windlass.options.v1B\fOptionsProtoP\x01ZHgithub.com/windlass-dev/windlass/proto/gen/windlass/options/v1;optionsv1\xa2\x02\x03WOX\xaa\x02\x13Windlass.Options.V1\xca\x02\x13Windlass\\Options\\V1\xe2\x02\x1fWindlass\\Options\\V1\\GPBMetadata\xea\x02\x15Windlass::Options::V1b\x06proto3"
 
 var file_windlass_options_v1_options_proto_goTypes = []any{
@@ -91,11 +119,13 @@ var file_windlass_options_v1_options_proto_goTypes = []any{
 var file_windlass_options_v1_options_proto_depIdxs = []int32{
 	0, // 0: windlass.options.v1.permission:extendee -> google.protobuf.MethodOptions
 	0, // 1: windlass.options.v1.internal:extendee -> google.protobuf.MethodOptions
-	1, // 2: windlass.options.v1.internal_service:extendee -> google.protobuf.ServiceOptions
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	0, // [0:3] is the sub-list for extension extendee
+	0, // 2: windlass.options.v1.former_name:extendee -> google.protobuf.MethodOptions
+	1, // 3: windlass.options.v1.internal_service:extendee -> google.protobuf.ServiceOptions
+	1, // 4: windlass.options.v1.former_service_name:extendee -> google.protobuf.ServiceOptions
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	0, // [0:5] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
 }
 
@@ -111,7 +141,7 @@ func file_windlass_options_v1_options_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_options_v1_options_proto_rawDesc), len(file_windlass_options_v1_options_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   0,
-			NumExtensions: 3,
+			NumExtensions: 5,
 			NumServices:   0,
 		},
 		GoTypes:           file_windlass_options_v1_options_proto_goTypes,

@@ -557,8 +557,8 @@ func (x *DecideApprovalRequest) GetArgumentsHash() string {
 	return ""
 }
 
-// DecideApprovalsRequest holds several decisions.
-type DecideApprovalsRequest struct {
+// BatchDecideApprovalsRequest holds several decisions.
+type BatchDecideApprovalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The decisions, 1-100.
 	Decisions     []*DecideApprovalRequest `protobuf:"bytes,1,rep,name=decisions,proto3" json:"decisions,omitempty"`
@@ -566,20 +566,20 @@ type DecideApprovalsRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *DecideApprovalsRequest) Reset() {
-	*x = DecideApprovalsRequest{}
+func (x *BatchDecideApprovalsRequest) Reset() {
+	*x = BatchDecideApprovalsRequest{}
 	mi := &file_windlass_sessions_v1_approvals_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *DecideApprovalsRequest) String() string {
+func (x *BatchDecideApprovalsRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*DecideApprovalsRequest) ProtoMessage() {}
+func (*BatchDecideApprovalsRequest) ProtoMessage() {}
 
-func (x *DecideApprovalsRequest) ProtoReflect() protoreflect.Message {
+func (x *BatchDecideApprovalsRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_windlass_sessions_v1_approvals_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -591,20 +591,20 @@ func (x *DecideApprovalsRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use DecideApprovalsRequest.ProtoReflect.Descriptor instead.
-func (*DecideApprovalsRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use BatchDecideApprovalsRequest.ProtoReflect.Descriptor instead.
+func (*BatchDecideApprovalsRequest) Descriptor() ([]byte, []int) {
 	return file_windlass_sessions_v1_approvals_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *DecideApprovalsRequest) GetDecisions() []*DecideApprovalRequest {
+func (x *BatchDecideApprovalsRequest) GetDecisions() []*DecideApprovalRequest {
 	if x != nil {
 		return x.Decisions
 	}
 	return nil
 }
 
-// DecideApprovalsResponse returns the result of each decision.
-type DecideApprovalsResponse struct {
+// BatchDecideApprovalsResponse returns the result of each decision.
+type BatchDecideApprovalsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Results, in the order of the request.
 	Results       []*DecidedApproval `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
@@ -612,20 +612,20 @@ type DecideApprovalsResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *DecideApprovalsResponse) Reset() {
-	*x = DecideApprovalsResponse{}
+func (x *BatchDecideApprovalsResponse) Reset() {
+	*x = BatchDecideApprovalsResponse{}
 	mi := &file_windlass_sessions_v1_approvals_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *DecideApprovalsResponse) String() string {
+func (x *BatchDecideApprovalsResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*DecideApprovalsResponse) ProtoMessage() {}
+func (*BatchDecideApprovalsResponse) ProtoMessage() {}
 
-func (x *DecideApprovalsResponse) ProtoReflect() protoreflect.Message {
+func (x *BatchDecideApprovalsResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_windlass_sessions_v1_approvals_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -637,12 +637,12 @@ func (x *DecideApprovalsResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use DecideApprovalsResponse.ProtoReflect.Descriptor instead.
-func (*DecideApprovalsResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use BatchDecideApprovalsResponse.ProtoReflect.Descriptor instead.
+func (*BatchDecideApprovalsResponse) Descriptor() ([]byte, []int) {
 	return file_windlass_sessions_v1_approvals_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *DecideApprovalsResponse) GetResults() []*DecidedApproval {
+func (x *BatchDecideApprovalsResponse) GetResults() []*DecidedApproval {
 	if x != nil {
 		return x.Results
 	}
@@ -855,11 +855,11 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"approvalId\x123\n" +
 	"\bdecision\x18\x02 \x01(\tB\x17\xe0A\x02\xbaH\x11r\x0fR\aapproveR\x04denyR\bdecision\x12\"\n" +
 	"\acomment\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\acomment\x12/\n" +
-	"\x0earguments_hash\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\rargumentsHash\"o\n" +
-	"\x16DecideApprovalsRequest\x12U\n" +
+	"\x0earguments_hash\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\rargumentsHash\"t\n" +
+	"\x1bBatchDecideApprovalsRequest\x12U\n" +
 	"\tdecisions\x18\x01 \x03(\v2+.windlass.sessions.v1.DecideApprovalRequestB\n" +
-	"\xbaH\a\x92\x01\x04\b\x01\x10dR\tdecisions\"Z\n" +
-	"\x17DecideApprovalsResponse\x12?\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10dR\tdecisions\"_\n" +
+	"\x1cBatchDecideApprovalsResponse\x12?\n" +
 	"\aresults\x18\x01 \x03(\v2%.windlass.sessions.v1.DecidedApprovalR\aresults\"\x80\x01\n" +
 	"\x0fDecidedApproval\x12:\n" +
 	"\bapproval\x18\x01 \x01(\v2\x1e.windlass.sessions.v1.ApprovalR\bapproval\x121\n" +
@@ -871,12 +871,12 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\acontent\x18\x03 \x01(\v2\x17.google.protobuf.StructR\acontent\x12!\n" +
 	"\x06result\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x06result\x12E\n" +
 	"\x12structured_content\x18\x05 \x01(\v2\x16.google.protobuf.ValueR\x11structuredContent\x12\x19\n" +
-	"\bis_error\x18\x06 \x01(\bR\aisError2\xce\x06\n" +
+	"\bis_error\x18\x06 \x01(\bR\aisError2\xf0\x06\n" +
 	"\x0fApprovalService\x12\x9a\x01\n" +
 	"\rListApprovals\x12*.windlass.sessions.v1.ListApprovalsRequest\x1a+.windlass.sessions.v1.ListApprovalsResponse\"0\xaa\xfd\x1b\x17sessions.approvals.list\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/approvals\x12\x96\x01\n" +
 	"\vGetApproval\x12(.windlass.sessions.v1.GetApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"=\xaa\xfd\x1b\x16sessions.approvals.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/approvals/{approval_id}\x12\xa9\x01\n" +
-	"\x0eDecideApproval\x12+.windlass.sessions.v1.DecideApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"J\xaa\xfd\x1b\x19sessions.approvals.decide\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:decide\x12\xac\x01\n" +
-	"\x0fDecideApprovals\x12,.windlass.sessions.v1.DecideApprovalsRequest\x1a-.windlass.sessions.v1.DecideApprovalsResponse\"<\xaa\xfd\x1b\x19sessions.approvals.decide\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/approvals:decide\x12\xa9\x01\n" +
+	"\x0eDecideApproval\x12+.windlass.sessions.v1.DecideApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"J\xaa\xfd\x1b\x19sessions.approvals.decide\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:decide\x12\xce\x01\n" +
+	"\x14BatchDecideApprovals\x121.windlass.sessions.v1.BatchDecideApprovalsRequest\x1a2.windlass.sessions.v1.BatchDecideApprovalsResponse\"O\xaa\xfd\x1b\x19sessions.approvals.decide\xc2\xfd\x1b\x0fDecideApprovals\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/approvals:decide\x12\xa9\x01\n" +
 	"\x0eAnswerApproval\x12+.windlass.sessions.v1.AnswerApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"J\xaa\xfd\x1b\x19sessions.approvals.answer\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:answerB\xe8\x01\n" +
 	"\x18com.windlass.sessions.v1B\x0eApprovalsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
@@ -894,21 +894,21 @@ func file_windlass_sessions_v1_approvals_proto_rawDescGZIP() []byte {
 
 var file_windlass_sessions_v1_approvals_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_windlass_sessions_v1_approvals_proto_goTypes = []any{
-	(*Approval)(nil),                // 0: windlass.sessions.v1.Approval
-	(*ListApprovalsRequest)(nil),    // 1: windlass.sessions.v1.ListApprovalsRequest
-	(*ListApprovalsResponse)(nil),   // 2: windlass.sessions.v1.ListApprovalsResponse
-	(*GetApprovalRequest)(nil),      // 3: windlass.sessions.v1.GetApprovalRequest
-	(*DecideApprovalRequest)(nil),   // 4: windlass.sessions.v1.DecideApprovalRequest
-	(*DecideApprovalsRequest)(nil),  // 5: windlass.sessions.v1.DecideApprovalsRequest
-	(*DecideApprovalsResponse)(nil), // 6: windlass.sessions.v1.DecideApprovalsResponse
-	(*DecidedApproval)(nil),         // 7: windlass.sessions.v1.DecidedApproval
-	(*AnswerApprovalRequest)(nil),   // 8: windlass.sessions.v1.AnswerApprovalRequest
-	(*structpb.Struct)(nil),         // 9: google.protobuf.Struct
-	(v1.EffectClass)(0),             // 10: windlass.turn.v1.EffectClass
-	(*v1.ApprovalDecision)(nil),     // 11: windlass.turn.v1.ApprovalDecision
-	(*timestamppb.Timestamp)(nil),   // 12: google.protobuf.Timestamp
-	(*v1.TurnError)(nil),            // 13: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),          // 14: google.protobuf.Value
+	(*Approval)(nil),                     // 0: windlass.sessions.v1.Approval
+	(*ListApprovalsRequest)(nil),         // 1: windlass.sessions.v1.ListApprovalsRequest
+	(*ListApprovalsResponse)(nil),        // 2: windlass.sessions.v1.ListApprovalsResponse
+	(*GetApprovalRequest)(nil),           // 3: windlass.sessions.v1.GetApprovalRequest
+	(*DecideApprovalRequest)(nil),        // 4: windlass.sessions.v1.DecideApprovalRequest
+	(*BatchDecideApprovalsRequest)(nil),  // 5: windlass.sessions.v1.BatchDecideApprovalsRequest
+	(*BatchDecideApprovalsResponse)(nil), // 6: windlass.sessions.v1.BatchDecideApprovalsResponse
+	(*DecidedApproval)(nil),              // 7: windlass.sessions.v1.DecidedApproval
+	(*AnswerApprovalRequest)(nil),        // 8: windlass.sessions.v1.AnswerApprovalRequest
+	(*structpb.Struct)(nil),              // 9: google.protobuf.Struct
+	(v1.EffectClass)(0),                  // 10: windlass.turn.v1.EffectClass
+	(*v1.ApprovalDecision)(nil),          // 11: windlass.turn.v1.ApprovalDecision
+	(*timestamppb.Timestamp)(nil),        // 12: google.protobuf.Timestamp
+	(*v1.TurnError)(nil),                 // 13: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),               // 14: google.protobuf.Value
 }
 var file_windlass_sessions_v1_approvals_proto_depIdxs = []int32{
 	9,  // 0: windlass.sessions.v1.Approval.arguments:type_name -> google.protobuf.Struct
@@ -919,8 +919,8 @@ var file_windlass_sessions_v1_approvals_proto_depIdxs = []int32{
 	12, // 5: windlass.sessions.v1.Approval.expire_time:type_name -> google.protobuf.Timestamp
 	12, // 6: windlass.sessions.v1.Approval.end_time:type_name -> google.protobuf.Timestamp
 	0,  // 7: windlass.sessions.v1.ListApprovalsResponse.approvals:type_name -> windlass.sessions.v1.Approval
-	4,  // 8: windlass.sessions.v1.DecideApprovalsRequest.decisions:type_name -> windlass.sessions.v1.DecideApprovalRequest
-	7,  // 9: windlass.sessions.v1.DecideApprovalsResponse.results:type_name -> windlass.sessions.v1.DecidedApproval
+	4,  // 8: windlass.sessions.v1.BatchDecideApprovalsRequest.decisions:type_name -> windlass.sessions.v1.DecideApprovalRequest
+	7,  // 9: windlass.sessions.v1.BatchDecideApprovalsResponse.results:type_name -> windlass.sessions.v1.DecidedApproval
 	0,  // 10: windlass.sessions.v1.DecidedApproval.approval:type_name -> windlass.sessions.v1.Approval
 	13, // 11: windlass.sessions.v1.DecidedApproval.error:type_name -> windlass.turn.v1.TurnError
 	9,  // 12: windlass.sessions.v1.AnswerApprovalRequest.content:type_name -> google.protobuf.Struct
@@ -928,12 +928,12 @@ var file_windlass_sessions_v1_approvals_proto_depIdxs = []int32{
 	1,  // 14: windlass.sessions.v1.ApprovalService.ListApprovals:input_type -> windlass.sessions.v1.ListApprovalsRequest
 	3,  // 15: windlass.sessions.v1.ApprovalService.GetApproval:input_type -> windlass.sessions.v1.GetApprovalRequest
 	4,  // 16: windlass.sessions.v1.ApprovalService.DecideApproval:input_type -> windlass.sessions.v1.DecideApprovalRequest
-	5,  // 17: windlass.sessions.v1.ApprovalService.DecideApprovals:input_type -> windlass.sessions.v1.DecideApprovalsRequest
+	5,  // 17: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:input_type -> windlass.sessions.v1.BatchDecideApprovalsRequest
 	8,  // 18: windlass.sessions.v1.ApprovalService.AnswerApproval:input_type -> windlass.sessions.v1.AnswerApprovalRequest
 	2,  // 19: windlass.sessions.v1.ApprovalService.ListApprovals:output_type -> windlass.sessions.v1.ListApprovalsResponse
 	0,  // 20: windlass.sessions.v1.ApprovalService.GetApproval:output_type -> windlass.sessions.v1.Approval
 	0,  // 21: windlass.sessions.v1.ApprovalService.DecideApproval:output_type -> windlass.sessions.v1.Approval
-	6,  // 22: windlass.sessions.v1.ApprovalService.DecideApprovals:output_type -> windlass.sessions.v1.DecideApprovalsResponse
+	6,  // 22: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:output_type -> windlass.sessions.v1.BatchDecideApprovalsResponse
 	0,  // 23: windlass.sessions.v1.ApprovalService.AnswerApproval:output_type -> windlass.sessions.v1.Approval
 	19, // [19:24] is the sub-list for method output_type
 	14, // [14:19] is the sub-list for method input_type

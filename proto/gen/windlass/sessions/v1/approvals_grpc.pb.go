@@ -19,11 +19,11 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ApprovalService_ListApprovals_FullMethodName   = "/windlass.sessions.v1.ApprovalService/ListApprovals"
-	ApprovalService_GetApproval_FullMethodName     = "/windlass.sessions.v1.ApprovalService/GetApproval"
-	ApprovalService_DecideApproval_FullMethodName  = "/windlass.sessions.v1.ApprovalService/DecideApproval"
-	ApprovalService_DecideApprovals_FullMethodName = "/windlass.sessions.v1.ApprovalService/DecideApprovals"
-	ApprovalService_AnswerApproval_FullMethodName  = "/windlass.sessions.v1.ApprovalService/AnswerApproval"
+	ApprovalService_ListApprovals_FullMethodName        = "/windlass.sessions.v1.ApprovalService/ListApprovals"
+	ApprovalService_GetApproval_FullMethodName          = "/windlass.sessions.v1.ApprovalService/GetApproval"
+	ApprovalService_DecideApproval_FullMethodName       = "/windlass.sessions.v1.ApprovalService/DecideApproval"
+	ApprovalService_BatchDecideApprovals_FullMethodName = "/windlass.sessions.v1.ApprovalService/BatchDecideApprovals"
+	ApprovalService_AnswerApproval_FullMethodName       = "/windlass.sessions.v1.ApprovalService/AnswerApproval"
 )
 
 // ApprovalServiceClient is the client API for ApprovalService service.
@@ -45,8 +45,8 @@ type ApprovalServiceClient interface {
 	// Errors: PERMISSION_DENIED when the caller does not have the approver's role, or is a requester and the rule does not allow that;
 	// FAILED_PRECONDITION/APPROVAL_RESOLVED when the approval is decided, expired or void.
 	DecideApproval(ctx context.Context, in *DecideApprovalRequest, opts ...grpc.CallOption) (*Approval, error)
-	// DecideApprovals decides several approvals. Each succeeds or fails independently.
-	DecideApprovals(ctx context.Context, in *DecideApprovalsRequest, opts ...grpc.CallOption) (*DecideApprovalsResponse, error)
+	// BatchDecideApprovals decides several approvals. Each succeeds or fails independently.
+	BatchDecideApprovals(ctx context.Context, in *BatchDecideApprovalsRequest, opts ...grpc.CallOption) (*BatchDecideApprovalsResponse, error)
 	// AnswerApproval answers a question, or sends the result of a call that the client ran. Only principals that may use the session may
 	// answer.
 	// Errors: INVALID_ARGUMENT when the answer does not match the schema; the question stays open.
@@ -91,10 +91,10 @@ func (c *approvalServiceClient) DecideApproval(ctx context.Context, in *DecideAp
 	return out, nil
 }
 
-func (c *approvalServiceClient) DecideApprovals(ctx context.Context, in *DecideApprovalsRequest, opts ...grpc.CallOption) (*DecideApprovalsResponse, error) {
+func (c *approvalServiceClient) BatchDecideApprovals(ctx context.Context, in *BatchDecideApprovalsRequest, opts ...grpc.CallOption) (*BatchDecideApprovalsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(DecideApprovalsResponse)
-	err := c.cc.Invoke(ctx, ApprovalService_DecideApprovals_FullMethodName, in, out, cOpts...)
+	out := new(BatchDecideApprovalsResponse)
+	err := c.cc.Invoke(ctx, ApprovalService_BatchDecideApprovals_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -130,8 +130,8 @@ type ApprovalServiceServer interface {
 	// Errors: PERMISSION_DENIED when the caller does not have the approver's role, or is a requester and the rule does not allow that;
 	// FAILED_PRECONDITION/APPROVAL_RESOLVED when the approval is decided, expired or void.
 	DecideApproval(context.Context, *DecideApprovalRequest) (*Approval, error)
-	// DecideApprovals decides several approvals. Each succeeds or fails independently.
-	DecideApprovals(context.Context, *DecideApprovalsRequest) (*DecideApprovalsResponse, error)
+	// BatchDecideApprovals decides several approvals. Each succeeds or fails independently.
+	BatchDecideApprovals(context.Context, *BatchDecideApprovalsRequest) (*BatchDecideApprovalsResponse, error)
 	// AnswerApproval answers a question, or sends the result of a call that the client ran. Only principals that may use the session may
 	// answer.
 	// Errors: INVALID_ARGUMENT when the answer does not match the schema; the question stays open.
@@ -155,8 +155,8 @@ func (UnimplementedApprovalServiceServer) GetApproval(context.Context, *GetAppro
 func (UnimplementedApprovalServiceServer) DecideApproval(context.Context, *DecideApprovalRequest) (*Approval, error) {
 	return nil, status.Error(codes.Unimplemented, "method DecideApproval not implemented")
 }
-func (UnimplementedApprovalServiceServer) DecideApprovals(context.Context, *DecideApprovalsRequest) (*DecideApprovalsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method DecideApprovals not implemented")
+func (UnimplementedApprovalServiceServer) BatchDecideApprovals(context.Context, *BatchDecideApprovalsRequest) (*BatchDecideApprovalsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchDecideApprovals not implemented")
 }
 func (UnimplementedApprovalServiceServer) AnswerApproval(context.Context, *AnswerApprovalRequest) (*Approval, error) {
 	return nil, status.Error(codes.Unimplemented, "method AnswerApproval not implemented")
@@ -236,20 +236,20 @@ func _ApprovalService_DecideApproval_Handler(srv interface{}, ctx context.Contex
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ApprovalService_DecideApprovals_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(DecideApprovalsRequest)
+func _ApprovalService_BatchDecideApprovals_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchDecideApprovalsRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ApprovalServiceServer).DecideApprovals(ctx, in)
+		return srv.(ApprovalServiceServer).BatchDecideApprovals(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ApprovalService_DecideApprovals_FullMethodName,
+		FullMethod: ApprovalService_BatchDecideApprovals_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApprovalServiceServer).DecideApprovals(ctx, req.(*DecideApprovalsRequest))
+		return srv.(ApprovalServiceServer).BatchDecideApprovals(ctx, req.(*BatchDecideApprovalsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -292,8 +292,8 @@ var ApprovalService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ApprovalService_DecideApproval_Handler,
 		},
 		{
-			MethodName: "DecideApprovals",
-			Handler:    _ApprovalService_DecideApprovals_Handler,
+			MethodName: "BatchDecideApprovals",
+			Handler:    _ApprovalService_BatchDecideApprovals_Handler,
 		},
 		{
 			MethodName: "AnswerApproval",

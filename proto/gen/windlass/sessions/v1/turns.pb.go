@@ -1299,8 +1299,8 @@ func (x *ChatResponse) GetWaitingFor() []string {
 	return nil
 }
 
-// WatchRequest names what to watch and where to start. Set exactly one of session_id and turn_id.
-type WatchRequest struct {
+// WatchTurnRequest names what to watch and where to start. Set exactly one of session_id and turn_id.
+type WatchTurnRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// ID of the session to watch.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
@@ -1317,20 +1317,20 @@ type WatchRequest struct {
 	sizeCache       protoimpl.SizeCache
 }
 
-func (x *WatchRequest) Reset() {
-	*x = WatchRequest{}
+func (x *WatchTurnRequest) Reset() {
+	*x = WatchTurnRequest{}
 	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WatchRequest) String() string {
+func (x *WatchTurnRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WatchRequest) ProtoMessage() {}
+func (*WatchTurnRequest) ProtoMessage() {}
 
-func (x *WatchRequest) ProtoReflect() protoreflect.Message {
+func (x *WatchTurnRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1342,66 +1342,66 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
-func (*WatchRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use WatchTurnRequest.ProtoReflect.Descriptor instead.
+func (*WatchTurnRequest) Descriptor() ([]byte, []int) {
 	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *WatchRequest) GetSessionId() string {
+func (x *WatchTurnRequest) GetSessionId() string {
 	if x != nil {
 		return x.SessionId
 	}
 	return ""
 }
 
-func (x *WatchRequest) GetTurnId() string {
+func (x *WatchTurnRequest) GetTurnId() string {
 	if x != nil {
 		return x.TurnId
 	}
 	return ""
 }
 
-func (x *WatchRequest) GetAfter() string {
+func (x *WatchTurnRequest) GetAfter() string {
 	if x != nil {
 		return x.After
 	}
 	return ""
 }
 
-func (x *WatchRequest) GetIncludeChildren() bool {
+func (x *WatchTurnRequest) GetIncludeChildren() bool {
 	if x != nil {
 		return x.IncludeChildren
 	}
 	return false
 }
 
-// WatchResponse is one event with the cursor to resume after it.
-type WatchResponse struct {
+// WatchTurnResponse is one event with the cursor to resume after it.
+type WatchTurnResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The event.
 	Event *v1.Event `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
 	// Cursor from which to resume after this event: "SEQ", or "SEQ.N" while a message is in progress and N of its deltas were received.
-	// With include_children it is longer; see WatchRequest. Empty for an event that is not numbered (tool_call.progress): the previous
+	// With include_children it is longer; see WatchTurnRequest. Empty for an event that is not numbered (tool_call.progress): the previous
 	// cursor stays valid.
 	Cursor        string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WatchResponse) Reset() {
-	*x = WatchResponse{}
+func (x *WatchTurnResponse) Reset() {
+	*x = WatchTurnResponse{}
 	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WatchResponse) String() string {
+func (x *WatchTurnResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WatchResponse) ProtoMessage() {}
+func (*WatchTurnResponse) ProtoMessage() {}
 
-func (x *WatchResponse) ProtoReflect() protoreflect.Message {
+func (x *WatchTurnResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1413,19 +1413,19 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
-func (*WatchResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use WatchTurnResponse.ProtoReflect.Descriptor instead.
+func (*WatchTurnResponse) Descriptor() ([]byte, []int) {
 	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{15}
 }
 
-func (x *WatchResponse) GetEvent() *v1.Event {
+func (x *WatchTurnResponse) GetEvent() *v1.Event {
 	if x != nil {
 		return x.Event
 	}
 	return nil
 }
 
-func (x *WatchResponse) GetCursor() string {
+func (x *WatchTurnResponse) GetCursor() string {
 	if x != nil {
 		return x.Cursor
 	}
@@ -1559,16 +1559,16 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\rlimit_reached\x18\n" +
 	" \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\x12\x1f\n" +
 	"\vwaiting_for\x18\v \x03(\tR\n" +
-	"waitingFor\"\xa3\x01\n" +
-	"\fWatchRequest\x12&\n" +
+	"waitingFor\"\xa7\x01\n" +
+	"\x10WatchTurnRequest\x12&\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12 \n" +
 	"\aturn_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\x12\x1e\n" +
 	"\x05after\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x05after\x12)\n" +
-	"\x10include_children\x18\x04 \x01(\bR\x0fincludeChildren\"V\n" +
-	"\rWatchResponse\x12-\n" +
+	"\x10include_children\x18\x04 \x01(\bR\x0fincludeChildren\"Z\n" +
+	"\x11WatchTurnResponse\x12-\n" +
 	"\x05event\x18\x01 \x01(\v2\x17.windlass.turn.v1.EventR\x05event\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\tR\x06cursor2\xd3\f\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor2\xe9\f\n" +
 	"\vTurnService\x12\x96\x01\n" +
 	"\n" +
 	"CreateTurn\x12'.windlass.sessions.v1.CreateTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"C\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/sessions/{session_id}/turns\x12~\n" +
@@ -1581,8 +1581,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\fCompareTurns\x12).windlass.sessions.v1.CompareTurnsRequest\x1a$.windlass.sessions.v1.TurnComparison\"9\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/turns/{turn_id}:compare\x12\x9a\x01\n" +
 	"\tSteerTurn\x12&.windlass.sessions.v1.SteerTurnRequest\x1a'.windlass.sessions.v1.SteerTurnResponse\"<\xaa\xfd\x1b\x14sessions.turns.steer\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/turns/{turn_id}:steer\x12\xa1\x01\n" +
 	"\x0fResolveToolCall\x12,.windlass.sessions.v1.ResolveToolCallRequest\x1a\x1e.windlass.sessions.v1.Approval\"@\xaa\xfd\x1b\x16sessions.turns.resolve\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/turns/{turn_id}:resolve\x12{\n" +
-	"\x04Chat\x12!.windlass.sessions.v1.ChatRequest\x1a\".windlass.sessions.v1.ChatResponse\",\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/chat\x12m\n" +
-	"\x05Watch\x12\".windlass.sessions.v1.WatchRequest\x1a#.windlass.sessions.v1.WatchResponse\"\x19\xaa\xfd\x1b\x15sessions.events.watch0\x01B\xe4\x01\n" +
+	"\x04Chat\x12!.windlass.sessions.v1.ChatRequest\x1a\".windlass.sessions.v1.ChatResponse\",\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/chat\x12\x82\x01\n" +
+	"\tWatchTurn\x12&.windlass.sessions.v1.WatchTurnRequest\x1a'.windlass.sessions.v1.WatchTurnResponse\"\"\xaa\xfd\x1b\x15sessions.events.watch\xc2\xfd\x1b\x05Watch0\x01B\xe4\x01\n" +
 	"\x18com.windlass.sessions.v1B\n" +
 	"TurnsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
@@ -1614,8 +1614,8 @@ var file_windlass_sessions_v1_turns_proto_goTypes = []any{
 	(*CancelTurnRequest)(nil),      // 11: windlass.sessions.v1.CancelTurnRequest
 	(*ChatRequest)(nil),            // 12: windlass.sessions.v1.ChatRequest
 	(*ChatResponse)(nil),           // 13: windlass.sessions.v1.ChatResponse
-	(*WatchRequest)(nil),           // 14: windlass.sessions.v1.WatchRequest
-	(*WatchResponse)(nil),          // 15: windlass.sessions.v1.WatchResponse
+	(*WatchTurnRequest)(nil),       // 14: windlass.sessions.v1.WatchTurnRequest
+	(*WatchTurnResponse)(nil),      // 15: windlass.sessions.v1.WatchTurnResponse
 	(*v1.Usage)(nil),               // 16: windlass.turn.v1.Usage
 	(*v1.TurnError)(nil),           // 17: windlass.turn.v1.TurnError
 	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
@@ -1653,7 +1653,7 @@ var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	17, // 19: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
 	16, // 20: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
 	20, // 21: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	24, // 22: windlass.sessions.v1.WatchResponse.event:type_name -> windlass.turn.v1.Event
+	24, // 22: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
 	1,  // 23: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
 	8,  // 24: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
 	9,  // 25: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
@@ -1664,7 +1664,7 @@ var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	5,  // 30: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
 	7,  // 31: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
 	12, // 32: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	14, // 33: windlass.sessions.v1.TurnService.Watch:input_type -> windlass.sessions.v1.WatchRequest
+	14, // 33: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
 	0,  // 34: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
 	0,  // 35: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
 	10, // 36: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
@@ -1675,7 +1675,7 @@ var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	6,  // 41: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
 	28, // 42: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
 	13, // 43: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	15, // 44: windlass.sessions.v1.TurnService.Watch:output_type -> windlass.sessions.v1.WatchResponse
+	15, // 44: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
 	34, // [34:45] is the sub-list for method output_type
 	23, // [23:34] is the sub-list for method input_type
 	23, // [23:23] is the sub-list for extension type_name

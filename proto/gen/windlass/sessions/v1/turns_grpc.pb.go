@@ -29,7 +29,7 @@ const (
 	TurnService_SteerTurn_FullMethodName       = "/windlass.sessions.v1.TurnService/SteerTurn"
 	TurnService_ResolveToolCall_FullMethodName = "/windlass.sessions.v1.TurnService/ResolveToolCall"
 	TurnService_Chat_FullMethodName            = "/windlass.sessions.v1.TurnService/Chat"
-	TurnService_Watch_FullMethodName           = "/windlass.sessions.v1.TurnService/Watch"
+	TurnService_WatchTurn_FullMethodName       = "/windlass.sessions.v1.TurnService/WatchTurn"
 )
 
 // TurnServiceClient is the client API for TurnService service.
@@ -77,13 +77,13 @@ type TurnServiceClient interface {
 	// waits for a person, Chat returns at once with status "waiting". Over REST, a caller that accepts text/event-stream gets the turn's
 	// events instead.
 	Chat(ctx context.Context, in *ChatRequest, opts ...grpc.CallOption) (*ChatResponse, error)
-	// Watch streams the events of a session or a turn, starting after a cursor: each durable event once and in order, deltas as they are
+	// WatchTurn streams the events of a session or a turn, starting after a cursor: each durable event once and in order, deltas as they are
 	// published.
 	// Headers are sent when the call is authorized. When watching a turn, the stream ends with OK after the terminal event; when watching a
 	// session, it continues until the client disconnects.
 	// Errors: RESOURCE_EXHAUSTED when the client reads too slowly; reconnect with the last cursor.
 	// Over HTTP: GET /v1/turns/{turn_id}/events and /v1/sessions/{session_id}/events (Server-Sent Events).
-	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
+	WatchTurn(ctx context.Context, in *WatchTurnRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchTurnResponse], error)
 }
 
 type turnServiceClient struct {
@@ -194,13 +194,13 @@ func (c *turnServiceClient) Chat(ctx context.Context, in *ChatRequest, opts ...g
 	return out, nil
 }
 
-func (c *turnServiceClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error) {
+func (c *turnServiceClient) WatchTurn(ctx context.Context, in *WatchTurnRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchTurnResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &TurnService_ServiceDesc.Streams[0], TurnService_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &TurnService_ServiceDesc.Streams[0], TurnService_WatchTurn_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[WatchRequest, WatchResponse]{ClientStream: stream}
+	x := &grpc.GenericClientStream[WatchTurnRequest, WatchTurnResponse]{ClientStream: stream}
 	if err := x.ClientStream.SendMsg(in); err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (c *turnServiceClient) Watch(ctx context.Context, in *WatchRequest, opts ..
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type TurnService_WatchClient = grpc.ServerStreamingClient[WatchResponse]
+type TurnService_WatchTurnClient = grpc.ServerStreamingClient[WatchTurnResponse]
 
 // TurnServiceServer is the server API for TurnService service.
 // All implementations must embed UnimplementedTurnServiceServer
@@ -258,13 +258,13 @@ type TurnServiceServer interface {
 	// waits for a person, Chat returns at once with status "waiting". Over REST, a caller that accepts text/event-stream gets the turn's
 	// events instead.
 	Chat(context.Context, *ChatRequest) (*ChatResponse, error)
-	// Watch streams the events of a session or a turn, starting after a cursor: each durable event once and in order, deltas as they are
+	// WatchTurn streams the events of a session or a turn, starting after a cursor: each durable event once and in order, deltas as they are
 	// published.
 	// Headers are sent when the call is authorized. When watching a turn, the stream ends with OK after the terminal event; when watching a
 	// session, it continues until the client disconnects.
 	// Errors: RESOURCE_EXHAUSTED when the client reads too slowly; reconnect with the last cursor.
 	// Over HTTP: GET /v1/turns/{turn_id}/events and /v1/sessions/{session_id}/events (Server-Sent Events).
-	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
+	WatchTurn(*WatchTurnRequest, grpc.ServerStreamingServer[WatchTurnResponse]) error
 	mustEmbedUnimplementedTurnServiceServer()
 }
 
@@ -305,8 +305,8 @@ func (UnimplementedTurnServiceServer) ResolveToolCall(context.Context, *ResolveT
 func (UnimplementedTurnServiceServer) Chat(context.Context, *ChatRequest) (*ChatResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Chat not implemented")
 }
-func (UnimplementedTurnServiceServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
-	return status.Error(codes.Unimplemented, "method Watch not implemented")
+func (UnimplementedTurnServiceServer) WatchTurn(*WatchTurnRequest, grpc.ServerStreamingServer[WatchTurnResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchTurn not implemented")
 }
 func (UnimplementedTurnServiceServer) mustEmbedUnimplementedTurnServiceServer() {}
 func (UnimplementedTurnServiceServer) testEmbeddedByValue()                     {}
@@ -509,16 +509,16 @@ func _TurnService_Chat_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
-func _TurnService_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(WatchRequest)
+func _TurnService_WatchTurn_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchTurnRequest)
 	if err := stream.RecvMsg(m); err != nil {
 		return err
 	}
-	return srv.(TurnServiceServer).Watch(m, &grpc.GenericServerStream[WatchRequest, WatchResponse]{ServerStream: stream})
+	return srv.(TurnServiceServer).WatchTurn(m, &grpc.GenericServerStream[WatchTurnRequest, WatchTurnResponse]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type TurnService_WatchServer = grpc.ServerStreamingServer[WatchResponse]
+type TurnService_WatchTurnServer = grpc.ServerStreamingServer[WatchTurnResponse]
 
 // TurnService_ServiceDesc is the grpc.ServiceDesc for TurnService service.
 // It's only intended for direct use with grpc.RegisterService,
@@ -570,8 +570,8 @@ var TurnService_ServiceDesc = grpc.ServiceDesc{
 	},
 	Streams: []grpc.StreamDesc{
 		{
-			StreamName:    "Watch",
-			Handler:       _TurnService_Watch_Handler,
+			StreamName:    "WatchTurn",
+			Handler:       _TurnService_WatchTurn_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -2,15 +2,16 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: windlass/sessions/v1/execution.proto
+// source: windlass/execution/v1/execution.proto
 
-package sessionsv1
+package executionv1
 
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
-	v1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	v11 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	v11 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	v1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	v12 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -41,7 +42,7 @@ type LoadTurnRequest struct {
 
 func (x *LoadTurnRequest) Reset() {
 	*x = LoadTurnRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[0]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -53,7 +54,7 @@ func (x *LoadTurnRequest) String() string {
 func (*LoadTurnRequest) ProtoMessage() {}
 
 func (x *LoadTurnRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[0]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -66,7 +67,7 @@ func (x *LoadTurnRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadTurnRequest.ProtoReflect.Descriptor instead.
 func (*LoadTurnRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{0}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *LoadTurnRequest) GetTurnId() string {
@@ -87,15 +88,15 @@ func (x *LoadTurnRequest) GetWithContext() bool {
 type LoadTurnResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn.
-	Turn *Turn `protobuf:"bytes,1,opt,name=turn,proto3" json:"turn,omitempty"`
+	Turn *v1.Turn `protobuf:"bytes,1,opt,name=turn,proto3" json:"turn,omitempty"`
 	// The blueprint: the pinned revision when the turn has started, otherwise the newest. Its instructions are those for the turn's user.
 	// Its placeholders are resolved except for ${runner.*}. Texts that may contain those (instructions) are sealed: only placeholder.Finish
 	// reads them.
-	Agent *Agent `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	Agent *v1.Agent `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
 	// Principal on whose behalf the turn runs.
-	Principal *v1.Principal `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
+	Principal *v11.Principal `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
 	// Pinned surface; set when the turn has started.
-	Surface *v11.Surface `protobuf:"bytes,4,opt,name=surface,proto3" json:"surface,omitempty"`
+	Surface *v12.Surface `protobuf:"bytes,4,opt,name=surface,proto3" json:"surface,omitempty"`
 	// Pinned tools with their definition hashes; set when the turn has started.
 	Tools []*PinnedTool `protobuf:"bytes,5,rep,name=tools,proto3" json:"tools,omitempty"`
 	// When the turn was accepted, in Unix microseconds. The deadline counts from the start of the turn; see Surface.
@@ -103,13 +104,13 @@ type LoadTurnResponse struct {
 	// True when cancellation of the turn was requested.
 	CancelRequested bool `protobuf:"varint,7,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	// Outcomes of the steps that are done, in the order in which the steps were first claimed.
-	Outcomes []*v11.StepOutcome `protobuf:"bytes,8,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	Outcomes []*v12.StepOutcome `protobuf:"bytes,8,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	// Tools that the client runs, as given in the request of the turn.
-	ClientTools []*ClientTool `protobuf:"bytes,9,rep,name=client_tools,json=clientTools,proto3" json:"client_tools,omitempty"`
+	ClientTools []*v1.ClientTool `protobuf:"bytes,9,rep,name=client_tools,json=clientTools,proto3" json:"client_tools,omitempty"`
 	// Params of the session.
 	Params *structpb.Struct `protobuf:"bytes,10,opt,name=params,proto3" json:"params,omitempty"`
 	// Set when the blueprint cannot be resolved; names the placeholders. The turn must not continue.
-	Unresolved *v11.TurnError `protobuf:"bytes,20,opt,name=unresolved,proto3" json:"unresolved,omitempty"`
+	Unresolved *v12.TurnError `protobuf:"bytes,20,opt,name=unresolved,proto3" json:"unresolved,omitempty"`
 	// For an agent with an executor: the executor's own ID of the session; empty when it has not reported one.
 	ExecutorSessionId string `protobuf:"bytes,11,opt,name=executor_session_id,json=executorSessionId,proto3" json:"executor_session_id,omitempty"`
 	// Approximate size of the stored conversation in bytes, including messages of queued turns.
@@ -117,7 +118,7 @@ type LoadTurnResponse struct {
 	// Sub-agents that the turn may call: the pinned ones when the turn has started, otherwise the newest.
 	AgentTools []*AgentTool `protobuf:"bytes,13,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
 	// For a turn that runs another turn again: which turn, and how. `agent` already has its model.
-	Rerun *v11.TurnRerun `protobuf:"bytes,14,opt,name=rerun,proto3" json:"rerun,omitempty"`
+	Rerun *v12.TurnRerun `protobuf:"bytes,14,opt,name=rerun,proto3" json:"rerun,omitempty"`
 	// True when the executor's texts (command, env, dir, url, headers) are sealed: only placeholder.Finish reads them, and ${env:NAME} is
 	// written ${worker_env.NAME} in them. False when they contain no placeholders and can be used as they are.
 	ExecutorSealed bool `protobuf:"varint,15,opt,name=executor_sealed,json=executorSealed,proto3" json:"executor_sealed,omitempty"`
@@ -133,7 +134,7 @@ type LoadTurnResponse struct {
 
 func (x *LoadTurnResponse) Reset() {
 	*x = LoadTurnResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[1]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -145,7 +146,7 @@ func (x *LoadTurnResponse) String() string {
 func (*LoadTurnResponse) ProtoMessage() {}
 
 func (x *LoadTurnResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[1]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -158,31 +159,31 @@ func (x *LoadTurnResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadTurnResponse.ProtoReflect.Descriptor instead.
 func (*LoadTurnResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{1}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *LoadTurnResponse) GetTurn() *Turn {
+func (x *LoadTurnResponse) GetTurn() *v1.Turn {
 	if x != nil {
 		return x.Turn
 	}
 	return nil
 }
 
-func (x *LoadTurnResponse) GetAgent() *Agent {
+func (x *LoadTurnResponse) GetAgent() *v1.Agent {
 	if x != nil {
 		return x.Agent
 	}
 	return nil
 }
 
-func (x *LoadTurnResponse) GetPrincipal() *v1.Principal {
+func (x *LoadTurnResponse) GetPrincipal() *v11.Principal {
 	if x != nil {
 		return x.Principal
 	}
 	return nil
 }
 
-func (x *LoadTurnResponse) GetSurface() *v11.Surface {
+func (x *LoadTurnResponse) GetSurface() *v12.Surface {
 	if x != nil {
 		return x.Surface
 	}
@@ -210,14 +211,14 @@ func (x *LoadTurnResponse) GetCancelRequested() bool {
 	return false
 }
 
-func (x *LoadTurnResponse) GetOutcomes() []*v11.StepOutcome {
+func (x *LoadTurnResponse) GetOutcomes() []*v12.StepOutcome {
 	if x != nil {
 		return x.Outcomes
 	}
 	return nil
 }
 
-func (x *LoadTurnResponse) GetClientTools() []*ClientTool {
+func (x *LoadTurnResponse) GetClientTools() []*v1.ClientTool {
 	if x != nil {
 		return x.ClientTools
 	}
@@ -231,7 +232,7 @@ func (x *LoadTurnResponse) GetParams() *structpb.Struct {
 	return nil
 }
 
-func (x *LoadTurnResponse) GetUnresolved() *v11.TurnError {
+func (x *LoadTurnResponse) GetUnresolved() *v12.TurnError {
 	if x != nil {
 		return x.Unresolved
 	}
@@ -259,7 +260,7 @@ func (x *LoadTurnResponse) GetAgentTools() []*AgentTool {
 	return nil
 }
 
-func (x *LoadTurnResponse) GetRerun() *v11.TurnRerun {
+func (x *LoadTurnResponse) GetRerun() *v12.TurnRerun {
 	if x != nil {
 		return x.Rerun
 	}
@@ -309,7 +310,7 @@ type GetRecordingRequest struct {
 
 func (x *GetRecordingRequest) Reset() {
 	*x = GetRecordingRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[2]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -321,7 +322,7 @@ func (x *GetRecordingRequest) String() string {
 func (*GetRecordingRequest) ProtoMessage() {}
 
 func (x *GetRecordingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[2]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -334,7 +335,7 @@ func (x *GetRecordingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRecordingRequest.ProtoReflect.Descriptor instead.
 func (*GetRecordingRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{2}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GetRecordingRequest) GetTurnId() string {
@@ -362,14 +363,14 @@ func (x *GetRecordingRequest) GetCallId() string {
 type GetRecordingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Result, with the call ID of the recorded call; unset when there is no recording.
-	Result        *v11.ToolResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	Result        *v12.ToolResult `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetRecordingResponse) Reset() {
 	*x = GetRecordingResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[3]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -381,7 +382,7 @@ func (x *GetRecordingResponse) String() string {
 func (*GetRecordingResponse) ProtoMessage() {}
 
 func (x *GetRecordingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[3]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -394,10 +395,10 @@ func (x *GetRecordingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRecordingResponse.ProtoReflect.Descriptor instead.
 func (*GetRecordingResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{3}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *GetRecordingResponse) GetResult() *v11.ToolResult {
+func (x *GetRecordingResponse) GetResult() *v12.ToolResult {
 	if x != nil {
 		return x.Result
 	}
@@ -423,7 +424,7 @@ type AgentTool struct {
 
 func (x *AgentTool) Reset() {
 	*x = AgentTool{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[4]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -435,7 +436,7 @@ func (x *AgentTool) String() string {
 func (*AgentTool) ProtoMessage() {}
 
 func (x *AgentTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[4]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -448,7 +449,7 @@ func (x *AgentTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentTool.ProtoReflect.Descriptor instead.
 func (*AgentTool) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{4}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AgentTool) GetName() string {
@@ -501,7 +502,7 @@ type PinnedTool struct {
 
 func (x *PinnedTool) Reset() {
 	*x = PinnedTool{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[5]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -513,7 +514,7 @@ func (x *PinnedTool) String() string {
 func (*PinnedTool) ProtoMessage() {}
 
 func (x *PinnedTool) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[5]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -526,7 +527,7 @@ func (x *PinnedTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedTool.ProtoReflect.Descriptor instead.
 func (*PinnedTool) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{5}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PinnedTool) GetName() string {
@@ -569,7 +570,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[6]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -581,7 +582,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[6]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -594,7 +595,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{6}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Lease) GetFence() uint32 {
@@ -638,7 +639,7 @@ type ClaimStepRequest struct {
 	// ID of the turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// The step to claim.
-	Step *v11.StepRef `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
+	Step *v12.StepRef `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
 	// ID of the claiming worker; unique for each worker process.
 	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Time until the lease expires unless it is renewed, in milliseconds, 100-60000.
@@ -646,14 +647,14 @@ type ClaimStepRequest struct {
 	// For an infer step: the model that it calls, for message.started.
 	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
 	// For a tool step: the payload of tool_call.started.
-	ToolCall      *v11.ToolCallStarted `protobuf:"bytes,6,opt,name=tool_call,json=toolCall,proto3" json:"tool_call,omitempty"`
+	ToolCall      *v12.ToolCallStarted `protobuf:"bytes,6,opt,name=tool_call,json=toolCall,proto3" json:"tool_call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ClaimStepRequest) Reset() {
 	*x = ClaimStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[7]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -665,7 +666,7 @@ func (x *ClaimStepRequest) String() string {
 func (*ClaimStepRequest) ProtoMessage() {}
 
 func (x *ClaimStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[7]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -678,7 +679,7 @@ func (x *ClaimStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimStepRequest.ProtoReflect.Descriptor instead.
 func (*ClaimStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{7}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ClaimStepRequest) GetTurnId() string {
@@ -688,7 +689,7 @@ func (x *ClaimStepRequest) GetTurnId() string {
 	return ""
 }
 
-func (x *ClaimStepRequest) GetStep() *v11.StepRef {
+func (x *ClaimStepRequest) GetStep() *v12.StepRef {
 	if x != nil {
 		return x.Step
 	}
@@ -716,7 +717,7 @@ func (x *ClaimStepRequest) GetModel() string {
 	return ""
 }
 
-func (x *ClaimStepRequest) GetToolCall() *v11.ToolCallStarted {
+func (x *ClaimStepRequest) GetToolCall() *v12.ToolCallStarted {
 	if x != nil {
 		return x.ToolCall
 	}
@@ -744,7 +745,7 @@ type ClaimStepResponse struct {
 
 func (x *ClaimStepResponse) Reset() {
 	*x = ClaimStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[8]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +757,7 @@ func (x *ClaimStepResponse) String() string {
 func (*ClaimStepResponse) ProtoMessage() {}
 
 func (x *ClaimStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[8]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +770,7 @@ func (x *ClaimStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimStepResponse.ProtoReflect.Descriptor instead.
 func (*ClaimStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{8}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ClaimStepResponse) GetResult() isClaimStepResponse_Result {
@@ -779,7 +780,7 @@ func (x *ClaimStepResponse) GetResult() isClaimStepResponse_Result {
 	return nil
 }
 
-func (x *ClaimStepResponse) GetDone() *v11.StepOutcome {
+func (x *ClaimStepResponse) GetDone() *v12.StepOutcome {
 	if x != nil {
 		if x, ok := x.Result.(*ClaimStepResponse_Done); ok {
 			return x.Done
@@ -826,7 +827,7 @@ type isClaimStepResponse_Result interface {
 
 type ClaimStepResponse_Done struct {
 	// The step is done; adopt its outcome.
-	Done *v11.StepOutcome `protobuf:"bytes,1,opt,name=done,proto3,oneof"`
+	Done *v12.StepOutcome `protobuf:"bytes,1,opt,name=done,proto3,oneof"`
 }
 
 type ClaimStepResponse_Lease struct {
@@ -861,7 +862,7 @@ type Busy struct {
 
 func (x *Busy) Reset() {
 	*x = Busy{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[9]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -873,7 +874,7 @@ func (x *Busy) String() string {
 func (*Busy) ProtoMessage() {}
 
 func (x *Busy) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[9]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -886,7 +887,7 @@ func (x *Busy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Busy.ProtoReflect.Descriptor instead.
 func (*Busy) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{9}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Busy) GetOwner() string {
@@ -927,7 +928,7 @@ type RenewStepRequest struct {
 
 func (x *RenewStepRequest) Reset() {
 	*x = RenewStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +940,7 @@ func (x *RenewStepRequest) String() string {
 func (*RenewStepRequest) ProtoMessage() {}
 
 func (x *RenewStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[10]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +953,7 @@ func (x *RenewStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewStepRequest.ProtoReflect.Descriptor instead.
 func (*RenewStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{10}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RenewStepRequest) GetTurnId() string {
@@ -996,7 +997,7 @@ type RenewStepResponse struct {
 
 func (x *RenewStepResponse) Reset() {
 	*x = RenewStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1008,7 +1009,7 @@ func (x *RenewStepResponse) String() string {
 func (*RenewStepResponse) ProtoMessage() {}
 
 func (x *RenewStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[11]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1021,7 +1022,7 @@ func (x *RenewStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewStepResponse.ProtoReflect.Descriptor instead.
 func (*RenewStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{11}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RenewStepResponse) GetCancelRequested() bool {
@@ -1046,12 +1047,12 @@ type CommitStepRequest struct {
 	// Fence of the lease.
 	Fence uint32 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	// The outcome; its key names the step.
-	Outcome *v11.StepOutcome `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Outcome *v12.StepOutcome `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// Events to append, in order, before step.finished. Only `data` is read; the service sets the rest of the envelope.
-	Events []*v11.Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
+	Events []*v12.Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
 	// Messages to append to the conversation. The service adds the event for each: message.completed for an assistant message,
 	// tool_call.completed for a tool message.
-	Messages []*v11.Message `protobuf:"bytes,5,rep,name=messages,proto3" json:"messages,omitempty"`
+	Messages []*v12.Message `protobuf:"bytes,5,rep,name=messages,proto3" json:"messages,omitempty"`
 	// For begin: the pinned tools.
 	Tools []*PinnedTool `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
 	// For begin: the pinned sub-agents.
@@ -1059,7 +1060,7 @@ type CommitStepRequest struct {
 	// Duration of the attempt in milliseconds.
 	DurationMs int32 `protobuf:"varint,7,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
 	// For finish: how the turn ends. The service adds output, usage and tools used, and writes the terminal event.
-	Ending *v11.Ending `protobuf:"bytes,8,opt,name=ending,proto3" json:"ending,omitempty"`
+	Ending *v12.Ending `protobuf:"bytes,8,opt,name=ending,proto3" json:"ending,omitempty"`
 	// Claims the step first, in the same transaction; `fence` is then ignored. Only for steps without side effects (begin, finish). If the
 	// step is done or held by a worker, nothing is committed; see CommitStepResponse.
 	Claim *ClaimStepRequest `protobuf:"bytes,9,opt,name=claim,proto3" json:"claim,omitempty"`
@@ -1084,7 +1085,7 @@ type CommitStepRequest struct {
 
 func (x *CommitStepRequest) Reset() {
 	*x = CommitStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1097,7 @@ func (x *CommitStepRequest) String() string {
 func (*CommitStepRequest) ProtoMessage() {}
 
 func (x *CommitStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[12]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1110,7 @@ func (x *CommitStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitStepRequest.ProtoReflect.Descriptor instead.
 func (*CommitStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{12}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CommitStepRequest) GetTurnId() string {
@@ -1126,21 +1127,21 @@ func (x *CommitStepRequest) GetFence() uint32 {
 	return 0
 }
 
-func (x *CommitStepRequest) GetOutcome() *v11.StepOutcome {
+func (x *CommitStepRequest) GetOutcome() *v12.StepOutcome {
 	if x != nil {
 		return x.Outcome
 	}
 	return nil
 }
 
-func (x *CommitStepRequest) GetEvents() []*v11.Event {
+func (x *CommitStepRequest) GetEvents() []*v12.Event {
 	if x != nil {
 		return x.Events
 	}
 	return nil
 }
 
-func (x *CommitStepRequest) GetMessages() []*v11.Message {
+func (x *CommitStepRequest) GetMessages() []*v12.Message {
 	if x != nil {
 		return x.Messages
 	}
@@ -1168,7 +1169,7 @@ func (x *CommitStepRequest) GetDurationMs() int32 {
 	return 0
 }
 
-func (x *CommitStepRequest) GetEnding() *v11.Ending {
+func (x *CommitStepRequest) GetEnding() *v12.Ending {
 	if x != nil {
 		return x.Ending
 	}
@@ -1236,7 +1237,7 @@ type NewArtifact struct {
 
 func (x *NewArtifact) Reset() {
 	*x = NewArtifact{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1248,7 +1249,7 @@ func (x *NewArtifact) String() string {
 func (*NewArtifact) ProtoMessage() {}
 
 func (x *NewArtifact) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[13]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1261,7 +1262,7 @@ func (x *NewArtifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewArtifact.ProtoReflect.Descriptor instead.
 func (*NewArtifact) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{13}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NewArtifact) GetId() string {
@@ -1303,7 +1304,7 @@ func (x *NewArtifact) GetCallId() string {
 type WaitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Kind of the wait.
-	Kind v11.WaitKind `protobuf:"varint,1,opt,name=kind,proto3,enum=windlass.turn.v1.WaitKind" json:"kind,omitempty"`
+	Kind v12.WaitKind `protobuf:"varint,1,opt,name=kind,proto3,enum=windlass.turn.v1.WaitKind" json:"kind,omitempty"`
 	// ID of the call that waits.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// Tool name, "source__tool".
@@ -1315,7 +1316,7 @@ type WaitRequest struct {
 	// For an approval: hash of the tool's current definition.
 	DefinitionHash string `protobuf:"bytes,6,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
 	// Effect class of the tool.
-	Effect v11.EffectClass `protobuf:"varint,7,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
+	Effect v12.EffectClass `protobuf:"varint,7,opt,name=effect,proto3,enum=windlass.turn.v1.EffectClass" json:"effect,omitempty"`
 	// For an approval: name of the rule that requires it.
 	Rule string `protobuf:"bytes,8,opt,name=rule,proto3" json:"rule,omitempty"`
 	// Why the turn waits, for display; for input: the question.
@@ -1342,7 +1343,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1354,7 +1355,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[14]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1367,14 +1368,14 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{14}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *WaitRequest) GetKind() v11.WaitKind {
+func (x *WaitRequest) GetKind() v12.WaitKind {
 	if x != nil {
 		return x.Kind
 	}
-	return v11.WaitKind(0)
+	return v12.WaitKind(0)
 }
 
 func (x *WaitRequest) GetCallId() string {
@@ -1412,11 +1413,11 @@ func (x *WaitRequest) GetDefinitionHash() string {
 	return ""
 }
 
-func (x *WaitRequest) GetEffect() v11.EffectClass {
+func (x *WaitRequest) GetEffect() v12.EffectClass {
 	if x != nil {
 		return x.Effect
 	}
-	return v11.EffectClass(0)
+	return v12.EffectClass(0)
 }
 
 func (x *WaitRequest) GetRule() string {
@@ -1493,17 +1494,17 @@ func (x *WaitRequest) GetChildTurnId() string {
 type Wait struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The wait.
-	Ref *v11.WaitRef `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	Ref *v12.WaitRef `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
 	// The request that started the wait.
 	Request *WaitRequest `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
 	// How the wait ended; VERDICT_UNSPECIFIED while it is open.
-	Verdict v11.Verdict `protobuf:"varint,3,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
+	Verdict v12.Verdict `protobuf:"varint,3,opt,name=verdict,proto3,enum=windlass.turn.v1.Verdict" json:"verdict,omitempty"`
 	// For input: the answer.
 	Content *structpb.Struct `protobuf:"bytes,4,opt,name=content,proto3" json:"content,omitempty"`
 	// For a client tool, and for a resolution that reports that the call took effect: result of the call.
-	Result *v11.ToolResult `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
+	Result *v12.ToolResult `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
 	// Decisions and answers, in order.
-	Decisions []*v11.ApprovalDecision `protobuf:"bytes,6,rep,name=decisions,proto3" json:"decisions,omitempty"`
+	Decisions []*v12.ApprovalDecision `protobuf:"bytes,6,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	// For input that was answered or declined: "accept", "decline" or "cancel".
 	Action        string `protobuf:"bytes,7,opt,name=action,proto3" json:"action,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1512,7 +1513,7 @@ type Wait struct {
 
 func (x *Wait) Reset() {
 	*x = Wait{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1525,7 @@ func (x *Wait) String() string {
 func (*Wait) ProtoMessage() {}
 
 func (x *Wait) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[15]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,10 +1538,10 @@ func (x *Wait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wait.ProtoReflect.Descriptor instead.
 func (*Wait) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{15}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{15}
 }
 
-func (x *Wait) GetRef() *v11.WaitRef {
+func (x *Wait) GetRef() *v12.WaitRef {
 	if x != nil {
 		return x.Ref
 	}
@@ -1554,11 +1555,11 @@ func (x *Wait) GetRequest() *WaitRequest {
 	return nil
 }
 
-func (x *Wait) GetVerdict() v11.Verdict {
+func (x *Wait) GetVerdict() v12.Verdict {
 	if x != nil {
 		return x.Verdict
 	}
-	return v11.Verdict(0)
+	return v12.Verdict(0)
 }
 
 func (x *Wait) GetContent() *structpb.Struct {
@@ -1568,14 +1569,14 @@ func (x *Wait) GetContent() *structpb.Struct {
 	return nil
 }
 
-func (x *Wait) GetResult() *v11.ToolResult {
+func (x *Wait) GetResult() *v12.ToolResult {
 	if x != nil {
 		return x.Result
 	}
 	return nil
 }
 
-func (x *Wait) GetDecisions() []*v11.ApprovalDecision {
+func (x *Wait) GetDecisions() []*v12.ApprovalDecision {
 	if x != nil {
 		return x.Decisions
 	}
@@ -1614,7 +1615,7 @@ type CreateChildRequest struct {
 
 func (x *CreateChildRequest) Reset() {
 	*x = CreateChildRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1626,7 +1627,7 @@ func (x *CreateChildRequest) String() string {
 func (*CreateChildRequest) ProtoMessage() {}
 
 func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[16]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +1640,7 @@ func (x *CreateChildRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateChildRequest.ProtoReflect.Descriptor instead.
 func (*CreateChildRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{16}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CreateChildRequest) GetTurnId() string {
@@ -1711,7 +1712,7 @@ type CreateChildResponse struct {
 
 func (x *CreateChildResponse) Reset() {
 	*x = CreateChildResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1723,7 +1724,7 @@ func (x *CreateChildResponse) String() string {
 func (*CreateChildResponse) ProtoMessage() {}
 
 func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[17]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1736,7 +1737,7 @@ func (x *CreateChildResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateChildResponse.ProtoReflect.Descriptor instead.
 func (*CreateChildResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{17}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CreateChildResponse) GetSessionId() string {
@@ -1766,7 +1767,7 @@ type GetWaitRequest struct {
 
 func (x *GetWaitRequest) Reset() {
 	*x = GetWaitRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1779,7 @@ func (x *GetWaitRequest) String() string {
 func (*GetWaitRequest) ProtoMessage() {}
 
 func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[18]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1792,7 @@ func (x *GetWaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWaitRequest.ProtoReflect.Descriptor instead.
 func (*GetWaitRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{18}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetWaitRequest) GetTurnId() string {
@@ -1819,7 +1820,7 @@ type ExpireWaitsRequest struct {
 
 func (x *ExpireWaitsRequest) Reset() {
 	*x = ExpireWaitsRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +1832,7 @@ func (x *ExpireWaitsRequest) String() string {
 func (*ExpireWaitsRequest) ProtoMessage() {}
 
 func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[19]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +1845,7 @@ func (x *ExpireWaitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsRequest.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{19}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExpireWaitsRequest) GetTurnId() string {
@@ -1863,7 +1864,7 @@ type ExpireWaitsResponse struct {
 
 func (x *ExpireWaitsResponse) Reset() {
 	*x = ExpireWaitsResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +1876,7 @@ func (x *ExpireWaitsResponse) String() string {
 func (*ExpireWaitsResponse) ProtoMessage() {}
 
 func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[20]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,14 +1889,14 @@ func (x *ExpireWaitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireWaitsResponse.ProtoReflect.Descriptor instead.
 func (*ExpireWaitsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{20}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{20}
 }
 
 // CommitStepResponse is the result of a commit.
 type CommitStepResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Stored outcome of the step; unset when `busy` is set.
-	Outcome *v11.StepOutcome `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Outcome *v12.StepOutcome `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// For finish: ID of the session's next queued turn. The service dispatches it.
 	NextTurnId string `protobuf:"bytes,2,opt,name=next_turn_id,json=nextTurnId,proto3" json:"next_turn_id,omitempty"`
 	// True when the step to claim was already done. `outcome` is its stored outcome; nothing was written.
@@ -1907,7 +1908,7 @@ type CommitStepResponse struct {
 	// Result of `then`; unset when it was not attempted.
 	Then *CommitStepResponse `protobuf:"bytes,6,opt,name=then,proto3" json:"then,omitempty"`
 	// Outcomes of all inputs that were accepted for the running turn.
-	Inputs []*v11.StepOutcome `protobuf:"bytes,7,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Inputs []*v12.StepOutcome `protobuf:"bytes,7,rep,name=inputs,proto3" json:"inputs,omitempty"`
 	// True when the finish step was not written because inputs were accepted that the decision did not take into account. Read the outcomes
 	// and decide again.
 	Stale         bool `protobuf:"varint,8,opt,name=stale,proto3" json:"stale,omitempty"`
@@ -1917,7 +1918,7 @@ type CommitStepResponse struct {
 
 func (x *CommitStepResponse) Reset() {
 	*x = CommitStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +1930,7 @@ func (x *CommitStepResponse) String() string {
 func (*CommitStepResponse) ProtoMessage() {}
 
 func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[21]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,10 +1943,10 @@ func (x *CommitStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitStepResponse.ProtoReflect.Descriptor instead.
 func (*CommitStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{21}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{21}
 }
 
-func (x *CommitStepResponse) GetOutcome() *v11.StepOutcome {
+func (x *CommitStepResponse) GetOutcome() *v12.StepOutcome {
 	if x != nil {
 		return x.Outcome
 	}
@@ -1987,7 +1988,7 @@ func (x *CommitStepResponse) GetThen() *CommitStepResponse {
 	return nil
 }
 
-func (x *CommitStepResponse) GetInputs() []*v11.StepOutcome {
+func (x *CommitStepResponse) GetInputs() []*v12.StepOutcome {
 	if x != nil {
 		return x.Inputs
 	}
@@ -2011,14 +2012,14 @@ type AppendEventsRequest struct {
 	// Fence of the lease.
 	Fence uint32 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Events to append. Only `data` is read.
-	Events        []*v11.Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
+	Events        []*v12.Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AppendEventsRequest) Reset() {
 	*x = AppendEventsRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2031,7 @@ func (x *AppendEventsRequest) String() string {
 func (*AppendEventsRequest) ProtoMessage() {}
 
 func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[22]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2044,7 @@ func (x *AppendEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsRequest.ProtoReflect.Descriptor instead.
 func (*AppendEventsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{22}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AppendEventsRequest) GetTurnId() string {
@@ -2067,7 +2068,7 @@ func (x *AppendEventsRequest) GetFence() uint32 {
 	return 0
 }
 
-func (x *AppendEventsRequest) GetEvents() []*v11.Event {
+func (x *AppendEventsRequest) GetEvents() []*v12.Event {
 	if x != nil {
 		return x.Events
 	}
@@ -2085,7 +2086,7 @@ type AppendEventsResponse struct {
 
 func (x *AppendEventsResponse) Reset() {
 	*x = AppendEventsResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2097,7 +2098,7 @@ func (x *AppendEventsResponse) String() string {
 func (*AppendEventsResponse) ProtoMessage() {}
 
 func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[23]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2110,7 +2111,7 @@ func (x *AppendEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEventsResponse.ProtoReflect.Descriptor instead.
 func (*AppendEventsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{23}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AppendEventsResponse) GetLastSeq() uint32 {
@@ -2137,7 +2138,7 @@ type ReleaseStepRequest struct {
 
 func (x *ReleaseStepRequest) Reset() {
 	*x = ReleaseStepRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +2150,7 @@ func (x *ReleaseStepRequest) String() string {
 func (*ReleaseStepRequest) ProtoMessage() {}
 
 func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[24]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,7 +2163,7 @@ func (x *ReleaseStepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseStepRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{24}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReleaseStepRequest) GetTurnId() string {
@@ -2202,7 +2203,7 @@ type ReleaseStepResponse struct {
 
 func (x *ReleaseStepResponse) Reset() {
 	*x = ReleaseStepResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2214,7 +2215,7 @@ func (x *ReleaseStepResponse) String() string {
 func (*ReleaseStepResponse) ProtoMessage() {}
 
 func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[25]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2227,7 +2228,7 @@ func (x *ReleaseStepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseStepResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseStepResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{25}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{25}
 }
 
 // GetOutcomesRequest names a turn.
@@ -2241,7 +2242,7 @@ type GetOutcomesRequest struct {
 
 func (x *GetOutcomesRequest) Reset() {
 	*x = GetOutcomesRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +2254,7 @@ func (x *GetOutcomesRequest) String() string {
 func (*GetOutcomesRequest) ProtoMessage() {}
 
 func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[26]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +2267,7 @@ func (x *GetOutcomesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesRequest.ProtoReflect.Descriptor instead.
 func (*GetOutcomesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{26}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetOutcomesRequest) GetTurnId() string {
@@ -2280,7 +2281,7 @@ func (x *GetOutcomesRequest) GetTurnId() string {
 type GetOutcomesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Outcomes of the steps that are done, in the order in which the steps were first claimed.
-	Outcomes []*v11.StepOutcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	Outcomes []*v12.StepOutcome `protobuf:"bytes,1,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	// Steps in progress, by key, with their holders.
 	Held map[string]*Busy `protobuf:"bytes,2,rep,name=held,proto3" json:"held,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// True when the turn has ended.
@@ -2293,7 +2294,7 @@ type GetOutcomesResponse struct {
 
 func (x *GetOutcomesResponse) Reset() {
 	*x = GetOutcomesResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[27]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2306,7 @@ func (x *GetOutcomesResponse) String() string {
 func (*GetOutcomesResponse) ProtoMessage() {}
 
 func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[27]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,10 +2319,10 @@ func (x *GetOutcomesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOutcomesResponse.ProtoReflect.Descriptor instead.
 func (*GetOutcomesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{27}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{27}
 }
 
-func (x *GetOutcomesResponse) GetOutcomes() []*v11.StepOutcome {
+func (x *GetOutcomesResponse) GetOutcomes() []*v12.StepOutcome {
 	if x != nil {
 		return x.Outcomes
 	}
@@ -2362,7 +2363,7 @@ type RequestCancelRequest struct {
 
 func (x *RequestCancelRequest) Reset() {
 	*x = RequestCancelRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[28]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2375,7 @@ func (x *RequestCancelRequest) String() string {
 func (*RequestCancelRequest) ProtoMessage() {}
 
 func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[28]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2388,7 @@ func (x *RequestCancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelRequest.ProtoReflect.Descriptor instead.
 func (*RequestCancelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{28}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RequestCancelRequest) GetTurnId() string {
@@ -2413,7 +2414,7 @@ type RequestCancelResponse struct {
 
 func (x *RequestCancelResponse) Reset() {
 	*x = RequestCancelResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[29]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2425,7 +2426,7 @@ func (x *RequestCancelResponse) String() string {
 func (*RequestCancelResponse) ProtoMessage() {}
 
 func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[29]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2438,7 +2439,7 @@ func (x *RequestCancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestCancelResponse.ProtoReflect.Descriptor instead.
 func (*RequestCancelResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{29}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{29}
 }
 
 // GetContextRequest requests the conversation of a turn.
@@ -2454,7 +2455,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[30]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2466,7 +2467,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[30]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2479,7 +2480,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{30}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetContextRequest) GetTurnId() string {
@@ -2500,7 +2501,7 @@ func (x *GetContextRequest) GetMaxBytes() int32 {
 type GetContextResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Oldest first.
-	Messages []*v11.Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
+	Messages []*v12.Message `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
 	// True when older messages were omitted, or when messages of this turn are covered by a summary.
 	Truncated bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	// Number of inputs, accepted while the turn runs, among the messages.
@@ -2514,7 +2515,7 @@ type GetContextResponse struct {
 
 func (x *GetContextResponse) Reset() {
 	*x = GetContextResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[31]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2526,7 +2527,7 @@ func (x *GetContextResponse) String() string {
 func (*GetContextResponse) ProtoMessage() {}
 
 func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[31]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2539,10 +2540,10 @@ func (x *GetContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextResponse.ProtoReflect.Descriptor instead.
 func (*GetContextResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{31}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{31}
 }
 
-func (x *GetContextResponse) GetMessages() []*v11.Message {
+func (x *GetContextResponse) GetMessages() []*v12.Message {
 	if x != nil {
 		return x.Messages
 	}
@@ -2585,7 +2586,7 @@ type GetToolCallRequest struct {
 
 func (x *GetToolCallRequest) Reset() {
 	*x = GetToolCallRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[32]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2597,7 +2598,7 @@ func (x *GetToolCallRequest) String() string {
 func (*GetToolCallRequest) ProtoMessage() {}
 
 func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[32]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2610,7 +2611,7 @@ func (x *GetToolCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetToolCallRequest.ProtoReflect.Descriptor instead.
 func (*GetToolCallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{32}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetToolCallRequest) GetTurnId() string {
@@ -2649,7 +2650,7 @@ type FireScheduleRequest struct {
 
 func (x *FireScheduleRequest) Reset() {
 	*x = FireScheduleRequest{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[33]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2662,7 @@ func (x *FireScheduleRequest) String() string {
 func (*FireScheduleRequest) ProtoMessage() {}
 
 func (x *FireScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[33]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2675,7 @@ func (x *FireScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireScheduleRequest.ProtoReflect.Descriptor instead.
 func (*FireScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{33}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *FireScheduleRequest) GetTenant() string {
@@ -2711,7 +2712,7 @@ type FireScheduleResponse struct {
 
 func (x *FireScheduleResponse) Reset() {
 	*x = FireScheduleResponse{}
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[34]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2723,7 +2724,7 @@ func (x *FireScheduleResponse) String() string {
 func (*FireScheduleResponse) ProtoMessage() {}
 
 func (x *FireScheduleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_execution_proto_msgTypes[34]
+	mi := &file_windlass_execution_v1_execution_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2736,7 +2737,7 @@ func (x *FireScheduleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireScheduleResponse.ProtoReflect.Descriptor instead.
 func (*FireScheduleResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_execution_proto_rawDescGZIP(), []int{34}
+	return file_windlass_execution_v1_execution_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *FireScheduleResponse) GetOutcome() string {
@@ -2753,21 +2754,21 @@ func (x *FireScheduleResponse) GetTurnId() string {
 	return ""
 }
 
-var File_windlass_sessions_v1_execution_proto protoreflect.FileDescriptor
+var File_windlass_execution_v1_execution_proto protoreflect.FileDescriptor
 
-const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
+const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\n" +
-	"$windlass/sessions/v1/execution.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"Y\n" +
+	"%windlass/execution/v1/execution.proto\x12\x15windlass.execution.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a!windlass/sessions/v1/agents.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\x1a\x1bwindlass/turn/v1/step.proto\x1a\x1bwindlass/turn/v1/wait.proto\"Y\n" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
 	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\x12!\n" +
-	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\xd2\a\n" +
+	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\xd5\a\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
 	"\tprincipal\x18\x03 \x01(\v2\x1d.windlass.policy.v1.PrincipalR\tprincipal\x123\n" +
-	"\asurface\x18\x04 \x01(\v2\x19.windlass.turn.v1.SurfaceR\asurface\x126\n" +
-	"\x05tools\x18\x05 \x03(\v2 .windlass.sessions.v1.PinnedToolR\x05tools\x12#\n" +
+	"\asurface\x18\x04 \x01(\v2\x19.windlass.turn.v1.SurfaceR\asurface\x127\n" +
+	"\x05tools\x18\x05 \x03(\v2!.windlass.execution.v1.PinnedToolR\x05tools\x12#\n" +
 	"\rcreate_micros\x18\x06 \x01(\x03R\fcreateMicros\x12)\n" +
 	"\x10cancel_requested\x18\a \x01(\bR\x0fcancelRequested\x129\n" +
 	"\boutcomes\x18\b \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12C\n" +
@@ -2778,12 +2779,12 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"unresolved\x18\x14 \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\n" +
 	"unresolved\x12.\n" +
 	"\x13executor_session_id\x18\v \x01(\tR\x11executorSessionId\x12#\n" +
-	"\rcontext_bytes\x18\f \x01(\x03R\fcontextBytes\x12@\n" +
-	"\vagent_tools\x18\r \x03(\v2\x1f.windlass.sessions.v1.AgentToolR\n" +
+	"\rcontext_bytes\x18\f \x01(\x03R\fcontextBytes\x12A\n" +
+	"\vagent_tools\x18\r \x03(\v2 .windlass.execution.v1.AgentToolR\n" +
 	"agentTools\x121\n" +
 	"\x05rerun\x18\x0e \x01(\v2\x1b.windlass.turn.v1.TurnRerunR\x05rerun\x12'\n" +
-	"\x0fexecutor_sealed\x18\x0f \x01(\bR\x0eexecutorSealed\x12B\n" +
-	"\acontext\x18\x10 \x01(\v2(.windlass.sessions.v1.GetContextResponseR\acontext\x12\x1d\n" +
+	"\x0fexecutor_sealed\x18\x0f \x01(\bR\x0eexecutorSealed\x12C\n" +
+	"\acontext\x18\x10 \x01(\v2).windlass.execution.v1.GetContextResponseR\acontext\x12\x1d\n" +
 	"\n" +
 	"agent_path\x18\x11 \x03(\tR\tagentPath\x12\x1d\n" +
 	"\n" +
@@ -2819,11 +2820,11 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x05owner\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05owner\x12\"\n" +
 	"\x06ttl_ms\x18\x04 \x01(\x05B\v\xbaH\b\x1a\x06\x18\xe0\xd4\x03(dR\x05ttlMs\x12\x14\n" +
 	"\x05model\x18\x05 \x01(\tR\x05model\x12>\n" +
-	"\ttool_call\x18\x06 \x01(\v2!.windlass.turn.v1.ToolCallStartedR\btoolCall\"\x83\x02\n" +
+	"\ttool_call\x18\x06 \x01(\v2!.windlass.turn.v1.ToolCallStartedR\btoolCall\"\x85\x02\n" +
 	"\x11ClaimStepResponse\x123\n" +
-	"\x04done\x18\x01 \x01(\v2\x1d.windlass.turn.v1.StepOutcomeH\x00R\x04done\x123\n" +
-	"\x05lease\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.LeaseH\x00R\x05lease\x120\n" +
-	"\x04busy\x18\x03 \x01(\v2\x1a.windlass.sessions.v1.BusyH\x00R\x04busy\x12)\n" +
+	"\x04done\x18\x01 \x01(\v2\x1d.windlass.turn.v1.StepOutcomeH\x00R\x04done\x124\n" +
+	"\x05lease\x18\x02 \x01(\v2\x1c.windlass.execution.v1.LeaseH\x00R\x05lease\x121\n" +
+	"\x04busy\x18\x03 \x01(\v2\x1b.windlass.execution.v1.BusyH\x00R\x04busy\x12)\n" +
 	"\x10cancel_requested\x18\x04 \x01(\bR\x0fcancelRequested\x12\x1d\n" +
 	"\n" +
 	"now_micros\x18\x0f \x01(\x03R\tnowMicrosB\b\n" +
@@ -2840,26 +2841,26 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\x11RenewStepResponse\x12)\n" +
 	"\x10cancel_requested\x18\x01 \x01(\bR\x0fcancelRequested\x12\x1d\n" +
 	"\n" +
-	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\x92\x06\n" +
+	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\x99\x06\n" +
 	"\x11CommitStepRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\rR\x05fence\x12?\n" +
 	"\aoutcome\x18\x03 \x01(\v2\x1d.windlass.turn.v1.StepOutcomeB\x06\xbaH\x03\xc8\x01\x01R\aoutcome\x12/\n" +
 	"\x06events\x18\x04 \x03(\v2\x17.windlass.turn.v1.EventR\x06events\x125\n" +
-	"\bmessages\x18\x05 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x126\n" +
-	"\x05tools\x18\x06 \x03(\v2 .windlass.sessions.v1.PinnedToolR\x05tools\x12@\n" +
-	"\vagent_tools\x18\x10 \x03(\v2\x1f.windlass.sessions.v1.AgentToolR\n" +
+	"\bmessages\x18\x05 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x127\n" +
+	"\x05tools\x18\x06 \x03(\v2!.windlass.execution.v1.PinnedToolR\x05tools\x12A\n" +
+	"\vagent_tools\x18\x10 \x03(\v2 .windlass.execution.v1.AgentToolR\n" +
 	"agentTools\x12\x1f\n" +
 	"\vduration_ms\x18\a \x01(\x05R\n" +
 	"durationMs\x120\n" +
-	"\x06ending\x18\b \x01(\v2\x18.windlass.turn.v1.EndingR\x06ending\x12<\n" +
-	"\x05claim\x18\t \x01(\v2&.windlass.sessions.v1.ClaimStepRequestR\x05claim\x12:\n" +
+	"\x06ending\x18\b \x01(\v2\x18.windlass.turn.v1.EndingR\x06ending\x12=\n" +
+	"\x05claim\x18\t \x01(\v2'.windlass.execution.v1.ClaimStepRequestR\x05claim\x12;\n" +
 	"\x04next\x18\n" +
-	" \x03(\v2&.windlass.sessions.v1.ClaimStepRequestR\x04next\x12;\n" +
-	"\x04then\x18\v \x01(\v2'.windlass.sessions.v1.CommitStepRequestR\x04then\x125\n" +
-	"\x04wait\x18\f \x01(\v2!.windlass.sessions.v1.WaitRequestR\x04wait\x12\x16\n" +
-	"\x06inputs\x18\x0f \x01(\rR\x06inputs\x12I\n" +
-	"\tartifacts\x18\r \x03(\v2!.windlass.sessions.v1.NewArtifactB\b\xbaH\x05\x92\x01\x02\x10@R\tartifacts\"\xb6\x01\n" +
+	" \x03(\v2'.windlass.execution.v1.ClaimStepRequestR\x04next\x12<\n" +
+	"\x04then\x18\v \x01(\v2(.windlass.execution.v1.CommitStepRequestR\x04then\x126\n" +
+	"\x04wait\x18\f \x01(\v2\".windlass.execution.v1.WaitRequestR\x04wait\x12\x16\n" +
+	"\x06inputs\x18\x0f \x01(\rR\x06inputs\x12J\n" +
+	"\tartifacts\x18\r \x03(\v2\".windlass.execution.v1.NewArtifactB\b\xbaH\x05\x92\x01\x02\x10@R\tartifacts\"\xb6\x01\n" +
 	"\vNewArtifact\x12\x19\n" +
 	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x05\x18@R\x02id\x12\x1e\n" +
 	"\x04name\x18\x02 \x01(\tB\n" +
@@ -2890,10 +2891,10 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"schemaJson\x12!\n" +
 	"\fexecution_id\x18\x0f \x01(\tR\vexecutionId\x12\x14\n" +
 	"\x05state\x18\x10 \x01(\fR\x05state\x12\"\n" +
-	"\rchild_turn_id\x18\x11 \x01(\tR\vchildTurnId\"\xe8\x02\n" +
+	"\rchild_turn_id\x18\x11 \x01(\tR\vchildTurnId\"\xe9\x02\n" +
 	"\x04Wait\x12+\n" +
-	"\x03ref\x18\x01 \x01(\v2\x19.windlass.turn.v1.WaitRefR\x03ref\x12;\n" +
-	"\arequest\x18\x02 \x01(\v2!.windlass.sessions.v1.WaitRequestR\arequest\x123\n" +
+	"\x03ref\x18\x01 \x01(\v2\x19.windlass.turn.v1.WaitRefR\x03ref\x12<\n" +
+	"\arequest\x18\x02 \x01(\v2\".windlass.execution.v1.WaitRequestR\arequest\x123\n" +
 	"\averdict\x18\x03 \x01(\x0e2\x19.windlass.turn.v1.VerdictR\averdict\x121\n" +
 	"\acontent\x18\x04 \x01(\v2\x17.google.protobuf.StructR\acontent\x124\n" +
 	"\x06result\x18\x05 \x01(\v2\x1c.windlass.turn.v1.ToolResultR\x06result\x12@\n" +
@@ -2919,15 +2920,15 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\await_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06waitId\"6\n" +
 	"\x12ExpireWaitsRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\"\x15\n" +
-	"\x13ExpireWaitsResponse\"\x81\x03\n" +
+	"\x13ExpireWaitsResponse\"\x84\x03\n" +
 	"\x12CommitStepResponse\x127\n" +
 	"\aoutcome\x18\x01 \x01(\v2\x1d.windlass.turn.v1.StepOutcomeR\aoutcome\x12 \n" +
 	"\fnext_turn_id\x18\x02 \x01(\tR\n" +
 	"nextTurnId\x12\x18\n" +
-	"\aadopted\x18\x03 \x01(\bR\aadopted\x12.\n" +
-	"\x04busy\x18\x04 \x01(\v2\x1a.windlass.sessions.v1.BusyR\x04busy\x12;\n" +
-	"\x04next\x18\x05 \x03(\v2'.windlass.sessions.v1.ClaimStepResponseR\x04next\x12<\n" +
-	"\x04then\x18\x06 \x01(\v2(.windlass.sessions.v1.CommitStepResponseR\x04then\x125\n" +
+	"\aadopted\x18\x03 \x01(\bR\aadopted\x12/\n" +
+	"\x04busy\x18\x04 \x01(\v2\x1b.windlass.execution.v1.BusyR\x04busy\x12<\n" +
+	"\x04next\x18\x05 \x03(\v2(.windlass.execution.v1.ClaimStepResponseR\x04next\x12=\n" +
+	"\x04then\x18\x06 \x01(\v2).windlass.execution.v1.CommitStepResponseR\x04then\x125\n" +
 	"\x06inputs\x18\a \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\x06inputs\x12\x14\n" +
 	"\x05stale\x18\b \x01(\bR\x05stale\"\xa5\x01\n" +
 	"\x13AppendEventsRequest\x12 \n" +
@@ -2944,16 +2945,16 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"\arest_ms\x18\x04 \x01(\x05B\f\xbaH\t\x1a\a\x18\x80\xdd\xdb\x01(\x00R\x06restMs\"\x15\n" +
 	"\x13ReleaseStepResponse\"6\n" +
 	"\x12GetOutcomesRequest\x12 \n" +
-	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\"\xa3\x02\n" +
+	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\"\xa5\x02\n" +
 	"\x13GetOutcomesResponse\x129\n" +
-	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12G\n" +
-	"\x04held\x18\x02 \x03(\v23.windlass.sessions.v1.GetOutcomesResponse.HeldEntryR\x04held\x12\x14\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12H\n" +
+	"\x04held\x18\x02 \x03(\v24.windlass.execution.v1.GetOutcomesResponse.HeldEntryR\x04held\x12\x14\n" +
 	"\x05ended\x18\x03 \x01(\bR\x05ended\x12\x1d\n" +
 	"\n" +
-	"now_micros\x18\x0f \x01(\x03R\tnowMicros\x1aS\n" +
+	"now_micros\x18\x0f \x01(\x03R\tnowMicros\x1aT\n" +
 	"\tHeldEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
-	"\x05value\x18\x02 \x01(\v2\x1a.windlass.sessions.v1.BusyR\x05value:\x028\x01\"P\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.windlass.execution.v1.BusyR\x05value:\x028\x01\"P\n" +
 	"\x14RequestCancelRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x17\n" +
@@ -2979,179 +2980,179 @@ const file_windlass_sessions_v1_execution_proto_rawDesc = "" +
 	"due_micros\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\tdueMicros\"I\n" +
 	"\x14FireScheduleResponse\x12\x18\n" +
 	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x17\n" +
-	"\aturn_id\x18\x02 \x01(\tR\x06turnId2\xea\x0e\n" +
-	"\x10ExecutionService\x12u\n" +
-	"\bLoadTurn\x12%.windlass.sessions.v1.LoadTurnRequest\x1a&.windlass.sessions.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
-	"\tClaimStep\x12&.windlass.sessions.v1.ClaimStepRequest\x1a'.windlass.sessions.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12x\n" +
-	"\tRenewStep\x12&.windlass.sessions.v1.RenewStepRequest\x1a'.windlass.sessions.v1.RenewStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12{\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnId2\xb4\x0f\n" +
+	"\x10ExecutionService\x12w\n" +
+	"\bLoadTurn\x12&.windlass.execution.v1.LoadTurnRequest\x1a'.windlass.execution.v1.LoadTurnResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12z\n" +
+	"\tClaimStep\x12'.windlass.execution.v1.ClaimStepRequest\x1a(.windlass.execution.v1.ClaimStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12z\n" +
+	"\tRenewStep\x12'.windlass.execution.v1.RenewStepRequest\x1a(.windlass.execution.v1.RenewStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12}\n" +
 	"\n" +
-	"CommitStep\x12'.windlass.sessions.v1.CommitStepRequest\x1a(.windlass.sessions.v1.CommitStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x81\x01\n" +
-	"\fAppendEvents\x12).windlass.sessions.v1.AppendEventsRequest\x1a*.windlass.sessions.v1.AppendEventsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12~\n" +
-	"\vReleaseStep\x12(.windlass.sessions.v1.ReleaseStepRequest\x1a).windlass.sessions.v1.ReleaseStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12~\n" +
-	"\vGetOutcomes\x12(.windlass.sessions.v1.GetOutcomesRequest\x1a).windlass.sessions.v1.GetOutcomesResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x84\x01\n" +
-	"\rRequestCancel\x12*.windlass.sessions.v1.RequestCancelRequest\x1a+.windlass.sessions.v1.RequestCancelResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12{\n" +
+	"CommitStep\x12(.windlass.execution.v1.CommitStepRequest\x1a).windlass.execution.v1.CommitStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x83\x01\n" +
+	"\fAppendEvents\x12*.windlass.execution.v1.AppendEventsRequest\x1a+.windlass.execution.v1.AppendEventsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x80\x01\n" +
+	"\vReleaseStep\x12).windlass.execution.v1.ReleaseStepRequest\x1a*.windlass.execution.v1.ReleaseStepResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x80\x01\n" +
+	"\vGetOutcomes\x12).windlass.execution.v1.GetOutcomesRequest\x1a*.windlass.execution.v1.GetOutcomesResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x86\x01\n" +
+	"\rRequestCancel\x12+.windlass.execution.v1.RequestCancelRequest\x1a,.windlass.execution.v1.RequestCancelResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12}\n" +
 	"\n" +
-	"GetContext\x12'.windlass.sessions.v1.GetContextRequest\x1a(.windlass.sessions.v1.GetContextResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12~\n" +
-	"\vCreateChild\x12(.windlass.sessions.v1.CreateChildRequest\x1a).windlass.sessions.v1.CreateChildResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12g\n" +
-	"\aGetWait\x12$.windlass.sessions.v1.GetWaitRequest\x1a\x1a.windlass.sessions.v1.Wait\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12~\n" +
-	"\vExpireWaits\x12(.windlass.sessions.v1.ExpireWaitsRequest\x1a).windlass.sessions.v1.ExpireWaitsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x81\x01\n" +
-	"\fGetRecording\x12).windlass.sessions.v1.GetRecordingRequest\x1a*.windlass.sessions.v1.GetRecordingResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12o\n" +
-	"\vGetToolCall\x12(.windlass.sessions.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x81\x01\n" +
-	"\fFireSchedule\x12).windlass.sessions.v1.FireScheduleRequest\x1a*.windlass.sessions.v1.FireScheduleResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x1a\x04\xb8\xfd\x1b\x01B\xe8\x01\n" +
-	"\x18com.windlass.sessions.v1B\x0eExecutionProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
+	"GetContext\x12(.windlass.execution.v1.GetContextRequest\x1a).windlass.execution.v1.GetContextResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x80\x01\n" +
+	"\vCreateChild\x12).windlass.execution.v1.CreateChildRequest\x1a*.windlass.execution.v1.CreateChildResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12i\n" +
+	"\aGetWait\x12%.windlass.execution.v1.GetWaitRequest\x1a\x1b.windlass.execution.v1.Wait\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x80\x01\n" +
+	"\vExpireWaits\x12).windlass.execution.v1.ExpireWaitsRequest\x1a*.windlass.execution.v1.ExpireWaitsResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x83\x01\n" +
+	"\fGetRecording\x12*.windlass.execution.v1.GetRecordingRequest\x1a+.windlass.execution.v1.GetRecordingResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12p\n" +
+	"\vGetToolCall\x12).windlass.execution.v1.GetToolCallRequest\x1a\x1a.windlass.turn.v1.ToolCall\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x12\x83\x01\n" +
+	"\fFireSchedule\x12*.windlass.execution.v1.FireScheduleRequest\x1a+.windlass.execution.v1.FireScheduleResponse\"\x1a\xaa\xfd\x1b\x16sessions.execution.run\x1a-\xb8\xfd\x1b\x01\xca\xfd\x1b%windlass.sessions.v1.ExecutionServiceB\xef\x01\n" +
+	"\x19com.windlass.execution.v1B\x0eExecutionProtoP\x01ZLgithub.com/windlass-dev/windlass/proto/gen/windlass/execution/v1;executionv1\xa2\x02\x03WEX\xaa\x02\x15Windlass.Execution.V1\xca\x02\x15Windlass\\Execution\\V1\xe2\x02!Windlass\\Execution\\V1\\GPBMetadata\xea\x02\x17Windlass::Execution::V1b\x06proto3"
 
 var (
-	file_windlass_sessions_v1_execution_proto_rawDescOnce sync.Once
-	file_windlass_sessions_v1_execution_proto_rawDescData []byte
+	file_windlass_execution_v1_execution_proto_rawDescOnce sync.Once
+	file_windlass_execution_v1_execution_proto_rawDescData []byte
 )
 
-func file_windlass_sessions_v1_execution_proto_rawDescGZIP() []byte {
-	file_windlass_sessions_v1_execution_proto_rawDescOnce.Do(func() {
-		file_windlass_sessions_v1_execution_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_execution_proto_rawDesc), len(file_windlass_sessions_v1_execution_proto_rawDesc)))
+func file_windlass_execution_v1_execution_proto_rawDescGZIP() []byte {
+	file_windlass_execution_v1_execution_proto_rawDescOnce.Do(func() {
+		file_windlass_execution_v1_execution_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_windlass_execution_v1_execution_proto_rawDesc), len(file_windlass_execution_v1_execution_proto_rawDesc)))
 	})
-	return file_windlass_sessions_v1_execution_proto_rawDescData
+	return file_windlass_execution_v1_execution_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
-var file_windlass_sessions_v1_execution_proto_goTypes = []any{
-	(*LoadTurnRequest)(nil),       // 0: windlass.sessions.v1.LoadTurnRequest
-	(*LoadTurnResponse)(nil),      // 1: windlass.sessions.v1.LoadTurnResponse
-	(*GetRecordingRequest)(nil),   // 2: windlass.sessions.v1.GetRecordingRequest
-	(*GetRecordingResponse)(nil),  // 3: windlass.sessions.v1.GetRecordingResponse
-	(*AgentTool)(nil),             // 4: windlass.sessions.v1.AgentTool
-	(*PinnedTool)(nil),            // 5: windlass.sessions.v1.PinnedTool
-	(*Lease)(nil),                 // 6: windlass.sessions.v1.Lease
-	(*ClaimStepRequest)(nil),      // 7: windlass.sessions.v1.ClaimStepRequest
-	(*ClaimStepResponse)(nil),     // 8: windlass.sessions.v1.ClaimStepResponse
-	(*Busy)(nil),                  // 9: windlass.sessions.v1.Busy
-	(*RenewStepRequest)(nil),      // 10: windlass.sessions.v1.RenewStepRequest
-	(*RenewStepResponse)(nil),     // 11: windlass.sessions.v1.RenewStepResponse
-	(*CommitStepRequest)(nil),     // 12: windlass.sessions.v1.CommitStepRequest
-	(*NewArtifact)(nil),           // 13: windlass.sessions.v1.NewArtifact
-	(*WaitRequest)(nil),           // 14: windlass.sessions.v1.WaitRequest
-	(*Wait)(nil),                  // 15: windlass.sessions.v1.Wait
-	(*CreateChildRequest)(nil),    // 16: windlass.sessions.v1.CreateChildRequest
-	(*CreateChildResponse)(nil),   // 17: windlass.sessions.v1.CreateChildResponse
-	(*GetWaitRequest)(nil),        // 18: windlass.sessions.v1.GetWaitRequest
-	(*ExpireWaitsRequest)(nil),    // 19: windlass.sessions.v1.ExpireWaitsRequest
-	(*ExpireWaitsResponse)(nil),   // 20: windlass.sessions.v1.ExpireWaitsResponse
-	(*CommitStepResponse)(nil),    // 21: windlass.sessions.v1.CommitStepResponse
-	(*AppendEventsRequest)(nil),   // 22: windlass.sessions.v1.AppendEventsRequest
-	(*AppendEventsResponse)(nil),  // 23: windlass.sessions.v1.AppendEventsResponse
-	(*ReleaseStepRequest)(nil),    // 24: windlass.sessions.v1.ReleaseStepRequest
-	(*ReleaseStepResponse)(nil),   // 25: windlass.sessions.v1.ReleaseStepResponse
-	(*GetOutcomesRequest)(nil),    // 26: windlass.sessions.v1.GetOutcomesRequest
-	(*GetOutcomesResponse)(nil),   // 27: windlass.sessions.v1.GetOutcomesResponse
-	(*RequestCancelRequest)(nil),  // 28: windlass.sessions.v1.RequestCancelRequest
-	(*RequestCancelResponse)(nil), // 29: windlass.sessions.v1.RequestCancelResponse
-	(*GetContextRequest)(nil),     // 30: windlass.sessions.v1.GetContextRequest
-	(*GetContextResponse)(nil),    // 31: windlass.sessions.v1.GetContextResponse
-	(*GetToolCallRequest)(nil),    // 32: windlass.sessions.v1.GetToolCallRequest
-	(*FireScheduleRequest)(nil),   // 33: windlass.sessions.v1.FireScheduleRequest
-	(*FireScheduleResponse)(nil),  // 34: windlass.sessions.v1.FireScheduleResponse
-	nil,                           // 35: windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	(*Turn)(nil),                  // 36: windlass.sessions.v1.Turn
-	(*Agent)(nil),                 // 37: windlass.sessions.v1.Agent
-	(*v1.Principal)(nil),          // 38: windlass.policy.v1.Principal
-	(*v11.Surface)(nil),           // 39: windlass.turn.v1.Surface
-	(*v11.StepOutcome)(nil),       // 40: windlass.turn.v1.StepOutcome
-	(*ClientTool)(nil),            // 41: windlass.sessions.v1.ClientTool
+var file_windlass_execution_v1_execution_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_windlass_execution_v1_execution_proto_goTypes = []any{
+	(*LoadTurnRequest)(nil),       // 0: windlass.execution.v1.LoadTurnRequest
+	(*LoadTurnResponse)(nil),      // 1: windlass.execution.v1.LoadTurnResponse
+	(*GetRecordingRequest)(nil),   // 2: windlass.execution.v1.GetRecordingRequest
+	(*GetRecordingResponse)(nil),  // 3: windlass.execution.v1.GetRecordingResponse
+	(*AgentTool)(nil),             // 4: windlass.execution.v1.AgentTool
+	(*PinnedTool)(nil),            // 5: windlass.execution.v1.PinnedTool
+	(*Lease)(nil),                 // 6: windlass.execution.v1.Lease
+	(*ClaimStepRequest)(nil),      // 7: windlass.execution.v1.ClaimStepRequest
+	(*ClaimStepResponse)(nil),     // 8: windlass.execution.v1.ClaimStepResponse
+	(*Busy)(nil),                  // 9: windlass.execution.v1.Busy
+	(*RenewStepRequest)(nil),      // 10: windlass.execution.v1.RenewStepRequest
+	(*RenewStepResponse)(nil),     // 11: windlass.execution.v1.RenewStepResponse
+	(*CommitStepRequest)(nil),     // 12: windlass.execution.v1.CommitStepRequest
+	(*NewArtifact)(nil),           // 13: windlass.execution.v1.NewArtifact
+	(*WaitRequest)(nil),           // 14: windlass.execution.v1.WaitRequest
+	(*Wait)(nil),                  // 15: windlass.execution.v1.Wait
+	(*CreateChildRequest)(nil),    // 16: windlass.execution.v1.CreateChildRequest
+	(*CreateChildResponse)(nil),   // 17: windlass.execution.v1.CreateChildResponse
+	(*GetWaitRequest)(nil),        // 18: windlass.execution.v1.GetWaitRequest
+	(*ExpireWaitsRequest)(nil),    // 19: windlass.execution.v1.ExpireWaitsRequest
+	(*ExpireWaitsResponse)(nil),   // 20: windlass.execution.v1.ExpireWaitsResponse
+	(*CommitStepResponse)(nil),    // 21: windlass.execution.v1.CommitStepResponse
+	(*AppendEventsRequest)(nil),   // 22: windlass.execution.v1.AppendEventsRequest
+	(*AppendEventsResponse)(nil),  // 23: windlass.execution.v1.AppendEventsResponse
+	(*ReleaseStepRequest)(nil),    // 24: windlass.execution.v1.ReleaseStepRequest
+	(*ReleaseStepResponse)(nil),   // 25: windlass.execution.v1.ReleaseStepResponse
+	(*GetOutcomesRequest)(nil),    // 26: windlass.execution.v1.GetOutcomesRequest
+	(*GetOutcomesResponse)(nil),   // 27: windlass.execution.v1.GetOutcomesResponse
+	(*RequestCancelRequest)(nil),  // 28: windlass.execution.v1.RequestCancelRequest
+	(*RequestCancelResponse)(nil), // 29: windlass.execution.v1.RequestCancelResponse
+	(*GetContextRequest)(nil),     // 30: windlass.execution.v1.GetContextRequest
+	(*GetContextResponse)(nil),    // 31: windlass.execution.v1.GetContextResponse
+	(*GetToolCallRequest)(nil),    // 32: windlass.execution.v1.GetToolCallRequest
+	(*FireScheduleRequest)(nil),   // 33: windlass.execution.v1.FireScheduleRequest
+	(*FireScheduleResponse)(nil),  // 34: windlass.execution.v1.FireScheduleResponse
+	nil,                           // 35: windlass.execution.v1.GetOutcomesResponse.HeldEntry
+	(*v1.Turn)(nil),               // 36: windlass.sessions.v1.Turn
+	(*v1.Agent)(nil),              // 37: windlass.sessions.v1.Agent
+	(*v11.Principal)(nil),         // 38: windlass.policy.v1.Principal
+	(*v12.Surface)(nil),           // 39: windlass.turn.v1.Surface
+	(*v12.StepOutcome)(nil),       // 40: windlass.turn.v1.StepOutcome
+	(*v1.ClientTool)(nil),         // 41: windlass.sessions.v1.ClientTool
 	(*structpb.Struct)(nil),       // 42: google.protobuf.Struct
-	(*v11.TurnError)(nil),         // 43: windlass.turn.v1.TurnError
-	(*v11.TurnRerun)(nil),         // 44: windlass.turn.v1.TurnRerun
-	(*v11.ToolResult)(nil),        // 45: windlass.turn.v1.ToolResult
-	(*v11.StepRef)(nil),           // 46: windlass.turn.v1.StepRef
-	(*v11.ToolCallStarted)(nil),   // 47: windlass.turn.v1.ToolCallStarted
-	(*v11.Event)(nil),             // 48: windlass.turn.v1.Event
-	(*v11.Message)(nil),           // 49: windlass.turn.v1.Message
-	(*v11.Ending)(nil),            // 50: windlass.turn.v1.Ending
-	(v11.WaitKind)(0),             // 51: windlass.turn.v1.WaitKind
-	(v11.EffectClass)(0),          // 52: windlass.turn.v1.EffectClass
-	(*v11.WaitRef)(nil),           // 53: windlass.turn.v1.WaitRef
-	(v11.Verdict)(0),              // 54: windlass.turn.v1.Verdict
-	(*v11.ApprovalDecision)(nil),  // 55: windlass.turn.v1.ApprovalDecision
-	(*v11.ToolCall)(nil),          // 56: windlass.turn.v1.ToolCall
+	(*v12.TurnError)(nil),         // 43: windlass.turn.v1.TurnError
+	(*v12.TurnRerun)(nil),         // 44: windlass.turn.v1.TurnRerun
+	(*v12.ToolResult)(nil),        // 45: windlass.turn.v1.ToolResult
+	(*v12.StepRef)(nil),           // 46: windlass.turn.v1.StepRef
+	(*v12.ToolCallStarted)(nil),   // 47: windlass.turn.v1.ToolCallStarted
+	(*v12.Event)(nil),             // 48: windlass.turn.v1.Event
+	(*v12.Message)(nil),           // 49: windlass.turn.v1.Message
+	(*v12.Ending)(nil),            // 50: windlass.turn.v1.Ending
+	(v12.WaitKind)(0),             // 51: windlass.turn.v1.WaitKind
+	(v12.EffectClass)(0),          // 52: windlass.turn.v1.EffectClass
+	(*v12.WaitRef)(nil),           // 53: windlass.turn.v1.WaitRef
+	(v12.Verdict)(0),              // 54: windlass.turn.v1.Verdict
+	(*v12.ApprovalDecision)(nil),  // 55: windlass.turn.v1.ApprovalDecision
+	(*v12.ToolCall)(nil),          // 56: windlass.turn.v1.ToolCall
 }
-var file_windlass_sessions_v1_execution_proto_depIdxs = []int32{
-	36, // 0: windlass.sessions.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
-	37, // 1: windlass.sessions.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
-	38, // 2: windlass.sessions.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
-	39, // 3: windlass.sessions.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
-	5,  // 4: windlass.sessions.v1.LoadTurnResponse.tools:type_name -> windlass.sessions.v1.PinnedTool
-	40, // 5: windlass.sessions.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	41, // 6: windlass.sessions.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
-	42, // 7: windlass.sessions.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
-	43, // 8: windlass.sessions.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
-	4,  // 9: windlass.sessions.v1.LoadTurnResponse.agent_tools:type_name -> windlass.sessions.v1.AgentTool
-	44, // 10: windlass.sessions.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
-	31, // 11: windlass.sessions.v1.LoadTurnResponse.context:type_name -> windlass.sessions.v1.GetContextResponse
-	45, // 12: windlass.sessions.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
-	46, // 13: windlass.sessions.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
-	47, // 14: windlass.sessions.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
-	40, // 15: windlass.sessions.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
-	6,  // 16: windlass.sessions.v1.ClaimStepResponse.lease:type_name -> windlass.sessions.v1.Lease
-	9,  // 17: windlass.sessions.v1.ClaimStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	40, // 18: windlass.sessions.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
-	48, // 19: windlass.sessions.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
-	49, // 20: windlass.sessions.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
-	5,  // 21: windlass.sessions.v1.CommitStepRequest.tools:type_name -> windlass.sessions.v1.PinnedTool
-	4,  // 22: windlass.sessions.v1.CommitStepRequest.agent_tools:type_name -> windlass.sessions.v1.AgentTool
-	50, // 23: windlass.sessions.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
-	7,  // 24: windlass.sessions.v1.CommitStepRequest.claim:type_name -> windlass.sessions.v1.ClaimStepRequest
-	7,  // 25: windlass.sessions.v1.CommitStepRequest.next:type_name -> windlass.sessions.v1.ClaimStepRequest
-	12, // 26: windlass.sessions.v1.CommitStepRequest.then:type_name -> windlass.sessions.v1.CommitStepRequest
-	14, // 27: windlass.sessions.v1.CommitStepRequest.wait:type_name -> windlass.sessions.v1.WaitRequest
-	13, // 28: windlass.sessions.v1.CommitStepRequest.artifacts:type_name -> windlass.sessions.v1.NewArtifact
-	51, // 29: windlass.sessions.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	42, // 30: windlass.sessions.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
-	52, // 31: windlass.sessions.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	53, // 32: windlass.sessions.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
-	14, // 33: windlass.sessions.v1.Wait.request:type_name -> windlass.sessions.v1.WaitRequest
-	54, // 34: windlass.sessions.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
-	42, // 35: windlass.sessions.v1.Wait.content:type_name -> google.protobuf.Struct
-	45, // 36: windlass.sessions.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
-	55, // 37: windlass.sessions.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	42, // 38: windlass.sessions.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
-	40, // 39: windlass.sessions.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
-	9,  // 40: windlass.sessions.v1.CommitStepResponse.busy:type_name -> windlass.sessions.v1.Busy
-	8,  // 41: windlass.sessions.v1.CommitStepResponse.next:type_name -> windlass.sessions.v1.ClaimStepResponse
-	21, // 42: windlass.sessions.v1.CommitStepResponse.then:type_name -> windlass.sessions.v1.CommitStepResponse
-	40, // 43: windlass.sessions.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
-	48, // 44: windlass.sessions.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
-	40, // 45: windlass.sessions.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
-	35, // 46: windlass.sessions.v1.GetOutcomesResponse.held:type_name -> windlass.sessions.v1.GetOutcomesResponse.HeldEntry
-	49, // 47: windlass.sessions.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
-	9,  // 48: windlass.sessions.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.sessions.v1.Busy
-	0,  // 49: windlass.sessions.v1.ExecutionService.LoadTurn:input_type -> windlass.sessions.v1.LoadTurnRequest
-	7,  // 50: windlass.sessions.v1.ExecutionService.ClaimStep:input_type -> windlass.sessions.v1.ClaimStepRequest
-	10, // 51: windlass.sessions.v1.ExecutionService.RenewStep:input_type -> windlass.sessions.v1.RenewStepRequest
-	12, // 52: windlass.sessions.v1.ExecutionService.CommitStep:input_type -> windlass.sessions.v1.CommitStepRequest
-	22, // 53: windlass.sessions.v1.ExecutionService.AppendEvents:input_type -> windlass.sessions.v1.AppendEventsRequest
-	24, // 54: windlass.sessions.v1.ExecutionService.ReleaseStep:input_type -> windlass.sessions.v1.ReleaseStepRequest
-	26, // 55: windlass.sessions.v1.ExecutionService.GetOutcomes:input_type -> windlass.sessions.v1.GetOutcomesRequest
-	28, // 56: windlass.sessions.v1.ExecutionService.RequestCancel:input_type -> windlass.sessions.v1.RequestCancelRequest
-	30, // 57: windlass.sessions.v1.ExecutionService.GetContext:input_type -> windlass.sessions.v1.GetContextRequest
-	16, // 58: windlass.sessions.v1.ExecutionService.CreateChild:input_type -> windlass.sessions.v1.CreateChildRequest
-	18, // 59: windlass.sessions.v1.ExecutionService.GetWait:input_type -> windlass.sessions.v1.GetWaitRequest
-	19, // 60: windlass.sessions.v1.ExecutionService.ExpireWaits:input_type -> windlass.sessions.v1.ExpireWaitsRequest
-	2,  // 61: windlass.sessions.v1.ExecutionService.GetRecording:input_type -> windlass.sessions.v1.GetRecordingRequest
-	32, // 62: windlass.sessions.v1.ExecutionService.GetToolCall:input_type -> windlass.sessions.v1.GetToolCallRequest
-	33, // 63: windlass.sessions.v1.ExecutionService.FireSchedule:input_type -> windlass.sessions.v1.FireScheduleRequest
-	1,  // 64: windlass.sessions.v1.ExecutionService.LoadTurn:output_type -> windlass.sessions.v1.LoadTurnResponse
-	8,  // 65: windlass.sessions.v1.ExecutionService.ClaimStep:output_type -> windlass.sessions.v1.ClaimStepResponse
-	11, // 66: windlass.sessions.v1.ExecutionService.RenewStep:output_type -> windlass.sessions.v1.RenewStepResponse
-	21, // 67: windlass.sessions.v1.ExecutionService.CommitStep:output_type -> windlass.sessions.v1.CommitStepResponse
-	23, // 68: windlass.sessions.v1.ExecutionService.AppendEvents:output_type -> windlass.sessions.v1.AppendEventsResponse
-	25, // 69: windlass.sessions.v1.ExecutionService.ReleaseStep:output_type -> windlass.sessions.v1.ReleaseStepResponse
-	27, // 70: windlass.sessions.v1.ExecutionService.GetOutcomes:output_type -> windlass.sessions.v1.GetOutcomesResponse
-	29, // 71: windlass.sessions.v1.ExecutionService.RequestCancel:output_type -> windlass.sessions.v1.RequestCancelResponse
-	31, // 72: windlass.sessions.v1.ExecutionService.GetContext:output_type -> windlass.sessions.v1.GetContextResponse
-	17, // 73: windlass.sessions.v1.ExecutionService.CreateChild:output_type -> windlass.sessions.v1.CreateChildResponse
-	15, // 74: windlass.sessions.v1.ExecutionService.GetWait:output_type -> windlass.sessions.v1.Wait
-	20, // 75: windlass.sessions.v1.ExecutionService.ExpireWaits:output_type -> windlass.sessions.v1.ExpireWaitsResponse
-	3,  // 76: windlass.sessions.v1.ExecutionService.GetRecording:output_type -> windlass.sessions.v1.GetRecordingResponse
-	56, // 77: windlass.sessions.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
-	34, // 78: windlass.sessions.v1.ExecutionService.FireSchedule:output_type -> windlass.sessions.v1.FireScheduleResponse
+var file_windlass_execution_v1_execution_proto_depIdxs = []int32{
+	36, // 0: windlass.execution.v1.LoadTurnResponse.turn:type_name -> windlass.sessions.v1.Turn
+	37, // 1: windlass.execution.v1.LoadTurnResponse.agent:type_name -> windlass.sessions.v1.Agent
+	38, // 2: windlass.execution.v1.LoadTurnResponse.principal:type_name -> windlass.policy.v1.Principal
+	39, // 3: windlass.execution.v1.LoadTurnResponse.surface:type_name -> windlass.turn.v1.Surface
+	5,  // 4: windlass.execution.v1.LoadTurnResponse.tools:type_name -> windlass.execution.v1.PinnedTool
+	40, // 5: windlass.execution.v1.LoadTurnResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	41, // 6: windlass.execution.v1.LoadTurnResponse.client_tools:type_name -> windlass.sessions.v1.ClientTool
+	42, // 7: windlass.execution.v1.LoadTurnResponse.params:type_name -> google.protobuf.Struct
+	43, // 8: windlass.execution.v1.LoadTurnResponse.unresolved:type_name -> windlass.turn.v1.TurnError
+	4,  // 9: windlass.execution.v1.LoadTurnResponse.agent_tools:type_name -> windlass.execution.v1.AgentTool
+	44, // 10: windlass.execution.v1.LoadTurnResponse.rerun:type_name -> windlass.turn.v1.TurnRerun
+	31, // 11: windlass.execution.v1.LoadTurnResponse.context:type_name -> windlass.execution.v1.GetContextResponse
+	45, // 12: windlass.execution.v1.GetRecordingResponse.result:type_name -> windlass.turn.v1.ToolResult
+	46, // 13: windlass.execution.v1.ClaimStepRequest.step:type_name -> windlass.turn.v1.StepRef
+	47, // 14: windlass.execution.v1.ClaimStepRequest.tool_call:type_name -> windlass.turn.v1.ToolCallStarted
+	40, // 15: windlass.execution.v1.ClaimStepResponse.done:type_name -> windlass.turn.v1.StepOutcome
+	6,  // 16: windlass.execution.v1.ClaimStepResponse.lease:type_name -> windlass.execution.v1.Lease
+	9,  // 17: windlass.execution.v1.ClaimStepResponse.busy:type_name -> windlass.execution.v1.Busy
+	40, // 18: windlass.execution.v1.CommitStepRequest.outcome:type_name -> windlass.turn.v1.StepOutcome
+	48, // 19: windlass.execution.v1.CommitStepRequest.events:type_name -> windlass.turn.v1.Event
+	49, // 20: windlass.execution.v1.CommitStepRequest.messages:type_name -> windlass.turn.v1.Message
+	5,  // 21: windlass.execution.v1.CommitStepRequest.tools:type_name -> windlass.execution.v1.PinnedTool
+	4,  // 22: windlass.execution.v1.CommitStepRequest.agent_tools:type_name -> windlass.execution.v1.AgentTool
+	50, // 23: windlass.execution.v1.CommitStepRequest.ending:type_name -> windlass.turn.v1.Ending
+	7,  // 24: windlass.execution.v1.CommitStepRequest.claim:type_name -> windlass.execution.v1.ClaimStepRequest
+	7,  // 25: windlass.execution.v1.CommitStepRequest.next:type_name -> windlass.execution.v1.ClaimStepRequest
+	12, // 26: windlass.execution.v1.CommitStepRequest.then:type_name -> windlass.execution.v1.CommitStepRequest
+	14, // 27: windlass.execution.v1.CommitStepRequest.wait:type_name -> windlass.execution.v1.WaitRequest
+	13, // 28: windlass.execution.v1.CommitStepRequest.artifacts:type_name -> windlass.execution.v1.NewArtifact
+	51, // 29: windlass.execution.v1.WaitRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	42, // 30: windlass.execution.v1.WaitRequest.arguments:type_name -> google.protobuf.Struct
+	52, // 31: windlass.execution.v1.WaitRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	53, // 32: windlass.execution.v1.Wait.ref:type_name -> windlass.turn.v1.WaitRef
+	14, // 33: windlass.execution.v1.Wait.request:type_name -> windlass.execution.v1.WaitRequest
+	54, // 34: windlass.execution.v1.Wait.verdict:type_name -> windlass.turn.v1.Verdict
+	42, // 35: windlass.execution.v1.Wait.content:type_name -> google.protobuf.Struct
+	45, // 36: windlass.execution.v1.Wait.result:type_name -> windlass.turn.v1.ToolResult
+	55, // 37: windlass.execution.v1.Wait.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	42, // 38: windlass.execution.v1.CreateChildRequest.params:type_name -> google.protobuf.Struct
+	40, // 39: windlass.execution.v1.CommitStepResponse.outcome:type_name -> windlass.turn.v1.StepOutcome
+	9,  // 40: windlass.execution.v1.CommitStepResponse.busy:type_name -> windlass.execution.v1.Busy
+	8,  // 41: windlass.execution.v1.CommitStepResponse.next:type_name -> windlass.execution.v1.ClaimStepResponse
+	21, // 42: windlass.execution.v1.CommitStepResponse.then:type_name -> windlass.execution.v1.CommitStepResponse
+	40, // 43: windlass.execution.v1.CommitStepResponse.inputs:type_name -> windlass.turn.v1.StepOutcome
+	48, // 44: windlass.execution.v1.AppendEventsRequest.events:type_name -> windlass.turn.v1.Event
+	40, // 45: windlass.execution.v1.GetOutcomesResponse.outcomes:type_name -> windlass.turn.v1.StepOutcome
+	35, // 46: windlass.execution.v1.GetOutcomesResponse.held:type_name -> windlass.execution.v1.GetOutcomesResponse.HeldEntry
+	49, // 47: windlass.execution.v1.GetContextResponse.messages:type_name -> windlass.turn.v1.Message
+	9,  // 48: windlass.execution.v1.GetOutcomesResponse.HeldEntry.value:type_name -> windlass.execution.v1.Busy
+	0,  // 49: windlass.execution.v1.ExecutionService.LoadTurn:input_type -> windlass.execution.v1.LoadTurnRequest
+	7,  // 50: windlass.execution.v1.ExecutionService.ClaimStep:input_type -> windlass.execution.v1.ClaimStepRequest
+	10, // 51: windlass.execution.v1.ExecutionService.RenewStep:input_type -> windlass.execution.v1.RenewStepRequest
+	12, // 52: windlass.execution.v1.ExecutionService.CommitStep:input_type -> windlass.execution.v1.CommitStepRequest
+	22, // 53: windlass.execution.v1.ExecutionService.AppendEvents:input_type -> windlass.execution.v1.AppendEventsRequest
+	24, // 54: windlass.execution.v1.ExecutionService.ReleaseStep:input_type -> windlass.execution.v1.ReleaseStepRequest
+	26, // 55: windlass.execution.v1.ExecutionService.GetOutcomes:input_type -> windlass.execution.v1.GetOutcomesRequest
+	28, // 56: windlass.execution.v1.ExecutionService.RequestCancel:input_type -> windlass.execution.v1.RequestCancelRequest
+	30, // 57: windlass.execution.v1.ExecutionService.GetContext:input_type -> windlass.execution.v1.GetContextRequest
+	16, // 58: windlass.execution.v1.ExecutionService.CreateChild:input_type -> windlass.execution.v1.CreateChildRequest
+	18, // 59: windlass.execution.v1.ExecutionService.GetWait:input_type -> windlass.execution.v1.GetWaitRequest
+	19, // 60: windlass.execution.v1.ExecutionService.ExpireWaits:input_type -> windlass.execution.v1.ExpireWaitsRequest
+	2,  // 61: windlass.execution.v1.ExecutionService.GetRecording:input_type -> windlass.execution.v1.GetRecordingRequest
+	32, // 62: windlass.execution.v1.ExecutionService.GetToolCall:input_type -> windlass.execution.v1.GetToolCallRequest
+	33, // 63: windlass.execution.v1.ExecutionService.FireSchedule:input_type -> windlass.execution.v1.FireScheduleRequest
+	1,  // 64: windlass.execution.v1.ExecutionService.LoadTurn:output_type -> windlass.execution.v1.LoadTurnResponse
+	8,  // 65: windlass.execution.v1.ExecutionService.ClaimStep:output_type -> windlass.execution.v1.ClaimStepResponse
+	11, // 66: windlass.execution.v1.ExecutionService.RenewStep:output_type -> windlass.execution.v1.RenewStepResponse
+	21, // 67: windlass.execution.v1.ExecutionService.CommitStep:output_type -> windlass.execution.v1.CommitStepResponse
+	23, // 68: windlass.execution.v1.ExecutionService.AppendEvents:output_type -> windlass.execution.v1.AppendEventsResponse
+	25, // 69: windlass.execution.v1.ExecutionService.ReleaseStep:output_type -> windlass.execution.v1.ReleaseStepResponse
+	27, // 70: windlass.execution.v1.ExecutionService.GetOutcomes:output_type -> windlass.execution.v1.GetOutcomesResponse
+	29, // 71: windlass.execution.v1.ExecutionService.RequestCancel:output_type -> windlass.execution.v1.RequestCancelResponse
+	31, // 72: windlass.execution.v1.ExecutionService.GetContext:output_type -> windlass.execution.v1.GetContextResponse
+	17, // 73: windlass.execution.v1.ExecutionService.CreateChild:output_type -> windlass.execution.v1.CreateChildResponse
+	15, // 74: windlass.execution.v1.ExecutionService.GetWait:output_type -> windlass.execution.v1.Wait
+	20, // 75: windlass.execution.v1.ExecutionService.ExpireWaits:output_type -> windlass.execution.v1.ExpireWaitsResponse
+	3,  // 76: windlass.execution.v1.ExecutionService.GetRecording:output_type -> windlass.execution.v1.GetRecordingResponse
+	56, // 77: windlass.execution.v1.ExecutionService.GetToolCall:output_type -> windlass.turn.v1.ToolCall
+	34, // 78: windlass.execution.v1.ExecutionService.FireSchedule:output_type -> windlass.execution.v1.FireScheduleResponse
 	64, // [64:79] is the sub-list for method output_type
 	49, // [49:64] is the sub-list for method input_type
 	49, // [49:49] is the sub-list for extension type_name
@@ -3159,14 +3160,12 @@ var file_windlass_sessions_v1_execution_proto_depIdxs = []int32{
 	0,  // [0:49] is the sub-list for field type_name
 }
 
-func init() { file_windlass_sessions_v1_execution_proto_init() }
-func file_windlass_sessions_v1_execution_proto_init() {
-	if File_windlass_sessions_v1_execution_proto != nil {
+func init() { file_windlass_execution_v1_execution_proto_init() }
+func file_windlass_execution_v1_execution_proto_init() {
+	if File_windlass_execution_v1_execution_proto != nil {
 		return
 	}
-	file_windlass_sessions_v1_agents_proto_init()
-	file_windlass_sessions_v1_turns_proto_init()
-	file_windlass_sessions_v1_execution_proto_msgTypes[8].OneofWrappers = []any{
+	file_windlass_execution_v1_execution_proto_msgTypes[8].OneofWrappers = []any{
 		(*ClaimStepResponse_Done)(nil),
 		(*ClaimStepResponse_Lease)(nil),
 		(*ClaimStepResponse_Busy)(nil),
@@ -3175,17 +3174,17 @@ func file_windlass_sessions_v1_execution_proto_init() {
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_execution_proto_rawDesc), len(file_windlass_sessions_v1_execution_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_execution_v1_execution_proto_rawDesc), len(file_windlass_execution_v1_execution_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
-		GoTypes:           file_windlass_sessions_v1_execution_proto_goTypes,
-		DependencyIndexes: file_windlass_sessions_v1_execution_proto_depIdxs,
-		MessageInfos:      file_windlass_sessions_v1_execution_proto_msgTypes,
+		GoTypes:           file_windlass_execution_v1_execution_proto_goTypes,
+		DependencyIndexes: file_windlass_execution_v1_execution_proto_depIdxs,
+		MessageInfos:      file_windlass_execution_v1_execution_proto_msgTypes,
 	}.Build()
-	File_windlass_sessions_v1_execution_proto = out.File
-	file_windlass_sessions_v1_execution_proto_goTypes = nil
-	file_windlass_sessions_v1_execution_proto_depIdxs = nil
+	File_windlass_execution_v1_execution_proto = out.File
+	file_windlass_execution_v1_execution_proto_goTypes = nil
+	file_windlass_execution_v1_execution_proto_depIdxs = nil
 }

@@ -2,9 +2,9 @@
 // versions:
 // - protoc-gen-go-grpc v1.6.2
 // - protoc             (unknown)
-// source: windlass/sessions/v1/execution.proto
+// source: windlass/execution/v1/execution.proto
 
-package sessionsv1
+package executionv1
 
 import (
 	context "context"
@@ -20,21 +20,21 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ExecutionService_LoadTurn_FullMethodName      = "/windlass.sessions.v1.ExecutionService/LoadTurn"
-	ExecutionService_ClaimStep_FullMethodName     = "/windlass.sessions.v1.ExecutionService/ClaimStep"
-	ExecutionService_RenewStep_FullMethodName     = "/windlass.sessions.v1.ExecutionService/RenewStep"
-	ExecutionService_CommitStep_FullMethodName    = "/windlass.sessions.v1.ExecutionService/CommitStep"
-	ExecutionService_AppendEvents_FullMethodName  = "/windlass.sessions.v1.ExecutionService/AppendEvents"
-	ExecutionService_ReleaseStep_FullMethodName   = "/windlass.sessions.v1.ExecutionService/ReleaseStep"
-	ExecutionService_GetOutcomes_FullMethodName   = "/windlass.sessions.v1.ExecutionService/GetOutcomes"
-	ExecutionService_RequestCancel_FullMethodName = "/windlass.sessions.v1.ExecutionService/RequestCancel"
-	ExecutionService_GetContext_FullMethodName    = "/windlass.sessions.v1.ExecutionService/GetContext"
-	ExecutionService_CreateChild_FullMethodName   = "/windlass.sessions.v1.ExecutionService/CreateChild"
-	ExecutionService_GetWait_FullMethodName       = "/windlass.sessions.v1.ExecutionService/GetWait"
-	ExecutionService_ExpireWaits_FullMethodName   = "/windlass.sessions.v1.ExecutionService/ExpireWaits"
-	ExecutionService_GetRecording_FullMethodName  = "/windlass.sessions.v1.ExecutionService/GetRecording"
-	ExecutionService_GetToolCall_FullMethodName   = "/windlass.sessions.v1.ExecutionService/GetToolCall"
-	ExecutionService_FireSchedule_FullMethodName  = "/windlass.sessions.v1.ExecutionService/FireSchedule"
+	ExecutionService_LoadTurn_FullMethodName      = "/windlass.execution.v1.ExecutionService/LoadTurn"
+	ExecutionService_ClaimStep_FullMethodName     = "/windlass.execution.v1.ExecutionService/ClaimStep"
+	ExecutionService_RenewStep_FullMethodName     = "/windlass.execution.v1.ExecutionService/RenewStep"
+	ExecutionService_CommitStep_FullMethodName    = "/windlass.execution.v1.ExecutionService/CommitStep"
+	ExecutionService_AppendEvents_FullMethodName  = "/windlass.execution.v1.ExecutionService/AppendEvents"
+	ExecutionService_ReleaseStep_FullMethodName   = "/windlass.execution.v1.ExecutionService/ReleaseStep"
+	ExecutionService_GetOutcomes_FullMethodName   = "/windlass.execution.v1.ExecutionService/GetOutcomes"
+	ExecutionService_RequestCancel_FullMethodName = "/windlass.execution.v1.ExecutionService/RequestCancel"
+	ExecutionService_GetContext_FullMethodName    = "/windlass.execution.v1.ExecutionService/GetContext"
+	ExecutionService_CreateChild_FullMethodName   = "/windlass.execution.v1.ExecutionService/CreateChild"
+	ExecutionService_GetWait_FullMethodName       = "/windlass.execution.v1.ExecutionService/GetWait"
+	ExecutionService_ExpireWaits_FullMethodName   = "/windlass.execution.v1.ExecutionService/ExpireWaits"
+	ExecutionService_GetRecording_FullMethodName  = "/windlass.execution.v1.ExecutionService/GetRecording"
+	ExecutionService_GetToolCall_FullMethodName   = "/windlass.execution.v1.ExecutionService/GetToolCall"
+	ExecutionService_FireSchedule_FullMethodName  = "/windlass.execution.v1.ExecutionService/FireSchedule"
 )
 
 // ExecutionServiceClient is the client API for ExecutionService service.
@@ -663,7 +663,7 @@ func _ExecutionService_FireSchedule_Handler(srv interface{}, ctx context.Context
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var ExecutionService_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "windlass.sessions.v1.ExecutionService",
+	ServiceName: "windlass.execution.v1.ExecutionService",
 	HandlerType: (*ExecutionServiceServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
@@ -728,5 +728,5 @@ var ExecutionService_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
-	Metadata: "windlass/sessions/v1/execution.proto",
+	Metadata: "windlass/execution/v1/execution.proto",
 }
