@@ -57,7 +57,8 @@ var rooms = []struct {
 	dirs          []string
 }{
 	{"services/sessions", "proto/gen/windlass/sessions/v1", []string{".", "api", "bundle"}},
-	{"", "proto/gen/windlass/sessions/store", []string{"services/sessions/store"}},
+	{"services/sessions", "proto/gen/windlass/execution/v1", []string{".", "api"}},
+	{"", "proto/gen/windlass/sessions/store", []string{"services/sessions/store", "services/sessions/agentspec"}},
 }
 
 // dialers are names that open a connection past libs/egress (outside) or libs/rpc (between our services).

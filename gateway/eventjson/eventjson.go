@@ -93,9 +93,6 @@ func Payload(eventType string) protoreflect.Name {
 	return protoreflect.Name(strings.ReplaceAll(eventType, ".", "_"))
 }
 
-// Terminal reports whether an event is the last one of its turn.
-func Terminal(ev *turnv1.Event) bool { return ev.GetTurnEnded() != nil }
-
 func payloads(md protoreflect.MessageDescriptor) protoreflect.OneofDescriptor {
 	return md.Oneofs().ByName("data")
 }

@@ -57,17 +57,6 @@ func AllRoles() []string {
 	return out
 }
 
-// ServiceRoles returns the roles that serve RPCs.
-func ServiceRoles() []string {
-	var out []string
-	for _, c := range table() {
-		if c.rpc {
-			out = append(out, c.role)
-		}
-	}
-	return out
-}
-
 // selected returns the components of the named roles in start order.
 func selected(roles []string) ([]component, error) {
 	var out []component

@@ -51,17 +51,6 @@ func IsUnique(err error) bool {
 	return false
 }
 
-// IsForeignKey reports whether err is a reference to a missing row, or the removal of a referenced one.
-func IsForeignKey(err error) bool {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return e.Code == "23503"
-	}
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		return e.Code() == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
-	}
-	return false
-}
-
 // translate adds the sentinel for a driver's error. Nil, unknown errors and errors that already have a sentinel are returned unchanged; the
 // driver's error stays in the chain.
 func translate(err error) error {

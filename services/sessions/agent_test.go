@@ -13,6 +13,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/limits"
 )
 
 func TestAgentRevisions(t *testing.T) {
@@ -183,7 +184,7 @@ func TestARouteNeedsAgents(t *testing.T) {
 }
 
 func TestALimitThatIsTooHighIsToldTheMost(t *testing.T) {
-	k := newKit(t, options{cfg: sessions.Config{MaxLimits: sessions.LimitsConfig{MaxSteps: 40, MaxCost: 2_500_000}}})
+	k := newKit(t, options{cfg: sessions.Config{MaxLimits: limits.Limits{MaxSteps: 40, MaxCost: 2_500_000}}})
 	for want, limits := range map[string]*sessionsv1.Limits{"which is 40 ": {MaxSteps: 41}, "which is 2.5 ": {MaxCost: "2.500001"}} {
 		_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: &sessionsv1.Agent{Id: "helper", Limits: limits}})
 		if err == nil || !strings.Contains(err.Error(), want) {

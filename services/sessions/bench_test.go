@@ -11,21 +11,21 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// BenchmarkStep measures the hot path without the network: the claim and the commit of an infer step, and the adoption of a done one.
+// BenchmarkStep measures the hot path on the in-memory network: the claim and the commit of an infer step, and the adoption of a done one.
 func BenchmarkStep(b *testing.B) {
 	k := newKit(b, options{})
 	turn := k.newTurn("hello")
 	w := k.worker(turn)
 	w.begin()
-	ctx := authn.With(b.Context(), authn.Service("worker"))
+	ctx, exec := b.Context(), k.asWorker()
 	claim := func(key string) *executionv1.ClaimStepResponse {
-		got, err := k.svc.ClaimStep(ctx, &executionv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref(key), Owner: "w1", TtlMs: 60_000, Model: "m"})
+		got, err := exec.ClaimStep(ctx, &executionv1.ClaimStepRequest{TurnId: turn.GetId(), Step: ref(key), Owner: "w1", TtlMs: 60_000, Model: "m"})
 		must(b, err)
 		return got
 	}
 	commit := func(key string, l *executionv1.Lease) {
 		m := &turnv1.Message{Id: l.GetMessageId(), Role: turnv1.Role_ROLE_ASSISTANT, Content: text("some answer of a model")}
-		_, err := k.svc.CommitStep(ctx, &executionv1.CommitStepRequest{
+		_, err := exec.CommitStep(ctx, &executionv1.CommitStepRequest{
 			TurnId: turn.GetId(), Fence: l.GetFence(), Outcome: &turnv1.StepOutcome{Key: key, Usage: &turnv1.Usage{InputTokens: 1}},
 			Messages: []*turnv1.Message{m},
 			Events:   []*turnv1.Event{{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{Message: m}}}},
@@ -54,7 +54,7 @@ func BenchmarkStep(b *testing.B) {
 	b.Run("renew", func(b *testing.B) {
 		l := w.lease(stepkey.Infer(1))
 		for b.Loop() {
-			_, err := k.svc.RenewStep(ctx, &executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: stepkey.Infer(1), Fence: l.GetFence(), TtlMs: 1000})
+			_, err := exec.RenewStep(ctx, &executionv1.RenewStepRequest{TurnId: turn.GetId(), Step: stepkey.Infer(1), Fence: l.GetFence(), TtlMs: 1000})
 			must(b, err)
 		}
 	})
@@ -62,7 +62,7 @@ func BenchmarkStep(b *testing.B) {
 		ctx := authn.With(b.Context(), authn.Local())
 		for b.Loop() {
 			ses := k.session()
-			_, err := k.svc.CreateTurn(ctx, &sessionsv1.CreateTurnRequest{SessionId: ses.GetId(), Input: "hello there"})
+			_, err := k.turns.CreateTurn(ctx, &sessionsv1.CreateTurnRequest{SessionId: ses.GetId(), Input: "hello there"})
 			must(b, err)
 		}
 	})

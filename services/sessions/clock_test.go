@@ -10,6 +10,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/outbox"
 )
 
 // skews are how far the clocks of two replicas are from that of the database.
@@ -51,7 +52,7 @@ func wrongClocks(t *testing.T, first, second *sqldb.DB) {
 	cfg := sessions.Config{SweepInterval: 5 * time.Millisecond, LostAfter: time.Minute}
 	one, two := newKit(t, options{db: first, cfg: cfg}), newKit(t, options{db: second, cfg: cfg})
 	for _, k := range []*kit{one, two} { // a turn that seems lost is started again, and then fails
-		k.dispatcher.set(func(d *dispatcher) { d.state = sessions.WorkflowMissing })
+		k.dispatcher.set(func(d *dispatcher) { d.state = outbox.WorkflowMissing })
 	}
 	began := first.Now().Add(-time.Second)
 	w := one.worker(one.newTurn("hello"))

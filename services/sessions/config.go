@@ -3,21 +3,21 @@ package sessions
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
-	"github.com/windlass-dev/windlass/libs/money"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/services/sessions/limits"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
+	"github.com/windlass-dev/windlass/services/sessions/wait"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
 
 // Config sizes the sessions service. Zero fields take their defaults.
 type Config struct {
 	// Limits are the defaults of a turn's limits.
-	Limits LimitsConfig `yaml:"limits" doc:"Default limits of a turn. An agent can set other limits, up to max_limits."`
+	Limits limits.Limits `yaml:"limits" doc:"Default limits of a turn. An agent can set other limits, up to max_limits."`
 	// MaxLimits bounds what an agent may ask for.
-	MaxLimits LimitsConfig `yaml:"max_limits" doc:"Highest limits that an agent can set."`
+	MaxLimits limits.Limits `yaml:"max_limits" doc:"Highest limits that an agent can set."`
 	// PlaceholderEnv names the variables that ${env.*} in blueprints may read.
 	PlaceholderEnv []string `yaml:"placeholder_env" doc:"Environment variables that agents may refer to as ${env.NAME} in their instructions and executors (default none)."`
 	// ReserveOutputTokens is what a model call under a budget may write when its agent does not say.
@@ -37,7 +37,7 @@ type Config struct {
 	// MaxOpenWorkflows bounds the workflows of turns under way in the whole mesh. A turn that runs ahead without one does not count.
 	MaxOpenWorkflows int `yaml:"max_open_workflows" doc:"Maximum number of open workflows of turns. Further workflows wait in order, although their turns may already run eagerly. Turns that wait for people do not count (default 200)."`
 	// Waits says how long turns wait for people.
-	Waits WaitsConfig `yaml:"waits" doc:"How long turns wait for people and clients by default."`
+	Waits wait.Times `yaml:"waits" doc:"How long turns wait for people and clients by default."`
 	// Schedules bounds schedules and their fires.
 	Schedules schedule.Config `yaml:"schedules" doc:"Limits and times of schedules."`
 	// MaxStarting bounds the workflow starts in flight from one process.
@@ -76,54 +76,16 @@ type Config struct {
 	PollAway   time.Duration `yaml:"poll_away" doc:"How often it is polled while the bus is unavailable (default 750ms)."`
 }
 
-// WaitsConfig says how long turns wait for people where rule, tool or agent say nothing else.
-type WaitsConfig struct {
-	// Approval is for leave to run a call.
-	Approval time.Duration `yaml:"approval" doc:"Time to decide an approval (default 168h, 7 days)."`
-	// Input is for the answer to a question.
-	Input time.Duration `yaml:"input" doc:"Time to answer a question of a tool (default 168h, 7 days)."`
-	// ClientTool is for the result of a call that the client runs.
-	ClientTool time.Duration `yaml:"client_tool" doc:"Time for a client to run a client tool (default 24h)."`
-	// Resolution is for what became of a call whose outcome is unknown.
-	Resolution time.Duration `yaml:"resolution" doc:"Time to resolve a call whose outcome is unknown (default 720h, 30 days)."`
-}
-
 const day = 24 * time.Hour
-
-func (w WaitsConfig) or(d WaitsConfig) WaitsConfig {
-	or(&w.Approval, d.Approval)
-	or(&w.Input, d.Input)
-	or(&w.ClientTool, d.ClientTool)
-	or(&w.Resolution, d.Resolution)
-	return w
-}
-
-// LimitsConfig are limits of a turn.
-type LimitsConfig struct {
-	// MaxSteps is model steps.
-	MaxSteps uint32 `yaml:"max_steps" doc:"Maximum number of model steps."`
-	// MaxTokens is input and output tokens of the whole turn.
-	MaxTokens int32 `yaml:"max_tokens" doc:"Maximum number of input and output tokens of a turn; 0 = no limit."`
-	// MaxParallelTools is tool calls at the same time.
-	MaxParallelTools uint32 `yaml:"max_parallel_tools" doc:"Maximum number of tool calls that run at the same time."`
-	// MaxIdenticalCalls is identical tool calls in a row.
-	MaxIdenticalCalls uint32 `yaml:"max_identical_calls" doc:"Maximum number of identical tool calls in a row."`
-	// TurnSeconds is the time of a turn.
-	TurnSeconds uint32 `yaml:"turn_seconds" doc:"Time limit of a turn in seconds."`
-	// MaxToolCalls is tool calls of the whole turn.
-	MaxToolCalls uint32 `yaml:"max_tool_calls" doc:"Maximum number of tool calls of a turn; 0 = no limit."`
-	// MaxCost is what the model calls of a turn may cost.
-	MaxCost money.Micros `yaml:"max_cost" doc:"Maximum cost of the model calls of a turn, for example 0.25; 0 = no limit."`
-}
 
 // DefaultConfig is the configuration that all-zero fields stand for.
 func DefaultConfig() Config {
 	return Config{
-		Limits:        LimitsConfig{MaxSteps: 25, MaxParallelTools: 16, MaxIdenticalCalls: 3, TurnSeconds: 1800},
-		MaxLimits:     LimitsConfig{MaxSteps: 200, MaxParallelTools: 64, MaxIdenticalCalls: 20, TurnSeconds: 86400},
+		Limits:        limits.Limits{MaxSteps: 25, MaxParallelTools: 16, MaxIdenticalCalls: 3, TurnSeconds: 1800},
+		MaxLimits:     limits.Limits{MaxSteps: 200, MaxParallelTools: 64, MaxIdenticalCalls: 20, TurnSeconds: 86400},
 		MaxInputBytes: 1 << 20, MaxQueuedTurns: 100, MaxTurnInputs: 100, MaxForkBytes: 64 << 20, MaxExportBytes: 12 << 20,
 		Webhooks:      webhook.DefaultConfig(),
-		Waits:         WaitsConfig{Approval: 7 * day, Input: 7 * day, ClientTool: day, Resolution: 30 * day},
+		Waits:         wait.Times{Approval: 7 * day, Input: 7 * day, ClientTool: day, Resolution: 30 * day},
 		Schedules:     schedule.DefaultConfig(),
 		SweepInterval: time.Second, MaxOpenWorkflows: 200, MaxStarting: 8, StartDelay: 50 * time.Millisecond,
 		OfferResults: time.Hour,
@@ -137,7 +99,7 @@ func DefaultConfig() Config {
 // complete fills in the defaults and refuses what makes no sense.
 func (c Config) complete() (Config, error) {
 	d := DefaultConfig()
-	c.Limits, c.MaxLimits = c.Limits.or(d.Limits), c.MaxLimits.or(d.MaxLimits)
+	c.Limits, c.MaxLimits = c.Limits.Or(d.Limits), c.MaxLimits.Or(d.MaxLimits)
 	or(&c.ReserveOutputTokens, d.ReserveOutputTokens)
 	or(&c.MaxInputBytes, d.MaxInputBytes)
 	or(&c.MaxQueuedTurns, d.MaxQueuedTurns)
@@ -145,7 +107,10 @@ func (c Config) complete() (Config, error) {
 	or(&c.MaxTurnInputs, d.MaxTurnInputs)
 	or(&c.MaxForkBytes, d.MaxForkBytes)
 	or(&c.MaxExportBytes, d.MaxExportBytes)
-	c.Waits = c.Waits.or(d.Waits)
+	or(&c.Waits.Approval, d.Waits.Approval)
+	or(&c.Waits.Input, d.Waits.Input)
+	or(&c.Waits.ClientTool, d.Waits.ClientTool)
+	or(&c.Waits.Resolution, d.Waits.Resolution)
 	or(&c.SweepInterval, d.SweepInterval)
 	or(&c.MaxOpenWorkflows, d.MaxOpenWorkflows)
 	or(&c.MaxStarting, d.MaxStarting)
@@ -184,46 +149,10 @@ func (c Config) complete() (Config, error) {
 	if c.ReserveOutputTokens < 0 || c.ReserveOutputTokens > 1<<30 {
 		return c, errors.New("sessions: reserve_output_tokens is out of range")
 	}
-	if name, _, ok := c.Limits.within(c.MaxLimits); !ok {
-		return c, fmt.Errorf("sessions: limits.%s is higher than max_limits.%s", name, name)
+	if over, ok := c.Limits.Within(c.MaxLimits); !ok {
+		return c, fmt.Errorf("sessions: limits.%s is higher than max_limits.%s", over.Name, over.Name)
 	}
 	return c, nil
-}
-
-func (l LimitsConfig) or(d LimitsConfig) LimitsConfig {
-	or(&l.MaxSteps, d.MaxSteps)
-	or(&l.MaxTokens, d.MaxTokens)
-	or(&l.MaxParallelTools, d.MaxParallelTools)
-	or(&l.MaxIdenticalCalls, d.MaxIdenticalCalls)
-	or(&l.TurnSeconds, d.TurnSeconds)
-	or(&l.MaxToolCalls, d.MaxToolCalls)
-	or(&l.MaxCost, d.MaxCost)
-	return l
-}
-
-// within names the first limit that is higher than the maximum, with the most that it may be. A maximum of 0 is none.
-func (l LimitsConfig) within(most LimitsConfig) (name, value string, ok bool) {
-	for _, v := range []struct {
-		name      string
-		got, most int64
-	}{
-		{"max_steps", int64(l.MaxSteps), int64(most.MaxSteps)},
-		{"max_tokens", int64(l.MaxTokens), int64(most.MaxTokens)},
-		{"max_parallel_tools", int64(l.MaxParallelTools), int64(most.MaxParallelTools)},
-		{"max_identical_calls", int64(l.MaxIdenticalCalls), int64(most.MaxIdenticalCalls)},
-		{"turn_seconds", int64(l.TurnSeconds), int64(most.TurnSeconds)},
-		{"max_tool_calls", int64(l.MaxToolCalls), int64(most.MaxToolCalls)},
-		{"max_cost", int64(l.MaxCost), int64(most.MaxCost)},
-	} {
-		if v.most > 0 && v.got > v.most {
-			most := strconv.FormatInt(v.most, 10)
-			if v.name == "max_cost" {
-				most = money.Micros(v.most).String()
-			}
-			return v.name, most, false
-		}
-	}
-	return "", "", true
 }
 
 func or[T comparable](field *T, def T) {

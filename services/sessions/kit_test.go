@@ -29,6 +29,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
+	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -65,7 +66,7 @@ type options struct {
 	profile  string // of egress, local by default
 	ledger   *ledgerFake
 	log      io.Writer // what is logged, nothing by default
-	models   sessions.ModelResolver
+	models   rerun.ModelResolver
 	groups   registryv1.ToolGroupServiceClient
 }
 
@@ -183,7 +184,7 @@ type dispatcher struct {
 	starts  []outbox.Turn
 	cancels []string
 	wakes   []outbox.Turn
-	state   sessions.WorkflowState
+	state   outbox.WorkflowState
 	fail    error
 	changed chan struct{}
 	// timetables are the schedules by id.
@@ -219,14 +220,14 @@ func (d *dispatcher) Wake(_ context.Context, start outbox.Turn) (bool, error) {
 		return false, d.fail
 	}
 	d.wakes = append(d.wakes, start)
-	return d.state == 0 || d.state == sessions.WorkflowOpen, nil
+	return d.state == 0 || d.state == outbox.WorkflowOpen, nil
 }
 
-func (d *dispatcher) State(context.Context, string) (sessions.WorkflowState, error) {
+func (d *dispatcher) State(context.Context, string) (outbox.WorkflowState, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.state == 0 {
-		return sessions.WorkflowOpen, nil
+		return outbox.WorkflowOpen, nil
 	}
 	return d.state, nil
 }

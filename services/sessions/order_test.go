@@ -157,7 +157,7 @@ func TestWhatTheOutboxHeldIsStartedByTheNextProcess(t *testing.T) {
 
 func TestLostWorkflowsAreStartedAnewThenGivenUp(t *testing.T) {
 	k := newKit(t, options{cfg: sessions.Config{SweepInterval: 5 * time.Millisecond, LostAfter: 10 * time.Millisecond, MaxRestarts: 2}})
-	k.dispatcher.set(func(d *dispatcher) { d.state = sessions.WorkflowMissing })
+	k.dispatcher.set(func(d *dispatcher) { d.state = outbox.WorkflowMissing })
 	turn := k.newTurn("hello")
 	waiting := k.turn(turn.GetSessionId(), "and this")
 	got, err := drain(t, k.turns, &sessionsv1.WatchTurnRequest{TurnId: turn.GetId()})

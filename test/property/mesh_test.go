@@ -205,8 +205,8 @@ type dispatcher struct{}
 func (dispatcher) Start(context.Context, outbox.Turn) error        { return nil }
 func (dispatcher) Cancel(context.Context, string, string) error    { return nil }
 func (dispatcher) Wake(context.Context, outbox.Turn) (bool, error) { return true, nil }
-func (dispatcher) State(context.Context, string) (sessions.WorkflowState, error) {
-	return sessions.WorkflowOpen, nil
+func (dispatcher) State(context.Context, string) (outbox.WorkflowState, error) {
+	return outbox.WorkflowOpen, nil
 }
 
 func (dispatcher) PutSchedule(context.Context, schedule.Timetable) error { return nil }

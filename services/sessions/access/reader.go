@@ -53,3 +53,15 @@ func (r Reader) Turn(ctx context.Context, id string) (store.Turn, store.Session,
 	}
 	return t, ses, nil
 }
+
+// Input returns what a turn that the caller may see was given.
+func (r Reader) Input(ctx context.Context, t store.Turn) (store.TurnInput, error) {
+	in, err := r.store.TurnInputs(ctx, t.Tenant, t.ID)
+	if err == nil && len(in) != 1 {
+		err = NoTurn(t.ID) // it was deleted just now
+	}
+	if err != nil {
+		return store.TurnInput{}, err
+	}
+	return in[0], nil
+}

@@ -13,6 +13,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -30,7 +31,7 @@ type GroupReader interface {
 }
 
 // LimitsChecker returns what is wrong with limits of an agent, fields below "limits".
-type LimitsChecker func(l store.LimitsSpec) []fault.Field
+type LimitsChecker func(l agentspec.Limits) []fault.Field
 
 // Deps are what the service needs; all but Groups are required.
 type Deps struct {

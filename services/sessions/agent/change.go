@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -18,7 +19,7 @@ import (
 const field = "agent."
 
 // Create stores a new agent. An id that was deleted can be taken again; its revisions go on.
-func (s *Service) Create(ctx context.Context, id string, spec store.AgentSpec) (made store.Agent, err error) {
+func (s *Service) Create(ctx context.Context, id string, spec agentspec.Spec) (made store.Agent, err error) {
 	wrong, err := s.CheckReferences(ctx, field, spec, Known(id))
 	if err != nil {
 		return made, err
@@ -46,9 +47,9 @@ type Change struct {
 	// Revision must be the current one, unless it is 0.
 	Revision uint32
 	// Named has what the caller names; its references are checked before the agent is read. What the agent refers to already was checked before.
-	Named store.AgentSpec
+	Named agentspec.Spec
 	// Apply returns the blueprint that the current one becomes, and what is wrong with its fields.
-	Apply func(store.AgentSpec) (store.AgentSpec, []fault.Field, error)
+	Apply func(agentspec.Spec) (agentspec.Spec, []fault.Field, error)
 }
 
 // Update changes an agent. One that changes nothing makes no revision.
@@ -99,7 +100,7 @@ const (
 
 // Put makes an agent exactly what spec says, whether it exists or not, and returns the revision that it has then. A dry run writes nothing. The spec must
 // have passed Check and CheckReferences.
-func (s *Service) Put(ctx context.Context, tx *store.Tx, id string, spec store.AgentSpec, dry bool) (Outcome, uint32, error) {
+func (s *Service) Put(ctx context.Context, tx *store.Tx, id string, spec agentspec.Spec, dry bool) (Outcome, uint32, error) {
 	old, err := lock(ctx, tx, id)
 	if err != nil {
 		return "", 0, err
@@ -129,7 +130,7 @@ func lock(ctx context.Context, tx *store.Tx, id string) (store.Agent, error) {
 func exists(a store.Agent) bool { return a.ID != "" && !a.Deleted }
 
 // put stores the revision after before, which may be deleted, or the zero agent.
-func (s *Service) put(ctx context.Context, tx *store.Tx, id string, spec store.AgentSpec, before store.Agent) (store.Agent, error) {
+func (s *Service) put(ctx context.Context, tx *store.Tx, id string, spec agentspec.Spec, before store.Agent) (store.Agent, error) {
 	now := time.UnixMicro(tx.NowUs())
 	a := store.Agent{Tenant: authn.Tenant(ctx), ID: id, Revision: before.Revision + 1, Spec: spec, CreateTime: now, UpdateTime: now}
 	if exists(before) {

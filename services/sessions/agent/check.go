@@ -7,8 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
-	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 // minContextTokens is the least that an agent may allow its conversations: in less there is no room for instructions, tools and an answer.
@@ -16,7 +16,7 @@ const minContextTokens = 2000
 
 // Check finds what is wrong with a blueprint by itself, beside what the validation rules of the API's fields say: limits above the configured ones, a model
 // without provider, broken globs. Paths begin with the prefix.
-func (s *Service) Check(prefix string, a store.AgentSpec) []fault.Field {
+func (s *Service) Check(prefix string, a agentspec.Spec) []fault.Field {
 	var wrong []fault.Field
 	add := func(path, message string) { wrong = append(wrong, fault.Field{Path: prefix + path, Message: message}) }
 	if a.Limits != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
-	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // checkExecutor finds what is wrong with an agent's executor. The prefix is the path of the agent.
-func checkExecutor(prefix string, a store.AgentSpec) []fault.Field {
+func checkExecutor(prefix string, a agentspec.Spec) []fault.Field {
 	x := a.Executor
 	if x == nil {
 		return nil

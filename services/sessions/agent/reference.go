@@ -11,7 +11,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 )
 
 // Existing are ids of agents and names of tool groups that were found, or that are about to exist.
@@ -28,7 +28,7 @@ func Known(agents ...string) Existing {
 
 // CheckReferences finds what is wrong with what a blueprint refers to: approval rules, which policy checks, tool groups of the registry, and other agents.
 // A blueprint without any causes no requests, and nothing in known is requested; what is found is added to it. Paths begin with the prefix.
-func (s *Service) CheckReferences(ctx context.Context, prefix string, a store.AgentSpec, known Existing) ([]fault.Field, error) {
+func (s *Service) CheckReferences(ctx context.Context, prefix string, a agentspec.Spec, known Existing) ([]fault.Field, error) {
 	rules, err := s.checkApprovals(ctx, prefix, a.Approvals)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (s *Service) checkApprovals(ctx context.Context, prefix string, rules []*po
 }
 
 // checkGroups finds tool groups that do not exist. The caller must be allowed to read them.
-func (s *Service) checkGroups(ctx context.Context, prefix string, a store.AgentSpec, known Existing) ([]fault.Field, error) {
+func (s *Service) checkGroups(ctx context.Context, prefix string, a agentspec.Spec, known Existing) ([]fault.Field, error) {
 	var wrong []fault.Field
 	for i, tool := range a.Tools {
 		name, isGroup := strings.CutPrefix(tool, "group:")
@@ -83,7 +83,7 @@ func (s *Service) checkGroups(ctx context.Context, prefix string, a store.AgentS
 }
 
 // checkSubAgents finds sub-agents that are named without a glob and do not exist.
-func (s *Service) checkSubAgents(ctx context.Context, prefix string, a store.AgentSpec, known Existing) ([]fault.Field, error) {
+func (s *Service) checkSubAgents(ctx context.Context, prefix string, a agentspec.Spec, known Existing) ([]fault.Field, error) {
 	var wrong []fault.Field
 	for i, id := range a.Agents {
 		path := fmt.Sprintf("%sagents[%d]", prefix, i)

@@ -16,22 +16,12 @@ import (
 // maxTools bounds the sub-agents that one agent is given.
 const maxTools = 128
 
-// Tool is a sub-agent as the model of its caller sees it.
-type Tool struct {
-	// Name is the tool's, AgentID the agent's.
-	Name, AgentID, Description string
-	// InputSchema is JSON Schema, as JSON text.
-	InputSchema string
-	// Hash is that of name, description and schema.
-	Hash string
-}
-
 // Tools returns the sub-agents of an agent as tools, by name. One that was deleted is no tool any more. An agent without any causes no reads.
-func (s *Service) Tools(ctx context.Context, of store.Agent) ([]Tool, error) {
+func (s *Service) Tools(ctx context.Context, of store.Agent) ([]*store.AgentTool, error) {
 	if len(of.Spec.Agents) == 0 {
 		return nil, nil
 	}
-	var out []Tool
+	var out []*store.AgentTool
 	err := s.each(ctx, func(a store.Agent) (bool, error) {
 		if a.ID == of.ID || !glob.Any(of.Spec.Agents, a.ID) {
 			return true, nil
@@ -43,7 +33,7 @@ func (s *Service) Tools(ctx context.Context, of store.Agent) ([]Tool, error) {
 	return out, err
 }
 
-func tool(a store.Agent) (Tool, error) {
+func tool(a store.Agent) (*store.AgentTool, error) {
 	properties := map[string]any{
 		"message":    map[string]any{"type": "string", "minLength": 1, "description": "What the agent is to do, with all it needs to know: it does not see this conversation."},
 		"background": map[string]any{"type": "boolean", "description": "Do not wait for the answer: it comes later, as a message of its own."},
@@ -55,11 +45,11 @@ func tool(a store.Agent) (Tool, error) {
 		"type": "object", "additionalProperties": false, "required": []string{"message"}, "properties": properties,
 	})
 	if err != nil {
-		return Tool{}, fmt.Errorf("schema of agent %s as a tool: %w", a.ID, err)
+		return nil, fmt.Errorf("schema of agent %s as a tool: %w", a.ID, err)
 	}
-	t := Tool{Name: contract.AgentToolPrefix + a.ID, AgentID: a.ID, InputSchema: string(schema)}
+	t := &store.AgentTool{Name: contract.AgentToolPrefix + a.ID, AgentId: a.ID, InputSchemaJson: string(schema)}
 	t.Description = cmp.Or(a.Spec.Description, "Asks the agent "+cmp.Or(a.Spec.DisplayName, a.ID)+".")
-	sum := sha256.Sum256([]byte(t.Name + "\x00" + t.Description + "\x00" + t.InputSchema))
-	t.Hash = hex.EncodeToString(sum[:])
+	sum := sha256.Sum256([]byte(t.Name + "\x00" + t.Description + "\x00" + t.InputSchemaJson))
+	t.DefinitionHash = hex.EncodeToString(sum[:])
 	return t, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/page"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/agent"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/bundle"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -62,7 +63,7 @@ func (s *Agents) UpdateAgent(ctx context.Context, req *sessionsv1.UpdateAgentReq
 	want := req.GetAgent()
 	return answerAgent(s.agents.Update(ctx, agent.Change{
 		ID: want.GetId(), Revision: want.GetRevision(), Named: convert.AgentFromProto(want),
-		Apply: func(spec store.AgentSpec) (store.AgentSpec, []fault.Field, error) {
+		Apply: func(spec agentspec.Spec) (agentspec.Spec, []fault.Field, error) {
 			now := convert.AgentToProto(store.Agent{ID: want.GetId(), Spec: spec.Clone()})
 			if err := agentFields.Apply(now, want, req.GetUpdateMask().GetPaths()); err != nil {
 				return spec, nil, err

@@ -83,11 +83,11 @@ func (x *export) turns(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		turns, err := x.server.turns(ctx, x.session.Tenant, rows)
+		views, err := x.server.turns.Views(ctx, x.session.Tenant, rows)
 		if err != nil {
 			return err
 		}
-		for _, t := range turns {
+		for _, t := range convert.TurnsToProto(views) {
 			x.out.Turns, after = append(x.out.Turns, t), t.GetFirstSeq()
 			if err := x.grow(t); err != nil {
 				return err

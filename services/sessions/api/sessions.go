@@ -13,22 +13,20 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/turn"
 )
-
-// TurnConverter converts turns with their inputs, in the order given.
-type TurnConverter func(ctx context.Context, tenant string, rows []store.Turn) ([]*sessionsv1.Turn, error)
 
 // Sessions implements SessionService.
 type Sessions struct {
 	sessionsv1.UnimplementedSessionServiceServer
 	sessions       *session.Service
 	conversations  *conversation.Service
-	turns          TurnConverter
+	turns          *turn.Service
 	maxExportBytes int
 }
 
 // NewSessions serves sessions. An export has at most maxExportBytes.
-func NewSessions(sessions *session.Service, conversations *conversation.Service, turns TurnConverter, maxExportBytes int) *Sessions {
+func NewSessions(sessions *session.Service, conversations *conversation.Service, turns *turn.Service, maxExportBytes int) *Sessions {
 	return &Sessions{sessions: sessions, conversations: conversations, turns: turns, maxExportBytes: maxExportBytes}
 }
 

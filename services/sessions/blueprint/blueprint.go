@@ -9,7 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -46,7 +46,7 @@ type slot struct {
 }
 
 // slots lists them, in the order of their fields.
-func slots(a *store.AgentSpec) []slot {
+func slots(a *agentspec.Spec) []slot {
 	out := []slot{{path: "instructions", text: &a.Instructions, sealed: true}, {path: "model", text: &a.Model}}
 	for i := range a.Tools {
 		out = append(out, slot{path: fmt.Sprintf("tools[%d]", i), text: &a.Tools[i], part: true})
@@ -64,7 +64,7 @@ type Checker struct {
 }
 
 // Check finds what is wrong with an agent's params schema, rules and placeholders. Paths begin with the prefix.
-func (c Checker) Check(prefix string, a store.AgentSpec) []fault.Field {
+func (c Checker) Check(prefix string, a agentspec.Spec) []fault.Field {
 	var wrong []fault.Field
 	if message := checkSchema(a.ParamsSchema); message != "" {
 		wrong = append(wrong, fault.Field{Path: prefix + "params_schema", Message: message})

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -19,31 +20,31 @@ var checker = blueprint.Checker{Env: []string{"REGION", "UNSET"}}
 func TestPlaceholdersAreChecked(t *testing.T) {
 	for _, row := range []struct {
 		name   string
-		agent  store.AgentSpec
+		agent  agentspec.Spec
 		schema string
 		wrong  string // "" = none
 	}{
-		{name: "all that there is", schema: customer, agent: store.AgentSpec{
+		{name: "all that there is", schema: customer, agent: agentspec.Spec{
 			Instructions: "${params.name} ${params.address.city} ${runtime.session_id} ${scope.claims.a.b} ${env.REGION} ${runner.host} $${x}",
 			Model:        "a/${params.name}", Tools: []string{"${params.name}__*"},
 		}},
-		{name: "an unknown namespace", agent: store.AgentSpec{Instructions: "${secret.x}"}, wrong: "instructions: ${secret.x} is unknown: there are ${params.*}"},
-		{name: "an unknown runtime name", agent: store.AgentSpec{Instructions: "${runtime.moon}"}, wrong: "instructions: ${runtime.moon} is unknown: ${runtime.*} has session_id"},
-		{name: "an unknown scope name", agent: store.AgentSpec{Model: "${scope.name}/x"}, wrong: "model: ${scope.name} is unknown"},
-		{name: "claims without a name", agent: store.AgentSpec{Model: "${scope.claims}/x"}, wrong: "model: ${scope.claims} is unknown"},
-		{name: "an unknown runner name", agent: store.AgentSpec{Instructions: "${runner.password}"}, wrong: "instructions: ${runner.password} is unknown: ${runner.*} has worker_id"},
-		{name: "env that is not allowed", agent: store.AgentSpec{Instructions: "${env.HOME}"}, wrong: "instructions: ${env.HOME} is not allowed: name the variable in sessions.placeholder_env"},
-		{name: "env in a model", agent: store.AgentSpec{Model: "a/${env.REGION}"}, wrong: "model: ${env.REGION} is not allowed here"},
-		{name: "runner in tools", agent: store.AgentSpec{Tools: []string{"a", "${runner.host}__*"}}, wrong: "tools[1]: ${runner.host} is not allowed here"},
-		{name: "params without a schema", agent: store.AgentSpec{Instructions: "${params.a}"}, wrong: "instructions: ${params.a} is unknown: the agent has no params_schema"},
-		{name: "params that the schema does not know", schema: customer, agent: store.AgentSpec{Instructions: "${params.nick}"}, wrong: "instructions: ${params.nick} is unknown: the params_schema has no such property"},
-		{name: "params inside", schema: customer, agent: store.AgentSpec{Instructions: "${params.address.town}"}, wrong: "instructions: ${params.address.town} is unknown"},
-		{name: "params of an open schema", schema: `{"type":"object","additionalProperties":true}`, agent: store.AgentSpec{Instructions: "${params.x.y}"}},
-		{name: "params of an object without properties", schema: `{"type":"object","properties":{"x":{"type":"object"}}}`, agent: store.AgentSpec{Instructions: "${params.x.y}"}},
-		{name: "params by reference", schema: `{"type":"object","properties":{"x":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"object","properties":{"y":{}}}}}`, agent: store.AgentSpec{Instructions: "${params.x.y} ${params.x.z}"}, wrong: "instructions: ${params.x.z} is unknown"},
+		{name: "an unknown namespace", agent: agentspec.Spec{Instructions: "${secret.x}"}, wrong: "instructions: ${secret.x} is unknown: there are ${params.*}"},
+		{name: "an unknown runtime name", agent: agentspec.Spec{Instructions: "${runtime.moon}"}, wrong: "instructions: ${runtime.moon} is unknown: ${runtime.*} has session_id"},
+		{name: "an unknown scope name", agent: agentspec.Spec{Model: "${scope.name}/x"}, wrong: "model: ${scope.name} is unknown"},
+		{name: "claims without a name", agent: agentspec.Spec{Model: "${scope.claims}/x"}, wrong: "model: ${scope.claims} is unknown"},
+		{name: "an unknown runner name", agent: agentspec.Spec{Instructions: "${runner.password}"}, wrong: "instructions: ${runner.password} is unknown: ${runner.*} has worker_id"},
+		{name: "env that is not allowed", agent: agentspec.Spec{Instructions: "${env.HOME}"}, wrong: "instructions: ${env.HOME} is not allowed: name the variable in sessions.placeholder_env"},
+		{name: "env in a model", agent: agentspec.Spec{Model: "a/${env.REGION}"}, wrong: "model: ${env.REGION} is not allowed here"},
+		{name: "runner in tools", agent: agentspec.Spec{Tools: []string{"a", "${runner.host}__*"}}, wrong: "tools[1]: ${runner.host} is not allowed here"},
+		{name: "params without a schema", agent: agentspec.Spec{Instructions: "${params.a}"}, wrong: "instructions: ${params.a} is unknown: the agent has no params_schema"},
+		{name: "params that the schema does not know", schema: customer, agent: agentspec.Spec{Instructions: "${params.nick}"}, wrong: "instructions: ${params.nick} is unknown: the params_schema has no such property"},
+		{name: "params inside", schema: customer, agent: agentspec.Spec{Instructions: "${params.address.town}"}, wrong: "instructions: ${params.address.town} is unknown"},
+		{name: "params of an open schema", schema: `{"type":"object","additionalProperties":true}`, agent: agentspec.Spec{Instructions: "${params.x.y}"}},
+		{name: "params of an object without properties", schema: `{"type":"object","properties":{"x":{"type":"object"}}}`, agent: agentspec.Spec{Instructions: "${params.x.y}"}},
+		{name: "params by reference", schema: `{"type":"object","properties":{"x":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"object","properties":{"y":{}}}}}`, agent: agentspec.Spec{Instructions: "${params.x.y} ${params.x.z}"}, wrong: "instructions: ${params.x.z} is unknown"},
 		{name: "a rule's", agent: rules(rule("a", "", "${foo}")), wrong: "instruction_rules[0].instructions: ${foo} is no placeholder"},
-		{name: "a rule about nobody", agent: rules(store.InstructionRule{Instructions: "x"}), wrong: "instruction_rules[0]: speaks of nobody"},
-		{name: "values without a claim", agent: rules(store.InstructionRule{Roles: []string{"a"}, Values: []string{"b"}, Instructions: "x"}), wrong: "instruction_rules[0].values: needs a claim"},
+		{name: "a rule about nobody", agent: rules(agentspec.InstructionRule{Instructions: "x"}), wrong: "instruction_rules[0]: speaks of nobody"},
+		{name: "values without a claim", agent: rules(agentspec.InstructionRule{Roles: []string{"a"}, Values: []string{"b"}, Instructions: "x"}), wrong: "instruction_rules[0].values: needs a claim"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.agent.ParamsSchema = object(t, row.schema)
@@ -58,13 +59,13 @@ func TestPlaceholdersAreChecked(t *testing.T) {
 	}
 }
 
-func rules(all ...store.InstructionRule) store.AgentSpec {
-	return store.AgentSpec{Instructions: "Base.", InstructionRules: all}
+func rules(all ...agentspec.InstructionRule) agentspec.Spec {
+	return agentspec.Spec{Instructions: "Base.", InstructionRules: all}
 }
 
 // rule is one about a role or a claim=value.
-func rule(role, claim, text string) store.InstructionRule {
-	r := store.InstructionRule{Instructions: text}
+func rule(role, claim, text string) agentspec.InstructionRule {
+	r := agentspec.InstructionRule{Instructions: text}
 	if role != "" {
 		r.Roles = []string{role}
 	}
@@ -82,10 +83,10 @@ func user(t *testing.T, claims string, roles ...string) *policyv1.Principal {
 }
 
 func TestInstructionsByRoleAndClaim(t *testing.T) {
-	replace := func(r store.InstructionRule) store.InstructionRule { r.Mode = "replace"; return r }
+	replace := func(r agentspec.InstructionRule) agentspec.InstructionRule { r.Mode = "replace"; return r }
 	for _, row := range []struct {
 		name   string
-		agent  store.AgentSpec
+		agent  agentspec.Spec
 		claims string
 		roles  []string
 		want   string
@@ -141,7 +142,7 @@ func TestResolve(t *testing.T) {
 		{name: "a variable that is not allowed any more", instructions: "${env.HOME}", wrong: "instructions: ${env.HOME} is not allowed"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			a := store.AgentSpec{Instructions: row.instructions, Model: row.model, ParamsSchema: object(t, open)}
+			a := agentspec.Spec{Instructions: row.instructions, Model: row.model, ParamsSchema: object(t, open)}
 			if row.tool != "" {
 				a.Tools = []string{row.tool}
 			}
@@ -165,7 +166,7 @@ func FuzzResolve(f *testing.F) {
 	f.Add("Hello ${params.x} at ${runner.host}, $${ and $", "${runner.host}")
 	f.Add("${params.x", "$")
 	f.Fuzz(func(t *testing.T, text, value string) {
-		a := store.AgentSpec{Instructions: text, ParamsSchema: &structpb.Struct{Fields: map[string]*structpb.Value{
+		a := agentspec.Spec{Instructions: text, ParamsSchema: &structpb.Struct{Fields: map[string]*structpb.Value{
 			"type": structpb.NewStringValue("object"), "additionalProperties": structpb.NewBoolValue(true),
 		}}}
 		refused := len(checker.Check("", a)) > 0
@@ -173,7 +174,7 @@ func FuzzResolve(f *testing.F) {
 			Params: &structpb.Struct{Fields: map[string]*structpb.Value{"x": structpb.NewStringValue(value)}}, Principal: authn.User("u"),
 			Getenv: func(string) string { return "v" },
 		})
-		if refused && problems == nil && blueprint.Needed(store.AgentSpec{Instructions: text}) {
+		if refused && problems == nil && blueprint.Needed(agentspec.Spec{Instructions: text}) {
 			t.Fatalf("%q is refused, but resolved", text)
 		}
 		if problems != nil {

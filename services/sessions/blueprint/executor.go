@@ -9,7 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/placeholder"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -38,7 +38,7 @@ type part struct {
 func (p part) refs() bool { return p.place == variable || p.place == header }
 
 // parts are all texts of an agent's executor.
-func parts(a *store.AgentSpec) []part {
+func parts(a *agentspec.Spec) []part {
 	x := a.Executor
 	if x == nil {
 		return nil
@@ -67,7 +67,7 @@ func parts(a *store.AgentSpec) []part {
 
 // ExecutorNeeded tells whether the texts of an agent's executor have placeholders, and so must be resolved and are sealed. References alone are the
 // worker's to resolve.
-func ExecutorNeeded(a store.AgentSpec) bool {
+func ExecutorNeeded(a agentspec.Spec) bool {
 	if !a.Hosted() {
 		return false
 	}
@@ -102,7 +102,7 @@ func callers(r placeholder.Ref) bool {
 }
 
 // checkExecutor finds placeholders in an executor that are unknown, or that may not stand where they do.
-func (c Checker) checkExecutor(prefix string, a *store.AgentSpec) (wrong []fault.Field) {
+func (c Checker) checkExecutor(prefix string, a *agentspec.Spec) (wrong []fault.Field) {
 	schema := a.ParamsSchema.AsMap()
 	for _, p := range parts(a) {
 		errs := placeholder.Check(p.bare(), func(r placeholder.Ref) *placeholder.Error {
@@ -125,7 +125,7 @@ func (c Checker) checkExecutor(prefix string, a *store.AgentSpec) (wrong []fault
 }
 
 // resolveExecutor puts values in the texts of an executor, and seals them for the worker.
-func (c Checker) resolveExecutor(a *store.AgentSpec, f Facts, report func(path string, wrong []*placeholder.Error)) {
+func (c Checker) resolveExecutor(a *agentspec.Spec, f Facts, report func(path string, wrong []*placeholder.Error)) {
 	for _, p := range parts(a) {
 		lookup := func(r placeholder.Ref) (string, *placeholder.Error) {
 			if r.Namespace == contract.WorkerEnvNamespace { // from rewrite

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/placeholder"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
-type executor = store.ExecutorSpec
+type executor = agentspec.Executor
 
 func process(command ...string) *executor { return &executor{Kind: "process", Command: command} }
 
@@ -58,7 +59,7 @@ func TestPlaceholdersOfExecutorsAreChecked(t *testing.T) {
 		{name: "a header", x: &executor{Kind: "http", URL: "http://x/", Headers: map[string]string{"X-A": "${foo.bar}"}}, wrong: "executor.headers.X-A: ${foo.bar} is unknown"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			a := store.AgentSpec{Executor: row.x, ParamsSchema: object(t, customer)}
+			a := agentspec.Spec{Executor: row.x, ParamsSchema: object(t, customer)}
 			var got []string
 			for _, f := range checker.Check("", a) {
 				got = append(got, f.Path+": "+f.Message)
@@ -128,7 +129,7 @@ func TestExecutorsAreResolved(t *testing.T) {
 		{name: "references alone are the worker's", x: &executor{Kind: "process", Command: []string{"a", "$x"}, Env: map[string]string{"A": "${env:B}"}}, want: "as it was"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			a := store.AgentSpec{Executor: row.x, ParamsSchema: object(t, `{"type":"object","additionalProperties":true}`)}
+			a := agentspec.Spec{Executor: row.x, ParamsSchema: object(t, `{"type":"object","additionalProperties":true}`)}
 			needed := blueprint.ExecutorNeeded(a)
 			a, found := checker.Resolve(store.Agent{ID: "a", Spec: a}, facts)
 			problems := strings.Join(found, "; ")

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -53,7 +54,7 @@ func TestParams(t *testing.T) {
 		{"too large", `{"type":"object"}`, `{"x":"` + strings.Repeat("y", 70000) + `"}`, "", "params: has 70008 bytes"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got, err := blueprint.Params(t.Context(), store.Agent{ID: "a", Spec: store.AgentSpec{ParamsSchema: object(t, row.schema)}}, object(t, row.params))
+			got, err := blueprint.Params(t.Context(), store.Agent{ID: "a", Spec: agentspec.Spec{ParamsSchema: object(t, row.schema)}}, object(t, row.params))
 			if row.wrong != "" {
 				if f := fault.As(err); f == nil || !strings.HasPrefix(f.Message, row.wrong) || f.Todo == "" {
 					t.Errorf("error %v, want %s", err, row.wrong)
@@ -99,7 +100,7 @@ func TestSchemasAreChecked(t *testing.T) {
 		{"a default by reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/n","default":1}},"$defs":{"n":{"type":"integer"}}}`, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			wrong := blueprint.Checker{}.Check("agent.", store.AgentSpec{ParamsSchema: object(t, row.schema)})
+			wrong := blueprint.Checker{}.Check("agent.", agentspec.Spec{ParamsSchema: object(t, row.schema)})
 			if row.wrong == "" && len(wrong) > 0 || row.wrong != "" && (len(wrong) != 1 || wrong[0].Path != "agent.params_schema" || !strings.Contains(wrong[0].Message, row.wrong)) {
 				t.Errorf("%v, want %s", wrong, row.wrong)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/glob"
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -34,7 +35,7 @@ type Facts struct {
 }
 
 // Needed tells whether an agent must be resolved at all.
-func Needed(a store.AgentSpec) bool {
+func Needed(a agentspec.Spec) bool {
 	if len(a.InstructionRules) > 0 || strings.Contains(a.Instructions, "$") || placeholder.In(a.Model) || ExecutorNeeded(a) {
 		return true
 	}
@@ -43,7 +44,7 @@ func Needed(a store.AgentSpec) bool {
 
 // Resolve returns the blueprint of an agent for one turn: rules are applied and gone, and placeholders replaced; instructions, and the executor's
 // texts if ExecutorNeeded, are sealed for the worker, see placeholder.Finish. The problems are for people and name placeholders, never values.
-func (c Checker) Resolve(of store.Agent, f Facts) (store.AgentSpec, []string) {
+func (c Checker) Resolve(of store.Agent, f Facts) (agentspec.Spec, []string) {
 	if !Needed(of.Spec) {
 		return of.Spec, nil
 	}
@@ -91,14 +92,14 @@ func Model(text string) bool {
 }
 
 // choose gives the instructions for a user: the agent's own, or those that replace them, and those that are added.
-func choose(a *store.AgentSpec, p *policyv1.Principal) []string {
+func choose(a *agentspec.Spec, p *policyv1.Principal) []string {
 	base := a.Instructions
 	var added []string
 	for _, r := range a.InstructionRules {
 		if !speaksOf(r, p) {
 			continue
 		}
-		if r.Mode == store.ModeReplace {
+		if r.Mode == agentspec.ModeReplace {
 			base = r.Instructions
 		} else {
 			added = append(added, r.Instructions)
@@ -110,7 +111,7 @@ func choose(a *store.AgentSpec, p *policyv1.Principal) []string {
 	return append([]string{base}, added...)
 }
 
-func speaksOf(r store.InstructionRule, p *policyv1.Principal) bool {
+func speaksOf(r agentspec.InstructionRule, p *policyv1.Principal) bool {
 	if len(r.Roles) > 0 && !anyFits(r.Roles, p.GetRoles()) {
 		return false
 	}
@@ -148,7 +149,7 @@ func anyFits(patterns, texts []string) bool {
 var namePart = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // value gives what a placeholder of an agent stands for.
-func (c Checker) value(s slot, a *store.AgentSpec, r placeholder.Ref, f Facts) (string, *placeholder.Error) {
+func (c Checker) value(s slot, a *agentspec.Spec, r placeholder.Ref, f Facts) (string, *placeholder.Error) {
 	if wrong := c.ref(s, a.ParamsSchema.AsMap(), r); wrong != nil { // the configuration may have changed since the agent was stored
 		return "", wrong
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -75,7 +76,7 @@ func (r Resolver) CheckTurn(ctx context.Context, a store.Agent, ses store.Sessio
 
 // Resolved is an agent as a turn runs with it.
 type Resolved struct {
-	Spec store.AgentSpec
+	Spec agentspec.Spec
 	// Params are the session's, with the defaults of the agent's schema.
 	Params *structpb.Struct
 	// ExecutorSealed: the executor's texts are sealed for the worker.

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -37,6 +38,19 @@ func Message(row store.Message) (*turnv1.Message, error) {
 		return nil, fmt.Errorf("message %s: %w", row.ID, err)
 	}
 	return out, nil
+}
+
+// Add stores a message of a turn at its seq. The turn's session must be locked.
+func Add(tx *journal.Tx, t store.Turn, m *turnv1.Message) error {
+	data, err := proto.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("message %s: %w", m.GetId(), err)
+	}
+	tx.Session.ContextBytes += int64(len(data))
+	tx.Said = m
+	return tx.AddMessages(tx.Context(), store.Message{
+		Tenant: t.Tenant, SessionID: t.SessionID, Seq: int64(m.GetSeq()), ID: m.GetId(), TurnID: t.ID, TurnSeq: t.Place, Data: data,
+	})
 }
 
 // Text returns the text of content parts, one after the other on lines of their own.

@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -133,19 +132,19 @@ func (d *Temporal) Wake(ctx context.Context, start outbox.Turn) (bool, error) {
 }
 
 // State implements sessions.Dispatcher.
-func (d *Temporal) State(ctx context.Context, turnID string) (sessions.WorkflowState, error) {
+func (d *Temporal) State(ctx context.Context, turnID string) (outbox.WorkflowState, error) {
 	desc, err := d.client.DescribeWorkflow(ctx, turnID, "")
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
-		return sessions.WorkflowMissing, nil
+		return outbox.WorkflowMissing, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("describe workflow %s: %w", turnID, err)
 	}
 	switch desc.Status {
 	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING, enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW, enums.WORKFLOW_EXECUTION_STATUS_PAUSED:
-		return sessions.WorkflowOpen, nil
+		return outbox.WorkflowOpen, nil
 	}
-	return sessions.WorkflowClosed, nil
+	return outbox.WorkflowClosed, nil
 }
 
 // Forget implements sessions.Dispatcher. A workflow that was parked has several runs, each with a history of its own; all are listed by its id, and

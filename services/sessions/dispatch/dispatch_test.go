@@ -17,7 +17,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 
-	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -185,12 +184,12 @@ func TestState(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		engine engine
-		want   sessions.WorkflowState
+		want   outbox.WorkflowState
 	}{
-		{"running", engine{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING}, sessions.WorkflowOpen},
-		{"completed", engine{status: enums.WORKFLOW_EXECUTION_STATUS_COMPLETED}, sessions.WorkflowClosed},
-		{"terminated", engine{status: enums.WORKFLOW_EXECUTION_STATUS_TERMINATED}, sessions.WorkflowClosed},
-		{"missing", engine{err: serviceerror.NewNotFound("gone")}, sessions.WorkflowMissing},
+		{"running", engine{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING}, outbox.WorkflowOpen},
+		{"completed", engine{status: enums.WORKFLOW_EXECUTION_STATUS_COMPLETED}, outbox.WorkflowClosed},
+		{"terminated", engine{status: enums.WORKFLOW_EXECUTION_STATUS_TERMINATED}, outbox.WorkflowClosed},
+		{"missing", engine{err: serviceerror.NewNotFound("gone")}, outbox.WorkflowMissing},
 	} {
 		if got, err := (&Temporal{client: &row.engine}).State(t.Context(), "trn_1"); err != nil || got != row.want {
 			t.Errorf("%s: %v, %v", row.name, got, err)

@@ -120,6 +120,18 @@ func (tx *Tx) EndTurn(ctx context.Context, t store.Turn) (subscribed bool, err e
 	return tx.Tx.EndTurn(ctx, t)
 }
 
+// RecordStep writes an outcome that no worker commits, such as the end of a wait, as a step of a turn that is done.
+func (tx *Tx) RecordStep(t store.Turn, outcome *turnv1.StepOutcome) error {
+	data, err := proto.Marshal(outcome)
+	if err != nil {
+		return fmt.Errorf("outcome of step %s: %w", outcome.GetKey(), err)
+	}
+	return tx.SaveStep(tx.ctx, store.Step{
+		Tenant: t.Tenant, TurnID: t.ID, Key: outcome.GetKey(), Kind: outcome.GetKind(), Fence: 1, Attempt: 1, Done: true,
+		StartedUs: tx.NowUs, FirstSeq: tx.Session.LastSeq, MessageID: outcome.GetMessageId(), Outcome: data,
+	})
+}
+
 // After calls f once the transaction is committed and its events are published; never otherwise.
 func (tx *Tx) After(f func(context.Context)) { tx.after = append(tx.after, f) }
 

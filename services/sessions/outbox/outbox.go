@@ -49,6 +49,18 @@ type Engine interface {
 	Wake(ctx context.Context, t Turn) (bool, error)
 }
 
+// WorkflowState is what became of a turn's workflow.
+type WorkflowState int
+
+const (
+	// WorkflowOpen means that it runs.
+	WorkflowOpen WorkflowState = iota + 1
+	// WorkflowClosed means that it has ended, in whatever way.
+	WorkflowClosed
+	// WorkflowMissing means that there is none.
+	WorkflowMissing
+)
+
 // Config bounds the outbox. All fields are required.
 type Config struct {
 	// Interval is the time between two sweeps.

@@ -17,8 +17,8 @@ const failedStep = "failed"
 
 // failedAt is the number of the model step at which a failed turn is to be taken up.
 func (s *Service) failedAt(ctx context.Context, t store.Turn) (uint32, error) {
-	if turnv1.TurnStatus(t.Status) != turnv1.TurnStatus_TURN_STATUS_FAILED {
-		return 0, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s is %s, it has no failed step", t.ID, enum.Name(turnv1.TurnStatus(t.Status))).
+	if t.Status != turnv1.TurnStatus_TURN_STATUS_FAILED {
+		return 0, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s is %s, it has no failed step", t.ID, enum.Name(t.Status)).
 			Hint("Name a model step, for example \"infer-2\", or leave from_step out.")
 	}
 	steps, err := s.deps.Store.Steps(ctx, t.Tenant, t.ID)

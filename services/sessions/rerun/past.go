@@ -24,7 +24,7 @@ func (s *Service) cutAt(ctx context.Context, t store.Turn, agentID string, event
 	}
 	from := event.GetFromStep()
 	infers, reached, cut, chosen := 0, 0, "", turnv1.Strategy_STRATEGY_UNSPECIFIED
-	if turnv1.TurnStatus(t.Status) == turnv1.TurnStatus_TURN_STATUS_FAILED {
+	if t.Status == turnv1.TurnStatus_TURN_STATUS_FAILED {
 		if reached, err = failedIn(steps); err != nil {
 			return "", err
 		}

@@ -7,8 +7,10 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
@@ -19,9 +21,9 @@ type Plan struct {
 	Event *turnv1.TurnRerun
 	// Copy is the session of the new turn, with what was said before it. Copy.Turn is what the other turn did and the new one takes over.
 	Copy *conversation.Copy
-	// Input is that of the other turn, ClientTools are its tools as they were stored.
+	// Input and ClientTools are those of the other turn.
 	Input       *turnv1.Message
-	ClientTools []byte
+	ClientTools []*store.ClientTool
 }
 
 // Plan reads all that a new turn begins with that runs another one again. Nothing is written.
@@ -30,17 +32,17 @@ func (s *Service) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.deps.Turns.CheckModel(ctx, event.GetModel()); err != nil {
+	if err := s.checkModel(ctx, event.GetModel()); err != nil {
 		return nil, err
 	}
-	t, from, err := s.deps.Turns.Turn(ctx, req.TurnID)
+	t, from, err := s.deps.Access.Turn(ctx, req.TurnID)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkOver(t); err != nil {
 		return nil, err
 	}
-	ses, err := s.deps.Turns.NewSession(ctx, from, req.AgentID, req.Params)
+	ses, err := s.deps.Sessions.ForkOf(ctx, from, session.Spec{AgentID: req.AgentID, Params: req.Params})
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +61,8 @@ func (s *Service) Plan(ctx context.Context, req Request) (*Plan, error) {
 // checkOver refuses turns that have not ended, or that never began.
 func checkOver(t store.Turn) error {
 	switch {
-	case t.EndUs == 0:
-		return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ACTIVE, "turn %s is %s", t.ID, enum.Name(turnv1.TurnStatus(t.Status))).
+	case !t.Ended():
+		return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ACTIVE, "turn %s is %s", t.ID, enum.Name(t.Status)).
 			Hint("Wait for its end, or cancel it.")
 	case t.Place == store.Unplaced:
 		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s was cancelled before it was its turn: there is nothing to run again", t.ID).
@@ -78,19 +80,16 @@ func (s *Service) copy(ctx context.Context, t store.Turn, from, ses store.Sessio
 	if event.GetTools() == contract.ToolsLive {
 		p.Aside = nil
 	}
-	c, err := s.deps.Conversations.Copy(ctx, ses, from, p)
+	c, err := s.deps.Sessions.CopySnapshot(ctx, ses, from, p)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.deps.Turns.CheckSession(ctx, from.ID); err != nil { // it was not deleted meanwhile, so all of it was read
-		return nil, err
-	}
-	given, err := s.InputOf(ctx, t)
+	given, err := s.deps.Access.Input(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	if input == nil {
-		return nil, errNoTurn(t.ID) // it was deleted just now
+		return nil, access.NoTurn(t.ID) // it was deleted just now
 	}
 	event.Messages, event.Plan = uint32(len(c.Turn)), renamePlan(event.GetPlan(), c.Renamed)
 	return &Plan{Event: event, Copy: c, Input: input, ClientTools: given.ClientTools}, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -21,22 +22,18 @@ func (s *Service) planAt(ctx context.Context, t store.Turn, cut string) (*turnv1
 	if cut != "" {
 		row, err := s.deps.Store.Message(ctx, t.Tenant, cut)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, 0, errNoTurn(t.ID) // it was deleted just now
+			return nil, 0, access.NoTurn(t.ID) // it was deleted just now
 		}
 		if err != nil {
 			return nil, 0, err
 		}
 		end = uint32(row.Seq)
 	}
-	in, err := s.InputOf(ctx, t)
+	in, err := s.deps.Access.Input(ctx, t)
 	if err != nil {
 		return nil, 0, err
 	}
-	r, err := Of(in)
-	if err != nil {
-		return nil, 0, err
-	}
-	plan, plans := r.GetPlan(), r.GetPlans() // a re-run may itself have begun in the middle of one
+	plan, plans := in.Rerun.GetPlan(), in.Rerun.GetPlans() // a re-run may itself have begun in the middle of one
 	err = s.plansOf(ctx, t, end, func(p *turnv1.PlanUpdated) {
 		if p.GetMessageId() != plan.GetMessageId() {
 			plans++

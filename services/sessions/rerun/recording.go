@@ -11,13 +11,12 @@ import (
 
 // Recording returns the result that a call of a re-run had in the turn that it runs again, nil for none. Message and call name the call.
 func (s *Service) Recording(ctx context.Context, t store.Turn, ses store.Session, message, call string) (*turnv1.ToolResult, error) {
-	in, err := s.InputOf(ctx, t)
+	in, err := s.deps.Access.Input(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	rerun, err := Of(in)
-	if err != nil || rerun == nil {
-		return nil, err
+	if in.Rerun == nil {
+		return nil, nil
 	}
 	messages, err := s.deps.Conversations.OfTurn(ctx, ses, t, nil)
 	if err != nil {
@@ -27,7 +26,7 @@ func (s *Service) Recording(ctx context.Context, t store.Turn, ses store.Session
 	if hash == "" {
 		return nil, fault.NotFound("turn %s has no tool call %q in message %q", t.ID, call, message)
 	}
-	before, err := s.recordings(ctx, t.Tenant, rerun.GetOfTurn())
+	before, err := s.recordings(ctx, t.Tenant, in.Rerun.GetOfTurn())
 	if err != nil || n > len(before[hash]) {
 		return nil, err
 	}

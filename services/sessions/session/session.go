@@ -82,6 +82,12 @@ func (s *Service) NewWith(ctx context.Context, a store.Agent, spec Spec) (store.
 	return ses, s.deps.Blueprints.CheckTurn(ctx, a, ses, p, s.deps.Store.Now())
 }
 
+// CheckParams checks that the caller could open a session with an agent and params.
+func (s *Service) CheckParams(ctx context.Context, a store.Agent, params *structpb.Struct) error {
+	_, err := s.NewWith(ctx, a, Spec{Params: params})
+	return err
+}
+
 // Create opens a session of the caller.
 func (s *Service) Create(ctx context.Context, spec Spec) (store.Session, error) {
 	ses, err := s.New(ctx, spec)

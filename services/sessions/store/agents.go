@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 )
 
 // Agent is an agent at one revision.
@@ -15,7 +16,7 @@ type Agent struct {
 	Revision uint32
 	// Deleted agents are out of sight; their revisions stay for the turns that began with them.
 	Deleted bool
-	Spec    AgentSpec
+	Spec    agentspec.Spec
 	// CreateTime is the agent's, UpdateTime the revision's.
 	CreateTime, UpdateTime time.Time
 }

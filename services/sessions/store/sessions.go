@@ -167,7 +167,7 @@ func (tx *Tx) AddSession(ctx context.Context, v Session) error {
 	_, err := sqldb.Exec(ctx, tx, insertSessions,
 		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, v.CreateUs, v.UpdateUs,
 		v.ForkedFrom, int64(v.ForkedSeq), v.Params, v.ParentSession, v.ParentTurn, v.ContextBytes, int64(v.CompactedSeq))
-	return err
+	return unique(err)
 }
 
 // SaveSession writes what changes in a locked session: sequence numbers, active turn, title, what its context has come to, time.

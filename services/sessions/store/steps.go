@@ -15,8 +15,8 @@ import (
 type Step struct {
 	// Tenant, TurnID and Key name it.
 	Tenant, TurnID, Key string
-	// Kind is a windlass.turn.v1.StepKind; Tool is set for tool steps.
-	Kind int32
+	// Tool is set for tool steps.
+	Kind turnv1.StepKind
 	Tool string
 	// Owner holds or held the lease, "" after a release.
 	Owner string
@@ -52,7 +52,7 @@ const stepColumns = `tenant, turn_id, step_key, kind, tool, owner, fence, attemp
 
 func scanStep(s sqldb.Scanner) (v Step, err error) {
 	var done int64
-	err = s.Scan(&v.Tenant, &v.TurnID, &v.Key, &v.Kind, &v.Tool, &v.Owner, &v.Fence, &v.Attempt, &done, &v.LeaseExpiresUs, &v.StartedUs,
+	err = s.Scan(&v.Tenant, &v.TurnID, &v.Key, (*int32)(&v.Kind), &v.Tool, &v.Owner, &v.Fence, &v.Attempt, &done, &v.LeaseExpiresUs, &v.StartedUs,
 		&v.FirstSeq, &v.MessageID, &v.Outcome)
 	v.Done = done != 0
 	return v, err
@@ -77,7 +77,7 @@ func (s *Store) Steps(ctx context.Context, tenant, turn string) ([]Step, error) 
 }
 
 // StepsOf reads the steps of one kind of a turn whose session is locked, in the order of Steps.
-func (tx *Tx) StepsOf(ctx context.Context, tenant, turn string, kind int32) ([]Step, error) {
+func (tx *Tx) StepsOf(ctx context.Context, tenant, turn string, kind turnv1.StepKind) ([]Step, error) {
 	return sqldb.All(ctx, tx, scanStep, "SELECT "+stepColumns+` FROM turn_steps WHERE tenant = $1 AND turn_id = $2 AND kind = $3
 		ORDER BY first_seq, step_key`, tenant, turn, int64(kind))
 }

@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // Turn is one user input until its final answer. Times are Unix microseconds, 0 = not yet.
@@ -12,8 +14,8 @@ type Turn struct {
 	Tenant, ID string
 	// SessionID, AgentID and Subject say where, with whom and by whom.
 	SessionID, AgentID, Subject string
-	// Status is a windlass.turn.v1.TurnStatus.
-	Status int32
+	// Status is the last one that was stored.
+	Status turnv1.TurnStatus
 	// CancelRequested: somebody asked for its end.
 	CancelRequested bool
 	// Model and BlueprintRevision are set at the start.
@@ -34,8 +36,9 @@ type Turn struct {
 	Restarts uint32
 	// CreateUs, StartUs and EndUs are when it was accepted, begun and over.
 	CreateUs, StartUs, EndUs int64
-	// Usage is the windlass.turn.v1.Usage so far; End the windlass.turn.v1.TurnEnded.
-	Usage, End []byte
+	// Usage is what it used so far, nil for nothing; End is how it ended, nil until it does.
+	Usage *turnv1.Usage
+	End   *turnv1.TurnEnded
 	// TraceParent is the W3C traceparent of the request that made it, empty without a trace.
 	TraceParent string
 	// OpenWaits counts what it waits for; PeopleWaits those of them that wait for people. PausedUs is since when it waits for people, 0 = it does not.
@@ -52,6 +55,12 @@ type Turn struct {
 	// Budgeted tells whether there is a budget, or a limit of its own, that its use counts for. Only LockTurn reads it.
 	Budgeted bool
 }
+
+// Ended reports whether the turn is over.
+func (t Turn) Ended() bool { return t.EndUs != 0 }
+
+// Waiting reports whether the turn waits for people.
+func (t Turn) Waiting() bool { return t.Status == turnv1.TurnStatus_TURN_STATUS_WAITING }
 
 // Path returns the agents of the turn from the outermost to its own, separated by "/".
 func (t Turn) Path() string {
@@ -72,11 +81,21 @@ const selectTurn = "SELECT " + turnColumns + " FROM turns WHERE tenant = $1 AND 
 
 func scanTurn(s sqldb.Scanner) (t Turn, err error) {
 	var cancel, urgent int64
-	err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.Subject, &t.Status, &cancel, &t.Model, &t.BlueprintRevision, &t.DeadlineUs,
-		&t.InputSeq, &t.FirstSeq, &t.LastSeq, &t.DispatchedUs, &t.CheckUs, &t.Restarts, &t.CreateUs, &t.StartUs, &t.EndUs, &t.Usage, &t.End,
+	var usage, end []byte
+	err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.Subject, (*int32)(&t.Status), &cancel, &t.Model, &t.BlueprintRevision, &t.DeadlineUs,
+		&t.InputSeq, &t.FirstSeq, &t.LastSeq, &t.DispatchedUs, &t.CheckUs, &t.Restarts, &t.CreateUs, &t.StartUs, &t.EndUs, &usage, &end,
 		&t.TraceParent, &t.Place, &urgent, &t.OpenWaits, &t.PeopleWaits, &t.PausedUs, &t.Inputs, &t.WakeUs, &t.AgentPath, &t.Children)
+	if err != nil {
+		return t, err
+	}
 	t.CancelRequested, t.Urgent = cancel != 0, urgent != 0
-	return t, err
+	if t.Usage, err = decode[turnv1.Usage](usage); err == nil {
+		t.End, err = decode[turnv1.TurnEnded](end)
+	}
+	if err != nil {
+		return t, fmt.Errorf("turn %s: %w", t.ID, err)
+	}
+	return t, nil
 }
 
 // Turn reads one. ErrNotFound when there is none.
@@ -99,8 +118,8 @@ func (s *Store) TurnsInOrder(ctx context.Context, tenant, session string, after 
 type TurnFilter struct {
 	// Tenant is required; the others only narrow when they are set. Subject is that of the session.
 	Tenant, SessionID, Subject string
-	// Status narrows to one windlass.turn.v1.TurnStatus, 0 = all. Ended tells whether turns with this status have ended.
-	Status int32
+	// Status narrows to one, 0 = all. Ended reports whether turns with this status have ended.
+	Status turnv1.TurnStatus
 	Ended  bool
 	// BeforeUs and BeforeID name the last turn of the page before; 0 = the first page.
 	BeforeUs int64
@@ -151,25 +170,37 @@ var insertTurns = "INSERT INTO turns (" + turnColumns + ", owner) VALUES (" + sq
 
 // AddTurn stores a new turn. The session must be locked.
 func (tx *Tx) AddTurn(ctx context.Context, t Turn) error {
-	_, err := sqldb.Exec(ctx, tx, insertTurns,
+	usage, end, err := t.encode()
+	if err != nil {
+		return err
+	}
+	_, err = sqldb.Exec(ctx, tx, insertTurns,
 		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs,
 		int64(t.InputSeq), int64(t.FirstSeq), int64(t.LastSeq), t.DispatchedUs, t.CheckUs, int64(t.Restarts), t.CreateUs, t.StartUs, t.EndUs,
-		t.Usage, t.End, t.TraceParent, int64(t.Place), flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.WakeUs, t.AgentPath, int64(t.Children))
+		usage, end, t.TraceParent, int64(t.Place), flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.WakeUs, t.AgentPath, int64(t.Children))
 	return err
 }
 
 // SaveTurn writes what changes in a turn, but for what the outbox and the sweeper change (DispatchedUs, CheckUs, Restarts, WakeUs). Its session
 // must be locked.
 func (tx *Tx) SaveTurn(ctx context.Context, t Turn) error {
-	return sqldb.ExecOne(ctx, tx, updateTurn, t.changing()...)
+	args, err := t.changing()
+	if err != nil {
+		return err
+	}
+	return sqldb.ExecOne(ctx, tx, updateTurn, args...)
 }
 
 // EndTurn is SaveTurn for a turn that ends. It tells whether somebody may want to know of it: the tenant has a webhook that is enabled, or the
 // turn an address of its own. It is told by the statement that is needed anyway, which sees every webhook whose making was answered before.
 func (tx *Tx) EndTurn(ctx context.Context, t Turn) (subscribed bool, err error) {
+	args, err := t.changing()
+	if err != nil {
+		return false, err
+	}
 	n, err := sqldb.One(ctx, tx, sqldb.Column[int64], updateTurn+` RETURNING CASE
 		WHEN EXISTS (SELECT 1 FROM webhooks w WHERE w.tenant = $1 AND w.disabled = 0 AND w.per_turn = 0) THEN 1
-		WHEN EXISTS (SELECT 1 FROM turn_webhooks w WHERE w.tenant = $1 AND w.turn_id = $2) THEN 1 ELSE 0 END`, t.changing()...)
+		WHEN EXISTS (SELECT 1 FROM turn_webhooks w WHERE w.tenant = $1 AND w.turn_id = $2) THEN 1 ELSE 0 END`, args...)
 	return n == 1, err
 }
 
@@ -177,12 +208,24 @@ const updateTurn = `UPDATE turns SET status = $3, cancel_requested = $4, model =
 	last_seq = $8, start_us = $9, end_us = $10, usage_data = $11, end_data = $12,
 	open_waits = $13, people_waits = $14, paused_us = $15, inputs = $16 WHERE tenant = $1 AND id = $2`
 
-// changing are the values of updateTurn.
-func (t Turn) changing() []any {
+// encode returns usage and end as they are stored.
+func (t Turn) encode() (usage, end []byte, err error) {
+	if usage, err = encode(t.Usage); err == nil {
+		end, err = encode(t.End)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("turn %s: %w", t.ID, err)
+	}
+	return usage, end, nil
+}
+
+// changing returns the values of updateTurn.
+func (t Turn) changing() ([]any, error) {
+	usage, end, err := t.encode()
 	return []any{
 		t.Tenant, t.ID, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs, int64(t.LastSeq),
-		t.StartUs, t.EndUs, t.Usage, t.End, t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs),
-	}
+		t.StartUs, t.EndUs, usage, end, t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs),
+	}, err
 }
 
 // SetCheck says when the sweeper should look at a turn next, and how many workflows it had.
@@ -192,9 +235,10 @@ func (tx *Tx) SetCheck(ctx context.Context, tenant, id string, checkUs int64, re
 }
 
 // NextQueued reads the turn of a locked session that is to run next: the newest of the urgent ones, else the oldest that waits. ErrNotFound when there is none.
-func (tx *Tx) NextQueued(ctx context.Context, tenant, session string, queued int32) (Turn, error) {
+func (tx *Tx) NextQueued(ctx context.Context, tenant, session string) (Turn, error) {
 	return sqldb.One(ctx, tx, scanTurn, "SELECT "+turnColumns+` FROM turns WHERE tenant = $1 AND session_id = $2 AND +status = $3
-		AND end_us = 0 ORDER BY urgent DESC, CASE WHEN urgent = 1 THEN -first_seq ELSE first_seq END LIMIT 1`, tenant, session, int64(queued))
+		AND end_us = 0 ORDER BY urgent DESC, CASE WHEN urgent = 1 THEN -first_seq ELSE first_seq END LIMIT 1`, tenant, session,
+		int64(turnv1.TurnStatus_TURN_STATUS_QUEUED))
 }
 
 // PlaceTurn gives a turn that waited, and its input, their place in the conversation. Its session must be locked.
@@ -218,81 +262,4 @@ func (s *Store) Stale(ctx context.Context, nowUs int64, limit int) ([]Turn, erro
 		AND t.check_us <= $1 AND NOT EXISTS (SELECT 1 FROM turn_steps s WHERE s.tenant = t.tenant AND s.turn_id = t.id
 		AND s.done = 0 AND s.lease_expires_us > $1)
 		AND NOT EXISTS (SELECT 1 FROM turn_outbox o WHERE o.tenant = t.tenant AND o.turn_id = t.id) ORDER BY t.check_us LIMIT $2`, nowUs, limit)
-}
-
-// TurnInput is what a turn was given.
-type TurnInput struct {
-	// TurnID names the turn.
-	TurnID string
-	// Input is the input's text; Principal the windlass.policy.v1.Principal of who sent it.
-	Input     string
-	Principal []byte
-	// ClientTools is a windlass.sessions.v1.LoadTurnResponse with nothing but client tools, nil when there are none.
-	ClientTools []byte
-	// Limits is the windlass.sessions.v1.Limits that its caller set, nil for none.
-	Limits []byte
-	// Rerun is the windlass.turn.v1.TurnRerun of a turn that runs another one again, nil for others.
-	Rerun []byte
-	// ScheduleID is the schedule that began it, "" for others.
-	ScheduleID string
-}
-
-const turnInputColumns = "turn_id, input, principal, client_tools, limits, rerun, schedule_id"
-
-func scanTurnInput(s sqldb.Scanner) (in TurnInput, err error) {
-	var input []byte // a blob, as PostgreSQL's text holds no NUL
-	err = s.Scan(&in.TurnID, &input, &in.Principal, &in.ClientTools, &in.Limits, &in.Rerun, &in.ScheduleID)
-	in.Input = string(input)
-	return in, err
-}
-
-var insertTurnInputs = sqldb.Insert("turn_inputs", "tenant, "+turnInputColumns)
-
-// AddTurnInput stores what a new turn was given.
-func (tx *Tx) AddTurnInput(ctx context.Context, tenant string, in TurnInput) error {
-	_, err := sqldb.Exec(ctx, tx, insertTurnInputs,
-		tenant, in.TurnID, []byte(in.Input), in.Principal, in.ClientTools, in.Limits, in.Rerun, in.ScheduleID)
-	return err
-}
-
-// TurnInputs reads what turns were given, in no order. Unknown turns are left out.
-func (s *Store) TurnInputs(ctx context.Context, tenant string, turns ...string) ([]TurnInput, error) {
-	if len(turns) == 0 {
-		return nil, nil
-	}
-	args := []any{tenant}
-	for _, id := range turns {
-		args = append(args, id)
-	}
-	return all(ctx, s.db.Reader(), scanTurnInput, "SELECT "+turnInputColumns+" FROM turn_inputs WHERE tenant = $1 AND turn_id IN ("+
-		sqldb.Placeholders(2, len(turns))+")", args...)
-}
-
-// TurnInput reads what a turn was given. ErrNotFound when there is no such turn.
-func (tx *Tx) TurnInput(ctx context.Context, tenant, turn string) (TurnInput, error) {
-	return sqldb.One(ctx, tx, scanTurnInput, "SELECT "+turnInputColumns+" FROM turn_inputs WHERE tenant = $1 AND turn_id = $2", tenant, turn)
-}
-
-// Surface is what a turn pinned at its start.
-type Surface struct {
-	// Surface is the windlass.turn.v1.Surface; Tools a windlass.sessions.v1.LoadTurnResponse with nothing but tools.
-	Surface, Tools []byte
-}
-
-var insertTurnSurfaces = sqldb.Insert("turn_surfaces", "tenant, turn_id, surface, tools")
-
-// AddSurface stores what a turn pinned.
-func (tx *Tx) AddSurface(ctx context.Context, tenant, turn string, v Surface) error {
-	_, err := sqldb.Exec(ctx, tx, insertTurnSurfaces,
-		tenant, turn, v.Surface, v.Tools)
-	return err
-}
-
-// Surface reads what a turn pinned. ErrNotFound before its start.
-func (s *Store) Surface(ctx context.Context, tenant, turn string) (Surface, error) {
-	scan := func(s sqldb.Scanner) (v Surface, err error) {
-		err = s.Scan(&v.Surface, &v.Tools)
-		return v, err
-	}
-	return one(ctx, s.db.Reader(), scan, "SELECT surface, tools FROM turn_surfaces WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 }

@@ -2,8 +2,21 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	storev1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/store/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// WaitRequest and WaitAnswer are the two halves of a wait. The messages that are stored are the types that the service works with.
+type (
+	WaitRequest = storev1.StoredWaitRequest
+	WaitAnswer  = storev1.StoredWaitAnswer
 )
 
 // Wait is something that a turn waits for, or waited for. Times are Unix microseconds.
@@ -16,29 +29,65 @@ type Wait struct {
 	Owner, Requester string
 	// StepKey is the tool step that ended with it.
 	StepKey string
-	// Kind is a windlass.turn.v1.WaitKind.
-	Kind int32
+	Kind    turnv1.WaitKind
 	// CallID and Tool are those of the call.
 	CallID, Tool string
-	// Verdict is a windlass.turn.v1.Verdict, 0 while it is open.
-	Verdict int32
+	// Verdict is how it ended, 0 while it is open.
+	Verdict turnv1.Verdict
 	// CreateUs is when it began; ExpiresUs when it expires, 0 = never; EndUs when it ended, 0 = not yet.
 	CreateUs, ExpiresUs, EndUs int64
-	// Request is the windlass.sessions.v1.WaitRequest.
-	Request []byte
-	// Answer is a windlass.sessions.v1.Wait with nothing but the answer so far.
-	Answer []byte
-	// Requesters is a JSON list of those by whose input the call came about, "" = Requester alone.
-	Requesters string
+	// Request says what is waited for; Answer is the answer so far. Neither is nil.
+	Request *WaitRequest
+	Answer  *WaitAnswer
+	// Requesters are those by whose input the call came about.
+	Requesters []string
+}
+
+// Open reports whether nothing has ended it yet.
+func (w Wait) Open() bool { return w.Verdict == 0 }
+
+// Due reports whether it is open and has expired.
+func (w Wait) Due(nowUs int64) bool { return w.Open() && w.ExpiresUs > 0 && w.ExpiresUs <= nowUs }
+
+// ForPeople reports whether it waits for a person, so that the turn's time does not run.
+func (w Wait) ForPeople() bool { return w.Kind != turnv1.WaitKind_WAIT_KIND_CHILD }
+
+// Quorum is how many must approve.
+func (w Wait) Quorum() uint32 { return max(w.Request.GetQuorum(), 1) }
+
+// Ref is the wait as the outcome of its step names it.
+func (w Wait) Ref() *turnv1.WaitRef {
+	return &turnv1.WaitRef{Id: w.ID, Kind: w.Kind, ExpireMicros: w.ExpiresUs}
 }
 
 const waitColumns = `tenant, id, turn_id, session_id, agent_id, owner, requester, step_key, kind, call_id, tool, verdict, create_us, expires_us,
 	end_us, request, answer, requesters`
 
 func scanWait(s sqldb.Scanner) (w Wait, err error) {
-	err = s.Scan(&w.Tenant, &w.ID, &w.TurnID, &w.SessionID, &w.AgentID, &w.Owner, &w.Requester, &w.StepKey, &w.Kind, &w.CallID, &w.Tool,
-		&w.Verdict, &w.CreateUs, &w.ExpiresUs, &w.EndUs, &w.Request, &w.Answer, &w.Requesters)
-	return w, err
+	var request, answer []byte
+	var requesters string
+	if err := s.Scan(&w.Tenant, &w.ID, &w.TurnID, &w.SessionID, &w.AgentID, &w.Owner, &w.Requester, &w.StepKey, (*int32)(&w.Kind), &w.CallID, &w.Tool,
+		(*int32)(&w.Verdict), &w.CreateUs, &w.ExpiresUs, &w.EndUs, &request, &answer, &requesters); err != nil {
+		return w, err
+	}
+	w.Request, w.Answer, w.Requesters = &WaitRequest{}, &WaitAnswer{}, []string{w.Requester}
+	err = errors.Join(proto.Unmarshal(request, w.Request), proto.Unmarshal(answer, w.Answer))
+	if requesters != "" {
+		err = errors.Join(err, json.Unmarshal([]byte(requesters), &w.Requesters))
+	}
+	if err != nil {
+		return w, fmt.Errorf("wait %s: %w", w.ID, err)
+	}
+	return w, nil
+}
+
+// requesters returns those by whose input the call came about as they are stored: nothing if that is the one who began the turn alone.
+func (w Wait) requesters() (string, error) {
+	if len(w.Requesters) == 0 || len(w.Requesters) == 1 && w.Requesters[0] == w.Requester {
+		return "", nil
+	}
+	data, err := json.Marshal(w.Requesters)
+	return string(data), err
 }
 
 var insertTurnWaits = sqldb.Insert("turn_waits", waitColumns)
@@ -47,9 +96,16 @@ var insertTurnWaitRoles = sqldb.Insert("turn_wait_roles", "tenant, wait_id, role
 
 // AddWait stores a new wait and the roles of which its approvers need one. The session must be locked.
 func (tx *Tx) AddWait(ctx context.Context, w Wait, roles []string) error {
-	_, err := sqldb.Exec(ctx, tx, insertTurnWaits,
+	request, errRequest := encode(w.Request)
+	answer, errAnswer := encode(w.Answer)
+	requesters, errRequesters := w.requesters()
+	err := errors.Join(errRequest, errAnswer, errRequesters)
+	if err != nil {
+		return fmt.Errorf("wait %s: %w", w.ID, err)
+	}
+	_, err = sqldb.Exec(ctx, tx, insertTurnWaits,
 		w.Tenant, w.ID, w.TurnID, w.SessionID, w.AgentID, w.Owner, w.Requester, w.StepKey, int64(w.Kind), w.CallID, w.Tool,
-		int64(w.Verdict), w.CreateUs, w.ExpiresUs, w.EndUs, w.Request, w.Answer, w.Requesters)
+		int64(w.Verdict), w.CreateUs, w.ExpiresUs, w.EndUs, request, answer, requesters)
 	if err != nil {
 		return err
 	}
@@ -64,8 +120,12 @@ func (tx *Tx) AddWait(ctx context.Context, w Wait, roles []string) error {
 
 // SaveWait writes how a wait stands: verdict, answer and end. The session must be locked.
 func (tx *Tx) SaveWait(ctx context.Context, w Wait) error {
+	answer, err := encode(w.Answer)
+	if err != nil {
+		return fmt.Errorf("wait %s: %w", w.ID, err)
+	}
 	return sqldb.ExecOne(ctx, tx, "UPDATE turn_waits SET verdict = $3, answer = $4, end_us = $5 WHERE tenant = $1 AND id = $2",
-		w.Tenant, w.ID, int64(w.Verdict), w.Answer, w.EndUs)
+		w.Tenant, w.ID, int64(w.Verdict), answer, w.EndUs)
 }
 
 const (
@@ -100,9 +160,10 @@ type WaitFilter struct {
 	// Owner narrows to waits of the subject's sessions and those that one of Roles may decide.
 	Owner string
 	Roles []string
-	// Open narrows to open ones; Verdict to those that ended so; Kind to one windlass.turn.v1.WaitKind.
-	Open          bool
-	Verdict, Kind int32
+	// Open narrows to open ones; Verdict to those that ended so; Kind to those of one kind.
+	Open    bool
+	Verdict turnv1.Verdict
+	Kind    turnv1.WaitKind
 	// SessionID and TurnID narrow to those of one.
 	SessionID, TurnID string
 	// BeforeUs and BeforeID name the last wait of the page before; 0 = the first page.

@@ -56,3 +56,10 @@ func Due[T any](ctx context.Context, list func(context.Context, int) ([]T, error
 	}
 	return nil
 }
+
+// ByNow returns a list for Due of what is due by the clock's time.
+func ByNow[T any](
+	clock interface{ NowUs() int64 }, list func(ctx context.Context, nowUs int64, limit int) ([]T, error),
+) func(context.Context, int) ([]T, error) {
+	return func(ctx context.Context, limit int) ([]T, error) { return list(ctx, clock.NowUs(), limit) }
+}

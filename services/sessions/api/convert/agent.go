@@ -4,6 +4,7 @@ package convert
 import (
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -26,24 +27,24 @@ func AgentToProto(a store.Agent) *sessionsv1.Agent {
 }
 
 // AgentFromProto converts the fields that an author sets.
-func AgentFromProto(v *sessionsv1.Agent) store.AgentSpec {
-	out := store.AgentSpec{
+func AgentFromProto(v *sessionsv1.Agent) agentspec.Spec {
+	out := agentspec.Spec{
 		DisplayName: v.GetDisplayName(), Description: v.GetDescription(), Instructions: v.GetInstructions(), Model: v.GetModel(),
-		Strategy: v.GetStrategy(), Tools: v.GetTools(), Limits: limitsFromProto(v.GetLimits()), Temperature: v.Temperature,
-		MaxOutputTokens: v.GetMaxOutputTokens(), OnUnknownOutcome: store.UnknownOutcome(v.GetOnUnknownOutcome()), Labels: v.GetLabels(),
+		Strategy: v.GetStrategy(), Tools: v.GetTools(), Limits: LimitsFromProto(v.GetLimits()), Temperature: v.Temperature,
+		MaxOutputTokens: v.GetMaxOutputTokens(), OnUnknownOutcome: agentspec.UnknownOutcome(v.GetOnUnknownOutcome()), Labels: v.GetLabels(),
 		Approvals: v.GetApprovals(), ParamsSchema: v.GetParamsSchema(), Shields: v.GetShields(), Executor: executorFromProto(v.GetExecutor()),
 		Agents: v.GetAgents(), MaxContextTokens: v.GetMaxContextTokens(),
 	}
 	for _, r := range v.GetInstructionRules() {
-		out.InstructionRules = append(out.InstructionRules, store.InstructionRule{
-			Roles: r.GetRoles(), Claim: r.GetClaim(), Values: r.GetValues(), Instructions: r.GetInstructions(), Mode: store.RuleMode(r.GetMode()),
+		out.InstructionRules = append(out.InstructionRules, agentspec.InstructionRule{
+			Roles: r.GetRoles(), Claim: r.GetClaim(), Values: r.GetValues(), Instructions: r.GetInstructions(), Mode: agentspec.RuleMode(r.GetMode()),
 		})
 	}
 	return out
 }
 
 // LimitsToProto converts limits, nil for none.
-func LimitsToProto(l *store.LimitsSpec) *sessionsv1.Limits {
+func LimitsToProto(l *agentspec.Limits) *sessionsv1.Limits {
 	if l == nil {
 		return nil
 	}
@@ -53,18 +54,19 @@ func LimitsToProto(l *store.LimitsSpec) *sessionsv1.Limits {
 	}
 }
 
-func limitsFromProto(l *sessionsv1.Limits) *store.LimitsSpec {
+// LimitsFromProto converts limits, nil for none.
+func LimitsFromProto(l *sessionsv1.Limits) *agentspec.Limits {
 	if l == nil {
 		return nil
 	}
-	return &store.LimitsSpec{
+	return &agentspec.Limits{
 		MaxSteps: l.GetMaxSteps(), MaxTokens: l.GetMaxTokens(), MaxParallelTools: l.GetMaxParallelTools(), MaxIdenticalCalls: l.GetMaxIdenticalCalls(),
 		TurnSeconds: l.GetTurnSeconds(), MaxToolCalls: l.GetMaxToolCalls(), MaxCost: l.GetMaxCost(), MaxChildren: l.GetMaxChildren(),
 		MaxDepth: l.GetMaxDepth(),
 	}
 }
 
-func executorToProto(x *store.ExecutorSpec) *sessionsv1.Executor {
+func executorToProto(x *agentspec.Executor) *sessionsv1.Executor {
 	if x == nil {
 		return nil
 	}
@@ -73,11 +75,11 @@ func executorToProto(x *store.ExecutorSpec) *sessionsv1.Executor {
 	}
 }
 
-func executorFromProto(x *sessionsv1.Executor) *store.ExecutorSpec {
+func executorFromProto(x *sessionsv1.Executor) *agentspec.Executor {
 	if x == nil {
 		return nil
 	}
-	return &store.ExecutorSpec{
+	return &agentspec.Executor{
 		Kind: x.GetKind(), Command: x.GetCommand(), Env: x.GetEnv(), Dir: x.GetDir(), URL: x.GetUrl(), Headers: x.GetHeaders(),
 		TimeoutSeconds: x.GetTimeoutSeconds(),
 	}

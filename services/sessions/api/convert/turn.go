@@ -1,56 +1,50 @@
 package convert
 
 import (
-	"fmt"
-
-	"google.golang.org/protobuf/proto"
+	"cmp"
 
 	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
-	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/turn"
 )
 
-// turnToProto converts a turn with its input.
-func turnToProto(t store.Turn, input string) (*sessionsv1.Turn, error) {
-	usage, err := Usage(t)
-	if err != nil {
-		return nil, err
-	}
-	out := &sessionsv1.Turn{
-		Id: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Status: enum.Name(turnv1.TurnStatus(t.Status)), Input: input, Usage: usage,
+// TurnToProto converts a turn with what it was given and what it belongs to.
+func TurnToProto(v turn.View) *sessionsv1.Turn {
+	t := v.Turn
+	return &sessionsv1.Turn{
+		Id: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Status: enum.Name(t.Status), Input: v.Input.Input, Usage: Usage(t),
 		Model: t.Model, BlueprintRevision: t.BlueprintRevision, Subject: t.Subject, FirstSeq: t.FirstSeq, LastSeq: t.LastSeq,
 		CreateTime: timestamp.OfMicros(t.CreateUs), StartTime: timestamp.OfMicros(t.StartUs), EndTime: timestamp.OfMicros(t.EndUs),
+		Output: t.End.GetOutput(), StopReason: t.End.GetStopReason(), ToolsUsed: t.End.GetToolsUsed(), Error: t.End.GetError(),
+		LimitReached: t.End.GetLimitReached(), ScheduleId: v.Input.ScheduleID, RerunOf: v.Input.Rerun.GetOfTurn(), Limits: LimitsToProto(v.Input.Limits),
+		ParentTurnId: v.Link.ParentTurnID, ParentSessionId: v.Link.ParentSessionID, RootTurnId: v.Link.RootTurnID,
 	}
-	if t.EndUs == 0 {
-		return out, nil
-	}
-	end := &turnv1.TurnEnded{}
-	if err := proto.Unmarshal(t.End, end); err != nil {
-		return nil, fmt.Errorf("end of turn %s: %w", t.ID, err)
-	}
-	out.Output, out.StopReason, out.ToolsUsed, out.Error = end.GetOutput(), end.GetStopReason(), end.GetToolsUsed(), end.GetError()
-	out.LimitReached = end.GetLimitReached()
-	return out, nil
 }
 
-// TurnToProto converts a turn with what its caller gave.
-func TurnToProto(t store.Turn, in store.TurnInput) (*sessionsv1.Turn, error) {
-	out, err := turnToProto(t, in.Input)
-	if err != nil {
-		return nil, err
+// TurnsToProto converts turns.
+func TurnsToProto(views []turn.View) []*sessionsv1.Turn {
+	var out []*sessionsv1.Turn
+	for _, v := range views {
+		out = append(out, TurnToProto(v))
 	}
-	out.ScheduleId = in.ScheduleID
-	again, err := rerun.Of(in)
-	if err != nil {
-		return nil, err
+	return out
+}
+
+// ComparedTurn converts a turn for a comparison.
+func ComparedTurn(v turn.View) *sessionsv1.ComparedTurn {
+	t := TurnToProto(v)
+	out := &sessionsv1.ComparedTurn{
+		TurnId: t.GetId(), SessionId: t.GetSessionId(), AgentId: t.GetAgentId(), BlueprintRevision: t.GetBlueprintRevision(), Model: t.GetModel(),
+		Status: t.GetStatus(), StopReason: t.GetStopReason(), Usage: t.GetUsage(), RerunOf: t.GetRerunOf(),
 	}
-	out.RerunOf = again.GetOfTurn()
-	out.Limits, err = Limits(in.Limits)
-	return out, err
+	if v.StartUs != 0 && v.EndUs != 0 {
+		out.DurationMs = (v.EndUs - v.StartUs) / 1000
+	}
+	return out
 }
 
 // SessionToProto converts a session.
@@ -64,23 +58,14 @@ func SessionToProto(s store.Session) (*sessionsv1.Session, error) {
 	}, err
 }
 
-// Usage decodes what a turn has used.
-func Usage(t store.Turn) (*turnv1.Usage, error) {
-	usage := &turnv1.Usage{}
-	if err := proto.Unmarshal(t.Usage, usage); err != nil {
-		return nil, fmt.Errorf("usage of turn %s: %w", t.ID, err)
-	}
-	return usage, nil
-}
+// Usage is what a turn has used, never nil.
+func Usage(t store.Turn) *turnv1.Usage { return cmp.Or(t.Usage, &turnv1.Usage{}) }
 
-// Limits decodes the limits that a turn's caller set, nil for none.
-func Limits(data []byte) (*sessionsv1.Limits, error) {
-	if len(data) == 0 {
-		return nil, nil
+// ClientTools converts the tools that a client runs.
+func ClientTools(tools []*sessionsv1.ClientTool) []*store.ClientTool {
+	var out []*store.ClientTool
+	for _, t := range tools {
+		out = append(out, &store.ClientTool{Name: t.GetName(), Description: t.GetDescription(), InputSchema: t.GetInputSchema()})
 	}
-	l := &sessionsv1.Limits{}
-	if err := proto.Unmarshal(data, l); err != nil {
-		return nil, fmt.Errorf("limits of a turn: %w", err)
-	}
-	return l, nil
+	return out
 }

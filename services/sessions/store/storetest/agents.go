@@ -11,28 +11,29 @@ import (
 
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 // fullBlueprint has all fields set, though no agent has all of them.
-func fullBlueprint(t *testing.T) store.AgentSpec {
+func fullBlueprint(t *testing.T) agentspec.Spec {
 	t.Helper()
 	schema, err := structpb.NewStruct(map[string]any{"type": "object"})
 	must(t, err)
 	temperature := 0.0
-	return store.AgentSpec{
+	return agentspec.Spec{
 		DisplayName: "A", Description: "first", Instructions: "be kind", Model: "p/m", Strategy: turnv1.Strategy_STRATEGY_PLAN, Tools: []string{"a__*"},
-		Limits: &store.LimitsSpec{
+		Limits: &agentspec.Limits{
 			MaxSteps: 1, MaxTokens: 2, MaxParallelTools: 3, MaxIdenticalCalls: 4, TurnSeconds: 5, MaxToolCalls: 6, MaxCost: "0.70", MaxChildren: 8,
 			MaxDepth: 9,
 		},
-		Temperature: &temperature, MaxOutputTokens: 10, OnUnknownOutcome: store.OutcomePark, Labels: map[string]string{"team": "red"},
+		Temperature: &temperature, MaxOutputTokens: 10, OnUnknownOutcome: agentspec.OutcomePark, Labels: map[string]string{"team": "red"},
 		Approvals: []*policyv1.ApprovalRule{{Name: "rule", Quorum: 2}}, ParamsSchema: schema,
-		InstructionRules: []store.InstructionRule{{
-			Roles: []string{"admin"}, Claim: "org.plan", Values: []string{"pro"}, Instructions: "more", Mode: store.ModeReplace,
+		InstructionRules: []agentspec.InstructionRule{{
+			Roles: []string{"admin"}, Claim: "org.plan", Values: []string{"pro"}, Instructions: "more", Mode: agentspec.ModeReplace,
 		}},
 		Shields: []string{"pii"},
-		Executor: &store.ExecutorSpec{
+		Executor: &agentspec.Executor{
 			Kind: "process", Command: []string{"agent"}, Env: map[string]string{"A": "b"}, Dir: "/d", URL: "http://x/", Headers: map[string]string{"H": "v"},
 			TimeoutSeconds: 30,
 		},
@@ -68,7 +69,7 @@ func blueprints(t *testing.T, s *store.Store) {
 func revisions(t *testing.T, s *store.Store) {
 	put := func(revision uint32) {
 		write(t, s, func(ctx context.Context, tx *store.Tx) error {
-			return tx.PutAgent(ctx, store.Agent{Tenant: tenant, ID: "a", Revision: revision, Spec: store.AgentSpec{Model: fmt.Sprintf("p/%d", revision)}})
+			return tx.PutAgent(ctx, store.Agent{Tenant: tenant, ID: "a", Revision: revision, Spec: agentspec.Spec{Model: fmt.Sprintf("p/%d", revision)}})
 		})
 	}
 	put(1)

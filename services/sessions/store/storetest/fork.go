@@ -83,7 +83,7 @@ func urgent(t *testing.T, s *store.Store) {
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
 		order = nil
 		for {
-			next, err := tx.NextQueued(ctx, tenant, "ses_1", 1)
+			next, err := tx.NextQueued(ctx, tenant, "ses_1")
 			if err != nil {
 				return nil //nolint:nilerr // none is left
 			}

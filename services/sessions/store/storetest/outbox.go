@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -166,11 +168,11 @@ func texts(t *testing.T, s *store.Store) {
 	const odd = "nul \x00, quote ', back \\, 日本"
 	addSession(t, s, "ses_1")
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		return tx.AddTurnInput(ctx, tenant, store.TurnInput{TurnID: "trn_1", Input: odd, Principal: []byte{0, 1}})
+		return tx.AddTurnInput(ctx, tenant, store.TurnInput{TurnID: "trn_1", Input: odd, Principal: &policyv1.Principal{Subject: "nul \x00"}})
 	})
 	in, err := s.TurnInputs(t.Context(), tenant, "trn_1", "trn_nope")
 	must(t, err)
-	if len(in) != 1 || in[0].Input != odd || string(in[0].Principal) != "\x00\x01" {
+	if len(in) != 1 || in[0].Input != odd || in[0].Principal.GetSubject() != "nul \x00" {
 		t.Errorf("input came back as %+v", in)
 	}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {

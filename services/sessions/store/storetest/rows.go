@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -70,7 +72,7 @@ func lists(t *testing.T, s *store.Store) {
 			if err := tx.AddSession(ctx, store.Session{Tenant: tenant, ID: id, AgentID: "a", Subject: subject, CreateUs: int64(1e15) + int64(i/2)}); err != nil {
 				return err
 			}
-			return tx.AddTurn(ctx, store.Turn{Tenant: tenant, ID: fmt.Sprintf("trn_%d", i), SessionID: id, Status: int32(1 + i%2), CreateUs: int64(1e15) + int64(i/2)})
+			return tx.AddTurn(ctx, store.Turn{Tenant: tenant, ID: fmt.Sprintf("trn_%d", i), SessionID: id, Status: turnv1.TurnStatus(1 + i%2), CreateUs: int64(1e15) + int64(i/2)})
 		})
 	}
 	f := store.SessionFilter{Tenant: tenant, Limit: 2}
@@ -134,7 +136,9 @@ func stale(t *testing.T, s *store.Store) {
 func deleteSession(t *testing.T, s *store.Store) {
 	fillOutbox(t, s, 2)
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.AddSurface(ctx, tenant, "trn_000", store.Surface{Surface: []byte("s"), Tools: []byte("t")}); err != nil {
+		if err := tx.AddSurface(ctx, tenant, "trn_000", store.Surface{
+			Surface: &turnv1.Surface{Model: "m"}, Tools: []*store.PinnedTool{{Name: "t"}}, Agents: []*store.AgentTool{{Name: "agent__a"}},
+		}); err != nil {
 			return err
 		}
 		if err := tx.AddMessages(ctx, store.Message{Tenant: tenant, SessionID: "ses_000", Seq: 1, ID: "m", TurnID: "trn_000", TurnSeq: 1, Data: []byte("d")}); err != nil {

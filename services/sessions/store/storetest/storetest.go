@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -88,7 +90,7 @@ func addTurn(ctx context.Context, tx *store.Tx, session, id string, seq uint32) 
 	}); err != nil {
 		return err
 	}
-	return tx.AddTurnInput(ctx, tenant, store.TurnInput{TurnID: id, Input: "in " + id, Principal: []byte("p")})
+	return tx.AddTurnInput(ctx, tenant, store.TurnInput{TurnID: id, Input: "in " + id, Principal: &policyv1.Principal{Subject: "p"}})
 }
 
 func appendersLeaveNoGap(t *testing.T, s *store.Store) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
@@ -22,8 +24,8 @@ func addWaits(t *testing.T, s *store.Store, n int) {
 			}
 			if err := tx.AddWait(ctx, store.Wait{
 				Tenant: tenant, ID: fmt.Sprintf("apr_%d", i), TurnID: "trn_1", SessionID: "ses_1", AgentID: "a", Owner: "local", Requester: "bob",
-				StepKey: stepkey.Tool(1, i), Kind: int32(1 + i%2), CallID: "c", Tool: "t", CreateUs: int64(10 + i/2), ExpiresUs: int64(100 + i),
-				Request: []byte("r"),
+				StepKey: stepkey.Tool(1, i), Kind: turnv1.WaitKind(1 + i%2), CallID: "c", Tool: "t", CreateUs: int64(10 + i/2), ExpiresUs: int64(100 + i),
+				Request: &store.WaitRequest{Message: "r"}, Answer: &store.WaitAnswer{}, Requesters: []string{"bob"},
 			}, roles); err != nil {
 				return err
 			}
@@ -40,7 +42,7 @@ func waits(t *testing.T, s *store.Store) {
 		if err != nil {
 			return err
 		}
-		w.Verdict, w.EndUs, w.Answer = 2, 50, []byte("a")
+		w.Verdict, w.EndUs, w.Answer = 2, 50, &store.WaitAnswer{Action: "a"}
 		return tx.SaveWait(ctx, w)
 	})
 	for _, row := range []struct {
@@ -75,7 +77,7 @@ func waits(t *testing.T, s *store.Store) {
 			t.Errorf("%s: %s, want %s", row.name, got.String(), row.want)
 		}
 	}
-	if got, err := s.Wait(t.Context(), tenant, "apr_3"); err != nil || string(got.Answer) != "a" || got.EndUs != 50 || got.Requester != "bob" || got.StepKey != "tool-1.3" {
+	if got, err := s.Wait(t.Context(), tenant, "apr_3"); err != nil || got.Answer.GetAction() != "a" || got.EndUs != 50 || got.Requester != "bob" || got.StepKey != "tool-1.3" {
 		t.Errorf("wait %+v, %v", got, err)
 	}
 	if _, err := s.Wait(t.Context(), "other", "apr_3"); !errors.Is(err, store.ErrNotFound) {

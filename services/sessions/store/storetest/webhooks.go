@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -103,7 +105,7 @@ func toldEnds(t *testing.T, s *store.Store) {
 			if err != nil {
 				return err
 			}
-			row.EndUs, row.Usage, row.End = 7, []byte("u"), []byte("e")
+			row.EndUs, row.Usage, row.End = 7, &turnv1.Usage{ToolCalls: 1}, &turnv1.TurnEnded{Output: "e"}
 			if told, err = tx.EndTurn(ctx, row); err != nil {
 				return err
 			}
@@ -124,7 +126,7 @@ func toldEnds(t *testing.T, s *store.Store) {
 	if told, _ := end("trn_1"); told {
 		t.Error("told of without any webhook")
 	}
-	if row, err := s.Turn(t.Context(), tenant, "trn_1"); err != nil || row.EndUs != 7 || string(row.End) != "e" {
+	if row, err := s.Turn(t.Context(), tenant, "trn_1"); err != nil || row.EndUs != 7 || row.End.GetOutput() != "e" || row.Usage.GetToolCalls() != 1 {
 		t.Errorf("ended turn %+v, %v", row, err)
 	}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {

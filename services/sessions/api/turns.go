@@ -1,0 +1,217 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/page"
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
+	"github.com/windlass-dev/windlass/services/sessions/api/convert"
+	"github.com/windlass-dev/windlass/services/sessions/approval"
+	"github.com/windlass-dev/windlass/services/sessions/child"
+	"github.com/windlass-dev/windlass/services/sessions/idempotency"
+	"github.com/windlass-dev/windlass/services/sessions/rerun"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/turn"
+)
+
+// TurnDeps are what Turns needs; all are required.
+type TurnDeps struct {
+	Access    access.Reader
+	Turns     *turn.Service
+	Children  *child.Service
+	Reruns    *rerun.Service
+	Approvals *approval.Service
+	Watcher   *Watcher
+}
+
+// Turns implements TurnService.
+type Turns struct {
+	sessionsv1.UnimplementedTurnServiceServer
+	deps TurnDeps
+}
+
+// NewTurns serves turns.
+func NewTurns(deps TurnDeps) *Turns { return &Turns{deps: deps} }
+
+// CreateTurn implements TurnService.
+func (s *Turns) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnRequest) (*sessionsv1.Turn, error) {
+	bare := proto.CloneOf(req)
+	bare.IdempotencyKey = ""
+	once, err := idempotency.Of(ctx, "create_turn", req.GetIdempotencyKey(), bare)
+	if err != nil {
+		return nil, err
+	}
+	return answerTurn(s.deps.Turns.Create(ctx, turn.Create{
+		SessionID: req.GetSessionId(), Text: req.GetInput(), Content: req.GetContent(), Mode: turn.Mode(req.GetMode()),
+		Tools: convert.ClientTools(req.GetTools()), Limits: convert.LimitsFromProto(req.GetLimits()), WebhookURL: req.GetWebhookUrl(), Once: once,
+	}))
+}
+
+// RerunTurn implements TurnService.
+func (s *Turns) RerunTurn(ctx context.Context, req *sessionsv1.RerunTurnRequest) (*sessionsv1.Turn, error) {
+	bare := proto.CloneOf(req)
+	bare.IdempotencyKey = ""
+	once, err := idempotency.Of(ctx, "rerun_turn", req.GetIdempotencyKey(), bare)
+	if err != nil {
+		return nil, err
+	}
+	return answerTurn(s.deps.Turns.Rerun(ctx, rerun.Request{
+		TurnID: req.GetTurnId(), AgentID: req.GetAgentId(), Params: req.GetParams(), FromStep: req.GetFromStep(), Tools: req.GetTools(),
+		Missing: req.GetMissing(), Model: req.GetModel(),
+	}, convert.LimitsFromProto(req.GetLimits()), once))
+}
+
+// GetTurn implements TurnService.
+func (s *Turns) GetTurn(ctx context.Context, req *sessionsv1.GetTurnRequest) (*sessionsv1.Turn, error) {
+	t, _, err := s.deps.Access.Turn(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	if wait := req.GetWait().AsDuration(); wait > 0 && !t.Ended() {
+		if err := s.deps.Watcher.awaitEnd(ctx, t, wait); err != nil {
+			return nil, err
+		}
+	} else if t.Ended() {
+		return answerTurn(s.deps.Turns.View(ctx, t))
+	}
+	return s.current(ctx, t.Tenant, t.ID)
+}
+
+// current reads a turn as it is now, with what it waits for.
+func (s *Turns) current(ctx context.Context, tenant, id string) (*sessionsv1.Turn, error) {
+	v, err := s.deps.Turns.Read(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	out := convert.TurnToProto(v)
+	out.WaitingFor, err = s.deps.Children.WaitingFor(ctx, v.Turn)
+	return out, err
+}
+
+// ListTurns implements TurnService.
+func (s *Turns) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsRequest) (*sessionsv1.ListTurnsResponse, error) {
+	var at timeCursor
+	list := fmt.Sprintf("turns|%s|%s|%s", req.GetSessionId(), access.Owner(ctx), req.GetStatus())
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.deps.Turns.List(ctx, turn.Filter{
+		SessionID: req.GetSessionId(), Status: enum.Parse[turnv1.TurnStatus](req.GetStatus()), BeforeUs: at.Us, BeforeID: at.ID, Limit: size + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows, next := page.Trim(rows, size, list, func(t store.Turn) any { return timeCursor{t.CreateUs, t.ID} })
+	views, err := s.deps.Turns.Views(ctx, authn.Tenant(ctx), rows)
+	return &sessionsv1.ListTurnsResponse{Turns: convert.TurnsToProto(views), NextPageToken: next}, err
+}
+
+// CancelTurn implements TurnService.
+func (s *Turns) CancelTurn(ctx context.Context, req *sessionsv1.CancelTurnRequest) (*sessionsv1.Turn, error) {
+	t, _, err := s.deps.Access.Turn(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.deps.Turns.Cancel(ctx, t, req.GetReason()); err != nil {
+		return nil, err
+	}
+	return answerTurn(s.deps.Turns.Read(ctx, t.Tenant, t.ID))
+}
+
+// SteerTurn implements TurnService.
+func (s *Turns) SteerTurn(ctx context.Context, req *sessionsv1.SteerTurnRequest) (*sessionsv1.SteerTurnResponse, error) {
+	bare := proto.CloneOf(req)
+	bare.IdempotencyKey = ""
+	once, err := idempotency.Of(ctx, "steer_turn", req.GetIdempotencyKey(), bare)
+	if err != nil {
+		return nil, err
+	}
+	got, err := s.deps.Turns.Steer(ctx, req.GetTurnId(), req.GetInput(), req.GetContent(), once)
+	if err != nil {
+		return nil, err
+	}
+	return &sessionsv1.SteerTurnResponse{TurnId: got.TurnID, MessageId: got.MessageID, Seq: got.Seq}, nil
+}
+
+// GetTurnTree implements TurnService.
+func (s *Turns) GetTurnTree(ctx context.Context, req *sessionsv1.GetTurnTreeRequest) (*sessionsv1.TurnTree, error) {
+	tree, err := s.deps.Children.Tree(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	return treeToProto(tree), nil
+}
+
+func treeToProto(tree child.Tree) *sessionsv1.TurnTree {
+	out := &sessionsv1.TurnTree{
+		Turn: convert.TurnToProto(tree.View), CallId: tree.CallID, Background: tree.Background, TotalUsage: tree.Total,
+	}
+	for _, c := range tree.Children {
+		out.Children = append(out.Children, treeToProto(c))
+	}
+	return out
+}
+
+// resolutions are the outcomes that a caller can give a call.
+var resolutions = map[string]turnv1.Verdict{
+	"done":     turnv1.Verdict_VERDICT_ANSWERED,
+	"not_done": turnv1.Verdict_VERDICT_NOT_DONE,
+	"give_up":  turnv1.Verdict_VERDICT_GIVEN_UP,
+}
+
+// ResolveToolCall implements TurnService.
+func (s *Turns) ResolveToolCall(ctx context.Context, req *sessionsv1.ResolveToolCallRequest) (*sessionsv1.Approval, error) {
+	return answerApproval(s.deps.Approvals.Resolve(ctx, approval.Resolution{
+		TurnID: req.GetTurnId(), CallID: req.GetCallId(), Outcome: resolutions[req.GetOutcome()], Result: req.GetResult(), Comment: req.GetComment(),
+	}))
+}
+
+// CompareTurns implements TurnService.
+func (s *Turns) CompareTurns(ctx context.Context, req *sessionsv1.CompareTurnsRequest) (*sessionsv1.TurnComparison, error) {
+	a, left, err := s.comparable(ctx, req.GetTurnId())
+	if err != nil {
+		return nil, err
+	}
+	b, right, err := s.comparable(ctx, req.GetWith())
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.deps.Reruns.Compare(ctx, a, b)
+	if err != nil {
+		return nil, err
+	}
+	left.Steps, right.Steps = uint32(c.StepsA), uint32(c.StepsB)
+	return &sessionsv1.TurnComparison{
+		A: left, B: right, Tools: convert.ComparedCalls(c.Calls), Answer: &sessionsv1.ComparedAnswer{Same: c.SameAnswer, Diff: c.Diff},
+	}, nil
+}
+
+// comparable reads a turn of the caller for a comparison.
+func (s *Turns) comparable(ctx context.Context, id string) (rerun.Compared, *sessionsv1.ComparedTurn, error) {
+	row, ses, err := s.deps.Access.Turn(ctx, id)
+	if err != nil {
+		return rerun.Compared{}, nil, err
+	}
+	v, err := s.deps.Turns.View(ctx, row)
+	if err != nil {
+		return rerun.Compared{}, nil, err
+	}
+	return rerun.Compared{
+		Turn: row, Session: ses, Answer: row.End.GetOutput(), Rerun: v.Input.Rerun != nil,
+	}, convert.ComparedTurn(v), nil
+}
+
+func answerTurn(v turn.View, err error) (*sessionsv1.Turn, error) {
+	if err != nil {
+		return nil, err
+	}
+	return convert.TurnToProto(v), nil
+}

@@ -1,0 +1,173 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/budget"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/turn"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
+)
+
+// Commit writes the outcome of a step, and what follows it, in one transaction. Committing a step again returns the stored outcome.
+//
+// Each message is told by one event: the message.completed of the commit whose message has the same ID, or the tool_call.completed whose result has
+// the same call ID. A message without such an event gets one, after the given events. The message's seq is that of its event.
+func (s *Service) Commit(ctx context.Context, c Commit) (*Committed, error) {
+	if err := s.checkCommit(c); err != nil {
+		return nil, err
+	}
+	var out *Committed
+	write := func(optimistic bool) error {
+		return s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
+			t, err := tx.LockTurn(authn.Tenant(ctx), c.TurnID)
+			if err != nil {
+				return err
+			}
+			out, err = s.commitAll(tx, &t, c, optimistic)
+			return err
+		})
+	}
+	err := write(true) // what is claimed along with a commit is nearly always new
+	if errors.Is(err, store.ErrNotNew) {
+		err = write(false)
+	}
+	if err != nil {
+		return nil, turn.Fault(err, c.TurnID)
+	}
+	if c.Ending != nil || out.Then != nil {
+		faultpoint.Hit(faultpoint.TurnEnded)
+		s.deps.Outbox.TriggerAfterEnd() // this turn's record, and another turn that waited for room
+	}
+	return out, nil
+}
+
+// commit writes a held step of a turn whose session is locked.
+func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, c Commit) (*Committed, error) {
+	kind := step.Kind
+	if (c.Ending != nil) != (kind == turnv1.StepKind_STEP_KIND_FINISH) {
+		return nil, fault.Invalid("ending", "belongs to the finish step, and only to it")
+	}
+	if c.Ending != nil && !turn.Terminal(c.Ending.GetStatus()) {
+		return nil, fault.Invalid("ending.status", "must be completed, failed or cancelled")
+	}
+	outcome := proto.CloneOf(c.Outcome)
+	outcome.Kind, outcome.CommittedMicros = kind, tx.NowUs
+	outcome.Cancelled = outcome.GetCancelled() || t.CancelRequested
+	if kind == turnv1.StepKind_STEP_KIND_TOOL && outcome.GetUsage() == nil && c.Wait == nil {
+		outcome.Usage = &turnv1.Usage{ToolCalls: 1}
+	}
+	if err := writeContent(tx, *t, step, outcome, c); err != nil {
+		return nil, err
+	}
+	if c.Wait != nil && !t.CancelRequested {
+		var err error
+		if outcome.Wait, err = s.deps.Waits.Begin(tx, t, step, c.Wait); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.applyOutcome(tx, t, step, outcome, c); err != nil {
+		return nil, err
+	}
+	data, err := proto.Marshal(outcome)
+	if err != nil {
+		return nil, fmt.Errorf("outcome of step %s: %w", step.Key, err)
+	}
+	step.Done, step.Outcome = true, data
+	if err := tx.SaveStep(tx.Context(), step); err != nil {
+		return nil, err
+	}
+	if kind == turnv1.StepKind_STEP_KIND_INFER {
+		if err := turn.MoveUnreadInput(tx, *t, outcome); err != nil {
+			return nil, err
+		}
+	}
+	if outcome.GetWait() != nil && c.Wait.GetChildTurnId() != "" {
+		if err := s.deps.Children.Join(tx, t, outcome.GetWait().GetId()); err != nil {
+			return nil, err
+		}
+	}
+	out := &Committed{Outcome: outcome}
+	if out.Inputs, err = turn.Inputs(tx, *t); err != nil {
+		return nil, err
+	}
+	if c.Ending != nil {
+		out.NextTurnID, err = s.deps.Turns.End(tx, t, effectiveEnding(*t, c.Ending))
+	}
+	return out, err
+}
+
+// effectiveEnding returns ending, or a cancelled one if a cancel was accepted after ending was computed.
+func effectiveEnding(t store.Turn, ending *turnv1.Ending) *turnv1.Ending {
+	if t.CancelRequested && ending.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED {
+		return &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED, StopReason: "cancelled"}
+	}
+	return ending
+}
+
+// applyOutcome writes what the outcome changes in the turn, then usage.updated and step.finished.
+func (s *Service) applyOutcome(tx *journal.Tx, t *store.Turn, step store.Step, outcome *turnv1.StepOutcome, c Commit) error {
+	switch step.Kind {
+	case turnv1.StepKind_STEP_KIND_BEGIN:
+		if err := pin(tx, t, store.Surface{Surface: outcome.GetSurface(), Tools: c.Tools, Agents: c.Agents}); err != nil {
+			return err
+		}
+	case turnv1.StepKind_STEP_KIND_INFER, turnv1.StepKind_STEP_KIND_TOOL, turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN,
+		turnv1.StepKind_STEP_KIND_COMPACT:
+		addUsage(t, step.Kind, outcome.GetUsage())
+		tx.KeepTurn(t)
+		if err := s.deps.Budgets.Settle(tx, *t, step, outcome); err != nil {
+			return err
+		}
+		if step.Kind == turnv1.StepKind_STEP_KIND_TOOL {
+			break
+		}
+		e := &turnv1.Event{Data: &turnv1.Event_UsageUpdated{UsageUpdated: &turnv1.UsageUpdated{Usage: t.Usage}}}
+		if _, err := tx.Append(journal.OfStep(*t, step), e); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Append(journal.OfStep(*t, step), &turnv1.Event{Data: &turnv1.Event_StepFinished{StepFinished: &turnv1.StepFinished{
+		Kind: stepkey.KindName(step.Kind), DurationMs: c.DurationMS, Error: outcome.GetError(),
+	}}})
+	return err
+}
+
+// pin keeps what the turn may use from now on.
+func pin(tx *journal.Tx, t *store.Turn, pinned store.Surface) error {
+	surface := pinned.Surface
+	if surface == nil { // the turn could not begin; it will be ended with an error
+		return nil
+	}
+	t.Model, t.BlueprintRevision, t.DeadlineUs = surface.GetModel(), surface.GetBlueprintRevision(), surface.GetDeadlineMicros()
+	tx.KeepTurn(t)
+	if err := budget.LimitTurn(tx, t, surface); err != nil {
+		return err
+	}
+	return tx.AddSurface(tx.Context(), t.Tenant, t.ID, pinned)
+}
+
+// addUsage adds what a step used to the turn's totals. A model step counts as one call at least.
+func addUsage(t *store.Turn, kind turnv1.StepKind, used *turnv1.Usage) {
+	total := usage(*t)
+	total.InputTokens += used.GetInputTokens()
+	total.OutputTokens += used.GetOutputTokens()
+	total.CachedInputTokens += used.GetCachedInputTokens()
+	total.ReasoningTokens += used.GetReasoningTokens()
+	total.CostMicros += used.GetCostMicros()
+	if kind != turnv1.StepKind_STEP_KIND_TOOL {
+		total.ModelCalls += max(1, used.GetModelCalls())
+	} else {
+		total.ToolCalls += used.GetToolCalls()
+	}
+	t.Usage = total
+}

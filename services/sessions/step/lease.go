@@ -1,0 +1,127 @@
+package step
+
+import (
+	"context"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/turn"
+)
+
+// Held names a step that a worker holds.
+type Held struct {
+	TurnID, Step string
+	Fence        uint32
+}
+
+// Renew extends a lease and reports whether cancellation of the turn was requested.
+func (s *Service) Renew(ctx context.Context, h Held, ttl time.Duration) (cancelRequested bool, err error) {
+	tenant := authn.Tenant(ctx)
+	var held bool
+	err = s.deps.Store.Write(ctx, func(tx *store.Tx) (err error) {
+		until := s.deps.Store.NowUs() + min(ttl, s.deps.MaxLease).Microseconds()
+		held, err = tx.RenewStep(ctx, tenant, h.TurnID, h.Step, h.Fence, until)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	t, err := s.deps.Store.Turn(ctx, tenant, h.TurnID)
+	if err != nil {
+		return false, turn.Fault(err, h.TurnID)
+	}
+	if !held {
+		return false, turn.LeaseLost(t.ID, h.Step)
+	}
+	return t.CancelRequested, nil
+}
+
+// Append writes events while a step runs and returns the seq of the last one.
+func (s *Service) Append(ctx context.Context, h Held, events []*turnv1.Event) (lastSeq uint32, err error) {
+	err = s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
+		t, err := tx.LockTurn(authn.Tenant(ctx), h.TurnID)
+		if err != nil {
+			return err
+		}
+		step, err := turn.HeldStep(tx, t, h.Step, h.Fence)
+		if err != nil {
+			return err
+		}
+		if step.Done {
+			return turn.LeaseLost(t.ID, step.Key)
+		}
+		for _, e := range events {
+			if _, err := writeEvent(tx, t, step, e, nil); err != nil {
+				return err
+			}
+		}
+		lastSeq = tx.Session.LastSeq
+		return nil
+	})
+	return lastSeq, turn.Fault(err, h.TurnID)
+}
+
+// Release returns a lease, so that the next worker does not have to wait for it to expire. The step can be claimed again after the backoff. A step
+// that is done stays so.
+func (s *Service) Release(ctx context.Context, h Held, after time.Duration) error {
+	err := s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
+		t, err := tx.LockTurn(authn.Tenant(ctx), h.TurnID)
+		if err != nil {
+			return err
+		}
+		step, err := turn.HeldStep(tx, t, h.Step, h.Fence)
+		if err != nil || step.Done {
+			return err
+		}
+		step.Owner, step.LeaseExpiresUs = "", 0
+		if after > 0 {
+			step.LeaseExpiresUs = tx.NowUs + after.Microseconds()
+		}
+		return tx.SaveStep(ctx, step)
+	})
+	return turn.Fault(err, h.TurnID)
+}
+
+// Outcomes are the results of a turn's steps.
+type Outcomes struct {
+	// Done are in the order in which the steps were first claimed.
+	Done []*turnv1.StepOutcome
+	// Held are the others that cannot be claimed now, by key.
+	Held map[string]*Busy
+	// Ended: the turn has ended.
+	Ended bool
+}
+
+// Outcomes returns the outcomes of the steps of a turn that are done, and who holds the others.
+func (s *Service) Outcomes(ctx context.Context, turnID string) (Outcomes, error) {
+	t, err := s.deps.Store.Turn(ctx, authn.Tenant(ctx), turnID) // before the steps, so that an ended turn shows all of them
+	if err != nil {
+		return Outcomes{}, turn.Fault(err, turnID)
+	}
+	return s.outcomes(ctx, t)
+}
+
+func (s *Service) outcomes(ctx context.Context, t store.Turn) (Outcomes, error) {
+	steps, err := s.deps.Store.Steps(ctx, t.Tenant, t.ID)
+	if err != nil {
+		return Outcomes{}, err
+	}
+	out := Outcomes{Held: map[string]*Busy{}, Ended: t.Ended()}
+	now := s.deps.Store.NowUs()
+	for _, step := range steps {
+		switch {
+		case step.Done:
+			outcome, err := step.StepOutcome()
+			if err != nil {
+				return Outcomes{}, err
+			}
+			out.Done = append(out.Done, outcome)
+		case step.LeaseExpiresUs > now:
+			out.Held[step.Key] = busy(step, now)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,113 @@
+package turn
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/agentspec"
+	"github.com/windlass-dev/windlass/services/sessions/rerun"
+	"github.com/windlass-dev/windlass/services/sessions/session"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+)
+
+// Create is a turn that a caller asks for.
+type Create struct {
+	SessionID string
+	// Text or Content is the input.
+	Text    string
+	Content []*turnv1.ContentPart
+	Mode    Mode
+	// Tools are those that the caller runs.
+	Tools []*store.ClientTool
+	// Limits lower those of the agent, nil for none.
+	Limits *agentspec.Limits
+	// WebhookURL is notified too, "" for none.
+	WebhookURL string
+	Once       store.Once
+}
+
+// Create accepts a turn of a session of the caller.
+func (s *Service) Create(ctx context.Context, c Create) (View, error) {
+	content, err := s.deps.Input.Content(c.Text, c.Content)
+	if err != nil {
+		return View{}, err
+	}
+	if err := s.deps.Input.Tools(ctx, c.Tools); err != nil {
+		return View{}, err
+	}
+	if v, ok, err := s.earlier(ctx, c.Once); err != nil || ok {
+		return v, err
+	}
+	ses, err := s.deps.Access.Session(ctx, c.SessionID)
+	if err != nil {
+		return View{}, err
+	}
+	if err := s.deps.Webhooks.CheckTurnAddress(ctx, authn.Tenant(ctx), c.WebhookURL); err != nil {
+		return View{}, err
+	}
+	spec := Spec{
+		Session: ses, Content: content, Mode: c.Mode, Tools: c.Tools, Once: c.Once, Limits: c.Limits, WebhookURL: c.WebhookURL,
+	}
+	if c.Mode == ModeFork {
+		if spec.Copy, err = s.deps.Sessions.Copy(ctx, ses, 0, session.Spec{}); err != nil {
+			return View{}, err
+		}
+		spec.Session, spec.Fresh = spec.Copy.Session, true
+	}
+	return s.Accept(ctx, spec)
+}
+
+// Chat is one message to a session.
+type Chat struct {
+	Message string
+	// SessionID is "" for a new session, with AgentID and Params.
+	SessionID, AgentID string
+	Params             *structpb.Struct
+	Once               store.Once
+}
+
+// Chat accepts a message as a turn of the session, or of a new one that is made with it.
+func (s *Service) Chat(ctx context.Context, c Chat) (View, error) {
+	content, err := s.deps.Input.Message("message", c.Message)
+	if err != nil {
+		return View{}, err
+	}
+	if v, ok, err := s.earlier(ctx, c.Once); err != nil || ok {
+		return v, err
+	}
+	spec := Spec{Content: content, Once: c.Once, Fresh: c.SessionID == ""}
+	switch {
+	case spec.Fresh:
+		spec.Session, err = s.deps.Sessions.New(ctx, session.Spec{AgentID: c.AgentID, Params: c.Params})
+	case c.Params != nil:
+		err = fault.Invalid("params", "the session has its params already: leave them out, or open a new session")
+	default:
+		spec.Session, err = s.deps.Access.Session(ctx, c.SessionID)
+		if err == nil && c.AgentID != "" && c.AgentID != spec.Session.AgentID {
+			err = fault.Invalid("agent_id", "the session is one with agent %q", spec.Session.AgentID)
+		}
+	}
+	if err != nil {
+		return View{}, err
+	}
+	return s.Accept(ctx, spec)
+}
+
+// Rerun accepts a turn that runs another one again, in a session of its own.
+func (s *Service) Rerun(ctx context.Context, req rerun.Request, limits *agentspec.Limits, once store.Once) (View, error) {
+	if v, ok, err := s.earlier(ctx, once); err != nil || ok {
+		return v, err
+	}
+	p, err := s.deps.Reruns.Plan(ctx, req)
+	if err != nil {
+		return View{}, err
+	}
+	return s.Accept(ctx, Spec{
+		Session: p.Copy.Session, Fresh: true, Copy: p.Copy, Content: p.Input.GetContent(), FromAgent: p.Input.GetFromAgent(), Tools: p.ClientTools,
+		Rerun: p, Once: once, Limits: limits,
+	})
+}

@@ -1,0 +1,130 @@
+package turn
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/wait"
+)
+
+// StopEnd is the stop reason of a turn that ends with an answer.
+const StopEnd = "end"
+
+// End writes the one terminal event of a turn whose session is locked, fences off workers that still work on it, and makes the session's next queued
+// turn the active one; its ID is returned.
+func (s *Service) End(tx *journal.Tx, t *store.Turn, ending *turnv1.Ending) (next string, err error) {
+	ctx := tx.Context()
+	end := &turnv1.TurnEnded{Status: ending.GetStatus(), StopReason: ending.GetStopReason(), Error: ending.GetError()}
+	end.LimitReached, end.Usage = describeLimit(*t, ending.GetLimitReached()), cmp.Or(t.Usage, &turnv1.Usage{})
+	if end.Output, err = lastAnswer(tx, *t); err != nil {
+		return "", err
+	}
+	if end.ToolsUsed, err = toolsUsed(tx, *t); err != nil {
+		return "", err
+	}
+	if err := wait.Close(tx, t); err != nil {
+		return "", err
+	}
+	if t.LastSeq, err = tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnEnded{TurnEnded: end}}); err != nil {
+		return "", err
+	}
+	t.Status, t.EndUs, t.End = ending.GetStatus(), tx.NowUs, end
+	subscribed, err := tx.EndTurn(ctx, *t)
+	if err != nil {
+		return "", err
+	}
+	if subscribed {
+		if err := s.deps.Notifier.TurnEnded(tx, *t); err != nil {
+			return "", err
+		}
+	}
+	if err := tx.FenceOff(ctx, t.Tenant, t.ID); err != nil {
+		return "", err
+	}
+	if err := s.deps.Budgets.Release(tx, *t); err != nil {
+		return "", err
+	}
+	if err := tx.OutgoingOver(ctx, t.Tenant, t.ID); err != nil {
+		return "", err
+	}
+	s.deps.Children.AfterEnd(tx, *t)
+	if tx.Session.ActiveTurnID != t.ID {
+		return "", nil
+	}
+	return s.next(tx)
+}
+
+// next clears the session's active turn and puts the queued one that is to run next in its place. Its input stands behind all that was said.
+func (s *Service) next(tx *journal.Tx) (string, error) {
+	tx.Session.ActiveTurnID = ""
+	tx.Touch()
+	if waiting, err := tx.CountOpen(tx.Context(), tx.Session.Tenant, tx.Session.ID); err != nil || waiting == 0 { // nearly always
+		return "", err
+	}
+	next, err := tx.NextQueued(tx.Context(), tx.Session.Tenant, tx.Session.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	in, err := tx.TurnInput(tx.Context(), next.Tenant, next.ID)
+	if err != nil {
+		return "", err
+	}
+	next.Place = tx.Session.LastSeq
+	if err := tx.PlaceTurn(tx.Context(), next); err != nil {
+		return "", err
+	}
+	return next.ID, s.send(tx, next, in.Input, false)
+}
+
+// lastAnswer is the text of the last assistant message of a turn, "" when there is none.
+func lastAnswer(tx *journal.Tx, t store.Turn) (string, error) {
+	if m := tx.Said; m.GetTurnId() == t.ID && m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
+		return conversation.Text(m.GetContent()), nil
+	}
+	const page = 8
+	for before := store.EndOf(t.Place); ; {
+		rows, err := tx.ConversationBack(tx.Context(), t.Tenant, t.SessionID, before, page)
+		if err != nil {
+			return "", err
+		}
+		for _, row := range rows {
+			if row.TurnSeq != t.Place || row.TurnID != t.ID { // or it was taken over from the turn that this one runs again
+				return "", nil
+			}
+			m, err := conversation.Message(row)
+			if err != nil {
+				return "", err
+			}
+			if m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
+				return conversation.Text(m.GetContent()), nil
+			}
+			before = row.Point()
+		}
+		if len(rows) < page {
+			return "", nil
+		}
+	}
+}
+
+// toolsUsed lists the distinct tools of a turn in order of first use.
+func toolsUsed(tx *journal.Tx, t store.Turn) ([]string, error) {
+	all, err := tx.ToolsStarted(tx.Context(), t.Tenant, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	var distinct []string
+	for _, name := range all {
+		if !slices.Contains(distinct, name) {
+			distinct = append(distinct, name)
+		}
+	}
+	return distinct, nil
+}

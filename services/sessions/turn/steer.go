@@ -1,0 +1,146 @@
+package turn
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/timestamp"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
+	"github.com/windlass-dev/windlass/services/sessions/journal"
+	"github.com/windlass-dev/windlass/services/sessions/requester"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
+)
+
+// Steered is an input that a running turn took.
+type Steered struct {
+	TurnID, MessageID string
+	// Seq is that of the input's event.
+	Seq uint32
+}
+
+// Steer gives more input to a running turn. The same request again returns the input that it gave before.
+func (s *Service) Steer(ctx context.Context, turnID, text string, content []*turnv1.ContentPart, request store.Once) (Steered, error) {
+	content, err := s.deps.Input.Content(text, content)
+	if err != nil {
+		return Steered{}, err
+	}
+	seen, _, err := s.deps.Access.Turn(ctx, turnID)
+	if err != nil {
+		return Steered{}, err
+	}
+	out := Steered{TurnID: seen.ID}
+	err = s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
+		t, err := tx.LockTurn(seen.Tenant, seen.ID)
+		if err != nil {
+			return err
+		}
+		once := request
+		once.TurnID, once.MessageID = t.ID, ids.New(ids.Message)
+		first, added, err := s.deps.Keys.Remember(tx, once)
+		if err != nil {
+			return err
+		}
+		out.MessageID, out.Seq = first.MessageID, 0
+		if !added {
+			return nil // its seq is read below
+		}
+		if err := steerable(tx, t); err != nil {
+			return err
+		}
+		out.Seq, err = s.steer(tx, &t, once.MessageID, content)
+		return err
+	})
+	if err != nil {
+		return Steered{}, Fault(err, seen.ID)
+	}
+	if out.Seq != 0 {
+		return out, nil
+	}
+	row, err := s.deps.Store.Message(ctx, seen.Tenant, out.MessageID)
+	out.Seq = uint32(row.Seq)
+	return out, Fault(err, seen.ID)
+}
+
+// steerable returns why a turn cannot take input.
+func steerable(tx *journal.Tx, t store.Turn) error {
+	switch {
+	case t.Ended():
+		return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is %s", t.ID, enum.Name(t.Status)).
+			Hint("Send the input as a new turn.")
+	case t.CancelRequested:
+		return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ENDED, "turn %s is about to be cancelled", t.ID).
+			Hint("Send the input as a new turn.")
+	case tx.Session.ActiveTurnID != t.ID:
+		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "turn %s has not begun: it waits for turn %s", t.ID, tx.Session.ActiveTurnID).
+			Hint("Steer the turn that runs, or send the input as a new turn.")
+	}
+	return nil
+}
+
+// steer gives more input to the active turn of a locked session: message, event, and the outcome that has the model asked again. It gives the
+// event's seq.
+func (s *Service) steer(tx *journal.Tx, t *store.Turn, message string, content []*turnv1.ContentPart) (uint32, error) {
+	if int(t.Inputs) >= s.cfg.MaxInputs {
+		return 0, fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "turn %s was given %d inputs while it runs", t.ID, t.Inputs).
+			Hint("Send the input as a new turn.")
+	}
+	t.Inputs++
+	if err := requester.Record(tx, *t); err != nil {
+		return 0, err
+	}
+	seq, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_InputAccepted{InputAccepted: &turnv1.InputAccepted{
+		MessageId: message, Content: content, Number: t.Inputs,
+	}}})
+	if err != nil {
+		return 0, err
+	}
+	m := &turnv1.Message{
+		Id: message, SessionId: t.SessionID, TurnId: t.ID, Role: turnv1.Role_ROLE_USER, Content: content, CreateTime: timestamp.OfMicros(tx.NowUs), Seq: seq,
+	}
+	if err := conversation.Add(tx, *t, m); err != nil {
+		return 0, err
+	}
+	if err := tx.RecordStep(*t, &turnv1.StepOutcome{
+		Key: stepkey.Steer(int(t.Inputs)), Kind: turnv1.StepKind_STEP_KIND_STEER, MessageId: message, CommittedMicros: tx.NowUs,
+		ContextTokens: conversation.MessageTokens(m),
+	}); err != nil {
+		return 0, err
+	}
+	if err := tx.SaveTurn(tx.Context(), *t); err != nil {
+		return 0, err
+	}
+	return seq, s.deps.Waker.Wake(tx, *t)
+}
+
+// steerActive gives the input of a turn of ModeSteer to the active turn of its session, if there is one that can take it. It returns that turn's ID,
+// "" when a new turn is to begin.
+func (s *Service) steerActive(tx *journal.Tx, spec Spec) (string, error) {
+	if spec.Mode != ModeSteer || spec.Fresh {
+		return "", nil
+	}
+	if err := tx.Lock(spec.Session.Tenant, spec.Session.ID); err != nil || tx.Session.ActiveTurnID == "" {
+		return "", err
+	}
+	t, err := tx.Turn(tx.Context(), spec.Session.Tenant, tx.Session.ActiveTurnID)
+	if err != nil {
+		return "", err
+	}
+	if t.CancelRequested {
+		return "", nil
+	}
+	once := spec.Once
+	once.TurnID, once.MessageID = t.ID, ids.New(ids.Message)
+	first, added, err := s.deps.Keys.Remember(tx, once)
+	if err != nil || !added {
+		return first.TurnID, err
+	}
+	_, err = s.steer(tx, &t, once.MessageID, spec.Content)
+	return t.ID, err
+}
