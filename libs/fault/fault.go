@@ -26,9 +26,9 @@ type Field struct {
 
 // Error is a failure that the caller may see. Its cause is for the log only.
 type Error struct {
-	// Code tells how to treat the failure in general.
+	// Code says how to treat the failure in general.
 	Code codes.Code
-	// Reason tells what happened, precise enough for a program.
+	// Reason says what happened, precise enough for a program.
 	Reason faultv1.Reason
 	// Message says what happened, for people, without secrets.
 	Message string

@@ -164,7 +164,7 @@ func (s *spending) end(i int) {
 	s.done[call.w]++
 }
 
-// verify tells whether the budget was passed.
+// verify reports whether the budget was passed.
 func (s *spending) verify() bool {
 	now := s.k.stands(s.budget)
 	allowed := int64(0)

@@ -141,12 +141,12 @@ func openBus(t testing.TB, cfg bus.Config) *bus.Bus {
 	return b
 }
 
-// as gives clients that call as somebody else.
+// as returns clients that call as somebody else.
 func (k *kit) as(p *policyv1.Principal) sessionsv1.TurnServiceClient {
 	return sessionsv1.NewTurnServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register, rpctest.WithPrincipal(p)))
 }
 
-// asWorker gives the client of a worker.
+// asWorker returns the client of a worker.
 func (k *kit) asWorker() executionv1.ExecutionServiceClient {
 	return executionv1.NewExecutionServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register, rpctest.WithPrincipal(authn.Service("worker"))))
 }
@@ -305,7 +305,7 @@ func (d *dispatcher) await(t testing.TB, ok func(*dispatcher) bool) {
 	}
 }
 
-// woken tells whether a turn's workflow was told of news by somebody who could have started it just as well.
+// woken reports whether a turn's workflow was told of news by somebody who could have started it just as well.
 func (d *dispatcher) woken(turn string) bool {
 	return slices.ContainsFunc(d.wakes, func(w outbox.Turn) bool { return w.TurnID == turn && slices.Contains(d.starts, w) })
 }

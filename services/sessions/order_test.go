@@ -248,7 +248,7 @@ func TestChatTellsAtOnceThatPeopleAreWaitedFor(t *testing.T) {
 	}
 }
 
-// onlyTurn gives the kit's turn, once there is one.
+// onlyTurn returns the kit's turn, once there is one.
 func (k *kit) onlyTurn() *sessionsv1.Turn {
 	k.t.Helper()
 	for {

@@ -18,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions"
 )
 
-// approver gives the client of somebody who decides approvals.
+// approver returns the client of somebody who decides approvals.
 func (k *kit) approver(p *policyv1.Principal) sessionsv1.ApprovalServiceClient {
 	return sessionsv1.NewApprovalServiceClient(rpctest.ServeAs(k.t, "sessions", k.svc.Register, rpctest.WithPrincipal(p)))
 }
@@ -79,7 +79,7 @@ func (w *worker) now() *sessionsv1.Turn {
 	return got
 }
 
-// outcome gives what is recorded under a key, nil when nothing is.
+// outcome returns what is recorded under a key, nil when nothing is.
 func (w *worker) outcome(key string) *turnv1.StepOutcome {
 	w.t.Helper()
 	got, err := w.exec.GetOutcomes(context.Background(), &executionv1.GetOutcomesRequest{TurnId: w.turn.GetId()})

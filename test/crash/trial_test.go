@@ -54,7 +54,7 @@ type trial struct {
 	*scene
 	h    *theatre
 	play *play
-	// posting gives the turn's id once somebody has answered.
+	// posting returns the turn's id once somebody has answered.
 	posting chan string
 }
 

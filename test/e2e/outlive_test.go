@@ -67,7 +67,7 @@ func (l *listener) holdNext() {
 	l.hold = true
 }
 
-// told counts the webhook-ids under which a turn was told, and tells whether a certain one was among all that were.
+// told counts the webhook-ids under which a turn was told, and reports whether a certain one was among all that were.
 func (l *listener) told(turn, id string) (ids int, heard bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -79,7 +79,7 @@ func (p *Process) Await() {
 	}
 }
 
-// settled waits until the program is ready or has ended, and tells whether it is ready.
+// settled waits until the program is ready or has ended, and reports whether it is ready.
 func (p *Process) settled() bool {
 	if p.Ready != nil {
 		return true

@@ -79,7 +79,7 @@ func RoleOf(name string) string {
 	return role
 }
 
-// number tells which of its role's processes this one is, from 0.
+// number returns which of its role's processes this one is, from 0.
 func number(name string) int {
 	_, text, several := strings.Cut(name, "-")
 	n, err := strconv.Atoi(text)

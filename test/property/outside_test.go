@@ -24,7 +24,7 @@ type effects struct {
 
 func newEffects() *effects { return &effects{done: map[string]int{}} }
 
-// of tells how often the call was run.
+// of returns how often the call was run.
 func (e *effects) of(n string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

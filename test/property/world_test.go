@@ -71,7 +71,7 @@ func (w *world) lookAt(s *session) {
 	}
 }
 
-// look reads a turn that was not over, and tells whether it is now.
+// look reads a turn that was not over, and reports whether it is now.
 func (w *world) look(t *turn) bool {
 	now, err := w.user.turns.GetTurn(w.ctx(), &sessionsv1.GetTurnRequest{TurnId: t.id})
 	w.need(err, "read a turn")
@@ -103,7 +103,7 @@ func (w *world) look(t *turn) bool {
 	return true
 }
 
-// reached makes a turn its session's active one if those before it have ended since they were looked at, and tells whether it is.
+// reached makes a turn its session's active one if those before it have ended since they were looked at, and reports whether it is.
 func (w *world) reached(t *turn) bool {
 	for t.session.active() != t {
 		before := t.session.active()

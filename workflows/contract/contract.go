@@ -8,7 +8,7 @@ import "time"
 // lost in the begin or finish step.
 const TaskTimeout = 4 * time.Second
 
-// ParkAfter is how long the workflow of a turn that waits stays with its worker, unless configured otherwise: whoever sits before it answers
+// ParkAfter is how long the workflow of a turn that waits stays with its worker, unless configured otherwise: the person at the screen answers
 // within that time, and then it costs nothing more than it always did.
 const ParkAfter = 30 * time.Second
 

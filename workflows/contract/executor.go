@@ -15,7 +15,7 @@ const (
 	ExecutorGRPC    = "grpc"
 )
 
-// Hosted tells whether an executor thinks in the place of the agent's model.
+// Hosted reports whether an executor thinks in the place of the agent's model.
 func Hosted(a *sessionsv1.Agent) bool {
 	switch a.GetExecutor().GetKind() {
 	case ExecutorProcess, ExecutorHTTP, ExecutorGRPC:

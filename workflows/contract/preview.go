@@ -25,7 +25,7 @@ func Preview(text string, limit int, artifact string) string {
 		strings.TrimSuffix(head, "\n"), len(text), len(head), len(tail), artifact, ReadArtifact, tail)
 }
 
-// beginning gives the longest beginning of text with at most n bytes and whole characters.
+// beginning returns the longest beginning of text with at most n bytes and whole characters.
 func beginning(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -54,7 +54,7 @@ func Dial(ctx context.Context, cfg Config) (client.Client, error) {
 	}
 }
 
-// Lazy gives a client that connects with its first call.
+// Lazy returns a client that connects with its first call.
 func Lazy(cfg Config) (client.Client, error) {
 	opts, err := options(cfg)
 	if err != nil {

@@ -26,7 +26,7 @@ type doer interface {
 
 // ahead is what activities need of the runs.
 type ahead interface {
-	glance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error)
+	joinBriefly(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error)
 }
 
 // Activities are the steps of a turn as Temporal sees them, one type for each kind. Each gives the outcome of its step, and of all others
@@ -45,10 +45,10 @@ const (
 	typeLetGo = "worker_let_go"
 )
 
-// Glance joins the run of the turn for a short while and gives what its steps have come to by then. So a short turn costs its workflow one
-// task.
+// Glance waits briefly for the eager run of the turn and returns the outcomes of its steps by then, so that a short turn costs its workflow one
+// task. Its name is in histories.
 func (a *Activities) Glance(ctx context.Context, in contract.TurnInput) (*turnv1.Progress, error) {
-	out, err := a.runs.glance(ctx, in)
+	out, err := a.runs.joinBriefly(ctx, in)
 	return a.progress(out...), toTemporal(err)
 }
 

@@ -30,7 +30,7 @@ type advancer interface {
 }
 
 // runs are the turns that this worker runs ahead of their workflows, a bounded number. The journal decides who does a turn: a run that
-// finds another worker at it ends at once, and one that is lost is replaced by whoever asks for the next step.
+// finds another worker at it ends at once, and one that is lost is replaced by the worker that claims the next step.
 type runs struct {
 	steps advancer
 	bus   *bus.Bus
@@ -143,7 +143,7 @@ func (r *runs) leave(one *run) (again bool) {
 	return false
 }
 
-// current gives the run of a turn, nil when there is none.
+// current returns the run of a turn, nil when there is none.
 func (r *runs) current(turn string) *run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,7 +174,7 @@ func (r *runs) stop(drain time.Duration) {
 	}
 }
 
-// restsElsewhere tells whether nobody has to be called to a turn whose run ended so.
+// restsElsewhere reports whether nobody has to be called to a turn whose run ended so.
 func restsElsewhere(err error) bool {
 	return errors.Is(err, step.ErrElsewhere) || errors.Is(err, step.ErrTurnEnded) || errors.Is(err, step.ErrWaiting)
 }

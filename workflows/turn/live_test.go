@@ -27,7 +27,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
-// update has the histories written anew that TestHistoriesReplay replays.
+// update rewrites the histories that TestHistoriesReplay replays.
 var update = flag.Bool("update", false, "write testdata/histories from the real server")
 
 // programs is where `make test` puts the programs that tests start.

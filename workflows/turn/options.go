@@ -14,7 +14,7 @@ import (
 
 const (
 	// heartbeatTimeout is how long a lost worker goes unnoticed; beat is how often a living one tells. A false alarm does no harm: the
-	// step keeps its lease, and whoever comes instead waits for its outcome.
+	// step keeps its lease, and another worker waits for its outcome.
 	heartbeatTimeout = 2 * time.Second
 	beat             = 800 * time.Millisecond
 	// shortStep bounds one attempt of the begin and finish steps.
@@ -52,18 +52,18 @@ func (w *walk) do(ctx workflow.Context, step *turnv1.StepRef) (*turnv1.Progress,
 	return out, err
 }
 
-// glance joins the run of the turn that may be under way already, and takes what has come of it. Without it the turn is walked.
-func (w *walk) glance() {
+// joinRun waits briefly for the eager run of the turn, which may be under way already, and learns its outcomes. Without them the workflow runs the steps.
+func (w *walk) joinRun() {
 	var act *Activities
 	ctx := workflow.WithLocalActivityOptions(w.ctx, workflow.LocalActivityOptions{
-		StartToCloseTimeout: shortStep, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: "glance",
+		StartToCloseTimeout: shortStep, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: "join the eager run",
 	})
 	if w.parked && w.hear() == nil {
-		w.looked = w.woken // whoever woke it has written before what the glance reads
+		w.looked = w.woken // what it was woken for is in the journal, which is read here
 	}
 	var out *turnv1.Progress
 	if err := workflow.ExecuteLocalActivity(ctx, act.Glance, w.in).Get(w.ctx, &out); err != nil {
-		workflow.GetLogger(w.ctx).Debug("no glance", "error", err)
+		workflow.GetLogger(w.ctx).Debug("the eager run was not joined", "error", err)
 	}
 	w.learnTime(out)
 	for _, o := range out.GetOutcomes() {

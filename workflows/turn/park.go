@@ -33,12 +33,12 @@ func (w *walk) stay(decision engine.Decision) (time.Duration, bool) {
 	return after, true
 }
 
-// late tells whether the turn was parked until now, when a wait's time is up.
+// late reports whether the turn was parked until now, when a wait's time is up.
 func (w *walk) late(decision engine.Decision) bool {
 	return w.parked && w.busy == 0 && !decision.Wake.After(w.now())
 }
 
-// parks tells whether the turn is to be parked now.
+// parks reports whether the turn is to be parked now.
 func (w *walk) parks(decision engine.Decision) bool {
 	stay, parks := w.stay(decision)
 	return parks && stay == 0

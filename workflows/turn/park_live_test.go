@@ -68,7 +68,7 @@ func (l *live) approve(turnID string) {
 
 var approved = contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 2, ToolCalls: 1}
 
-// TestATurnThatWaitsIsParked: its run ends, the next one begins with the answer, and whoever looks into Temporal meanwhile sees what it waits for.
+// TestATurnThatWaitsIsParked: its run ends, the next one begins with the answer, and the Temporal UI shows meanwhile what it waits for.
 func TestATurnThatWaitsIsParked(t *testing.T) {
 	l := newParking(t)
 	first := l.begin("trn_parked", withTools)
@@ -124,7 +124,7 @@ func status(d *client.WorkflowExecutionDescription) string {
 	return s
 }
 
-// TestAParkedTurnIsEnded: by whoever asks for it, in whatever way, and by the time.
+// TestAParkedTurnIsEnded: by a cancel of any kind, and by its deadline.
 func TestAParkedTurnIsEnded(t *testing.T) {
 	l := newParking(t)
 	cancelled := contract.TurnResult{Status: "cancelled", StopReason: "cancelled", ModelCalls: 1}

@@ -83,7 +83,7 @@ func TestAParkedTurnStaysWithItsVersion(t *testing.T) {
 	}
 }
 
-// TestNewsThatComeBeforeTheStart: they start the turn, and whoever starts it afterwards, or wakes it once it is over, is told that it is there.
+// TestNewsThatComeBeforeTheStart: they start the turn; a later start, and a wake after its end, find that it exists.
 func TestNewsThatComeBeforeTheStart(t *testing.T) {
 	l := newParking(t)
 	l.Model(turntest.Say("good morning"))

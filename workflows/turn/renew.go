@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
-// full tells whether this run should end here for another one with an empty history: the server says that the history is long, and nothing is
+// full reports whether this run should end here for another one with an empty history: the server says that the history is long, and nothing is
 // under way that would be lost. A run that has done nothing yet goes on whatever its history is, so that there is progress in each.
 func (w *walk) full(decision engine.Decision) bool {
 	return w.busy > 0 && len(w.running) == 0 && !decision.Done && !decision.IsFinish() && !w.cancelled && w.failure == nil &&
@@ -18,7 +18,7 @@ func (w *walk) full(decision engine.Decision) bool {
 }
 
 // renew goes on with a new history, at once or when the turn is no longer parked. Nothing is handed over: what happened is in the journal, which
-// the new run reads at its glance. False means that a signal came meanwhile that has to be heeded first.
+// the new run reads when it starts. It returns false if a signal arrived meanwhile that must be handled first.
 func (w *walk) renew(decision engine.Decision) (bool, error) {
 	seen := w.news
 	if err := w.hear(); err != nil {
@@ -49,7 +49,7 @@ func (w *walk) hear() error {
 	return workflow.Await(w.ctx, func() bool { return heard })
 }
 
-// shown tells whether a run before this one has shown a step. One that was begun by an earlier version does not know, and takes all for shown.
+// shown reports whether a run before this one has shown a step. One that was begun by an earlier version does not know, and takes all for shown.
 func (w *walk) shown(o *turnv1.StepOutcome) bool {
 	return w.continued() && (w.showed == 0 || o.GetCommittedMicros() <= w.showed)
 }

@@ -40,7 +40,7 @@ func TestALongHistoryGoesOnInANewOne(t *testing.T) {
 	}
 }
 
-// TestACancelIsNotLostWithTheHistory: a signal that comes with the task that would end the run is heeded first.
+// TestACancelIsNotLostWithTheHistory: a signal that arrives with the task that would end the run is handled first.
 func TestACancelIsNotLostWithTheHistory(t *testing.T) {
 	s := newScript(1)
 	env := start(t, s)

@@ -36,7 +36,7 @@ func TestCompactedShape(t *testing.T) {
 		return turntest.Say("ok")(req, stream)
 	})
 	run := l.begin(turnID, &sessionsv1.Agent{MaxContextTokens: 2000})
-	l.afterGlance(walked)(run, nil)
+	l.afterJoin(walked)(run, nil)
 	want := contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 2}
 	if got := l.end(run); got != want {
 		t.Errorf("result = %+v, want %+v", got, want)

@@ -39,7 +39,7 @@ func TestShapes(t *testing.T) {
 	l := newLive(t, turntest.New(t, turntest.Tool("x__echo"), turntest.Tool("x__guarded"), turntest.Tool("x__guarded_briefly")))
 	rejected := fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the key is wrong")
 	withTools := &sessionsv1.Agent{Tools: []string{"*"}}
-	glanced, steered := make(chan struct{}), make(chan struct{})
+	joined, steered := make(chan struct{}), make(chan struct{})
 	l.Tool(guarded)
 	for _, row := range []struct {
 		name  string
@@ -49,11 +49,11 @@ func TestShapes(t *testing.T) {
 		want  contract.TurnResult
 	}{
 		{
-			name: "glance-short", agent: withTools, model: turntest.CallTools("x__echo", 2),
+			name: "join-short", agent: withTools, model: turntest.CallTools("x__echo", 2),
 			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 2, ToolCalls: 2},
 		},
 		{
-			name: "glance-long", agent: withTools, model: slowly(glanced, turntest.CallTools("x__echo", 2, 1)), while: l.afterGlance(glanced),
+			name: "join-long", agent: withTools, model: slowly(joined, turntest.CallTools("x__echo", 2, 1)), while: l.afterJoin(joined),
 			want: contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 3, ToolCalls: 3},
 		},
 		{
@@ -156,11 +156,11 @@ func slowly(until <-chan struct{}, model turntest.Generate) turntest.Generate {
 	}
 }
 
-// afterGlance closes the channel when the workflow walks.
-func (l *live) afterGlance(glanced chan<- struct{}) func(client.WorkflowRun, <-chan struct{}) {
+// afterJoin closes the channel when the workflow walks.
+func (l *live) afterJoin(joined chan<- struct{}) func(client.WorkflowRun, <-chan struct{}) {
 	return func(run client.WorkflowRun, _ <-chan struct{}) {
 		l.pending(run.GetID())
-		close(glanced)
+		close(joined)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestTurnIsReadableInTemporal(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`"helper: hello"`, `"glance"`, `"begin → model test/model, 1 tools, revision 0"`, `"infer #1 → calls x__echo"`, `"tool x__echo → done"`,
+		`"helper: hello"`, `"join the eager run"`, `"begin → model test/model, 1 tools, revision 0"`, `"infer #1 → calls x__echo"`, `"tool x__echo → done"`,
 		`"infer #2 → stop, 5 tokens"`, `"finish → end"`,
 	} {
 		if !slices.Contains(summaries, want) {

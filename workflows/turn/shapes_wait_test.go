@@ -83,7 +83,7 @@ func (l *live) cancelWaiting(run client.WorkflowRun, _ <-chan struct{}) {
 func (l *live) steer(steered chan struct{}) func(client.WorkflowRun, <-chan struct{}) {
 	return func(run client.WorkflowRun, asked <-chan struct{}) {
 		walks := make(chan struct{})
-		l.afterGlance(walks)(run, asked)
+		l.afterJoin(walks)(run, asked)
 		<-walks
 		l.Journal.Steer(run.GetID(), "and more")
 		l.wake(run)

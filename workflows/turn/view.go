@@ -121,7 +121,7 @@ func summary(o *turnv1.StepOutcome) string {
 	}
 }
 
-// publishStatus makes the turn's end searchable. The other attributes are set by whoever starts the workflow.
+// publishStatus makes the turn's end searchable. The other attributes are set at the start of the workflow.
 func (w *walk) publishStatus() error {
 	return w.setStatus(w.result().Status)
 }
@@ -131,7 +131,7 @@ func (w *walk) setStatus(status string) error {
 	return workflow.UpsertTypedSearchAttributes(w.ctx, key.ValueSet(status))
 }
 
-// result reads the end out of the finish step's outcome: what stands in the journal, whoever wrote it.
+// result reads the end out of the finish step's outcome: what the journal has, written by any worker.
 func (w *walk) result() contract.TurnResult {
 	var r contract.TurnResult
 	for _, o := range w.outcomes {

@@ -171,7 +171,7 @@ func (w *Worker) Start(context.Context) error {
 	return nil
 }
 
-// Fatal gives the error that ended the worker by itself, at most one.
+// Fatal returns the error that ended the worker by itself, at most one.
 func (w *Worker) Fatal() <-chan error { return w.fatal }
 
 // Stop stops polling, lets steps under way end within the drain time, gives the leases of the others back, and waits for all that or

@@ -1,4 +1,4 @@
-// Package turn runs turns. A worker runs a turn ahead as soon as it is accepted. Its Temporal workflow follows: it joins the run for a glance,
+// Package turn runs turns. A worker runs a turn ahead as soon as it is accepted. Its Temporal workflow follows: it joins the run briefly,
 // then walks the steps that the engine names, each as one activity that joins, adopts or does its step. The workflow holds references
 // only: what was said is in the journal. It is what a person reads in the Temporal UI, and what guarantees that somebody always goes on.
 package turn
@@ -17,7 +17,7 @@ import (
 // Turn is the workflow of one turn. It ends when the finish step is in the journal, and fails only when that cannot be written.
 func Turn(ctx workflow.Context, in contract.TurnInput) (contract.TurnResult, error) {
 	w := newWalk(ctx, in)
-	w.glance()
+	w.joinRun()
 	return w.run()
 }
 

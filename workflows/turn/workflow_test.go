@@ -36,7 +36,7 @@ type script struct {
 	done    []string
 	running int
 	most    int // steps at the same time
-	// seen is what the glance gives, or blind; later what is in the journal afterwards, besides what was done here.
+	// seen is what the eager run gives, or blind; later what is in the journal afterwards, besides what was done here.
 	seen, later []*turnv1.StepOutcome
 	blind       error
 	// expire is what happens to the journal when waits are expired; expiries counts how often it was asked for.
@@ -105,7 +105,7 @@ func (s *script) ExpireWaits(context.Context, contract.TurnInput) error {
 	return nil
 }
 
-func (s *script) glance(context.Context, contract.TurnInput) ([]*turnv1.StepOutcome, error) {
+func (s *script) joinBriefly(context.Context, contract.TurnInput) ([]*turnv1.StepOutcome, error) {
 	return s.seen, s.blind
 }
 
@@ -346,7 +346,7 @@ const (
 	finishKind = turnv1.StepKind_STEP_KIND_FINISH
 )
 
-func TestATurnThatIsOverAtTheGlanceNeedsNoActivity(t *testing.T) {
+func TestATurnThatIsOverWhenJoinedNeedsNoActivity(t *testing.T) {
 	s := newScript()
 	env := start(t, s)
 	s.seen = []*turnv1.StepOutcome{
@@ -358,7 +358,7 @@ func TestATurnThatIsOverAtTheGlanceNeedsNoActivity(t *testing.T) {
 	}
 }
 
-func TestTheWalkGoesOnWhereTheGlanceEnded(t *testing.T) {
+func TestTheWalkGoesOnWhereTheEagerRunEnded(t *testing.T) {
 	s := newScript(2, 1)
 	env := start(t, s)
 	s.seen = []*turnv1.StepOutcome{s.began(1), s.ahead("infer-1", inferKind, 2, calls(2)), s.ahead("tool-1.0", toolKind, 3, nil)}
@@ -370,7 +370,7 @@ func TestTheWalkGoesOnWhereTheGlanceEnded(t *testing.T) {
 	}
 }
 
-func TestWithoutAGlanceTheTurnIsWalked(t *testing.T) {
+func TestWithoutAnEagerRunTheTurnIsWalked(t *testing.T) {
 	s := newScript()
 	s.blind = fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away")
 	if r := finish(t, start(t, s)); r.Status != "completed" || len(s.done) != 3 {

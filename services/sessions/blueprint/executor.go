@@ -34,7 +34,7 @@ type part struct {
 	put   func(string)
 }
 
-// refs tells whether the text may refer to the worker's environment, as ${env:NAME}.
+// refs reports whether the text may refer to the worker's environment, as ${env:NAME}.
 func (p part) refs() bool { return p.place == variable || p.place == header }
 
 // parts are all texts of an agent's executor.
@@ -65,7 +65,7 @@ func parts(a *agentspec.Spec) []part {
 		part{path: "executor.url", place: address, text: x.URL, put: func(s string) { x.URL = s }})
 }
 
-// ExecutorNeeded tells whether the texts of an agent's executor have placeholders, and so must be resolved and are sealed. References alone are the
+// ExecutorNeeded reports whether the texts of an agent's executor have placeholders, and so must be resolved and are sealed. References alone are the
 // worker's to resolve.
 func ExecutorNeeded(a agentspec.Spec) bool {
 	if !a.Hosted() {
@@ -96,7 +96,7 @@ func (p part) rewrite(as func(name string) string) string {
 	return b.String() + p.text[from:]
 }
 
-// callers tells whether a placeholder stands for what callers say of themselves or of the session, not the operator.
+// callers reports whether a placeholder stands for what callers say of themselves or of the session, not the operator.
 func callers(r placeholder.Ref) bool {
 	return r.Namespace != nsEnv && r.Namespace != contract.RunnerNamespace
 }

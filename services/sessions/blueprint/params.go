@@ -175,7 +175,7 @@ func propertiesOf(root, s map[string]any) map[string]any {
 // maxFollow bounds references that follow each other.
 const maxFollow = 16
 
-// follow gives the schema that a reference inside the document stands for. What is no schema is an empty one.
+// follow returns the schema that a reference inside the document stands for. What is no schema is an empty one.
 func follow(root map[string]any, s any) map[string]any {
 	object, _ := s.(map[string]any)
 	for range maxFollow {
@@ -198,7 +198,7 @@ func follow(root map[string]any, s any) map[string]any {
 	return object
 }
 
-// knows tells whether params that fit a schema may have a value at a path. A schema that leaves its properties open in some way knows all.
+// knows reports whether params that fit a schema may have a value at a path. A schema that leaves its properties open in some way knows all.
 // Below the root an object without named properties does so too.
 func knows(root, s map[string]any, path string, below bool) bool {
 	s = follow(root, s)

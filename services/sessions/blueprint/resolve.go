@@ -34,7 +34,7 @@ type Facts struct {
 	revision uint32
 }
 
-// Needed tells whether an agent must be resolved at all.
+// Needed reports whether an agent must be resolved at all.
 func Needed(a agentspec.Spec) bool {
 	if len(a.InstructionRules) > 0 || strings.Contains(a.Instructions, "$") || placeholder.In(a.Model) || ExecutorNeeded(a) {
 		return true
@@ -85,13 +85,13 @@ func (c Checker) Resolve(of store.Agent, f Facts) (agentspec.Spec, []string) {
 // WantModel says what a model is named like.
 const WantModel = `want "provider/model", for example "openai/gpt-4o"`
 
-// Model tells whether a text names a model, "provider/model".
+// Model reports whether a text names a model, "provider/model".
 func Model(text string) bool {
 	provider, model, ok := strings.Cut(text, "/")
 	return ok && provider != "" && model != "" && !strings.ContainsRune(text, 0)
 }
 
-// choose gives the instructions for a user: the agent's own, or those that replace them, and those that are added.
+// choose returns the instructions for a user: the agent's own, or those that replace them, and those that are added.
 func choose(a *agentspec.Spec, p *policyv1.Principal) []string {
 	base := a.Instructions
 	var added []string
@@ -148,7 +148,7 @@ func anyFits(patterns, texts []string) bool {
 // namePart is what may stand in the pattern of a tool's name: a value must not make a pattern wider than its author wrote it.
 var namePart = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// value gives what a placeholder of an agent stands for.
+// value returns what a placeholder of an agent stands for.
 func (c Checker) value(s slot, a *agentspec.Spec, r placeholder.Ref, f Facts) (string, *placeholder.Error) {
 	if wrong := c.ref(s, a.ParamsSchema.AsMap(), r); wrong != nil { // the configuration may have changed since the agent was stored
 		return "", wrong

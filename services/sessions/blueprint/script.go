@@ -14,14 +14,14 @@ var (
 	joinedText = regexp.MustCompile(`^(-[ceEpr].|--eval=|--print=)`)
 )
 
-// isScript tells whether an argument of a command is the text of a program, as in ["sh", "-c", "…"]. It goes by the name of the program that reads
+// isScript reports whether an argument of a command is the text of a program, as in ["sh", "-c", "…"]. It goes by the name of the program that reads
 // it; of a program that is not known it cannot tell.
 func isScript(command []string, at int) bool {
 	return at > 0 && joinedText.MatchString(command[at]) && optionOfInterpreter(command, at) ||
 		at > 1 && textOption.MatchString(command[at-1]) && optionOfInterpreter(command, at-1)
 }
 
-// optionOfInterpreter tells whether nothing but options stands between an argument and the interpreter's name: behind a file's name, options are the
+// optionOfInterpreter reports whether nothing but options stands between an argument and the interpreter's name: behind a file's name, options are the
 // file's own.
 func optionOfInterpreter(command []string, at int) bool {
 	for i := at - 1; i >= 0; i-- {

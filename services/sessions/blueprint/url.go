@@ -78,7 +78,7 @@ func checkAddress(text string) (wrong []*placeholder.Error) {
 	return wrong
 }
 
-// below tells whether a word is in a label of a host's name that is not the last one, or in a name of one label that has more than the word.
+// below reports whether a word is in a label of a host's name that is not the last one, or in a name of one label that has more than the word.
 func below(host, word string) bool {
 	at := strings.LastIndexByte(host, '.')
 	last := host[at+1:]

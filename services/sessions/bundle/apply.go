@@ -38,7 +38,7 @@ func (s *Service) Apply(ctx context.Context, text string, dry bool) ([]Applied, 
 // applyAttempts bounds how often a bundle is compared with what there is, and applied, while others change the same.
 const applyAttempts = 5
 
-// raced tells whether somebody else was faster, so that a bundle has to be compared with what there is now.
+// raced reports whether somebody else was faster, so that a bundle has to be compared with what there is now.
 func raced(err error) bool {
 	return fault.Is(err, faultv1.Reason_REASON_CONFLICT) || fault.Is(err, faultv1.Reason_REASON_ALREADY_EXISTS)
 }

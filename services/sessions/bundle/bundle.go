@@ -40,7 +40,7 @@ const SourceKind = "source_kind"
 type Document struct {
 	// Number counts documents from 1; Line is where it begins.
 	Number, Line int
-	// Kind tells which of the four that follow is set.
+	// Kind says which of the four that follow is set.
 	Kind     string
 	Agent    *sessionsv1.Agent
 	Source   *registryv1.Source
@@ -78,7 +78,7 @@ func (d *Document) Message() proto.Message {
 	return d.Source
 }
 
-// Has tells whether the document has a top field.
+// Has reports whether the document has a top field.
 func (d *Document) Has(field string) bool { return slices.Contains(d.Fields, field) }
 
 // Place names a field of the document for people: "document 2 (agent support), line 7: limits.max_steps". A field that

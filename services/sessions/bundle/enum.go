@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/enum"
 )
 
-// enumOf gives the enum of a field or of a map's values, nil where there is none.
+// enumOf returns the enum of a field or of a map's values, nil where there is none.
 func enumOf(fd protoreflect.FieldDescriptor) protoreflect.EnumDescriptor {
 	if fd.IsMap() {
 		fd = fd.MapValue()

@@ -47,10 +47,10 @@ func countMarks(text string) marks {
 	return m
 }
 
-// lineEnd tells whether a byte ends a line, or is the last byte of a character that does.
+// lineEnd reports whether a byte ends a line, or is the last byte of a character that does.
 func lineEnd(c byte) bool { return c == '\n' || c == '\r' || c == 0x85 || c == 0xA8 || c == 0xA9 }
 
-// graphic tells whether a byte is a visible ASCII character.
+// graphic reports whether a byte is a visible ASCII character.
 func graphic(c byte) bool { return c > ' ' && c < 0x7F }
 
 // bounded refuses a text that the parser is not to see.

@@ -34,7 +34,7 @@ func (r *reader) bad(n *yaml.Node, path, format string, args ...any) {
 	r.wrong = append(r.wrong, fault.Field{Path: place(r.doc.Number, r.doc.name(), n.Line, short(path)), Message: fmt.Sprintf(format, args...)})
 }
 
-// full tells whether there are more mistakes than are told.
+// full reports whether there are more mistakes than are told.
 func (r *reader) full() bool { return len(r.wrong) > maxMistakes }
 
 // message reads the fields of m that a mapping has. The prefix is the path of m.

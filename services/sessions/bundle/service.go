@@ -37,7 +37,7 @@ type Deps struct {
 	Schedules *schedule.Service
 	Webhooks  *webhook.Service
 	Sources   Sources
-	// Policy tells whether the caller may change schedules and webhooks.
+	// Policy reports whether the caller may change schedules and webhooks.
 	Policy      access.PermissionReader
 	CheckParams ParamsChecker
 }

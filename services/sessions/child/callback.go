@@ -21,7 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/turn"
 )
 
-// callBack gives the result of a sub-agent that worked in the background to the session that it was begun in, as the input of a turn behind all
+// callBack delivers the result of a sub-agent that worked in the background to the session that it was begun in, as the input of a turn behind all
 // that waits there. The child's id is the request's idempotency key, so that it is given once.
 func (s *Service) callBack(ctx context.Context, c store.Child, end *end) error {
 	told := func() error {

@@ -77,7 +77,7 @@ func (d *Temporal) Start(ctx context.Context, start outbox.Turn) error {
 	return nil
 }
 
-// over tells whether a workflow was not started because one is closed already.
+// over reports whether a workflow was not started because one is closed already.
 func over(err error) bool {
 	_, there := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err)
 	return there

@@ -62,7 +62,7 @@ type Eraser struct {
 	Log       *slog.Logger
 	// Every is the time between two checks when nothing wakes it.
 	Every time.Duration
-	// Now gives the time in Unix microseconds.
+	// Now returns the time in Unix microseconds.
 	Now func() int64
 
 	wake chan struct{}

@@ -19,7 +19,7 @@ func Record(tx *journal.Tx, t store.Turn) error {
 	return tx.AddRequester(tx.Context(), t.Tenant, t.ID, who)
 }
 
-// Inherit gives a turn the requesters of the turns that it follows from: a sub-agent's those of its parent, a re-run those of the turn that it
+// Inherit copies to a turn the requesters of the turns that it follows from: a sub-agent's those of its parent, a re-run those of the turn that it
 // runs again.
 func Inherit(tx *journal.Tx, t store.Turn, from ...string) error {
 	for _, turn := range from {

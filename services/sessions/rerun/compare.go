@@ -29,7 +29,7 @@ type Compared struct {
 	Rerun  bool
 }
 
-// Comparison tells how two turns differ.
+// Comparison is how two turns differ.
 type Comparison struct {
 	// StepsA and StepsB count the steps that are done.
 	StepsA, StepsB int
@@ -103,7 +103,7 @@ func (s *Service) compared(ctx context.Context, of Compared) (*compared, error) 
 	return c, err
 }
 
-// recordedCalls tells which calls of a re-run got recorded results.
+// recordedCalls returns which calls of a re-run got recorded results.
 func (s *Service) recordedCalls(ctx context.Context, t store.Turn) (map[string]bool, error) {
 	out := map[string]bool{}
 	for after := t.FirstSeq; ; {

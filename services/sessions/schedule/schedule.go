@@ -79,7 +79,7 @@ type Deps struct {
 	Store     *store.Store
 	Turns     Turns
 	Calendars Calendars
-	// Policy tells what those may do now whose schedules fire.
+	// Policy returns what those may do now whose schedules fire.
 	Policy access.PermissionReader
 	// PollInterval is how often due work is looked up when nothing triggers a lookup.
 	PollInterval time.Duration

@@ -151,7 +151,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// deleted tells what depends on a session that it is gone. An empty message makes the watchers read the journal.
+// deleted notifies those that depend on a session that it is gone. An empty message makes the watchers read the journal.
 func (s *Service) deleted(ctx context.Context, ses store.Session) {
 	s.deps.Erase()
 	if err := s.deps.Bus.Publish(contract.EventSubject(ses.Tenant, ses.ID), nil); err != nil {

@@ -121,7 +121,7 @@ func busy(step store.Step, nowUs int64) *Busy {
 	return &Busy{Owner: step.Owner, ExpiresIn: left.Truncate(time.Millisecond) + time.Millisecond}
 }
 
-// takeLease gives the step to the caller, who has to save it. The step is the zero value if nobody claimed it before.
+// takeLease leases the step to the caller, who has to save it. The step is the zero value if nobody claimed it before.
 func takeLease(tx *journal.Tx, t *store.Turn, step *store.Step, c Claim) (*Lease, error) {
 	previous := step.Owner
 	countLost(t, *step)

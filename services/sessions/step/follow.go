@@ -27,7 +27,7 @@ func (s *Service) commitAll(tx *journal.Tx, t *store.Turn, c Commit, optimistic 
 	return out, err
 }
 
-// claimAndCommit writes a step, and claims it before if the request says so. It tells whether it has written it: not if it was done already,
+// claimAndCommit writes a step, and claims it before if the request says so. It reports whether it has written it: not if it was done already,
 // is held by somebody, or would end the turn before its newest input was read.
 func (s *Service) claimAndCommit(tx *journal.Tx, t *store.Turn, c Commit, optimistic bool) (_ *Committed, written bool, _ error) {
 	if stale(*t, c) {

@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
 )
 
-// marshal gives what is stored of a revision beside its columns.
+// marshal returns what is stored of a revision beside its columns.
 func (a Agent) marshal() ([]byte, error) {
 	m := a.Spec.Stored()
 	m.CreateTime, m.UpdateTime = timestamppb.New(a.CreateTime), timestamppb.New(a.UpdateTime)

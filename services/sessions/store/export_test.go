@@ -1,7 +1,7 @@
 package store
 
-// Statement gives the statement of a list and its arguments.
+// Statement returns the statement of a list and its arguments.
 func (f TurnFilter) Statement() (string, []any) { return f.selection().text, f.selection().args }
 
-// Statement gives the statement of a list and its arguments.
+// Statement returns the statement of a list and its arguments.
 func (f SessionFilter) Statement() (string, []any) { return f.selection().text, f.selection().args }

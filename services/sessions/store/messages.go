@@ -61,7 +61,7 @@ type Point struct {
 // Point is where the message stands.
 func (m Message) Point() Point { return Point{TurnSeq: m.TurnSeq, Place: m.Place, Seq: m.Seq} }
 
-// After tells whether a point is behind another.
+// After reports whether a point is behind another.
 func (p Point) After(q Point) bool {
 	return cmp.Or(cmp.Compare(p.TurnSeq, q.TurnSeq), cmp.Compare(p.Place, q.Place), cmp.Compare(p.Seq, q.Seq)) > 0
 }

@@ -39,7 +39,7 @@ func (tx *Tx) AddOutgoing(ctx context.Context, o Outgoing) error {
 	return err
 }
 
-// HasOutgoing tells whether the outbox holds a turn that may be taken now.
+// HasOutgoing reports whether the outbox holds a turn that may be taken now.
 func (s *Store) HasOutgoing(ctx context.Context, nowUs int64) (bool, error) {
 	n, err := one(ctx, s.db.Reader(), sqldb.Column[int], `SELECT count(*) FROM
 		(SELECT 1 FROM turn_outbox WHERE claimed_until_us <= $1 LIMIT 1) AS o`, nowUs)
@@ -103,7 +103,7 @@ func (tx *Tx) DropOutgoing(ctx context.Context, tenant, turn string) error {
 	return err
 }
 
-// WithdrawOutgoing removes a turn from the outbox if nobody has taken it yet, or is about to, and tells whether it did. Its session must be
+// WithdrawOutgoing removes a turn from the outbox if nobody has taken it yet, or is about to, and reports whether it did. Its session must be
 // locked.
 func (tx *Tx) WithdrawOutgoing(ctx context.Context, tenant, turn string) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_outbox WHERE "+tx.freeOutgoing()+" AND attempts = 0", tenant, turn)

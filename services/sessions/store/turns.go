@@ -52,7 +52,7 @@ type Turn struct {
 	AgentPath string
 	// Children is how many turns of sub-agents it began.
 	Children uint32
-	// Budgeted tells whether there is a budget, or a limit of its own, that its use counts for. Only LockTurn reads it.
+	// Budgeted reports whether there is a budget, or a limit of its own, that its use counts for. Only LockTurn reads it.
 	Budgeted bool
 }
 
@@ -191,7 +191,7 @@ func (tx *Tx) SaveTurn(ctx context.Context, t Turn) error {
 	return sqldb.ExecOne(ctx, tx, updateTurn, args...)
 }
 
-// EndTurn is SaveTurn for a turn that ends. It tells whether somebody may want to know of it: the tenant has a webhook that is enabled, or the
+// EndTurn is SaveTurn for a turn that ends. It reports whether somebody may want to know of it: the tenant has a webhook that is enabled, or the
 // turn an address of its own. It is told by the statement that is needed anyway, which sees every webhook whose making was answered before.
 func (tx *Tx) EndTurn(ctx context.Context, t Turn) (subscribed bool, err error) {
 	args, err := t.changing()

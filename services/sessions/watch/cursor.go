@@ -66,7 +66,7 @@ func (p *Position) takeAt(seq, open uint32) {
 	p.Seq = seq
 }
 
-// TakeDelta moves past a numbered delta if it belongs to the open message and was not seen, and tells whether it did.
+// TakeDelta moves past a numbered delta if it belongs to the open message and was not seen, and reports whether it did.
 func (p *Position) TakeDelta(e *turnv1.Event) bool {
 	if p.Open == 0 || e.GetSeq() != p.Open || e.GetDelta() <= p.N {
 		return false

@@ -94,7 +94,7 @@ func (h *Hub) Attach(ctx context.Context, tenant, session string, want func(*tur
 	}
 }
 
-// Feeds tells how many sessions are watched.
+// Feeds returns how many sessions are watched.
 func (h *Hub) Feeds() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

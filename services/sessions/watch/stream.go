@@ -19,7 +19,7 @@ type Scope struct {
 	FirstSeq, EndSeq uint32
 }
 
-// sender gives one event to the watcher, with the cursor to resume after it ("" for an unnumbered event).
+// sender sends one event to the watcher, with the cursor to resume after it ("" for an unnumbered event).
 type sender func(e *turnv1.Event, cursor string) error
 
 // Stream sends the events after a position: each durable one once and in order, the open message's deltas as they come. Watching a turn it returns

@@ -58,7 +58,7 @@ type Tree struct {
 	// Top is what is watched; Below the sub-agents' turns that the reader's cursor names, by turn id.
 	Top   Member
 	Below map[string]Member
-	// Find gives the scope of a sub-agent's turn that has just begun. It may wait until the turn is there.
+	// Find returns the scope of a sub-agent's turn that has just begun. It may wait until the turn is there.
 	Find func(ctx context.Context, turn string) (Scope, error)
 	// Cursor is where the reader stands.
 	Cursor TreeCursor
@@ -202,5 +202,5 @@ func (r *relatives) stream(ctx context.Context, turn string, m Member) error {
 	})
 }
 
-// Over tells whether a place is behind the last event of a turn.
+// Over reports whether a place is behind the last event of a turn.
 func Over(place string) bool { return place == overMark }

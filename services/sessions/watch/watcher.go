@@ -82,7 +82,7 @@ func (w *Watcher) Next(ctx context.Context) ([]*turnv1.Event, error) {
 	}
 }
 
-// Err tells whether the watcher was cut off.
+// Err reports whether the watcher was cut off.
 func (w *Watcher) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

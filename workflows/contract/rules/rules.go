@@ -37,7 +37,7 @@ var (
 // several marks a request that one agent alone will hardly settle: it has parts, or asks for a judgement.
 var several = regexp.MustCompile(`(?i)\b(and|or|then|if|should|whether|based on|depending|that have|which ones?|compare|why)\b`)
 
-// Choose gives the strategy that fits a request, and why, for an agent that has tools or not, and these sub-agents. In doubt it is React: that can
+// Choose returns the strategy that fits a request, and why, for an agent that has tools or not, and these sub-agents. In doubt it is React: that can
 // still answer at once, or call an agent.
 func Choose(request string, tools bool, agents []Agent) (strategy, reason string) {
 	switch {
@@ -56,7 +56,7 @@ func Choose(request string, tools bool, agents []Agent) (strategy, reason string
 	return React, "the agent has tools"
 }
 
-// Nearest gives the index of the agent whose name and description share most words with the request: the first of several, -1 without any.
+// Nearest returns the index of the agent whose name and description share most words with the request: the first of several, -1 without any.
 func Nearest(request string, agents []Agent) int {
 	asked := wordsOf(request)
 	best, most := -1, 0

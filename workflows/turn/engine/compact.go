@@ -99,7 +99,7 @@ func (t record) counted() uint32 {
 
 func (t record) calibrated(tokens int64) int64 { return tokens * int64(t.counted()) / PerMille }
 
-// refused tells whether the newest model step failed because the provider took the conversation for too long, and something is done about it:
+// refused reports whether the newest model step failed because the provider took the conversation for too long, and something is done about it:
 // it is compacted, and the model asked once more. When that is refused too, the turn fails.
 func (t record) refused() bool {
 	n := len(t.infers)

@@ -71,7 +71,7 @@ func (t record) cancelled() bool {
 	return false
 }
 
-// deadlinePassed tells whether the turn's time is up, by the clock or because a tool was cut off by it. It does not run while somebody is
+// deadlinePassed reports whether the turn's time is up, by the clock or because a tool was cut off by it. It does not run while somebody is
 // waited for.
 func (t record) deadlinePassed(s State) bool {
 	if at := t.deadline(); at > 0 && s.Now.UnixMicro() >= at && !t.resting() {

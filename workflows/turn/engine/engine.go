@@ -83,7 +83,7 @@ func Next(s State) Decision {
 	return t.withDeadline(d, s.Now)
 }
 
-// IsFinish tells whether the decision is to end the turn.
+// IsFinish reports whether the decision is to end the turn.
 func (d Decision) IsFinish() bool {
 	return len(d.Steps) == 1 && d.Steps[0].GetKind() == turnv1.StepKind_STEP_KIND_FINISH
 }

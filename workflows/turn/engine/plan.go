@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// maxReplans bounds how often the rest of a plan is written anew after a step that failed. When one fails after that, the turn answers
+// maxReplans bounds how often the rest of a plan is planned again after a step that failed. When one fails after that, the turn answers
 // with what it has.
 const maxReplans = 1
 
@@ -21,7 +21,7 @@ func (t record) strategy() turnv1.Strategy {
 	return t.byKey[stepkey.Select].GetStrategy()
 }
 
-// selecting tells whether the strategy is still to be chosen.
+// selecting reports whether the strategy is still to be chosen.
 func (t record) selecting() bool {
 	return t.surface().GetStrategy() == turnv1.Strategy_STRATEGY_AUTO && t.byKey[stepkey.Select] == nil
 }
@@ -91,7 +91,7 @@ func (t record) resumed() (p progress, plans, ended int) {
 	return p, max(int(t.surface().GetResumedPlans()), 1), ended
 }
 
-// take adds the steps of the next plan behind those that have ended. It tells whether that plan is there.
+// take adds the steps of the next plan behind those that have ended. It reports whether that plan is there.
 func (p *progress) take(t record, plans *int, ended int) bool {
 	o := t.byKey[stepkey.Plan(*plans+1)]
 	if o == nil {
@@ -133,7 +133,7 @@ func (t record) nextOfPlan() *turnv1.StepRef {
 	return ref
 }
 
-// whole tells whether the newest model step holds the answer of the turn.
+// whole reports whether the newest model step holds the answer of the turn.
 func (t record) whole() bool {
 	switch t.strategy() {
 	case turnv1.Strategy_STRATEGY_DIRECT:

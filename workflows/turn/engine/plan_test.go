@@ -48,7 +48,7 @@ func TestNextOfPlansAndChoices(t *testing.T) {
 		{name: "which ends the turn", outcomes: outcomes(planning(), plan(1, "a"), infer(1, "stop"), infer(2, "stop")), want: "finish completed end"},
 		{name: "also when it asks for tools", outcomes: outcomes(planning(), plan(1, "a"), infer(1, "stop"), infer(2, "tool_calls", "x")), want: "finish completed end"},
 		{name: "an empty plan is answered at once", outcomes: outcomes(planning(), plan(1)), want: "infer-1@0/0:"},
-		{name: "a step that failed has the rest planned anew", outcomes: outcomes(planning(), plan(1, "a", "b", "c"), infer(1, "stop"), gaveUp(2)), want: "plan-2@0/2:cf"},
+		{name: "a step that failed has the rest planned again", outcomes: outcomes(planning(), plan(1, "a", "b", "c"), infer(1, "stop"), gaveUp(2)), want: "plan-2@0/2:cf"},
 		{
 			name: "the new steps follow those that ended", want: "infer-3@3/4:cfrp",
 			outcomes: outcomes(planning(), plan(1, "a", "b", "c"), infer(1, "stop"), gaveUp(2), plan(2, "d", "e")),

@@ -12,7 +12,7 @@ import (
 // MaxRounds bounds how often one tool call may wait. A call that still asks for something then fails.
 const MaxRounds = 20
 
-// ForPeople tells whether a wait is for somebody, so that the turn's time does not run meanwhile.
+// ForPeople reports whether a wait is for somebody, so that the turn's time does not run meanwhile.
 func ForPeople(kind turnv1.WaitKind) bool { return kind != turnv1.WaitKind_WAIT_KIND_CHILD }
 
 // tools sorts the calls of the newest model step that have no result: those to be run, in the model's order, and the waits of the others.
@@ -58,14 +58,14 @@ func (t record) result(key string) *turnv1.StepOutcome {
 	}
 }
 
-// handsOver tells whether the newest model step gives a routed turn to an agent, whose answer is the turn's.
+// handsOver reports whether the newest model step gives a routed turn to an agent, whose answer is the turn's.
 func (t record) handsOver() bool {
 	calls := t.last().GetCalls()
 	return t.strategy() == turnv1.Strategy_STRATEGY_ROUTE && len(t.infers) == 1 && len(calls) == 1 &&
 		strings.HasPrefix(calls[0].GetTool(), contract.AgentToolPrefix)
 }
 
-// routed tells whether a routed turn has its answer: the chosen agent's, or the model's own. When the agent failed the model goes on as in
+// routed reports whether a routed turn has its answer: the chosen agent's, or the model's own. When the agent failed the model goes on as in
 // react.
 func (t record) routed() bool {
 	if !t.handsOver() {
@@ -75,7 +75,7 @@ func (t record) routed() bool {
 	return done != nil && !done.GetIsError()
 }
 
-// resting tells whether a person is waited for, so that the turn's time does not run.
+// resting reports whether a person is waited for, so that the turn's time does not run.
 func (t record) resting() bool {
 	_, waiting := t.tools()
 	for _, w := range waiting {
@@ -161,7 +161,7 @@ func (t record) inputs() uint32 {
 	return n
 }
 
-// heard tells whether the newest model step has read all input that was accepted while the turn runs.
+// heard reports whether the newest model step has read all input that was accepted while the turn runs.
 func (t record) heard() bool { return t.last().GetInputs() >= t.inputs() }
 
 // Inputs counts the inputs among the outcomes that were accepted while the turn runs.

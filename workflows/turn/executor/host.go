@@ -62,7 +62,7 @@ func New(cfg Config, deps Deps) (*Host, error) {
 type Round struct {
 	// Executor is the agent's.
 	Executor *sessionsv1.Executor
-	// Later gives what the placeholders that are left in the executor's texts stand for here. Nil when the texts are not sealed.
+	// Later returns what the placeholders that are left in the executor's texts stand for here. Nil when the texts are not sealed.
 	Later placeholder.Lookup
 	// Invocation is all that the executor is told, its deadline apart.
 	Invocation *executorv1.Invocation

@@ -131,7 +131,7 @@ func (l *httpLink) recv() (*executorv1.RunResponse, error) {
 	}
 }
 
-// next gives the data of the next event: a line, or what the data fields of a server-sent event hold.
+// next returns the data of the next event: a line, or what the data fields of a server-sent event hold.
 func (l *httpLink) next() ([]byte, error) {
 	if l.events != nil {
 		e, err := l.events.Next()

@@ -10,7 +10,7 @@ const FinishBudget = "budget"
 // Left is what a round may use of the turn's limits. An executor does as many model calls as it likes in a round, so what it tells of them is
 // looked at while it works.
 type Left struct {
-	// Limited tells which of the others count: both can be used up.
+	// Limited says which of the others count: both can be used up.
 	LimitedTokens, LimitedCost bool
 	// Tokens that it may read and write.
 	Tokens int64
@@ -18,7 +18,7 @@ type Left struct {
 	Cost int64
 }
 
-// passed tells whether more was used than is left.
+// passed reports whether more was used than is left.
 func (l Left) passed(u *turnv1.Usage) bool {
 	return l.LimitedTokens && int64(u.GetInputTokens())+int64(u.GetOutputTokens()) > l.Tokens || l.LimitedCost && u.GetCostMicros() > l.Cost
 }

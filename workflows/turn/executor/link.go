@@ -10,7 +10,7 @@ import (
 type link interface {
 	// send tells the executor something after the invocation it was opened with.
 	send(req *executorv1.RunRequest) error
-	// recv gives what it tells next. io.EOF means that it ended in good order; other errors are faults.
+	// recv returns what it tells next. io.EOF means that it ended in good order; other errors are faults.
 	recv() (*executorv1.RunResponse, error)
 	// finish lets the executor end by itself, within the grace time, and returns when it is over.
 	finish()

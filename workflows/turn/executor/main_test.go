@@ -98,7 +98,7 @@ func child(mode string) {
 			say(`{"type":"error","code":"session_not_found"}`)
 			return
 		}
-		say(`{"type":"session","executor_session_id":"new"}`, `{"type":"answer","text":"begun anew"}`)
+		say(`{"type":"session","executor_session_id":"new"}`, `{"type":"answer","text":"started again"}`)
 	case "hangs":
 		signal.Ignore(syscall.SIGTERM)
 		say(`{"type":"text.delta","text":"so far"}`)

@@ -25,7 +25,7 @@ type parked struct {
 	timer *time.Timer
 }
 
-// park keeps an executor until the next round of its turn. One that waits longer than the idle time is ended; the next round begins anew then.
+// park keeps an executor until the next round of its turn. One that waits longer than the idle time is ended; the next round then starts a new one.
 func (h *Host) park(r Round, l link, answer *Answer) {
 	if f, ok := l.(*fresh); ok {
 		l = f.link
@@ -58,7 +58,7 @@ func identity(r Round) string {
 	return string(raw)
 }
 
-// take takes an executor out of those that wait, and tells whether it was there. A nil p stands for whichever waits.
+// take takes an executor out of those that wait, and reports whether it was there. A nil p stands for whichever waits.
 func (h *Host) take(turn string, p *parked) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

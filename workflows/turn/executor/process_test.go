@@ -98,7 +98,7 @@ func TestCallsAndTheirResults(t *testing.T) {
 func TestAnExecutorThatForgotBeginsAnew(t *testing.T) {
 	r, got := round(program("amnesiac")), &heard{}
 	r.Invocation.Mode, r.Invocation.ExecutorSessionId = executorv1.Mode_MODE_RESUME, "old"
-	if a, err := newHost(t).Run(t.Context(), r, got.sink()); err != nil || a.Text != "begun anew" || !slices.Equal(got.sessions, []string{"new"}) {
+	if a, err := newHost(t).Run(t.Context(), r, got.sink()); err != nil || a.Text != "started again" || !slices.Equal(got.sessions, []string{"new"}) {
 		t.Errorf("got %+v, %v; sessions %v", a, err, got.sessions)
 	}
 }

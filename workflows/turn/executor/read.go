@@ -39,7 +39,7 @@ type reading struct {
 	session         string
 }
 
-// read reads a round to its end, and tells whether the executor stays. One that tells that it has used more than is left has the grace time to come
+// read reads a round to its end, and reports whether the executor stays. One that tells that it has used more than is left has the grace time to come
 // to its end.
 func read(ctx context.Context, l link, r Round, sink Sink, grace time.Duration) (*Answer, bool, error) {
 	r.Used = maps.Clone(r.Used) // what a broken attempt asked for does not count

@@ -58,7 +58,7 @@ type texts struct {
 	env   *envref.Resolver // its Wrong takes what is wrong
 }
 
-// open gives what a text comes to. With refs it may refer to the worker's environment. What a placeholder stands for is read for neither again.
+// open returns what a text comes to. With refs it may refer to the worker's environment. What a placeholder stands for is read for neither again.
 func (t texts) open(field, text string, refs bool) string {
 	field = "executor." + field
 	if t.later == nil {

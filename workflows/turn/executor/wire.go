@@ -85,7 +85,7 @@ type (
 	}
 )
 
-// Encode gives the JSON of a request, on one line without its end.
+// Encode returns the JSON of a request, on one line without its end.
 func Encode(req *executorv1.RunRequest) ([]byte, error) {
 	var value any
 	var err error
@@ -201,7 +201,7 @@ func resultJSON(r *turnv1.ToolResult) (out wireToolResult, err error) {
 	return out, nil
 }
 
-// contentJSON gives the text of all parts, and the parts as REST has them where some are no text.
+// contentJSON returns the text of all parts, and the parts as REST has them where some are no text.
 func contentJSON(parts []*turnv1.ContentPart) (string, []json.RawMessage, error) {
 	var texts []string
 	var all []json.RawMessage

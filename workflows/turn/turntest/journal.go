@@ -113,7 +113,7 @@ func (j *Journal) Seize(turn, step, owner string, ttl time.Duration) {
 	s.owner, s.fence, s.attempt, s.expires = owner, s.fence+1, s.attempt+1, time.Now().Add(ttl)
 }
 
-// Complete commits a step for whoever seized it.
+// Complete commits a step for the worker that seized it.
 func (j *Journal) Complete(turn string, o *turnv1.StepOutcome) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -159,7 +159,7 @@ func (j *Journal) EndRest(turn, step string) time.Duration {
 	return s.rest
 }
 
-// Released tells whether nobody holds a step.
+// Released reports whether nobody holds a step.
 func (j *Journal) Released(turn, step string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -227,7 +227,7 @@ func leaseLost() error {
 	return fault.New(codes.Aborted, faultv1.Reason_REASON_LEASE_LOST, "the lease is lost")
 }
 
-// find gives a turn under the lock, after a planned fault if there is one.
+// find returns a turn under the lock, after a planned fault if there is one.
 func (j *Journal) find(rpc, turn string) (*turnRecord, func(), error) {
 	if err := j.mesh.fault(rpc); err != nil {
 		return nil, nil, err

@@ -65,7 +65,7 @@ func NewShared(t testing.TB, tools ...*registryv1.Tool) (*Mesh, Address) {
 	return m, addr
 }
 
-// Join gives what a worker in another process needs to work on a shared mesh.
+// Join returns what a worker in another process needs to work on a shared mesh.
 func Join(ctx context.Context, addr Address) (runner.Deps, error) {
 	b, err := bus.Open(ctx, bus.Config{URL: addr.Bus, Key: addr.Key})
 	if err != nil {

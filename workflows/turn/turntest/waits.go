@@ -116,7 +116,7 @@ func (j *Journal) wake(t *turnRecord) {
 	}
 }
 
-// stale tells whether a commit ends the turn with an answer that does not know of all input.
+// stale reports whether a commit ends the turn with an answer that does not know of all input.
 func (t *turnRecord) stale(req *executionv1.CommitStepRequest) bool {
 	e := req.GetEnding()
 	return e.GetStopReason() == engine.StopEnd && int(req.GetInputs()) < len(t.inputs)

@@ -44,7 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"an executor's session is kept until it is told another", executors},
 		{"budgets are found by scope, and what steps hold goes with them", budgets},
 		{"deliveries are taken by one, and go with their webhook or session", deliveries},
-		{"the end of a turn tells whether a webhook wants it", toldEnds},
+		{"the end of a turn reports whether a webhook wants it", toldEnds},
 		{"schedules are told to one at a time", schedules},
 		{"fires are kept while they matter", fires},
 		{"texts may hold what the other engine would not", texts},

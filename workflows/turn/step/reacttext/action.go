@@ -14,7 +14,7 @@ var (
 	ends = regexp.MustCompile("(?i)^[\\s\"'`*\\[(]*(final[ _-]?answer|finish)\\b[\"'`*]*")
 )
 
-// act reads an action and its input. It tells whether to read on, because the model says that there is nothing to do.
+// act reads an action and its input. It reports whether to read on, because the model says that there is nothing to do.
 func (a *Answer) act(text string, in *string) (goOn bool) {
 	if loc := inlineInput.FindStringIndex(text); loc != nil && in == nil {
 		rest := text[loc[1]:]

@@ -77,7 +77,7 @@ func has(schema, key string) bool {
 	return ok
 }
 
-// single gives a value to the only argument that the tool needs or has. raw is the value as JSON where it is some.
+// single assigns a value to the only argument that the tool needs or has. raw is the value as JSON where it is some.
 func single(text, raw, schema string) string {
 	s := shapeOf(schema)
 	key := "input"
@@ -95,7 +95,7 @@ func single(text, raw, schema string) string {
 	return pair(key, text, schema)
 }
 
-// pair gives a value to an argument, as what the schema wants it to be where the text can be read as that.
+// pair assigns a value to an argument, as what the schema wants it to be where the text can be read as that.
 func pair(key, text, schema string) string {
 	if kind := shapeOf(schema).Properties[key].Type; kind != nil && kind != "string" && json.Valid([]byte(text)) {
 		return encode(key, json.RawMessage(text))

@@ -36,7 +36,7 @@ const (
 
 var label = regexp.MustCompile(`(?i)^[ \t>*#_-]{0,8}(thoughts?|action[ _-]?input|action|observation|final[ _-]?answer|answer)[ \t*_]*[:：](?:\*\*)?[ \t]*`)
 
-// labelled gives the label that a line begins with and how long it is; plain and 0 without one.
+// labelled returns the label that a line begins with and how long it is; plain and 0 without one.
 func labelled(line string) (kind, int) {
 	m := label.FindStringSubmatchIndex(line)
 	if m == nil {

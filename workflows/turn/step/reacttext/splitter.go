@@ -54,7 +54,7 @@ func (s *Splitter) rest(text string) string {
 
 var maybeLabel = regexp.MustCompile(`(?i)^[ \t>*#_-]{0,8}([a-z]*(?:[ _-]?[a-z]*)?)[ \t*_]*$`)
 
-// decided tells whether the beginning of the line is a label for sure, or none for sure.
+// decided reports whether the beginning of the line is a label for sure, or none for sure.
 func (s *Splitter) decided() bool {
 	if s.line == "" {
 		return false

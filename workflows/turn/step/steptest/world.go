@@ -28,7 +28,7 @@ type World struct {
 	Runner *runner.Runner
 }
 
-// New gives an agent a turn.
+// New starts a turn of an agent.
 func New(t *testing.T, agent *sessionsv1.Agent, tools ...*registryv1.Tool) *World {
 	t.Helper()
 	w := &World{Mesh: turntest.New(t, tools...), T: t}
@@ -82,7 +82,7 @@ func (w *World) Each(f func(*turnv1.StepRef, *turnv1.StepOutcome)) {
 	}
 }
 
-// UpTo gives the outcomes of the steps before the first of a kind, and that step.
+// UpTo returns the outcomes of the steps before the first of a kind, and that step.
 func (w *World) UpTo(kind turnv1.StepKind) *turnv1.StepRef {
 	w.T.Helper()
 	var all []*turnv1.StepOutcome
@@ -129,7 +129,7 @@ func (w *World) Transient() *bus.Subscription {
 	return sub
 }
 
-// Next gives the next transient event.
+// Next returns the next transient event.
 func (w *World) Next(sub *bus.Subscription) *turnv1.Event {
 	w.T.Helper()
 	select {

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// glanceTime is how long a workflow joins the run of its turn before it walks the steps itself. A cancel of the workflow waits
+	// joinTime is how long a workflow waits for the eager run of its turn before it runs the steps itself. A cancel of the workflow waits
 	// meanwhile.
-	glanceTime = 400 * time.Millisecond
-	// eventsBuffer is how many events of a session may wait for a glance; more ends the subscription, and the glance.
+	joinTime = 400 * time.Millisecond
+	// eventsBuffer is how many events of a session can be pending; more ends the subscription.
 	eventsBuffer = 64
 )
 
-// glance joins the run of a turn for glanceTime, begins one if nobody does the turn, and gives what its steps have come to by then: at once when
-// the turn waits for somebody. Errors as in runner.Runner.Outcomes.
-func (r *runs) glance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error) {
-	glancing, cancel := context.WithTimeout(ctx, glanceTime)
+// joinBriefly waits for the run of a turn for joinTime, starts one if no worker runs the turn, and returns the outcomes of its steps by then; at once
+// when the turn waits for a person. Errors as in runner.Runner.Outcomes.
+func (r *runs) joinBriefly(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error) {
+	joining, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
-	if out, err := r.join(glancing, turn, false); err == nil {
+	if out, err := r.join(joining, turn, false); err == nil {
 		return out, nil
 	}
 	events, err := r.bus.Subscribe(contract.EventSubject(turn.Tenant, turn.SessionID), eventsBuffer)
@@ -36,29 +36,30 @@ func (r *runs) glance(ctx context.Context, turn contract.TurnInput) ([]*turnv1.S
 	}
 	for {
 		now, err := r.steps.Outcomes(ctx, turn)
-		if err != nil || now.GetEnded() || glancing.Err() != nil || rests(now) {
+		if err != nil || now.GetEnded() || joining.Err() != nil || rests(now) {
 			return now.GetOutcomes(), err
 		}
 		if len(now.GetHeld()) == 0 {
-			out, err := r.join(glancing, turn, true)
+			out, err := r.join(joining, turn, true)
 			if err == nil {
 				return out, nil
 			}
 			if errors.Is(err, step.ErrWaiting) {
-				continue // see for what
+				continue // and read what for
 			}
 		}
-		awaitEnd(glancing, events, turn.TurnID)
+		awaitEnd(joining, events, turn.TurnID)
 	}
 }
 
-// rests tells whether nothing can be done for a turn before somebody answers.
+// rests reports whether a turn can do nothing before somebody answers.
 func rests(now *executionv1.GetOutcomesResponse) bool {
 	d := engine.Next(engine.State{Outcomes: now.GetOutcomes(), Now: time.UnixMicro(now.GetNowMicros())})
 	return d.Waiting && len(d.Steps) == 0
 }
 
-// join waits for the run of this worker to end the turn, and gives the outcomes of all steps, or why it did not. It begins one if asked to.
+// join waits for this worker's run of a turn to end the turn, and returns the outcomes of all steps, or why it did not. With begin it starts a run if
+// there is none.
 func (r *runs) join(ctx context.Context, turn contract.TurnInput, begin bool) ([]*turnv1.StepOutcome, error) {
 	if out, ok := r.finished.Get(turn.TurnID); ok {
 		return out, nil
@@ -78,7 +79,7 @@ func (r *runs) join(ctx context.Context, turn contract.TurnInput, begin bool) ([
 	}
 }
 
-// awaitEnd waits until an event tells of the turn's end, or ctx ends.
+// awaitEnd waits until an event reports the turn's end, or ctx ends.
 func awaitEnd(ctx context.Context, events *bus.Subscription, turn string) {
 	var news <-chan bus.Msg // never ready without a bus
 	if events != nil {
