@@ -35,7 +35,6 @@ var oversize = map[string]size{
 	"services/registry/execute":  {methods: map[string]int{"Executor": 28}},
 	"services/registry/store":    {methods: map[string]int{"sqlStore": 33}},
 	"services/sessions/schedule": {methods: map[string]int{"Service": 31}},
-	"services/sessions/store":    {identifiers: 183, methods: map[string]int{"Store": 60, "Tx": 115}},
 	"workflows/turn":             {methods: map[string]int{"walk": 38}},
 	"workflows/turn/engine":      {methods: map[string]int{"record": 40}},
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 )
 
 // Budgets implements BudgetService.
@@ -48,7 +48,7 @@ func (s *Budgets) ListBudgets(ctx context.Context, req *sessionsv1.ListBudgetsRe
 	if err != nil {
 		return nil, err
 	}
-	rows, next := page.Trim(rows, size, list, func(b store.Budget) any { return idCursor{b.ID} })
+	rows, next := page.Trim(rows, size, list, func(b budgetdb.Budget) any { return idCursor{b.ID} })
 	out := &sessionsv1.ListBudgetsResponse{NextPageToken: next}
 	for _, b := range rows {
 		out.Budgets = append(out.Budgets, budgetToProto(b))
@@ -81,7 +81,7 @@ func (s *Budgets) DeleteBudget(ctx context.Context, req *sessionsv1.DeleteBudget
 }
 
 // budgetAnswer converts the result of a call.
-func budgetAnswer(b store.Budget, err error) (*sessionsv1.Budget, error) {
+func budgetAnswer(b budgetdb.Budget, err error) (*sessionsv1.Budget, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +95,8 @@ func budgetFromProto(b *sessionsv1.Budget) (budget.Spec, error) {
 		return budget.Spec{}, fault.Invalid("budget.max_cost", "%s", err)
 	}
 	return budget.Spec{
-		Scope: store.BudgetScope(b.GetScope()), Target: b.GetTarget(), Period: store.BudgetPeriod(b.GetPeriod()),
-		Max: store.Amount{Tokens: b.GetMaxTokens(), Cost: int64(cost), Calls: b.GetMaxToolCalls()}, WarnAt: int64(b.GetWarnAt()),
+		Scope: budgetdb.BudgetScope(b.GetScope()), Target: b.GetTarget(), Period: budgetdb.BudgetPeriod(b.GetPeriod()),
+		Max: budgetdb.Amount{Tokens: b.GetMaxTokens(), Cost: int64(cost), Calls: b.GetMaxToolCalls()}, WarnAt: int64(b.GetWarnAt()),
 	}, nil
 }
 
@@ -109,7 +109,7 @@ func budgetSpecToProto(spec budget.Spec) *sessionsv1.Budget {
 }
 
 // budgetToProto converts a budget as callers see it.
-func budgetToProto(b store.Budget) *sessionsv1.Budget {
+func budgetToProto(b budgetdb.Budget) *sessionsv1.Budget {
 	return &sessionsv1.Budget{
 		Id: b.ID, Scope: string(b.Scope), Target: b.Target, Period: string(b.Period), WarnAt: int32(b.WarnAt),
 		MaxTokens: b.Max.Tokens, MaxCost: amount(b.Max.Cost), MaxToolCalls: b.Max.Calls,

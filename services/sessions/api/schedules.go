@@ -15,7 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 )
 
 // nextTimes is how many of its next times are in a schedule.
@@ -63,7 +63,7 @@ func (s *Schedules) ListSchedules(ctx context.Context, req *sessionsv1.ListSched
 	if err != nil {
 		return nil, err
 	}
-	rows, next := page.Trim(rows, size, list, func(v store.Schedule) any { return v.ID })
+	rows, next := page.Trim(rows, size, list, func(v scheduledb.Schedule) any { return v.ID })
 	out := &sessionsv1.ListSchedulesResponse{NextPageToken: next}
 	for _, v := range rows {
 		out.Schedules = append(out.Schedules, s.toProto(v))
@@ -74,7 +74,7 @@ func (s *Schedules) ListSchedules(ctx context.Context, req *sessionsv1.ListSched
 // UpdateSchedule implements ScheduleService.
 func (s *Schedules) UpdateSchedule(ctx context.Context, req *sessionsv1.UpdateScheduleRequest) (*sessionsv1.Schedule, error) {
 	want := req.GetSchedule()
-	return s.answer(s.schedules.Update(ctx, want.GetId(), int64(want.GetRevision()), func(spec *store.ScheduleSpec) error {
+	return s.answer(s.schedules.Update(ctx, want.GetId(), int64(want.GetRevision()), func(spec *scheduledb.ScheduleSpec) error {
 		now := scheduleToProto(*spec)
 		if err := changeSchedule(now, want, req.GetUpdateMask().GetPaths()); err != nil {
 			return err
@@ -112,7 +112,7 @@ func (s *Schedules) RunSchedule(ctx context.Context, req *sessionsv1.RunSchedule
 }
 
 // answer converts the result of a change.
-func (s *Schedules) answer(v store.Schedule, err error) (*sessionsv1.Schedule, error) {
+func (s *Schedules) answer(v scheduledb.Schedule, err error) (*sessionsv1.Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func changeSchedule(to, from *sessionsv1.Schedule, paths []string) error {
 }
 
 // scheduleToProto converts the fields that an owner sets, as they were set.
-func scheduleToProto(spec store.ScheduleSpec) *sessionsv1.Schedule {
+func scheduleToProto(spec scheduledb.ScheduleSpec) *sessionsv1.Schedule {
 	return &sessionsv1.Schedule{
 		DisplayName: spec.DisplayName, Description: spec.Description, AgentId: spec.AgentID, SessionId: spec.SessionID, Input: spec.Input,
 		Params: spec.Params, Cron: spec.Cron, TimeZone: spec.TimeZone, Interval: spec.Interval, Overlap: string(spec.Overlap), Paused: spec.Paused,
@@ -159,10 +159,10 @@ func scheduleToProto(spec store.ScheduleSpec) *sessionsv1.Schedule {
 }
 
 // toProto converts a schedule as callers see it, without its fires.
-func (s *Schedules) toProto(v store.Schedule) *sessionsv1.Schedule {
+func (s *Schedules) toProto(v scheduledb.Schedule) *sessionsv1.Schedule {
 	out := scheduleToProto(v.Spec)
 	out.DisplayName = cmp.Or(v.Spec.DisplayName, v.ID)
-	out.Overlap = string(cmp.Or(v.Spec.Overlap, store.OverlapSkip))
+	out.Overlap = string(cmp.Or(v.Spec.Overlap, scheduledb.OverlapSkip))
 	if v.Spec.Cron != "" {
 		out.TimeZone = cmp.Or(v.Spec.TimeZone, "UTC")
 	}
@@ -181,7 +181,7 @@ func (s *Schedules) toProto(v store.Schedule) *sessionsv1.Schedule {
 	return out
 }
 
-func fireToProto(f store.Fire) *sessionsv1.ScheduleFire {
+func fireToProto(f scheduledb.Fire) *sessionsv1.ScheduleFire {
 	return &sessionsv1.ScheduleFire{
 		ScheduleId: f.ScheduleID, Time: timestamp.Of(f.Due), Outcome: string(f.Outcome), Manual: f.Manual, TurnId: f.TurnID, SessionId: f.SessionID,
 		Error: f.Error,

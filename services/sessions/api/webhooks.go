@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
 
@@ -59,7 +59,7 @@ func (s *Webhooks) ListWebhooks(ctx context.Context, req *sessionsv1.ListWebhook
 	if err != nil {
 		return nil, err
 	}
-	rows, next := page.Trim(rows, size, list, func(w store.Webhook) any { return idCursor{w.ID} })
+	rows, next := page.Trim(rows, size, list, func(w webhookdb.Webhook) any { return idCursor{w.ID} })
 	out := &sessionsv1.ListWebhooksResponse{NextPageToken: next}
 	for _, w := range rows {
 		out.Webhooks = append(out.Webhooks, webhookToProto(w))
@@ -73,7 +73,7 @@ var webhookFields = fieldmask.Resource{
 
 // UpdateWebhook implements WebhookService.
 func (s *Webhooks) UpdateWebhook(ctx context.Context, req *sessionsv1.UpdateWebhookRequest) (*sessionsv1.Webhook, error) {
-	w, err := s.webhooks.Update(ctx, authn.Tenant(ctx), req.GetWebhook().GetId(), func(w *store.Webhook) error {
+	w, err := s.webhooks.Update(ctx, authn.Tenant(ctx), req.GetWebhook().GetId(), func(w *webhookdb.Webhook) error {
 		want := webhookToProto(*w)
 		if err := webhookFields.Apply(want, req.GetWebhook(), req.GetUpdateMask().GetPaths()); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (s *Webhooks) ListWebhookDeliveries(ctx context.Context, req *sessionsv1.Li
 	if err != nil {
 		return nil, err
 	}
-	rows, next := page.Trim(rows, size, list, func(d store.Delivery) any { return idCursor{d.ID} })
+	rows, next := page.Trim(rows, size, list, func(d webhookdb.Delivery) any { return idCursor{d.ID} })
 	out := &sessionsv1.ListWebhookDeliveriesResponse{NextPageToken: next}
 	for _, d := range rows {
 		out.Deliveries = append(out.Deliveries, deliveryToProto(w, d))
@@ -139,24 +139,24 @@ func (s *Webhooks) RedeliverWebhook(ctx context.Context, req *sessionsv1.Redeliv
 	return deliveryToProto(w, d), nil
 }
 
-func webhookToProto(w store.Webhook) *sessionsv1.Webhook {
+func webhookToProto(w webhookdb.Webhook) *sessionsv1.Webhook {
 	return &sessionsv1.Webhook{
 		Id: w.ID, Url: w.URL, Events: w.Events, AgentId: w.AgentID, Description: w.Description, Disabled: w.Disabled, PerTurn: w.PerTurn,
 		LastError: w.LastError, CreatedBy: w.CreatedBy, CreateTime: timestamp.Of(w.CreateTime), UpdateTime: timestamp.Of(w.UpdateTime),
 	}
 }
 
-func deliveryToProto(w store.Webhook, d store.Delivery) *sessionsv1.WebhookDelivery {
+func deliveryToProto(w webhookdb.Webhook, d webhookdb.Delivery) *sessionsv1.WebhookDelivery {
 	out := &sessionsv1.WebhookDelivery{
 		Id: d.ID, WebhookId: d.WebhookID, TurnId: d.TurnID, Type: d.Type, Url: cmp.Or(d.URL, w.URL), Attempts: int32(d.Attempts),
 		ResponseCode: int32(d.ResponseCode), Error: d.Error, CreateTime: timestamp.Of(d.CreateTime), EndTime: timestamp.Of(d.EndTime),
 	}
 	switch d.Status {
-	case store.DeliveryPending:
+	case webhookdb.DeliveryPending:
 		out.Status, out.NextAttemptTime = "pending", timestamp.Of(d.NextAttempt)
-	case store.DeliveryDelivered:
+	case webhookdb.DeliveryDelivered:
 		out.Status = "delivered"
-	case store.DeliveryFailed:
+	case webhookdb.DeliveryFailed:
 		out.Status = "failed"
 	}
 	return out

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 )
 
 // DefaultWarnAt is the part of a limit at which turns get a warning, in percent, unless the budget says otherwise.
@@ -47,11 +48,11 @@ func New(deps Deps) *Service { return &Service{deps: deps} }
 // Spec is what the owner of a budget sets.
 type Spec struct {
 	// Scope and Target say whose turns the budget is for, Period when it starts again. They do not change.
-	Scope  store.BudgetScope
+	Scope  budgetdb.BudgetScope
 	Target string
-	Period store.BudgetPeriod
+	Period budgetdb.BudgetPeriod
 	// Max are the limits, 0 for none; at least one is set.
-	Max store.Amount
+	Max budgetdb.Amount
 	// WarnAt is the part of a limit at which turns get a warning, in percent; 0 stands for DefaultWarnAt.
 	WarnAt int64
 }
@@ -59,28 +60,28 @@ type Spec struct {
 func errNotFound(id string) error { return fault.NotFound("budget %q does not exist", id) }
 
 // Create adds a budget for the caller's tenant.
-func (s *Service) Create(ctx context.Context, spec Spec) (store.Budget, error) {
+func (s *Service) Create(ctx context.Context, spec Spec) (budgetdb.Budget, error) {
 	now := s.deps.Store.Now()
-	b := store.Budget{
+	b := budgetdb.Budget{
 		Tenant: authn.Tenant(ctx), ID: ids.New(ids.Budget), Scope: spec.Scope, Target: spec.Target, Period: spec.Period, CreateTime: now, UpdateTime: now,
 	}
 	if b.Period == "" {
-		b.Period = store.PeriodNone
+		b.Period = budgetdb.PeriodNone
 	}
 	b.PeriodStart = periodStart(b.Period, now)
 	wrong := setLimits(&b, spec)
 	switch {
 	case b.Scope == "":
 		wrong = append(wrong, fault.Field{Path: "budget.scope", Message: "say whose turns it is for: tenant, subject, session or agent"})
-	case b.Scope == store.ScopeTenant && b.Target != "":
+	case b.Scope == budgetdb.ScopeTenant && b.Target != "":
 		wrong = append(wrong, fault.Field{Path: "budget.target", Message: "must be empty for the scope tenant"})
-	case b.Scope != store.ScopeTenant && (b.Target == "" || !access.Storable(b.Target)):
+	case b.Scope != budgetdb.ScopeTenant && (b.Target == "" || !access.Storable(b.Target)):
 		wrong = append(wrong, fault.Field{Path: "budget.target", Message: "name the " + string(b.Scope)})
 	}
 	if len(wrong) > 0 {
 		return b, fault.InvalidFields(wrong)
 	}
-	if b.Scope == store.ScopeSession {
+	if b.Scope == budgetdb.ScopeSession {
 		if err := s.deps.CheckSession(ctx, b.Target); err != nil {
 			return b, err
 		}
@@ -89,21 +90,21 @@ func (s *Service) Create(ctx context.Context, spec Spec) (store.Budget, error) {
 }
 
 // setLimits sets the limits of a budget and returns what is wrong with them.
-func setLimits(b *store.Budget, spec Spec) []fault.Field {
+func setLimits(b *budgetdb.Budget, spec Spec) []fault.Field {
 	b.Max, b.WarnAt = spec.Max, spec.WarnAt
 	if b.WarnAt == 0 {
 		b.WarnAt = DefaultWarnAt
 	}
-	if b.Max == (store.Amount{}) {
+	if b.Max == (budgetdb.Amount{}) {
 		return []fault.Field{{Path: "budget", Message: "limits nothing: set max_tokens, max_cost or max_tool_calls"}}
 	}
 	return nil
 }
 
 // Get returns a budget of the caller's tenant.
-func (s *Service) Get(ctx context.Context, id string) (store.Budget, error) {
+func (s *Service) Get(ctx context.Context, id string) (budgetdb.Budget, error) {
 	if !access.Storable(id) {
-		return store.Budget{}, errNotFound(id)
+		return budgetdb.Budget{}, errNotFound(id)
 	}
 	b, err := s.deps.Store.Budget(ctx, authn.Tenant(ctx), id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -114,7 +115,7 @@ func (s *Service) Get(ctx context.Context, id string) (store.Budget, error) {
 }
 
 // List returns at most limit budgets of the caller's tenant in the order of their ids, from the one after the given id on.
-func (s *Service) List(ctx context.Context, after string, limit int) ([]store.Budget, error) {
+func (s *Service) List(ctx context.Context, after string, limit int) ([]budgetdb.Budget, error) {
 	rows, err := s.deps.Store.Budgets(ctx, authn.Tenant(ctx), after, limit)
 	now := s.deps.Store.Now()
 	for i := range rows {
@@ -124,8 +125,8 @@ func (s *Service) List(ctx context.Context, after string, limit int) ([]store.Bu
 }
 
 // Update changes a budget. change gets it as it is and sets the limits to have; it may run more than once.
-func (s *Service) Update(ctx context.Context, id string, change func(*Spec) error) (b store.Budget, err error) {
-	err = s.locked(ctx, id, func(tx *store.Tx, found store.Budget) error {
+func (s *Service) Update(ctx context.Context, id string, change func(*Spec) error) (b budgetdb.Budget, err error) {
+	err = s.locked(ctx, id, func(tx *store.Tx, found budgetdb.Budget) error {
 		b = found
 		b.UpdateTime = s.deps.Store.Now()
 		startPeriod(&b, b.UpdateTime)
@@ -143,11 +144,11 @@ func (s *Service) Update(ctx context.Context, id string, change func(*Spec) erro
 
 // Delete deletes a budget. What steps hold of it is released.
 func (s *Service) Delete(ctx context.Context, id string) error {
-	return s.locked(ctx, id, func(tx *store.Tx, b store.Budget) error { return tx.DeleteBudget(ctx, b.Tenant, b.ID) })
+	return s.locked(ctx, id, func(tx *store.Tx, b budgetdb.Budget) error { return tx.DeleteBudget(ctx, b.Tenant, b.ID) })
 }
 
 // locked calls f with a budget of the caller's tenant that nobody else can change until f returns.
-func (s *Service) locked(ctx context.Context, id string, f func(*store.Tx, store.Budget) error) error {
+func (s *Service) locked(ctx context.Context, id string, f func(*store.Tx, budgetdb.Budget) error) error {
 	if !access.Storable(id) {
 		return errNotFound(id)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/money"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -51,7 +51,7 @@ type Decision struct {
 // Decide admits a step to its budgets or not. While other steps hold a part of a budget, a step is admitted if its estimate, corrected by what was
 // learned, fits into what they leave; otherwise it waits. A step that is alone is admitted if its plain estimate fits; its answer is then limited to
 // the room there is. So a budget is passed by no more than what one call uses beyond its estimate.
-func (s Estimate) Decide(budgets []store.Budget) Decision {
+func (s Estimate) Decide(budgets []budgetdb.Budget) Decision {
 	d := Decision{Output: s.Output, Budget: -1}
 	for i, b := range budgets {
 		if b.Max.Tokens == 0 && b.Max.Cost == 0 {
@@ -71,17 +71,17 @@ func (s Estimate) Decide(budgets []store.Budget) Decision {
 }
 
 // fitsBeside reports whether the whole step fits into what other steps leave of a budget. Without a learned ratio it does not.
-func (s Estimate) fitsBeside(b store.Budget) bool {
+func (s Estimate) fitsBeside(b budgetdb.Budget) bool {
 	need := s.Need(s.Output)
 	free := b.Max.Minus(b.Used).Minus(b.Reserved)
 	return s.Learned.Known() && (b.Max.Tokens == 0 || need.Tokens <= free.Tokens) && (b.Max.Cost == 0 || need.Cost <= free.Cost)
 }
 
 // Need returns what the step may use, corrected by what was learned, when each call may write output tokens.
-func (s Estimate) Need(output int64) store.Amount {
+func (s Estimate) Need(output int64) budgetdb.Amount {
 	read := s.Learned.input(s.Calls*s.Input) + s.Reread*(s.Learned.output(output)+complaint)
 	written := s.Calls * s.Learned.output(output)
-	return store.Amount{
+	return budgetdb.Amount{
 		Tokens: read + written,
 		Cost:   money.Ceil(money.PerMillion(read, s.Price.GetInputMicros()) + money.PerMillion(written, s.Price.GetOutputMicros())),
 	}
@@ -89,7 +89,7 @@ func (s Estimate) Need(output int64) store.Amount {
 
 // room returns how many tokens each call may write, by the plain estimate, for the step to fit into what is left, and the limit that decides.
 // It is below 0 when not even the input fits.
-func (s Estimate) room(left, limits store.Amount) (room int64, limit Limit) {
+func (s Estimate) room(left, limits budgetdb.Amount) (room int64, limit Limit) {
 	room = math.MaxInt64
 	read := s.Calls*s.Input + s.Reread*complaint
 	if limits.Tokens > 0 {

@@ -5,7 +5,7 @@ import (
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/budget"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -19,77 +19,77 @@ func TestDecide(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		step   budget.Estimate
-		budget store.Budget
+		budget budgetdb.Budget
 		want   budget.Decision
 	}{
 		{
 			name: "it fits", want: budget.Decision{Output: 500, Budget: -1},
 			step:   budget.Estimate{ModelCalls: one, Input: 200, Output: 500},
-			budget: store.Budget{Max: store.Amount{Tokens: 1000}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 1000}},
 		},
 		{
 			name: "alone it writes what is left", want: budget.Decision{Output: 400, Limit: budget.LimitTokens},
 			step:   budget.Estimate{ModelCalls: one, Input: 200, Output: 500},
-			budget: store.Budget{Max: store.Amount{Tokens: 1000}, Used: store.Amount{Tokens: 400}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 1000}, Used: budgetdb.Amount{Tokens: 400}},
 		},
 		{
 			name: "beside others it fits as a whole", want: budget.Decision{Output: 500, Budget: -1},
 			step:   budget.Estimate{ModelCalls: one, Input: 200, Output: 500, Learned: known},
-			budget: store.Budget{Max: store.Amount{Tokens: 1000}, Reserved: store.Amount{Tokens: 300}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 1000}, Reserved: budgetdb.Amount{Tokens: 300}},
 		},
 		{
 			name: "beside others it waits for more", want: budget.Decision{Verdict: budget.Waits, Output: 500, Limit: budget.LimitTokens},
 			step:   budget.Estimate{ModelCalls: one, Input: 200, Output: 500, Learned: known},
-			budget: store.Budget{Max: store.Amount{Tokens: 1000}, Reserved: store.Amount{Tokens: 301}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 1000}, Reserved: budgetdb.Amount{Tokens: 301}},
 		},
 		{
 			name: "a model that nothing is known of waits for the one before", want: budget.Decision{Verdict: budget.Waits, Output: 500, Limit: budget.LimitTokens},
 			step:   budget.Estimate{ModelCalls: one, Input: 200, Output: 500},
-			budget: store.Budget{Max: store.Amount{Tokens: 1_000_000}, Reserved: store.Amount{Tokens: 1}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 1_000_000}, Reserved: budgetdb.Amount{Tokens: 1}},
 		},
 		{
 			name: "what was learned counts beside others", want: budget.Decision{Verdict: budget.Waits, Output: 500, Limit: budget.LimitTokens},
 			step:   budget.Estimate{ModelCalls: one, Input: 200, Output: 500, Learned: budget.Ratio{Input: 3000, Output: 1000}},
-			budget: store.Budget{Max: store.Amount{Tokens: 1000}, Reserved: store.Amount{Tokens: 1}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 1000}, Reserved: budgetdb.Amount{Tokens: 1}},
 		},
 		{
 			name: "what was learned ends no turn", want: budget.Decision{Output: 500, Budget: -1},
 			step:   budget.Estimate{ModelCalls: one, Input: 200, Output: 500, Learned: budget.Ratio{Input: 30_000, Output: 1000}},
-			budget: store.Budget{Max: store.Amount{Tokens: 1000}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 1000}},
 		},
 		{
 			name: "what others hold cannot help", want: budget.Decision{Verdict: budget.Exhausted, Limit: budget.LimitTokens},
 			step:   budget.Estimate{ModelCalls: one, Input: 200, Output: 500, Learned: known},
-			budget: store.Budget{Max: store.Amount{Tokens: 1000}, Used: store.Amount{Tokens: 740}, Reserved: store.Amount{Tokens: 1}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 1000}, Used: budgetdb.Amount{Tokens: 740}, Reserved: budgetdb.Amount{Tokens: 1}},
 		},
 		{
 			name: "shared by the calls of a step", want: budget.Decision{Output: 100, Limit: budget.LimitTokens},
 			step:   budget.Estimate{ModelCalls: contract.ModelCalls{Calls: 2, Reread: 1}, Input: 150, Output: 500},
-			budget: store.Budget{Max: store.Amount{Tokens: 2*150 + 2*100 + 100 + 64}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 2*150 + 2*100 + 100 + 64}},
 		},
 		{
 			name: "what the money buys", want: budget.Decision{Output: 200, Limit: budget.LimitCost},
 			step:   budget.Estimate{ModelCalls: one, Input: 200, Output: 500, Price: price},
-			budget: store.Budget{Max: store.Amount{Tokens: 9000, Cost: 1000}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 9000, Cost: 1000}},
 		},
 		{
 			name: "not even the prompt", want: budget.Decision{Verdict: budget.Exhausted, Limit: budget.LimitCost},
 			step:   budget.Estimate{ModelCalls: one, Input: 2000, Output: 500, Price: price},
-			budget: store.Budget{Max: store.Amount{Cost: 1000}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Cost: 1000}},
 		},
 		{
 			name: "a model without a price is free", want: budget.Decision{Output: 500, Budget: -1},
 			step:   budget.Estimate{ModelCalls: one, Input: 2000, Output: 500},
-			budget: store.Budget{Max: store.Amount{Cost: 1000}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Cost: 1000}},
 		},
 		{
 			name: "a limit of tool calls is not its", want: budget.Decision{Output: 500, Budget: -1},
 			step:   budget.Estimate{ModelCalls: one, Input: 2000, Output: 500},
-			budget: store.Budget{Max: store.Amount{Calls: 1}, Used: store.Amount{Calls: 1}, Reserved: store.Amount{Calls: 1}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Calls: 1}, Used: budgetdb.Amount{Calls: 1}, Reserved: budgetdb.Amount{Calls: 1}},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tt.step.Decide([]store.Budget{tt.budget})
+			got := tt.step.Decide([]budgetdb.Budget{tt.budget})
 			if got != tt.want {
 				t.Errorf("%+v, want %+v", got, tt.want)
 			}

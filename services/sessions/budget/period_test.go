@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 )
 
 func TestPeriods(t *testing.T) {
@@ -16,21 +16,21 @@ func TestPeriods(t *testing.T) {
 		return v
 	}
 	for _, tt := range []struct {
-		period store.BudgetPeriod
+		period budgetdb.BudgetPeriod
 		now    string
 		want   time.Time
 	}{
-		{store.PeriodNone, "2026-03-04T05:06:07Z", time.Time{}},
-		{store.PeriodDay, "2026-03-04T05:06:07Z", at("2026-03-04T00:00:00Z")},
-		{store.PeriodDay, "2026-03-04T23:30:00-02:00", at("2026-03-05T00:00:00Z")},
-		{store.PeriodMonth, "2026-03-31T23:59:59Z", at("2026-03-01T00:00:00Z")},
+		{budgetdb.PeriodNone, "2026-03-04T05:06:07Z", time.Time{}},
+		{budgetdb.PeriodDay, "2026-03-04T05:06:07Z", at("2026-03-04T00:00:00Z")},
+		{budgetdb.PeriodDay, "2026-03-04T23:30:00-02:00", at("2026-03-05T00:00:00Z")},
+		{budgetdb.PeriodMonth, "2026-03-31T23:59:59Z", at("2026-03-01T00:00:00Z")},
 	} {
 		if got := periodStart(tt.period, at(tt.now)); !got.Equal(tt.want) {
 			t.Errorf("%s at %s began at %s, want %s", tt.period, tt.now, got, tt.want)
 		}
 	}
-	b := store.Budget{
-		Period: store.PeriodDay, PeriodStart: at("2026-03-04T00:00:00Z"), Used: store.Amount{Tokens: 9}, Reserved: store.Amount{Tokens: 5},
+	b := budgetdb.Budget{
+		Period: budgetdb.PeriodDay, PeriodStart: at("2026-03-04T00:00:00Z"), Used: budgetdb.Amount{Tokens: 9}, Reserved: budgetdb.Amount{Tokens: 5},
 	}
 	startPeriod(&b, at("2026-03-03T23:59:59Z")) // the clock of another machine
 	if b.Used.Tokens != 9 {

@@ -9,6 +9,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -108,14 +109,14 @@ func (s *Service) estimate(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (E
 }
 
 // reserveTokens reserves an admitted model step in the budgets that limit tokens or cost.
-func reserveTokens(tx *journal.Tx, t store.Turn, key string, step Estimate, d Decision, budgets []store.Budget) (Reservation, error) {
+func reserveTokens(tx *journal.Tx, t store.Turn, key string, step Estimate, d Decision, budgets []budgetdb.Budget) (Reservation, error) {
 	var out Reservation
 	need := step.Need(d.Output)
 	for i, b := range budgets {
 		if b.Max.Tokens == 0 && b.Max.Cost == 0 {
 			continue
 		}
-		h := store.Hold{Tenant: t.Tenant, TurnID: t.ID, Step: key, BudgetID: b.ID, Prompt: step.Input, MaxOutput: d.Output}
+		h := budgetdb.Hold{Tenant: t.Tenant, TurnID: t.ID, Step: key, BudgetID: b.ID, Prompt: step.Input, MaxOutput: d.Output}
 		if i == d.Budget {
 			h.Bound = string(d.Limit)
 		}
@@ -134,7 +135,7 @@ func reserveTokens(tx *journal.Tx, t store.Turn, key string, step Estimate, d De
 }
 
 // reserveCall reserves one tool call. It returns the limit that leaves no room for it, nil when all do.
-func reserveCall(tx *journal.Tx, t store.Turn, step string, budgets []store.Budget) (*turnv1.BudgetExhausted, error) {
+func reserveCall(tx *journal.Tx, t store.Turn, step string, budgets []budgetdb.Budget) (*turnv1.BudgetExhausted, error) {
 	for _, b := range budgets {
 		if b.Max.Calls > 0 && b.Used.Calls+b.Reserved.Calls+1 > b.Max.Calls {
 			return LimitCalls.exhausted(b), nil
@@ -144,7 +145,7 @@ func reserveCall(tx *journal.Tx, t store.Turn, step string, budgets []store.Budg
 		if b.Max.Calls == 0 {
 			continue
 		}
-		if err := hold(tx, b, store.Hold{Tenant: t.Tenant, TurnID: t.ID, Step: step, BudgetID: b.ID, Amount: store.Amount{Calls: 1}}); err != nil {
+		if err := hold(tx, b, budgetdb.Hold{Tenant: t.Tenant, TurnID: t.ID, Step: step, BudgetID: b.ID, Amount: budgetdb.Amount{Calls: 1}}); err != nil {
 			return nil, err
 		}
 	}
@@ -152,7 +153,7 @@ func reserveCall(tx *journal.Tx, t store.Turn, step string, budgets []store.Budg
 }
 
 // hold stores what a step holds of a locked budget.
-func hold(tx *journal.Tx, b store.Budget, h store.Hold) error {
+func hold(tx *journal.Tx, b budgetdb.Budget, h budgetdb.Hold) error {
 	b.Reserved = b.Reserved.Plus(h.Amount)
 	if err := tx.SaveBudget(tx.Context(), b); err != nil {
 		return err

@@ -4,30 +4,31 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 )
 
 // scopeKeys returns the keys of the budgets that the use of a turn counts for: those of the tenant and, for the turn and each of its ancestors, those
 // of its subject, session and agent and its own limits.
 func scopeKeys(line []store.Turn) []string {
-	keys := []string{store.ScopeKey(store.ScopeTenant, "")}
+	keys := []string{budgetdb.ScopeKey(budgetdb.ScopeTenant, "")}
 	seen := map[string]bool{}
-	add := func(scope store.BudgetScope, target string) {
-		if key := store.ScopeKey(scope, target); !seen[key] {
+	add := func(scope budgetdb.BudgetScope, target string) {
+		if key := budgetdb.ScopeKey(scope, target); !seen[key] {
 			seen[key] = true
 			keys = append(keys, key)
 		}
 	}
 	for _, t := range line {
-		add(store.ScopeSubject, t.Subject)
-		add(store.ScopeSession, t.SessionID)
-		add(store.ScopeAgent, t.AgentID)
-		add(store.ScopeTurn, t.ID)
+		add(budgetdb.ScopeSubject, t.Subject)
+		add(budgetdb.ScopeSession, t.SessionID)
+		add(budgetdb.ScopeAgent, t.AgentID)
+		add(budgetdb.ScopeTurn, t.ID)
 	}
 	return keys
 }
 
 // lock reads the budgets of a turn in their current period and locks them until the transaction ends. A turn without budgets costs no query.
-func lock(tx *journal.Tx, t store.Turn) ([]store.Budget, error) {
+func lock(tx *journal.Tx, t store.Turn) ([]budgetdb.Budget, error) {
 	if !t.Budgeted {
 		return nil, nil
 	}
@@ -44,13 +45,13 @@ func lock(tx *journal.Tx, t store.Turn) ([]store.Budget, error) {
 
 // LimitTurn makes the limits that a turn has pinned a budget of its own, which its descendants count for too. It sets t.Budgeted if there are any.
 func LimitTurn(tx *journal.Tx, t *store.Turn, surface *turnv1.Surface) error {
-	most := store.Amount{Tokens: int64(surface.GetMaxTokens()), Cost: surface.GetMaxCostMicros(), Calls: int64(surface.GetMaxToolCalls())}
-	if most == (store.Amount{}) {
+	most := budgetdb.Amount{Tokens: int64(surface.GetMaxTokens()), Cost: surface.GetMaxCostMicros(), Calls: int64(surface.GetMaxToolCalls())}
+	if most == (budgetdb.Amount{}) {
 		return nil
 	}
 	t.Budgeted = true
-	return tx.AddBudget(tx.Context(), store.Budget{
-		Tenant: t.Tenant, ID: t.ID, Scope: store.ScopeTurn, Target: t.ID, Period: store.PeriodNone, Max: most, WarnAt: DefaultWarnAt,
+	return tx.AddBudget(tx.Context(), budgetdb.Budget{
+		Tenant: t.Tenant, ID: t.ID, Scope: budgetdb.ScopeTurn, Target: t.ID, Period: budgetdb.PeriodNone, Max: most, WarnAt: DefaultWarnAt,
 		CreateTime: tx.Now(), UpdateTime: tx.Now(),
 	})
 }
@@ -66,7 +67,7 @@ const (
 )
 
 // of returns the part of an amount that the limit is about.
-func (l Limit) of(a store.Amount) int64 {
+func (l Limit) of(a budgetdb.Amount) int64 {
 	switch l {
 	case LimitTokens:
 		return a.Tokens
@@ -78,11 +79,11 @@ func (l Limit) of(a store.Amount) int64 {
 }
 
 // use returns how much of a limit of a budget is used.
-func (l Limit) use(b store.Budget) *turnv1.LimitUse {
+func (l Limit) use(b budgetdb.Budget) *turnv1.LimitUse {
 	return &turnv1.LimitUse{Scope: string(b.Scope), BudgetId: b.ID, What: string(l), Limit: l.of(b.Max), Used: l.of(b.Used)}
 }
 
 // exhausted is the event that tells that a limit of a budget leaves no room for a step.
-func (l Limit) exhausted(b store.Budget) *turnv1.BudgetExhausted {
+func (l Limit) exhausted(b budgetdb.Budget) *turnv1.BudgetExhausted {
 	return &turnv1.BudgetExhausted{Use: l.use(b), Reserved: l.of(b.Reserved)}
 }

@@ -8,6 +8,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 )
 
 // Settle replaces what a step has reserved in the budgets of its turn by what it used, and appends an event for each limit that is nearly used up. If
@@ -49,8 +50,8 @@ func (s *Service) Settle(tx *journal.Tx, t store.Turn, step store.Step, outcome 
 }
 
 // updateRatio learns from what a model step used, if its provider reported that, for the next estimates of the turn's agent and model.
-func updateRatio(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome, holds []store.Hold) error {
-	i := slices.IndexFunc(holds, func(h store.Hold) bool { return h.Prompt > 0 })
+func updateRatio(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome, holds []budgetdb.Hold) error {
+	i := slices.IndexFunc(holds, func(h budgetdb.Hold) bool { return h.Prompt > 0 })
 	if i < 0 || outcome.GetUsage().GetModelCalls() == 0 || outcome.GetError() != nil || outcome.GetCancelled() {
 		return nil
 	}
@@ -67,25 +68,25 @@ func updateRatio(tx *journal.Tx, t store.Turn, outcome *turnv1.StepOutcome, hold
 }
 
 // usedBy returns what a step used of budgets.
-func usedBy(kind turnv1.StepKind, outcome *turnv1.StepOutcome) store.Amount {
+func usedBy(kind turnv1.StepKind, outcome *turnv1.StepOutcome) budgetdb.Amount {
 	u := outcome.GetUsage()
 	if kind == turnv1.StepKind_STEP_KIND_TOOL {
-		return store.Amount{Calls: int64(u.GetToolCalls())}
+		return budgetdb.Amount{Calls: int64(u.GetToolCalls())}
 	}
-	return store.Amount{Tokens: int64(u.GetInputTokens()) + int64(u.GetOutputTokens()), Cost: u.GetCostMicros()}
+	return budgetdb.Amount{Tokens: int64(u.GetInputTokens()) + int64(u.GetOutputTokens()), Cost: u.GetCostMicros()}
 }
 
-func holdOf(holds []store.Hold, budget string) store.Hold {
+func holdOf(holds []budgetdb.Hold, budget string) budgetdb.Hold {
 	for _, h := range holds {
 		if h.BudgetID == budget {
 			return h
 		}
 	}
-	return store.Hold{}
+	return budgetdb.Hold{}
 }
 
 // warn appends an event for each limit of which the part to warn at was passed now: once in a period.
-func warn(tx *journal.Tx, t store.Turn, step store.Step, b store.Budget, before store.Amount) error {
+func warn(tx *journal.Tx, t store.Turn, step store.Step, b budgetdb.Budget, before budgetdb.Amount) error {
 	for _, l := range []Limit{LimitTokens, LimitCost, LimitCalls} {
 		limit := l.of(b.Max)
 		passed := func(used int64) bool { return limit > 0 && used >= (limit*b.WarnAt+99)/100 }

@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 )
 
 // planSchedule compares a schedule with the one that there is. It becomes exactly what the document says, but for a pause that the document
@@ -43,7 +44,7 @@ func (s *Service) planSchedule(ctx context.Context, d *Document, find agentOf) (
 	return p, s.deps.Schedules.Revise(ctx, old, &spec, check)
 }
 
-func (s *Service) planNewSchedule(ctx context.Context, id string, spec store.ScheduleSpec, check schedule.AgentCheck) (planned, error) {
+func (s *Service) planNewSchedule(ctx context.Context, id string, spec scheduledb.ScheduleSpec, check schedule.AgentCheck) (planned, error) {
 	p := planned{action: Created, permission: "sessions.schedules.create", revision: 1}
 	v, err := s.deps.Schedules.New(ctx, id, spec, check)
 	p.write = func(ctx context.Context, tx *store.Tx, out *Applied) error {

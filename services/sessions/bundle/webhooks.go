@@ -9,6 +9,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
 
@@ -23,7 +24,7 @@ func (s *Service) planWebhook(ctx context.Context, d *Document) (planned, error)
 		return planned{}, err
 	}
 	p := planned{action: Unchanged, permission: "sessions.webhooks.update"}
-	revise := func(w store.Webhook) (store.Webhook, error) {
+	revise := func(w webhookdb.Webhook) (webhookdb.Webhook, error) {
 		before := w
 		if !d.Has("disabled") {
 			d.Webhook.Disabled = w.Disabled

@@ -10,10 +10,11 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 )
 
 // Update changes a schedule that the caller may see. A revision other than 0 must be the current one. change sets fields of the current spec.
-func (s *Service) Update(ctx context.Context, id string, revision int64, change func(*store.ScheduleSpec) error) (store.Schedule, error) {
+func (s *Service) Update(ctx context.Context, id string, revision int64, change func(*scheduledb.ScheduleSpec) error) (scheduledb.Schedule, error) {
 	v, _, err := s.Get(ctx, id, 0)
 	if err != nil {
 		return v, err
@@ -32,7 +33,7 @@ func (s *Service) Update(ctx context.Context, id string, revision int64, change 
 }
 
 // Revise validates a spec as the successor of that of v.
-func (s *Service) Revise(ctx context.Context, v store.Schedule, spec *store.ScheduleSpec, check AgentCheck) error {
+func (s *Service) Revise(ctx context.Context, v scheduledb.Schedule, spec *scheduledb.ScheduleSpec, check AgentCheck) error {
 	if spec.SameWork(v.Spec) { // its work was validated when it was set, perhaps by a caller who may see more
 		return invalid(checkTimes(*spec))
 	}
@@ -45,7 +46,7 @@ func (s *Service) Revise(ctx context.Context, v store.Schedule, spec *store.Sche
 }
 
 // SetPaused pauses or resumes a schedule that the caller may see.
-func (s *Service) SetPaused(ctx context.Context, id string, paused bool) (store.Schedule, error) {
+func (s *Service) SetPaused(ctx context.Context, id string, paused bool) (scheduledb.Schedule, error) {
 	v, _, err := s.Get(ctx, id, 0)
 	if err != nil || v.Spec.Paused == paused {
 		return v, err
@@ -55,7 +56,7 @@ func (s *Service) SetPaused(ctx context.Context, id string, paused bool) (store.
 	return s.save(ctx, v, spec)
 }
 
-func (s *Service) save(ctx context.Context, seen store.Schedule, spec store.ScheduleSpec) (v store.Schedule, err error) {
+func (s *Service) save(ctx context.Context, seen scheduledb.Schedule, spec scheduledb.ScheduleSpec) (v scheduledb.Schedule, err error) {
 	err = s.deps.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		v, err = s.Save(ctx, tx, seen, spec)
 		return err
@@ -67,7 +68,7 @@ func (s *Service) save(ctx context.Context, seen store.Schedule, spec store.Sche
 }
 
 // Save stores a spec that Revise accepted for v, unless the schedule has changed since v was read. Call Changed after the transaction.
-func (s *Service) Save(ctx context.Context, tx *store.Tx, seen store.Schedule, spec store.ScheduleSpec) (store.Schedule, error) {
+func (s *Service) Save(ctx context.Context, tx *store.Tx, seen scheduledb.Schedule, spec scheduledb.ScheduleSpec) (scheduledb.Schedule, error) {
 	v, err := tx.LockSchedule(ctx, seen.Tenant, seen.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return v, errNotFound(seen.ID)

@@ -11,10 +11,11 @@ import (
 	"github.com/windlass-dev/windlass/libs/ids"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 )
 
 // Create stores a new schedule of the caller. An empty id is generated.
-func (s *Service) Create(ctx context.Context, id string, spec store.ScheduleSpec) (store.Schedule, error) {
+func (s *Service) Create(ctx context.Context, id string, spec scheduledb.ScheduleSpec) (scheduledb.Schedule, error) {
 	v, err := s.New(ctx, cmp.Or(id, ids.New(ids.Schedule)), spec, s.deps.Turns.CheckAgent)
 	if err != nil {
 		return v, err
@@ -30,12 +31,12 @@ func (s *Service) Create(ctx context.Context, id string, spec store.ScheduleSpec
 }
 
 // New prepares a schedule of the caller. Its agent is found by check.
-func (s *Service) New(ctx context.Context, id string, spec store.ScheduleSpec, check AgentCheck) (store.Schedule, error) {
+func (s *Service) New(ctx context.Context, id string, spec scheduledb.ScheduleSpec, check AgentCheck) (scheduledb.Schedule, error) {
 	if err := s.validate(ctx, &spec, check); err != nil {
-		return store.Schedule{}, err
+		return scheduledb.Schedule{}, err
 	}
 	now := s.deps.Store.Now()
-	v := store.Schedule{
+	v := scheduledb.Schedule{
 		Tenant: authn.Tenant(ctx), ID: id, Subject: authn.From(ctx).GetSubject(), Spec: spec, Revision: 1, CreateTime: now, UpdateTime: now,
 	}
 	if err := runAs(ctx, &v); err != nil {
@@ -45,7 +46,7 @@ func (s *Service) New(ctx context.Context, id string, spec store.ScheduleSpec, c
 }
 
 // Add stores a schedule prepared by New, within the quotas, and returns it as it is stored. Call Changed after the transaction.
-func (s *Service) Add(ctx context.Context, tx *store.Tx, v store.Schedule) (store.Schedule, error) {
+func (s *Service) Add(ctx context.Context, tx *store.Tx, v scheduledb.Schedule) (scheduledb.Schedule, error) {
 	old, err := tx.LockSchedule(ctx, v.Tenant, v.ID)
 	missing := errors.Is(err, store.ErrNotFound)
 	if err != nil && !missing {
@@ -70,7 +71,7 @@ func (s *Service) Add(ctx context.Context, tx *store.Tx, v store.Schedule) (stor
 	return v, tx.SaveSchedule(ctx, v)
 }
 
-func (s *Service) checkQuota(ctx context.Context, tx *store.Tx, v store.Schedule) error {
+func (s *Service) checkQuota(ctx context.Context, tx *store.Tx, v scheduledb.Schedule) error {
 	count, own, err := tx.CountSchedules(ctx, v.Tenant, v.Subject)
 	switch {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/ids"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 	"github.com/windlass-dev/windlass/services/sessions/sweep"
 )
 
@@ -26,12 +27,12 @@ const (
 
 // Fire fires a schedule of any tenant for one of its times. Once the fire is stored the sweep goes on with it, so a passing failure is no error.
 // The outcome is FireGone if the schedule is deleted or paused.
-func (s *Service) Fire(ctx context.Context, tenant, id string, due time.Time) (store.Fire, error) {
-	f := store.Fire{Tenant: tenant, ScheduleID: id, Due: due, Key: due.UTC().Format(time.RFC3339)}
+func (s *Service) Fire(ctx context.Context, tenant, id string, due time.Time) (scheduledb.Fire, error) {
+	f := scheduledb.Fire{Tenant: tenant, ScheduleID: id, Due: due, Key: due.UTC().Format(time.RFC3339)}
 	d, err := s.settle(ctx, f)
 	if errors.Is(err, store.ErrNotFound) {
 		s.dropUnknown(ctx, f)
-		f.Outcome = store.FireGone
+		f.Outcome = scheduledb.FireGone
 		return f, nil
 	}
 	if err != nil {
@@ -41,12 +42,12 @@ func (s *Service) Fire(ctx context.Context, tenant, id string, due time.Time) (s
 }
 
 // FireNow fires a schedule of the caller at once. The same idempotency key again returns the same fire.
-func (s *Service) FireNow(ctx context.Context, id, idempotencyKey string) (store.Fire, error) {
+func (s *Service) FireNow(ctx context.Context, id, idempotencyKey string) (scheduledb.Fire, error) {
 	seen, _, err := s.Get(ctx, id, 0)
 	if err != nil {
-		return store.Fire{}, err
+		return scheduledb.Fire{}, err
 	}
-	f := store.Fire{Tenant: seen.Tenant, ScheduleID: seen.ID, Manual: true, Due: s.deps.Store.Now(), Key: "run-" + ids.New(ids.Event)}
+	f := scheduledb.Fire{Tenant: seen.Tenant, ScheduleID: seen.ID, Manual: true, Due: s.deps.Store.Now(), Key: "run-" + ids.New(ids.Event)}
 	if idempotencyKey != "" {
 		sum := sha256.Sum256([]byte(authn.From(ctx).GetSubject() + "\x00" + idempotencyKey))
 		f.Key = "run-" + hex.EncodeToString(sum[:])
@@ -56,20 +57,20 @@ func (s *Service) FireNow(ctx context.Context, id, idempotencyKey string) (store
 		err = errNotFound(seen.ID)
 	}
 	// Each of several equal requests starts the turn: it is created once, and all of them are answered with it.
-	if f = d.fire; err == nil && f.Outcome == store.FireStarting {
+	if f = d.fire; err == nil && f.Outcome == scheduledb.FireStarting {
 		f, err = s.start(ctx, d.schedule, f)
 	}
 	if err != nil {
 		return f, err
 	}
-	if f.Outcome == store.FireFailed { // of the same request before
+	if f.Outcome == scheduledb.FireFailed { // of the same request before
 		return f, fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "%s", f.Error)
 	}
 	return f, nil
 }
 
 // dropUnknown has Temporal delete a schedule that fired and of which there is no row.
-func (s *Service) dropUnknown(ctx context.Context, f store.Fire) {
+func (s *Service) dropUnknown(ctx context.Context, f scheduledb.Fire) {
 	if _, err := s.deps.Store.Schedule(ctx, f.Tenant, f.ScheduleID); !errors.Is(err, store.ErrNotFound) {
 		return // a deleted one is dropped by the sync
 	}
@@ -80,14 +81,14 @@ func (s *Service) dropUnknown(ctx context.Context, f store.Fire) {
 
 // settled is a fire that is stored.
 type settled struct {
-	schedule store.Schedule
-	fire     store.Fire
+	schedule scheduledb.Schedule
+	fire     scheduledb.Fire
 	// start: the caller of settle is to start its turn.
 	start bool
 }
 
 // settle stores a fire, once, and decides its outcome. ErrNotFound when the schedule is gone, or is paused and time fired it.
-func (s *Service) settle(ctx context.Context, want store.Fire) (settled, error) {
+func (s *Service) settle(ctx context.Context, want scheduledb.Fire) (settled, error) {
 	var d settled
 	err := s.deps.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		d = settled{}
@@ -114,7 +115,7 @@ func (s *Service) settle(ctx context.Context, want store.Fire) (settled, error) 
 		if err := s.decide(ctx, tx, d.schedule, &d.fire, now); err != nil {
 			return err
 		}
-		d.start = d.fire.Outcome == store.FireStarting
+		d.start = d.fire.Outcome == scheduledb.FireStarting
 		if err := tx.PutFire(ctx, d.fire); err != nil || !created {
 			return err
 		}
@@ -128,7 +129,7 @@ func (s *Service) settle(ctx context.Context, want store.Fire) (settled, error) 
 }
 
 // decide sets the outcome of a pending fire of a locked schedule.
-func (s *Service) decide(ctx context.Context, tx *store.Tx, v store.Schedule, f *store.Fire, now time.Time) (err error) {
+func (s *Service) decide(ctx context.Context, tx *store.Tx, v scheduledb.Schedule, f *scheduledb.Fire, now time.Time) (err error) {
 	d := situation{
 		policy: v.Spec.Overlap, inSession: v.Spec.SessionID != "", outcome: f.Outcome, paused: v.Spec.Paused && !f.Manual, catchUp: s.cfg.CatchUp,
 	}
@@ -148,7 +149,7 @@ func (s *Service) decide(ctx context.Context, tx *store.Tx, v store.Schedule, f 
 	for _, other := range pending {
 		switch {
 		case other.Key == f.Key:
-		case other.Outcome == store.FireStarting:
+		case other.Outcome == scheduledb.FireStarting:
 			d.running++
 		case f.Outcome == "" || other.CreateTime.Before(f.CreateTime):
 			d.ahead++
@@ -156,14 +157,14 @@ func (s *Service) decide(ctx context.Context, tx *store.Tx, v store.Schedule, f 
 	}
 	f.Outcome, f.Error = d.decide()
 	f.NextAttempt = now.Add(queuePoll)
-	if f.Outcome == store.FireStarting {
+	if f.Outcome == scheduledb.FireStarting {
 		f.NextAttempt = now.Add(startTimeout)
 	}
 	return nil
 }
 
 // resume starts the turn of a fire if that is up to the caller.
-func (s *Service) resume(ctx context.Context, d settled) store.Fire {
+func (s *Service) resume(ctx context.Context, d settled) scheduledb.Fire {
 	if !d.start {
 		return d.fire
 	}
@@ -176,14 +177,14 @@ func (s *Service) resume(ctx context.Context, d settled) store.Fire {
 
 // startDue goes on with fires that are queued, or whose start was interrupted.
 func (s *Service) startDue(ctx context.Context) error {
-	due := func(ctx context.Context, limit int) ([]store.Fire, error) {
+	due := func(ctx context.Context, limit int) ([]scheduledb.Fire, error) {
 		return s.deps.Store.DueFires(ctx, s.deps.Store.Now(), limit)
 	}
 	return sweep.Due(ctx, due, s.retry)
 }
 
 // retry goes on with one fire, or postpones it.
-func (s *Service) retry(ctx context.Context, f store.Fire) error {
+func (s *Service) retry(ctx context.Context, f scheduledb.Fire) error {
 	d, cause := s.settle(ctx, f)
 	if cause == nil {
 		s.resume(ctx, d)

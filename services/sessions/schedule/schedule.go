@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 	"github.com/windlass-dev/windlass/services/sessions/sweep"
 )
 
@@ -43,7 +44,7 @@ type Turn struct {
 	Key string
 	// ScheduleID is the schedule's; Spec is what it asks for.
 	ScheduleID string
-	Spec       store.ScheduleSpec
+	Spec       scheduledb.ScheduleSpec
 	// Allowed returns nil if the schedule's principal may start the turn. It is called unless the turn exists.
 	Allowed func(ctx context.Context) error
 }
@@ -131,9 +132,9 @@ func errExists(id string) error {
 }
 
 // Get reads a schedule that the caller may see, with the newest of its fires, at most the given number.
-func (s *Service) Get(ctx context.Context, id string, fires int) (store.Schedule, []store.Fire, error) {
+func (s *Service) Get(ctx context.Context, id string, fires int) (scheduledb.Schedule, []scheduledb.Fire, error) {
 	if !access.Storable(id) {
-		return store.Schedule{}, nil, errNotFound(id)
+		return scheduledb.Schedule{}, nil, errNotFound(id)
 	}
 	v, recent, err := s.deps.Store.ScheduleWithFires(ctx, authn.Tenant(ctx), id, fires)
 	if errors.Is(err, store.ErrNotFound) || err == nil && (v.Deleted || !access.Sees(ctx, v.Subject)) {
@@ -143,7 +144,7 @@ func (s *Service) Get(ctx context.Context, id string, fires int) (store.Schedule
 }
 
 // Lookup reads the schedule with an id, if there is one. ALREADY_EXISTS means that it belongs to somebody whose schedules the caller may not see.
-func (s *Service) Lookup(ctx context.Context, id string) (v store.Schedule, found bool, err error) {
+func (s *Service) Lookup(ctx context.Context, id string) (v scheduledb.Schedule, found bool, err error) {
 	v, err = s.deps.Store.Schedule(ctx, authn.Tenant(ctx), id)
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && v.Deleted:
@@ -155,12 +156,12 @@ func (s *Service) Lookup(ctx context.Context, id string) (v store.Schedule, foun
 }
 
 // List returns at most limit of the schedules that the caller may see after the given id, by id.
-func (s *Service) List(ctx context.Context, after string, limit int) ([]store.Schedule, error) {
+func (s *Service) List(ctx context.Context, after string, limit int) ([]scheduledb.Schedule, error) {
 	return s.deps.Store.Schedules(ctx, authn.Tenant(ctx), access.Owner(ctx), after, limit)
 }
 
 // runAs has the turns of a schedule run as the caller, if it is theirs.
-func runAs(ctx context.Context, v *store.Schedule) error {
+func runAs(ctx context.Context, v *scheduledb.Schedule) error {
 	p := authn.From(ctx)
 	if p.GetSubject() != v.Subject {
 		return nil

@@ -14,10 +14,11 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 )
 
 // start starts the turn of a fire and stores the outcome. Its error is why there is no turn; a permanent one fails the fire.
-func (s *Service) start(ctx context.Context, v store.Schedule, f store.Fire) (store.Fire, error) {
+func (s *Service) start(ctx context.Context, v scheduledb.Schedule, f scheduledb.Fire) (scheduledb.Fire, error) {
 	turn, session, cause := s.startTurn(ctx, v, f)
 	after := context.WithoutCancel(ctx) // what was started must be recorded, also while the process stops
 	err := s.deps.Store.Write(after, func(tx *store.Tx) error {
@@ -31,10 +32,10 @@ func (s *Service) start(ctx context.Context, v store.Schedule, f store.Fire) (st
 		now := s.deps.Store.Now()
 		switch {
 		case cause == nil:
-			f.Outcome, f.TurnID, f.SessionID = store.FireStarted, turn, session
+			f.Outcome, f.TurnID, f.SessionID = scheduledb.FireStarted, turn, session
 			row.LastTurnID, row.LastError = f.TurnID, ""
 		case fault.Refused(cause) || now.Sub(f.CreateTime) > s.cfg.CatchUp:
-			f.Outcome, f.Error = store.FireFailed, fault.From(cause).Text()
+			f.Outcome, f.Error = scheduledb.FireFailed, fault.From(cause).Text()
 			row.LastError = f.Error
 		default:
 			f.NextAttempt = now.Add(startRetry)
@@ -52,7 +53,7 @@ func (s *Service) start(ctx context.Context, v store.Schedule, f store.Fire) (st
 }
 
 // startTurn starts the turn of a fire as the principal of the schedule.
-func (s *Service) startTurn(ctx context.Context, v store.Schedule, f store.Fire) (turnID, sessionID string, err error) {
+func (s *Service) startTurn(ctx context.Context, v scheduledb.Schedule, f scheduledb.Fire) (turnID, sessionID string, err error) {
 	p := &policyv1.Principal{}
 	if err := proto.Unmarshal(v.Principal, p); err != nil {
 		return "", "", fmt.Errorf("principal of schedule %s: %w", v.ID, err)
@@ -65,7 +66,7 @@ func (s *Service) startTurn(ctx context.Context, v store.Schedule, f store.Fire)
 }
 
 // checkAllowed asks policy whether a principal may do now what a schedule does for them.
-func (s *Service) checkAllowed(ctx context.Context, p *policyv1.Principal, spec store.ScheduleSpec) error {
+func (s *Service) checkAllowed(ctx context.Context, p *policyv1.Principal, spec scheduledb.ScheduleSpec) error {
 	has, err := access.Permissions(ctx, s.deps.Policy, p)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/cron"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 	"github.com/windlass-dev/windlass/services/sessions/sweep"
 )
 
@@ -23,14 +24,14 @@ const (
 
 // syncDue brings Temporal's schedules up to date with rows that were changed, and compares the others with them from time to time.
 func (s *Service) syncDue(ctx context.Context) error {
-	due := func(ctx context.Context, limit int) ([]store.Schedule, error) {
+	due := func(ctx context.Context, limit int) ([]scheduledb.Schedule, error) {
 		return s.deps.Store.DueSchedules(ctx, s.deps.Store.Now(), limit)
 	}
 	return sweep.Due(ctx, due, s.sync)
 }
 
 // sync brings Temporal's schedule up to date with one of ours, unless another replica does.
-func (s *Service) sync(ctx context.Context, v store.Schedule) error {
+func (s *Service) sync(ctx context.Context, v scheduledb.Schedule) error {
 	claimed := false
 	err := s.deps.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		claimed, err = tx.ClaimSchedule(ctx, v, s.deps.Store.Now().Add(claimFor))
@@ -51,7 +52,7 @@ func (s *Service) sync(ctx context.Context, v store.Schedule) error {
 	return nil
 }
 
-func (s *Service) put(ctx context.Context, v store.Schedule) error {
+func (s *Service) put(ctx context.Context, v scheduledb.Schedule) error {
 	if v.Deleted {
 		return s.deps.Calendars.DropSchedule(ctx, v.Tenant, v.ID)
 	}
@@ -62,7 +63,7 @@ func (s *Service) put(ctx context.Context, v store.Schedule) error {
 	return s.deps.Calendars.PutSchedule(ctx, t)
 }
 
-func timetable(v store.Schedule, catchUp time.Duration) (Timetable, error) {
+func timetable(v scheduledb.Schedule, catchUp time.Duration) (Timetable, error) {
 	t := Timetable{
 		Tenant: v.Tenant, ScheduleID: v.ID, Revision: v.Revision, Paused: v.Spec.Paused, CatchUp: catchUp, Zone: v.Spec.TimeZone,
 		Summary: v.ID + ": " + truncate.Line(v.Spec.Input, max(maxSummary-len(v.ID), 16)),
@@ -84,7 +85,7 @@ func timetable(v store.Schedule, catchUp time.Duration) (Timetable, error) {
 }
 
 // recordSync stores whether Temporal is up to date now.
-func (s *Service) recordSync(ctx context.Context, v store.Schedule, cause error) error {
+func (s *Service) recordSync(ctx context.Context, v scheduledb.Schedule, cause error) error {
 	return s.deps.Store.Write(ctx, func(tx *store.Tx) error {
 		now := s.deps.Store.Now()
 		switch {

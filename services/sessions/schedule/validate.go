@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/cron"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/services/sessions/access"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 )
 
 // Bounds of a schedule's interval.
@@ -31,7 +31,7 @@ func invalid(wrong []fault.Field) error {
 }
 
 // validate checks all of a spec, and sets the agent where it names none.
-func (s *Service) validate(ctx context.Context, spec *store.ScheduleSpec, check AgentCheck) error {
+func (s *Service) validate(ctx context.Context, spec *scheduledb.ScheduleSpec, check AgentCheck) error {
 	wrong := checkTimes(*spec)
 	bad := func(field, message string) {
 		wrong = append(wrong, fault.Field{Path: "schedule." + field, Message: message})
@@ -66,7 +66,7 @@ func (s *Service) validate(ctx context.Context, spec *store.ScheduleSpec, check 
 }
 
 // checkTimes lists the mistakes in the times of a spec.
-func checkTimes(spec store.ScheduleSpec) []fault.Field {
+func checkTimes(spec scheduledb.ScheduleSpec) []fault.Field {
 	bad := func(field, message string) []fault.Field {
 		return []fault.Field{{Path: "schedule." + field, Message: message}}
 	}
@@ -94,7 +94,7 @@ func checkTimes(spec store.ScheduleSpec) []fault.Field {
 }
 
 // zone returns the time zone of a spec's cron expression.
-func zone(spec store.ScheduleSpec) (*time.Location, error) {
+func zone(spec scheduledb.ScheduleSpec) (*time.Location, error) {
 	name := spec.TimeZone
 	if name == "Local" { // this process's zone, which no one else knows
 		name = "local"
@@ -103,7 +103,7 @@ func zone(spec store.ScheduleSpec) (*time.Location, error) {
 }
 
 // Next returns the first time after t at which a validated spec fires, the zero time when there is none.
-func Next(spec store.ScheduleSpec, t time.Time) time.Time {
+func Next(spec scheduledb.ScheduleSpec, t time.Time) time.Time {
 	if every, err := time.ParseDuration(spec.Interval); err == nil && every > 0 {
 		return time.Unix(0, 0).Add(t.Sub(time.Unix(0, 0)).Truncate(every) + every)
 	}

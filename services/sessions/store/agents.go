@@ -6,6 +6,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Agent is an agent at one revision.
@@ -44,54 +45,54 @@ func scanRevision(s sqldb.Scanner) (a Agent, err error) {
 const selectAgent = "SELECT " + agentColumns + " FROM agents WHERE tenant = $1 AND id = $2"
 
 // Agent reads an agent at its newest revision, also a deleted one. ErrNotFound when there never was one.
-func (s *Store) Agent(ctx context.Context, tenant, id string) (Agent, error) {
-	return one(ctx, s.db.Reader(), scanAgent, selectAgent, tenant, id)
+func (s *agentReader) Agent(ctx context.Context, tenant, id string) (Agent, error) {
+	return rows.One(ctx, s.DB.Reader(), scanAgent, selectAgent, tenant, id)
 }
 
 // Agent reads an agent and, under PostgreSQL, locks it against other changes.
-func (tx *Tx) Agent(ctx context.Context, tenant, id string) (Agent, error) {
-	return sqldb.One(ctx, tx, scanAgent, selectAgent+tx.db.ForUpdate(), tenant, id)
+func (tx *agentTx) Agent(ctx context.Context, tenant, id string) (Agent, error) {
+	return sqldb.One(ctx, tx, scanAgent, selectAgent+tx.DB.ForUpdate(), tenant, id)
 }
 
 const selectRevision = "SELECT tenant, id, revision, data FROM agent_revisions WHERE tenant = $1 AND id = $2 AND revision = $3"
 
 // AgentRevision reads an agent at one revision. ErrNotFound when there is no such revision.
-func (s *Store) AgentRevision(ctx context.Context, tenant, id string, revision uint32) (Agent, error) {
-	return one(ctx, s.db.Reader(), scanRevision, selectRevision, tenant, id, int64(revision))
+func (s *agentReader) AgentRevision(ctx context.Context, tenant, id string, revision uint32) (Agent, error) {
+	return rows.One(ctx, s.DB.Reader(), scanRevision, selectRevision, tenant, id, int64(revision))
 }
 
 // Agents lists agents that are not deleted by id, after the given one.
-func (s *Store) Agents(ctx context.Context, tenant, after string, limit int) ([]Agent, error) {
-	return all(ctx, s.db.Reader(), scanAgent, "SELECT "+agentColumns+
+func (s *agentReader) Agents(ctx context.Context, tenant, after string, limit int) ([]Agent, error) {
+	return rows.All(ctx, s.DB.Reader(), scanAgent, "SELECT "+agentColumns+
 		" FROM agents WHERE tenant = $1 AND deleted = 0 AND id > $2 ORDER BY id LIMIT $3", tenant, after, limit)
 }
 
 // AgentRevisions lists the revisions of an agent below the given one, newest first. A below of 0 means all.
-func (s *Store) AgentRevisions(ctx context.Context, tenant, id string, below int64, limit int) ([]Agent, error) {
-	return all(ctx, s.db.Reader(), scanRevision, `SELECT tenant, id, revision, data FROM agent_revisions
+func (s *agentReader) AgentRevisions(ctx context.Context, tenant, id string, below int64, limit int) ([]Agent, error) {
+	return rows.All(ctx, s.DB.Reader(), scanRevision, `SELECT tenant, id, revision, data FROM agent_revisions
 		WHERE tenant = $1 AND id = $2 AND (CAST($3 AS BIGINT) <= 0 OR revision < $3) ORDER BY revision DESC LIMIT $4`, tenant, id, below, limit)
 }
 
 var insertAgentRevisions = sqldb.Insert("agent_revisions", "tenant, id, revision, data")
 
 // PutAgent makes a the newest revision. The revision must be a new one.
-func (tx *Tx) PutAgent(ctx context.Context, a Agent) error {
+func (tx *agentTx) PutAgent(ctx context.Context, a Agent) error {
 	data, err := a.marshal()
 	if err != nil {
 		return err
 	}
 	_, err = sqldb.Exec(ctx, tx, `INSERT INTO agents (tenant, id, revision, deleted, data) VALUES ($1, $2, $3, 0, $4)
 		ON CONFLICT (tenant, id) DO UPDATE SET revision = excluded.revision, deleted = 0, data = excluded.data`,
-		a.Tenant, a.ID, int64(a.Revision), blob(data))
+		a.Tenant, a.ID, int64(a.Revision), rows.Blob(data))
 	if err != nil {
 		return err
 	}
 	_, err = sqldb.Exec(ctx, tx, insertAgentRevisions,
-		a.Tenant, a.ID, int64(a.Revision), blob(data))
+		a.Tenant, a.ID, int64(a.Revision), rows.Blob(data))
 	return err
 }
 
 // DeleteAgent takes an agent out of sight. ErrNotFound when it is not there or was deleted before.
-func (tx *Tx) DeleteAgent(ctx context.Context, tenant, id string) error {
+func (tx *agentTx) DeleteAgent(ctx context.Context, tenant, id string) error {
 	return sqldb.ExecOne(ctx, tx, "UPDATE agents SET deleted = 1 WHERE tenant = $1 AND id = $2 AND deleted = 0", tenant, id)
 }

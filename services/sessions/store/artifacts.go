@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Artifact is something kept beside a conversation, without its bytes.
@@ -30,7 +31,7 @@ func scanArtifact(s sqldb.Scanner) (a Artifact, err error) {
 }
 
 // AddArtifact stores an artifact of a locked session. Bytes that are there already are not stored again.
-func (tx *Tx) AddArtifact(ctx context.Context, a Artifact, data []byte) error {
+func (tx *agentTx) AddArtifact(ctx context.Context, a Artifact, data []byte) error {
 	if _, err := sqldb.Exec(ctx, tx, `INSERT INTO artifact_blobs (tenant, sha256, refs, data) VALUES ($1, $2, 1, $3)
 		ON CONFLICT (tenant, sha256) DO UPDATE SET refs = artifact_blobs.refs + 1`, a.Tenant, a.SHA256, data); err != nil {
 		return err
@@ -39,7 +40,7 @@ func (tx *Tx) AddArtifact(ctx context.Context, a Artifact, data []byte) error {
 }
 
 // ShareArtifact makes an artifact of another session one of a locked session too. False means that its bytes are gone.
-func (tx *Tx) ShareArtifact(ctx context.Context, a Artifact) (bool, error) {
+func (tx *agentTx) ShareArtifact(ctx context.Context, a Artifact) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, "UPDATE artifact_blobs SET refs = refs + 1 WHERE tenant = $1 AND sha256 = $2", a.Tenant, a.SHA256)
 	if err != nil || n == 0 {
 		return false, err
@@ -49,32 +50,32 @@ func (tx *Tx) ShareArtifact(ctx context.Context, a Artifact) (bool, error) {
 
 var insertArtifacts = sqldb.Insert("artifacts", artifactColumns)
 
-func (tx *Tx) insertArtifact(ctx context.Context, a Artifact) error {
+func (tx *agentTx) insertArtifact(ctx context.Context, a Artifact) error {
 	_, err := sqldb.Exec(ctx, tx, insertArtifacts,
 		a.Tenant, a.ID, a.SessionID, a.TurnID, a.CallID, a.Name, a.MediaType, a.Size, a.SHA256, a.CreateUs)
 	return err
 }
 
 // Artifact reads an artifact of a session, or with an empty session all that have the id: one for each session that it is in, oldest first.
-func (s *Store) Artifact(ctx context.Context, tenant, id, session string) ([]Artifact, error) {
-	return all(ctx, s.db.Reader(), scanArtifact, "SELECT "+artifactColumns+` FROM artifacts
+func (s *agentReader) Artifact(ctx context.Context, tenant, id, session string) ([]Artifact, error) {
+	return rows.All(ctx, s.DB.Reader(), scanArtifact, "SELECT "+artifactColumns+` FROM artifacts
 		WHERE tenant = $1 AND id = $2 AND ($3 = '' OR session_id = $3) ORDER BY create_us, session_id`, tenant, id, session)
 }
 
 // Artifacts lists the artifacts of a session by time, after the one made at afterUs with the id afterID.
-func (s *Store) Artifacts(ctx context.Context, tenant, session string, afterUs int64, afterID string, limit int) ([]Artifact, error) {
-	return all(ctx, s.db.Reader(), scanArtifact, "SELECT "+artifactColumns+` FROM artifacts
+func (s *agentReader) Artifacts(ctx context.Context, tenant, session string, afterUs int64, afterID string, limit int) ([]Artifact, error) {
+	return rows.All(ctx, s.DB.Reader(), scanArtifact, "SELECT "+artifactColumns+` FROM artifacts
 		WHERE tenant = $1 AND session_id = $2 AND (create_us, id) > ($3, $4) ORDER BY create_us, id LIMIT $5`, tenant, session, afterUs, afterID, limit)
 }
 
 // ArtifactData reads up to length bytes of an artifact from offset on. ErrNotFound when they are gone.
-func (s *Store) ArtifactData(ctx context.Context, tenant, sha256 string, offset, length int64) ([]byte, error) {
-	return one(ctx, s.db.Reader(), sqldb.Column[[]byte], `SELECT substr(data, CAST($3 AS INTEGER), CAST($4 AS INTEGER)) FROM artifact_blobs
+func (s *agentReader) ArtifactData(ctx context.Context, tenant, sha256 string, offset, length int64) ([]byte, error) {
+	return rows.One(ctx, s.DB.Reader(), sqldb.Column[[]byte], `SELECT substr(data, CAST($3 AS INTEGER), CAST($4 AS INTEGER)) FROM artifact_blobs
 		WHERE tenant = $1 AND sha256 = $2`, tenant, sha256, offset+1, length)
 }
 
 // dropArtifacts removes the artifacts of a locked session, and the bytes that no other session has.
-func (tx *Tx) dropArtifacts(ctx context.Context, tenant, session string) error {
+func (tx *agentTx) dropArtifacts(ctx context.Context, tenant, session string) error {
 	sums, err := sqldb.All(ctx, tx, sqldb.Column[string], "SELECT sha256 FROM artifacts WHERE tenant = $1 AND session_id = $2", tenant, session)
 	if err != nil || len(sums) == 0 {
 		return err

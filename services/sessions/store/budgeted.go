@@ -1,6 +1,9 @@
 package store
 
-import "github.com/windlass-dev/windlass/libs/sqldb"
+import (
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
+)
 
 // budgeted tells of a turn t whether a budget is for it: five look-ups in an index, so that turns without budgets pay no statement of
 // their own. The turn of a sub-agent counts for those above it, so that any budget may be one for it.
@@ -9,15 +12,15 @@ const budgeted = `CASE WHEN EXISTS (SELECT 1 FROM budgets b WHERE b.tenant = t.t
 	OR t.agent_path <> '' AND EXISTS (SELECT 1 FROM budgets b WHERE b.tenant = t.tenant) THEN 1 ELSE 0 END`
 
 var (
-	selectLockedTurn = "SELECT " + of("t", turnColumns) + ", " + budgeted + " FROM turns t WHERE t.tenant = $1 AND t.id = $2" //nolint:gochecknoglobals // put together once
+	selectLockedTurn = "SELECT " + rows.Of("t", turnColumns) + ", " + budgeted + " FROM turns t WHERE t.tenant = $1 AND t.id = $2" //nolint:gochecknoglobals // put together once
 
-	selectLockedTurnAndSession = "SELECT " + of("t", turnColumns) + ", " + budgeted + ", " + of("s", sessionColumns) + //nolint:gochecknoglobals // put together once
+	selectLockedTurnAndSession = "SELECT " + rows.Of("t", turnColumns) + ", " + budgeted + ", " + rows.Of("s", sessionColumns) + //nolint:gochecknoglobals // put together once
 		" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2"
 )
 
 func scanLockedTurn(s sqldb.Scanner) (Turn, error) {
 	var budgeted int64
-	t, err := scanTurn(more{s, []any{&budgeted}})
+	t, err := scanTurn(rows.More{Scanner: s, Last: []any{&budgeted}})
 	t.Budgeted = budgeted != 0
 	return t, err
 }

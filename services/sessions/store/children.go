@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Child links the turn of a sub-agent to the turn that began it.
@@ -46,15 +47,15 @@ var insertTurnChildren = sqldb.Insert("turn_children", `tenant, turn_id, session
 		origin_turn_id, step_key, call_id, depth, background, told, create_us`)
 
 // AddChild stores a link. The parent's session must be locked; a step has one child at most.
-func (tx *Tx) AddChild(ctx context.Context, c Child) error {
+func (tx *childTx) AddChild(ctx context.Context, c Child) error {
 	_, err := sqldb.Exec(ctx, tx, insertTurnChildren,
 		c.Tenant, c.TurnID, c.SessionID, c.AgentID, c.ParentTurnID, c.ParentSessionID, c.RootTurnID, c.OriginTurnID, c.StepKey, c.CallID,
-		int64(c.Depth), flag(c.Background), flag(c.ParentNotified), c.CreateUs)
+		int64(c.Depth), rows.Flag(c.Background), rows.Flag(c.ParentNotified), c.CreateUs)
 	return err
 }
 
 // ChildOfStep reads the child that a step began. ErrNotFound when it began none.
-func (tx *Tx) ChildOfStep(ctx context.Context, tenant, parentTurn, step string) (Child, error) {
+func (tx *childTx) ChildOfStep(ctx context.Context, tenant, parentTurn, step string) (Child, error) {
 	return sqldb.One(ctx, tx, scanChild, "SELECT "+childColumns+
 		" FROM turn_children WHERE tenant = $1 AND parent_turn_id = $2 AND step_key = $3", tenant, parentTurn, step)
 }
@@ -62,23 +63,23 @@ func (tx *Tx) ChildOfStep(ctx context.Context, tenant, parentTurn, step string) 
 const selectChild = "SELECT " + childColumns + " FROM turn_children WHERE tenant = $1 AND turn_id = $2"
 
 // Child reads the link of a sub-agent's turn. ErrNotFound for any other turn.
-func (s *Store) Child(ctx context.Context, tenant, turn string) (Child, error) {
-	return one(ctx, s.db.Reader(), scanChild, selectChild, tenant, turn)
+func (s *childReader) Child(ctx context.Context, tenant, turn string) (Child, error) {
+	return rows.One(ctx, s.DB.Reader(), scanChild, selectChild, tenant, turn)
 }
 
 // Child reads the link of a sub-agent's turn. ErrNotFound for any other turn.
-func (tx *Tx) Child(ctx context.Context, tenant, turn string) (Child, error) {
+func (tx *childTx) Child(ctx context.Context, tenant, turn string) (Child, error) {
 	return sqldb.One(ctx, tx, scanChild, selectChild, tenant, turn)
 }
 
 // WithAncestors returns a turn and, for that of a sub-agent, its ancestors, the nearest first. It ends at one whose session was deleted. What callers read
 // of ancestors must not change once they are started: they are not locked.
-func (tx *Tx) WithAncestors(ctx context.Context, t Turn) ([]Turn, error) {
+func (tx *childTx) WithAncestors(ctx context.Context, t Turn) ([]Turn, error) {
 	line := []Turn{t}
 	for t.AgentPath != "" {
 		link, err := tx.Child(ctx, t.Tenant, t.ID)
 		if err == nil {
-			t, err = tx.Turn(ctx, t.Tenant, link.ParentTurnID)
+			t, err = (&turnTx{tx.Tx}).Turn(ctx, t.Tenant, link.ParentTurnID)
 		}
 		if errors.Is(err, ErrNotFound) {
 			return line, nil
@@ -92,18 +93,18 @@ func (tx *Tx) WithAncestors(ctx context.Context, t Turn) ([]Turn, error) {
 }
 
 // CountChildren counts the turns of sub-agents that follow from a turn, callbacks and what they began included.
-func (tx *Tx) CountChildren(ctx context.Context, tenant, origin string) (int, error) {
+func (tx *childTx) CountChildren(ctx context.Context, tenant, origin string) (int, error) {
 	return sqldb.One(ctx, tx, scanInt, "SELECT COUNT(*) FROM turn_children WHERE tenant = $1 AND origin_turn_id = $2", tenant, origin)
 }
 
 // SetCallback notes the turn that a child's result was given to its parent's session with.
-func (tx *Tx) SetCallback(ctx context.Context, tenant, child, turn string) error {
+func (tx *childTx) SetCallback(ctx context.Context, tenant, child, turn string) error {
 	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET callback_turn_id = $3 WHERE tenant = $1 AND turn_id = $2", tenant, child, turn)
 	return err
 }
 
 // CalledBack reads the child whose result a turn was given. ErrNotFound for any other turn.
-func (tx *Tx) CalledBack(ctx context.Context, tenant, turn string) (Child, error) {
+func (tx *childTx) CalledBack(ctx context.Context, tenant, turn string) (Child, error) {
 	return sqldb.One(ctx, tx, scanChild, "SELECT "+childColumns+" FROM turn_children WHERE tenant = $1 AND callback_turn_id <> '' AND callback_turn_id = $2", tenant, turn)
 }
 
@@ -116,57 +117,57 @@ const childrenBelow = "SELECT " + childColumns +
 	" FROM turn_children WHERE tenant = $1 AND root_turn_id = $2 ORDER BY turn_children.create_us, turn_children.turn_id"
 
 // ChildrenBelow lists the links of all turns below an outermost turn, in the order in which they were begun.
-func (s *Store) ChildrenBelow(ctx context.Context, tenant, root string) ([]Child, error) {
-	return all(ctx, s.db.Reader(), scanChild, childrenBelow, tenant, root)
+func (s *childReader) ChildrenBelow(ctx context.Context, tenant, root string) ([]Child, error) {
+	return rows.All(ctx, s.DB.Reader(), scanChild, childrenBelow, tenant, root)
 }
 
 // ChildrenBelow lists the links of all turns below an outermost turn, in the order in which they were begun.
-func (tx *Tx) ChildrenBelow(ctx context.Context, tenant, root string) ([]Child, error) {
+func (tx *childTx) ChildrenBelow(ctx context.Context, tenant, root string) ([]Child, error) {
 	return sqldb.All(ctx, tx, scanChild, childrenBelow, tenant, root)
 }
 
 // SetParentNotified records that no parent is to be notified of a child's end any more.
-func (tx *Tx) SetParentNotified(ctx context.Context, tenant, turn string) error {
+func (tx *childTx) SetParentNotified(ctx context.Context, tenant, turn string) error {
 	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET told = 1 WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 	return err
 }
 
 // DueChildren returns ended children whose parents are to be notified by now. Those due longest come first.
-func (s *Store) DueChildren(ctx context.Context, nowUs int64, limit int) ([]Child, error) {
-	return all(ctx, s.db.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
+func (s *childReader) DueChildren(ctx context.Context, nowUs int64, limit int) ([]Child, error) {
+	return rows.All(ctx, s.DB.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
 		JOIN turns ON turns.tenant = turn_children.tenant AND turns.id = turn_children.turn_id AND turns.end_us > 0
 		WHERE told = 0 AND next_us <= $1 ORDER BY next_us LIMIT $2`, nowUs, limit)
 }
 
 // AbandonedChildren returns children that are not over although the turn that waited for them is, and that are to be stopped by now. Those due longest come first.
-func (s *Store) AbandonedChildren(ctx context.Context, nowUs int64, limit int) ([]Child, error) {
-	return all(ctx, s.db.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
+func (s *childReader) AbandonedChildren(ctx context.Context, nowUs int64, limit int) ([]Child, error) {
+	return rows.All(ctx, s.DB.Reader(), scanChild, "SELECT "+childColumns+` FROM turn_children
 		JOIN turns p ON p.tenant = turn_children.tenant AND p.id = turn_children.parent_turn_id AND p.end_us > 0
 		JOIN turns c ON c.tenant = turn_children.tenant AND c.id = turn_children.turn_id AND c.end_us = 0 AND c.cancel_requested = 0
 		WHERE told = 0 AND background = 0 AND next_us <= $1 ORDER BY next_us LIMIT $2`, nowUs, limit)
 }
 
 // TakeChild keeps others from a due child until a time, unless it was taken since it was read.
-func (tx *Tx) TakeChild(ctx context.Context, c Child, untilUs int64) (bool, error) {
+func (tx *childTx) TakeChild(ctx context.Context, c Child, untilUs int64) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, `UPDATE turn_children SET next_us = $4, attempts = attempts + 1
 		WHERE tenant = $1 AND turn_id = $2 AND told = 0 AND next_us = $3`, c.Tenant, c.TurnID, c.NextUs, untilUs)
 	return n == 1, err
 }
 
 // PostponeChild sets when a child whose parent is not notified is due again.
-func (tx *Tx) PostponeChild(ctx context.Context, tenant, turn string, nextUs int64) error {
+func (tx *childTx) PostponeChild(ctx context.Context, tenant, turn string, nextUs int64) error {
 	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET next_us = $3 WHERE tenant = $1 AND turn_id = $2 AND told = 0", tenant, turn, nextUs)
 	return err
 }
 
 // SetUndelivered notes that the journal of the parent's session says why a child's result was not given to it. It reports false when that was noted
 // before, or the parent was notified.
-func (tx *Tx) SetUndelivered(ctx context.Context, tenant, turn string) (bool, error) {
+func (tx *childTx) SetUndelivered(ctx context.Context, tenant, turn string) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, "UPDATE turn_children SET undelivered = 1 WHERE tenant = $1 AND turn_id = $2 AND told = 0 AND undelivered = 0", tenant, turn)
 	return n == 1, err
 }
 
 // SetChildren writes how many children a turn has begun. Its session must be locked.
-func (tx *Tx) SetChildren(ctx context.Context, t Turn) error {
+func (tx *childTx) SetChildren(ctx context.Context, t Turn) error {
 	return sqldb.ExecOne(ctx, tx, "UPDATE turns SET children = $3 WHERE tenant = $1 AND id = $2", t.Tenant, t.ID, int64(t.Children))
 }

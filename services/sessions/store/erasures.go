@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Erasure is a turn of a deleted session of which other services still have something.
@@ -20,20 +21,20 @@ func scanErasure(s sqldb.Scanner) (e Erasure, err error) {
 }
 
 // TakeErasures gives turns that are due, of one tenant, and has others leave them alone until the given time.
-func (s *Store) TakeErasures(ctx context.Context, nowUs, untilUs int64, limit int) (out []Erasure, err error) {
-	some, err := sqldb.All(ctx, s.db.Reader(), scanErasure, "SELECT tenant, turn_id, attempts FROM turn_erasures WHERE due_us <= $1 LIMIT 1", nowUs)
+func (s *sessionReader) TakeErasures(ctx context.Context, nowUs, untilUs int64, limit int) (out []Erasure, err error) {
+	some, err := sqldb.All(ctx, s.DB.Reader(), scanErasure, "SELECT tenant, turn_id, attempts FROM turn_erasures WHERE due_us <= $1 LIMIT 1", nowUs)
 	if err != nil || len(some) == 0 {
-		return nil, meaning(err)
+		return nil, rows.Meaning(err)
 	}
-	err = s.Write(ctx, func(tx *Tx) error {
+	err = s.Transact(ctx, func(tx *rows.Tx) error {
 		out, err = sqldb.All(ctx, tx, scanErasure, `SELECT tenant, turn_id, attempts FROM turn_erasures WHERE due_us <= $1 AND tenant = $2
-			ORDER BY due_us, turn_id LIMIT $3`+tx.db.SkipLocked(), nowUs, some[0].Tenant, limit)
+			ORDER BY due_us, turn_id LIMIT $3`+tx.DB.SkipLocked(), nowUs, some[0].Tenant, limit)
 		if err != nil {
 			return err
 		}
 		for i := range out {
 			out[i].Attempts++
-			if err := tx.postponeErasure(ctx, out[i], untilUs); err != nil {
+			if err := postponeErasure(ctx, tx, out[i], untilUs); err != nil {
 				return err
 			}
 		}
@@ -42,17 +43,17 @@ func (s *Store) TakeErasures(ctx context.Context, nowUs, untilUs int64, limit in
 	return out, err
 }
 
-func (tx *Tx) postponeErasure(ctx context.Context, e Erasure, untilUs int64) error {
+func postponeErasure(ctx context.Context, tx *rows.Tx, e Erasure, untilUs int64) error {
 	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_erasures SET due_us = $3, attempts = $4 WHERE tenant = $1 AND turn_id = $2",
 		e.Tenant, e.TurnID, untilUs, int64(e.Attempts))
 	return err
 }
 
 // PostponeErasures has turns taken again from the given time on.
-func (s *Store) PostponeErasures(ctx context.Context, turns []Erasure, untilUs int64) error {
-	return s.Write(ctx, func(tx *Tx) error {
+func (s *sessionReader) PostponeErasures(ctx context.Context, turns []Erasure, untilUs int64) error {
+	return s.Transact(ctx, func(tx *rows.Tx) error {
 		for _, e := range turns {
-			if err := tx.postponeErasure(ctx, e, untilUs); err != nil {
+			if err := postponeErasure(ctx, tx, e, untilUs); err != nil {
 				return err
 			}
 		}
@@ -61,8 +62,8 @@ func (s *Store) PostponeErasures(ctx context.Context, turns []Erasure, untilUs i
 }
 
 // Erased notes that nothing is left of turns.
-func (s *Store) Erased(ctx context.Context, turns []Erasure) error {
-	return s.Write(ctx, func(tx *Tx) error {
+func (s *sessionReader) Erased(ctx context.Context, turns []Erasure) error {
+	return s.Transact(ctx, func(tx *rows.Tx) error {
 		for _, e := range turns {
 			if _, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_erasures WHERE tenant = $1 AND turn_id = $2", e.Tenant, e.TurnID); err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Executor is what an executor calls a session of ours.
@@ -24,8 +25,8 @@ func scanExecutor(s sqldb.Scanner) (e Executor, err error) {
 }
 
 // Executor reads what a session's executor calls it. ErrNotFound when none has reported.
-func (s *Store) Executor(ctx context.Context, tenant, session string) (Executor, error) {
-	return one(ctx, s.db.Reader(), scanExecutor, `SELECT tenant, session_id, executor_hash, executor_session_id, update_us
+func (s *sessionReader) Executor(ctx context.Context, tenant, session string) (Executor, error) {
+	return rows.One(ctx, s.DB.Reader(), scanExecutor, `SELECT tenant, session_id, executor_hash, executor_session_id, update_us
 		FROM session_executors WHERE tenant = $1 AND session_id = $2`, tenant, session)
 }
 
@@ -34,7 +35,7 @@ var insertSessionExecutors = sqldb.Insert("session_executors", "tenant, session_
 		executor_session_id = excluded.executor_session_id, update_us = excluded.update_us`
 
 // PutExecutor keeps what a locked session's executor calls it, in place of what was there.
-func (tx *Tx) PutExecutor(ctx context.Context, e Executor) error {
+func (tx *sessionTx) PutExecutor(ctx context.Context, e Executor) error {
 	_, err := sqldb.Exec(ctx, tx, insertSessionExecutors,
 		e.Tenant, e.SessionID, e.Hash, e.ExecutorSessionID, e.UpdateUs)
 	return err

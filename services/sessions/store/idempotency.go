@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Once remembers which turn or session a request with an idempotency key made.
@@ -25,12 +26,12 @@ const selectOnce = `SELECT tenant, subject, method, idem_key, request_hash, turn
 	WHERE tenant = $1 AND subject = $2 AND method = $3 AND idem_key = $4 AND expires_us > $5`
 
 // Once reads what is remembered of a request. ErrNotFound when nothing is, or no longer.
-func (s *Store) Once(ctx context.Context, key Once, nowUs int64) (Once, error) {
-	return one(ctx, s.db.Reader(), scanOnce, selectOnce, key.Tenant, key.Subject, key.Method, key.Key, nowUs)
+func (s *sessionReader) Once(ctx context.Context, key Once, nowUs int64) (Once, error) {
+	return rows.One(ctx, s.DB.Reader(), scanOnce, selectOnce, key.Tenant, key.Subject, key.Method, key.Key, nowUs)
 }
 
 // AddOnce remembers a request. When the key is taken and not expired, it changes nothing and returns what stands, with false.
-func (tx *Tx) AddOnce(ctx context.Context, o Once, nowUs int64) (Once, bool, error) {
+func (tx *sessionTx) AddOnce(ctx context.Context, o Once, nowUs int64) (Once, bool, error) {
 	n, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_idempotency (tenant, subject, method, idem_key, request_hash, turn_id, expires_us, session_id, message_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $9, $10) ON CONFLICT (tenant, subject, method, idem_key) DO UPDATE
 		SET request_hash = excluded.request_hash, turn_id = excluded.turn_id, session_id = excluded.session_id, message_id = excluded.message_id,
@@ -44,8 +45,8 @@ func (tx *Tx) AddOnce(ctx context.Context, o Once, nowUs int64) (Once, bool, err
 }
 
 // ForgetOnce removes what has expired.
-func (s *Store) ForgetOnce(ctx context.Context, nowUs int64) error {
-	return s.Write(ctx, func(tx *Tx) error {
+func (s *sessionReader) ForgetOnce(ctx context.Context, nowUs int64) error {
+	return s.Transact(ctx, func(tx *rows.Tx) error {
 		_, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_idempotency WHERE expires_us <= $1", nowUs)
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Event is one durable event.
@@ -29,19 +30,19 @@ func scanEvent(s sqldb.Scanner) (e Event, err error) {
 const eventColumns = "seq, turn_id, type, open_seq, time_us, data"
 
 // Events reads a session's journal in order, after the given seq.
-func (s *Store) Events(ctx context.Context, tenant, session string, after uint32, limit int) ([]Event, error) {
-	return all(ctx, s.db.Reader(), scanEvent, "SELECT "+eventColumns+
+func (s *sessionReader) Events(ctx context.Context, tenant, session string, after uint32, limit int) ([]Event, error) {
+	return rows.All(ctx, s.DB.Reader(), scanEvent, "SELECT "+eventColumns+
 		" FROM turn_journal WHERE tenant = $1 AND session_id = $2 AND seq > $3 ORDER BY seq LIMIT $4", tenant, session, int64(after), limit)
 }
 
 // Event reads one event. ErrNotFound when the journal has none with this seq.
-func (s *Store) Event(ctx context.Context, tenant, session string, seq uint32) (Event, error) {
-	return one(ctx, s.db.Reader(), scanEvent, "SELECT "+eventColumns+
+func (s *sessionReader) Event(ctx context.Context, tenant, session string, seq uint32) (Event, error) {
+	return rows.One(ctx, s.DB.Reader(), scanEvent, "SELECT "+eventColumns+
 		" FROM turn_journal WHERE tenant = $1 AND session_id = $2 AND seq = $3", tenant, session, int64(seq))
 }
 
 // AddEvents appends events to a locked session's journal.
-func (tx *Tx) AddEvents(ctx context.Context, tenant, session string, events []Event) error {
+func (tx *sessionTx) AddEvents(ctx context.Context, tenant, session string, events []Event) error {
 	columns := sqldb.Columns(eventColumns) + 2
 	var query strings.Builder
 	query.WriteString("INSERT INTO turn_journal (tenant, session_id, " + eventColumns + ") VALUES ")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Message is one entry of a conversation.
@@ -44,8 +45,8 @@ func scanMessage(s sqldb.Scanner) (m Message, err error) {
 }
 
 // Messages lists messages of a session in the order of their events, after the given seq; BeforeAll is before the first.
-func (s *Store) Messages(ctx context.Context, tenant, session string, after int64, limit int) ([]Message, error) {
-	return all(ctx, s.db.Reader(), scanMessage, "SELECT "+messageColumns+
+func (s *sessionReader) Messages(ctx context.Context, tenant, session string, after int64, limit int) ([]Message, error) {
+	return rows.All(ctx, s.DB.Reader(), scanMessage, "SELECT "+messageColumns+
 		" FROM messages WHERE tenant = $1 AND session_id = $2 AND seq > $3 ORDER BY seq LIMIT $4", tenant, session, after, limit)
 }
 
@@ -73,34 +74,34 @@ func EndOf(turnSeq uint32) Point { return Point{TurnSeq: turnSeq, Place: AfterAl
 func Beginning() Point { return Point{Place: BeforeAll, Seq: BeforeAll} }
 
 // ConversationBack lists a session's conversation from the end back, before a point.
-func (s *Store) ConversationBack(ctx context.Context, tenant, session string, p Point, limit int) ([]Message, error) {
-	return all(ctx, s.db.Reader(), scanMessage, conversationBack, tenant, session, int64(p.TurnSeq), p.Place, p.Seq, limit)
+func (s *sessionReader) ConversationBack(ctx context.Context, tenant, session string, p Point, limit int) ([]Message, error) {
+	return rows.All(ctx, s.DB.Reader(), scanMessage, conversationBack, tenant, session, int64(p.TurnSeq), p.Place, p.Seq, limit)
 }
 
 // ConversationBack is the same for a locked session.
-func (tx *Tx) ConversationBack(ctx context.Context, tenant, session string, p Point, limit int) ([]Message, error) {
+func (tx *sessionTx) ConversationBack(ctx context.Context, tenant, session string, p Point, limit int) ([]Message, error) {
 	return sqldb.All(ctx, tx, scanMessage, conversationBack, tenant, session, int64(p.TurnSeq), p.Place, p.Seq, limit)
 }
 
 // MoveMessage puts a message of a locked session behind what was said up to a seq.
-func (tx *Tx) MoveMessage(ctx context.Context, tenant, id string, place int64) error {
+func (tx *sessionTx) MoveMessage(ctx context.Context, tenant, id string, place int64) error {
 	return sqldb.ExecOne(ctx, tx, "UPDATE messages SET place = $3 WHERE tenant = $1 AND id = $2", tenant, id, place)
 }
 
 // Message reads one by its id. ErrNotFound when there is none.
-func (s *Store) Message(ctx context.Context, tenant, id string) (Message, error) {
-	return one(ctx, s.db.Reader(), scanMessage, "SELECT "+messageColumns+" FROM messages WHERE tenant = $1 AND id = $2", tenant, id)
+func (s *sessionReader) Message(ctx context.Context, tenant, id string) (Message, error) {
+	return rows.One(ctx, s.DB.Reader(), scanMessage, "SELECT "+messageColumns+" FROM messages WHERE tenant = $1 AND id = $2", tenant, id)
 }
 
 // Conversation lists a session's conversation in its order, after a point, without messages whose seq is above upTo.
-func (s *Store) Conversation(ctx context.Context, tenant, session string, p Point, upTo int64, limit int) ([]Message, error) {
-	return all(ctx, s.db.Reader(), scanMessage, "SELECT "+messageColumns+` FROM messages WHERE tenant = $1 AND session_id = $2
+func (s *sessionReader) Conversation(ctx context.Context, tenant, session string, p Point, upTo int64, limit int) ([]Message, error) {
+	return rows.All(ctx, s.DB.Reader(), scanMessage, "SELECT "+messageColumns+` FROM messages WHERE tenant = $1 AND session_id = $2
 		AND (turn_seq, place, seq) > ($3, $4, $5) AND seq <= $6 ORDER BY turn_seq, place, seq LIMIT $7`,
 		tenant, session, int64(p.TurnSeq), p.Place, p.Seq, upTo, limit)
 }
 
 // AddMessages stores messages of one session, at their places, or at those of their seqs. The session must be locked, or made in the same transaction.
-func (tx *Tx) AddMessages(ctx context.Context, messages ...Message) error {
+func (tx *sessionTx) AddMessages(ctx context.Context, messages ...Message) error {
 	const batch = 100
 	columns := sqldb.Columns(messageColumns)
 	for part := range slices.Chunk(messages, batch) {

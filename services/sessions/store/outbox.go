@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Outgoing is a turn whose workflow is to be started.
@@ -32,16 +33,16 @@ func scanOutgoing(s sqldb.Scanner) (o Outgoing, err error) {
 }
 
 // AddOutgoing puts a turn into the outbox. One that is in it already stays as it is.
-func (tx *Tx) AddOutgoing(ctx context.Context, o Outgoing) error {
+func (tx *outboxTx) AddOutgoing(ctx context.Context, o Outgoing) error {
 	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_outbox (tenant, turn_id, session_id, agent_id, summary, again, create_us, claimed_until_us, attempts, ended)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0) ON CONFLICT (tenant, turn_id) DO NOTHING`,
-		o.Tenant, o.TurnID, o.SessionID, o.AgentID, o.Summary, flag(o.Again), o.CreateUs, o.FromUs)
+		o.Tenant, o.TurnID, o.SessionID, o.AgentID, o.Summary, rows.Flag(o.Again), o.CreateUs, o.FromUs)
 	return err
 }
 
 // HasOutgoing reports whether the outbox holds a turn that may be taken now.
-func (s *Store) HasOutgoing(ctx context.Context, nowUs int64) (bool, error) {
-	n, err := one(ctx, s.db.Reader(), sqldb.Column[int], `SELECT count(*) FROM
+func (s *outboxReader) HasOutgoing(ctx context.Context, nowUs int64) (bool, error) {
+	n, err := rows.One(ctx, s.DB.Reader(), sqldb.Column[int], `SELECT count(*) FROM
 		(SELECT 1 FROM turn_outbox WHERE claimed_until_us <= $1 LIMIT 1) AS o`, nowUs)
 	return n > 0, err
 }
@@ -49,7 +50,7 @@ func (s *Store) HasOutgoing(ctx context.Context, nowUs int64) (bool, error) {
 // TakeOutgoing takes up to limit turns out of the outbox for a while, oldest first, and marks them dispatched: nobody else
 // gets them before untilUs. Turns are left in it while maxOpen turns are under way with a workflow, those that wait for people not counted; 0 = no such bound. A turn that was taken
 // before, or had a workflow, has one already and comes first. A turn that is over is not taken, see TakeOver.
-func (tx *Tx) TakeOutgoing(ctx context.Context, nowUs, untilUs int64, limit, maxOpen int) ([]Outgoing, error) {
+func (tx *outboxTx) TakeOutgoing(ctx context.Context, nowUs, untilUs int64, limit, maxOpen int) ([]Outgoing, error) {
 	taken, err := tx.takeWhere(ctx, "ended = 0 AND (attempts > 0 OR again = 1)", nowUs, untilUs, limit)
 	if err != nil {
 		return nil, err
@@ -68,17 +69,17 @@ func (tx *Tx) TakeOutgoing(ctx context.Context, nowUs, untilUs int64, limit, max
 
 // TakeOver is TakeOutgoing for turns that were over before their workflow was started. No bound but limit holds for them: such a workflow
 // only notes what has happened.
-func (tx *Tx) TakeOver(ctx context.Context, nowUs, untilUs int64, limit int) ([]Outgoing, error) {
+func (tx *outboxTx) TakeOver(ctx context.Context, nowUs, untilUs int64, limit int) ([]Outgoing, error) {
 	return tx.takeWhere(ctx, "ended = 1", nowUs, untilUs, limit)
 }
 
-func (tx *Tx) takeWhere(ctx context.Context, which string, nowUs, untilUs int64, limit int) ([]Outgoing, error) {
+func (tx *outboxTx) takeWhere(ctx context.Context, which string, nowUs, untilUs int64, limit int) ([]Outgoing, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
 	taken, err := sqldb.All(ctx, tx, scanOutgoing, `SELECT tenant, turn_id, session_id, agent_id, summary, again, create_us, attempts,
 		COALESCE((SELECT trace_parent FROM turns t WHERE t.tenant = turn_outbox.tenant AND t.id = turn_outbox.turn_id), '')
-		FROM turn_outbox WHERE claimed_until_us <= $1 AND `+which+" ORDER BY create_us, turn_id LIMIT $2"+tx.db.SkipLocked(), nowUs, limit)
+		FROM turn_outbox WHERE claimed_until_us <= $1 AND `+which+" ORDER BY create_us, turn_id LIMIT $2"+tx.DB.SkipLocked(), nowUs, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -98,34 +99,34 @@ func (tx *Tx) takeWhere(ctx context.Context, which string, nowUs, untilUs int64,
 }
 
 // DropOutgoing removes a turn from the outbox: its workflow is started, or it needs none any more. It may be gone already.
-func (tx *Tx) DropOutgoing(ctx context.Context, tenant, turn string) error {
+func (tx *outboxTx) DropOutgoing(ctx context.Context, tenant, turn string) error {
 	_, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_outbox WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 	return err
 }
 
 // WithdrawOutgoing removes a turn from the outbox if nobody has taken it yet, or is about to, and reports whether it did. Its session must be
 // locked.
-func (tx *Tx) WithdrawOutgoing(ctx context.Context, tenant, turn string) (bool, error) {
+func (tx *outboxTx) WithdrawOutgoing(ctx context.Context, tenant, turn string) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_outbox WHERE "+tx.freeOutgoing()+" AND attempts = 0", tenant, turn)
 	return n == 1, err
 }
 
 // freeOutgoing is a turn's row ($1 tenant, $2 turn) unless somebody takes it right now. Who takes rows locks them before their turns; who has
 // changed a turn must not wait for its row.
-func (tx *Tx) freeOutgoing() string {
-	return "tenant = $1 AND turn_id IN (SELECT turn_id FROM turn_outbox WHERE tenant = $1 AND turn_id = $2" + tx.db.SkipLocked() + ")"
+func (tx *outboxTx) freeOutgoing() string {
+	return "tenant = $1 AND turn_id IN (SELECT turn_id FROM turn_outbox WHERE tenant = $1 AND turn_id = $2" + tx.DB.SkipLocked() + ")"
 }
 
 // OutgoingOver notes that a turn has ended whose workflow may not be started yet: if nobody has taken it, it may be taken at once. One that is being
 // taken right now stays as it is. The turn's session must be locked.
-func (tx *Tx) OutgoingOver(ctx context.Context, tenant, turn string) error {
+func (tx *outboxTx) OutgoingOver(ctx context.Context, tenant, turn string) error {
 	_, err := sqldb.Exec(ctx, tx, `UPDATE turn_outbox SET ended = 1, claimed_until_us = CASE WHEN attempts = 0 THEN 0 ELSE claimed_until_us END
 		WHERE `+tx.freeOutgoing(), tenant, turn)
 	return err
 }
 
 // FreeOutgoing lets a taken turn be taken again from the given time on.
-func (tx *Tx) FreeOutgoing(ctx context.Context, tenant, turn string, fromUs int64) error {
+func (tx *outboxTx) FreeOutgoing(ctx context.Context, tenant, turn string, fromUs int64) error {
 	_, err := sqldb.Exec(ctx, tx, "UPDATE turn_outbox SET claimed_until_us = $3 WHERE tenant = $1 AND turn_id = $2", tenant, turn, fromUs)
 	return err
 }

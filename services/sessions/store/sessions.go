@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Session is a conversation.
@@ -66,19 +67,19 @@ func (v *Session) label(labels string) error {
 	return nil
 }
 
-var selectTurnAndSession = "SELECT " + of("t", turnColumns) + ", " + of("s", sessionColumns) + //nolint:gochecknoglobals // put together once
+var selectTurnAndSession = "SELECT " + rows.Of("t", turnColumns) + ", " + rows.Of("s", sessionColumns) + //nolint:gochecknoglobals // put together once
 	" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2"
 
 const selectSession = "SELECT " + sessionColumns + " FROM sessions WHERE tenant = $1 AND id = $2"
 
 // Session reads one. ErrNotFound when there is none.
-func (s *Store) Session(ctx context.Context, tenant, id string) (Session, error) {
-	return one(ctx, s.db.Reader(), scanSession, selectSession, tenant, id)
+func (s *sessionReader) Session(ctx context.Context, tenant, id string) (Session, error) {
+	return rows.One(ctx, s.DB.Reader(), scanSession, selectSession, tenant, id)
 }
 
 // TurnAndSession reads a turn and its session. ErrNotFound when there is no such turn.
-func (s *Store) TurnAndSession(ctx context.Context, tenant, turn string) (Turn, Session, error) {
-	both, err := one(ctx, s.db.Reader(), withSession(scanTurn), selectTurnAndSession, tenant, turn)
+func (s *sessionReader) TurnAndSession(ctx context.Context, tenant, turn string) (Turn, Session, error) {
+	both, err := rows.One(ctx, s.DB.Reader(), withSession(scanTurn), selectTurnAndSession, tenant, turn)
 	return both.turn, both.session, err
 }
 
@@ -91,7 +92,7 @@ type turnAndSession struct {
 func withSession(scanTurn func(sqldb.Scanner) (Turn, error)) func(sqldb.Scanner) (turnAndSession, error) {
 	return func(row sqldb.Scanner) (v turnAndSession, err error) {
 		var labels string
-		if v.turn, err = scanTurn(more{row, v.session.columns(&labels)}); err == nil {
+		if v.turn, err = scanTurn(rows.More{row, v.session.columns(&labels)}); err == nil {
 			err = v.session.label(labels)
 		}
 		return v, err
@@ -99,13 +100,13 @@ func withSession(scanTurn func(sqldb.Scanner) (Turn, error)) func(sqldb.Scanner)
 }
 
 // LockSession reads a session and keeps others from changing it until the transaction ends.
-func (tx *Tx) LockSession(ctx context.Context, tenant, id string) (Session, error) {
-	return sqldb.One(ctx, tx, scanSession, selectSession+tx.db.ForUpdate(), tenant, id)
+func (tx *sessionTx) LockSession(ctx context.Context, tenant, id string) (Session, error) {
+	return sqldb.One(ctx, tx, scanSession, selectSession+tx.DB.ForUpdate(), tenant, id)
 }
 
 // LockTurn locks the session of a turn and reads both. ErrNotFound when there is no such turn.
-func (tx *Tx) LockTurn(ctx context.Context, tenant, turn string) (Session, Turn, error) {
-	lock := tx.db.ForUpdate()
+func (tx *sessionTx) LockTurn(ctx context.Context, tenant, turn string) (Session, Turn, error) {
+	lock := tx.DB.ForUpdate()
 	if lock == "" { // nobody else writes now: both are read at once
 		both, err := sqldb.One(ctx, tx, withSession(scanLockedTurn), selectLockedTurnAndSession, tenant, turn)
 		return both.session, both.turn, err
@@ -132,30 +133,30 @@ type SessionFilter struct {
 }
 
 // Sessions lists sessions, newest first.
-func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error) {
+func (s *sessionReader) Sessions(ctx context.Context, f SessionFilter) ([]Session, error) {
 	list := f.selection()
-	return all(ctx, s.db.Reader(), scanSession, list.text, list.args...)
+	return rows.All(ctx, s.DB.Reader(), scanSession, list.Text, list.Args...)
 }
 
-func (f SessionFilter) selection() *selection {
-	list := newSelection("SELECT "+sessionColumns+" FROM sessions WHERE tenant = ?", f.Tenant)
+func (f SessionFilter) selection() *rows.Selection {
+	list := rows.NewSelection("SELECT "+sessionColumns+" FROM sessions WHERE tenant = ?", f.Tenant)
 	if f.Subject != "" {
-		list.add(" AND subject = ?", f.Subject)
+		list.Add(" AND subject = ?", f.Subject)
 	}
 	if f.AgentID != "" {
-		list.add(" AND agent_id = ?", f.AgentID)
+		list.Add(" AND agent_id = ?", f.AgentID)
 	}
 	if f.BeforeUs != 0 {
-		list.add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
+		list.Add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
 	}
-	list.add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
+	list.Add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
 	return list
 }
 
 var insertSessions = sqldb.Insert("sessions", sessionColumns)
 
 // AddSession stores a new session.
-func (tx *Tx) AddSession(ctx context.Context, v Session) error {
+func (tx *sessionTx) AddSession(ctx context.Context, v Session) error {
 	labels := ""
 	if len(v.Labels) > 0 {
 		text, err := json.Marshal(v.Labels)
@@ -167,23 +168,23 @@ func (tx *Tx) AddSession(ctx context.Context, v Session) error {
 	_, err := sqldb.Exec(ctx, tx, insertSessions,
 		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, v.CreateUs, v.UpdateUs,
 		v.ForkedFrom, int64(v.ForkedSeq), v.Params, v.ParentSession, v.ParentTurn, v.ContextBytes, int64(v.CompactedSeq))
-	return unique(err)
+	return rows.Unique(err)
 }
 
 // SaveSession writes what changes in a locked session: sequence numbers, active turn, title, what its context has come to, time.
-func (tx *Tx) SaveSession(ctx context.Context, v Session) error {
+func (tx *sessionTx) SaveSession(ctx context.Context, v Session) error {
 	return sqldb.ExecOne(ctx, tx, `UPDATE sessions SET last_seq = $3, open_seq = $4, active_turn_id = $5, title = $6, update_us = $7,
 		context_bytes = $8, compacted_seq = $9 WHERE tenant = $1 AND id = $2`, v.Tenant, v.ID, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID,
 		v.Title, v.UpdateUs, v.ContextBytes, int64(v.CompactedSeq))
 }
 
 // DeleteSession removes a locked session with all that belongs to it here, and notes its turns for erasure elsewhere.
-func (tx *Tx) DeleteSession(ctx context.Context, tenant, id string) error {
+func (tx *sessionTx) DeleteSession(ctx context.Context, tenant, id string) error {
 	if _, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_erasures (tenant, turn_id, due_us, attempts)
 		SELECT tenant, id, 0, 0 FROM turns WHERE tenant = $1 AND session_id = $2`, tenant, id); err != nil {
 		return err
 	}
-	if err := tx.dropArtifacts(ctx, tenant, id); err != nil {
+	if err := (&agentTx{tx.Tx}).dropArtifacts(ctx, tenant, id); err != nil {
 		return err
 	}
 	const ofTurns = " WHERE tenant = $1 AND turn_id IN (SELECT id FROM turns WHERE tenant = $1 AND session_id = $2)"

@@ -2,13 +2,13 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Step is one step of a turn and the lease on it. Times are Unix microseconds.
@@ -45,9 +45,6 @@ func (v Step) StepOutcome() (*turnv1.StepOutcome, error) {
 	return out, nil
 }
 
-// ErrNotNew means that a step that was assumed to be new is not: the transaction has to run again and read it.
-var ErrNotNew = errors.New("the step is there already")
-
 const stepColumns = `tenant, turn_id, step_key, kind, tool, owner, fence, attempt, done, lease_expires_us, started_us, first_seq, message_id, outcome`
 
 func scanStep(s sqldb.Scanner) (v Step, err error) {
@@ -61,35 +58,35 @@ func scanStep(s sqldb.Scanner) (v Step, err error) {
 const selectStep = "SELECT " + stepColumns + " FROM turn_steps WHERE tenant = $1 AND turn_id = $2 AND step_key = $3"
 
 // Step reads a step of a turn whose session is locked. ErrNotFound when nobody has claimed it yet.
-func (tx *Tx) Step(ctx context.Context, tenant, turn, key string) (Step, error) {
+func (tx *turnTx) Step(ctx context.Context, tenant, turn, key string) (Step, error) {
 	return sqldb.One(ctx, tx, scanStep, selectStep, tenant, turn, key)
 }
 
 // Step reads a step. ErrNotFound when nobody has claimed it yet.
-func (s *Store) Step(ctx context.Context, tenant, turn, key string) (Step, error) {
-	return one(ctx, s.db.Reader(), scanStep, selectStep, tenant, turn, key)
+func (s *turnReader) Step(ctx context.Context, tenant, turn, key string) (Step, error) {
+	return rows.One(ctx, s.DB.Reader(), scanStep, selectStep, tenant, turn, key)
 }
 
 // Steps reads all steps of a turn in the order in which they were first claimed.
-func (s *Store) Steps(ctx context.Context, tenant, turn string) ([]Step, error) {
-	return all(ctx, s.db.Reader(), scanStep, "SELECT "+stepColumns+" FROM turn_steps WHERE tenant = $1 AND turn_id = $2 ORDER BY first_seq, step_key",
+func (s *turnReader) Steps(ctx context.Context, tenant, turn string) ([]Step, error) {
+	return rows.All(ctx, s.DB.Reader(), scanStep, "SELECT "+stepColumns+" FROM turn_steps WHERE tenant = $1 AND turn_id = $2 ORDER BY first_seq, step_key",
 		tenant, turn)
 }
 
 // StepsOf reads the steps of one kind of a turn whose session is locked, in the order of Steps.
-func (tx *Tx) StepsOf(ctx context.Context, tenant, turn string, kind turnv1.StepKind) ([]Step, error) {
+func (tx *turnTx) StepsOf(ctx context.Context, tenant, turn string, kind turnv1.StepKind) ([]Step, error) {
 	return sqldb.All(ctx, tx, scanStep, "SELECT "+stepColumns+` FROM turn_steps WHERE tenant = $1 AND turn_id = $2 AND kind = $3
 		ORDER BY first_seq, step_key`, tenant, turn, int64(kind))
 }
 
 // ExpiredLeases returns turns with a step whose lease, or backoff, has expired: no worker may have them. Those that expired last come
 // first. Only what names the turn and its trace is read.
-func (s *Store) ExpiredLeases(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
+func (s *turnReader) ExpiredLeases(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
 	scan := func(s sqldb.Scanner) (t Turn, err error) {
 		err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.TraceParent)
 		return t, err
 	}
-	return all(ctx, s.db.Reader(), scan, `SELECT DISTINCT t.tenant, t.id, t.session_id, t.agent_id, t.trace_parent
+	return rows.All(ctx, s.DB.Reader(), scan, `SELECT DISTINCT t.tenant, t.id, t.session_id, t.agent_id, t.trace_parent
 		FROM (SELECT tenant, turn_id FROM turn_steps WHERE done = 0 AND lease_expires_us > 0 AND lease_expires_us <= $1
 			ORDER BY lease_expires_us DESC LIMIT $2) AS s
 		JOIN turns t ON t.tenant = s.tenant AND t.id = s.turn_id WHERE t.end_us = 0`, nowUs, limit)
@@ -98,13 +95,13 @@ func (s *Store) ExpiredLeases(ctx context.Context, nowUs int64, limit int) ([]Tu
 var insertStep = sqldb.Insert("turn_steps", stepColumns) + " ON CONFLICT (tenant, turn_id, step_key) DO "
 
 // SaveStep writes a step, new or not. The turn's session must be locked. ErrNotNew when it was assumed to be new and is not.
-func (tx *Tx) SaveStep(ctx context.Context, v Step) error {
+func (tx *turnTx) SaveStep(ctx context.Context, v Step) error {
 	statement := insertStep + `UPDATE SET owner = excluded.owner, fence = excluded.fence, attempt = excluded.attempt,
 		done = excluded.done, lease_expires_us = excluded.lease_expires_us, started_us = excluded.started_us, outcome = excluded.outcome`
 	if v.Optimistic {
 		statement = insertStep + "NOTHING"
 	}
-	n, err := sqldb.Exec(ctx, tx, statement, v.Tenant, v.TurnID, v.Key, int64(v.Kind), v.Tool, v.Owner, int64(v.Fence), int64(v.Attempt), flag(v.Done), v.LeaseExpiresUs, v.StartedUs,
+	n, err := sqldb.Exec(ctx, tx, statement, v.Tenant, v.TurnID, v.Key, int64(v.Kind), v.Tool, v.Owner, int64(v.Fence), int64(v.Attempt), rows.Flag(v.Done), v.LeaseExpiresUs, v.StartedUs,
 		int64(v.FirstSeq), v.MessageID, v.Outcome)
 	if err == nil && v.Optimistic && n == 0 {
 		return ErrNotNew
@@ -114,7 +111,7 @@ func (tx *Tx) SaveStep(ctx context.Context, v Step) error {
 
 // RenewStep prolongs a lease without the session's lock: it changes nothing if the fence is stale or the step done, and then
 // reports false.
-func (tx *Tx) RenewStep(ctx context.Context, tenant, turn, key string, fence uint32, expiresUs int64) (bool, error) {
+func (tx *turnTx) RenewStep(ctx context.Context, tenant, turn, key string, fence uint32, expiresUs int64) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, `UPDATE turn_steps SET lease_expires_us = $5
 		WHERE tenant = $1 AND turn_id = $2 AND step_key = $3 AND fence = $4 AND done = 0 AND owner <> ''`,
 		tenant, turn, key, int64(fence), expiresUs)
@@ -122,13 +119,13 @@ func (tx *Tx) RenewStep(ctx context.Context, tenant, turn, key string, fence uin
 }
 
 // ToolsStarted lists the tools of a turn's tool steps in the order in which they were first claimed, with repetitions.
-func (tx *Tx) ToolsStarted(ctx context.Context, tenant, turn string) ([]string, error) {
+func (tx *turnTx) ToolsStarted(ctx context.Context, tenant, turn string) ([]string, error) {
 	return sqldb.All(ctx, tx, sqldb.Column[string], `SELECT tool FROM turn_steps WHERE tenant = $1 AND turn_id = $2 AND tool <> ''
 		ORDER BY first_seq`, tenant, turn)
 }
 
 // FenceOff ends the leases of all steps of a turn that are not done, so that their holders are refused.
-func (tx *Tx) FenceOff(ctx context.Context, tenant, turn string) error {
+func (tx *turnTx) FenceOff(ctx context.Context, tenant, turn string) error {
 	_, err := sqldb.Exec(ctx, tx, `UPDATE turn_steps SET fence = fence + 1, owner = '', lease_expires_us = 0
 		WHERE tenant = $1 AND turn_id = $2 AND done = 0`, tenant, turn)
 	return err

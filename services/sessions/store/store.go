@@ -10,12 +10,13 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/sqldb"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
+	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
 //go:embed migrations/*.sql
@@ -25,20 +26,25 @@ var (
 	// ErrNotFound means that no row fits.
 	ErrNotFound = sqldb.ErrNotFound
 	// ErrExists means that a row with the same key exists. The transaction cannot go on after it.
-	ErrExists = errors.New("exists already")
+	ErrExists = rows.ErrExists
+	// ErrNotNew means that a step that was assumed to be new is not: the transaction has to run again and read it.
+	ErrNotNew = rows.ErrNotNew
 )
-
-// unique turns a violation of uniqueness into ErrExists.
-func unique(err error) error {
-	if sqldb.IsUnique(err) {
-		return fmt.Errorf("%w: %w", ErrExists, err)
-	}
-	return err
-}
 
 // Store is the sessions service's part of a database. It is safe for concurrent use. Every method may fail with
 // a fault of code UNAVAILABLE when the database is away, full or cannot be written.
-type Store struct{ db *sqldb.DB }
+type Store struct {
+	rows.Reader
+	sessionReader
+	turnReader
+	waitReader
+	childReader
+	outboxReader
+	agentReader
+	webhookReader
+	scheduleReader
+	budgetReader
+}
 
 // Open brings the tables up to date and returns the store. The database stays its owner's to close.
 func Open(ctx context.Context, db *sqldb.DB) (*Store, error) {
@@ -48,93 +54,70 @@ func Open(ctx context.Context, db *sqldb.DB) (*Store, error) {
 	if err := db.Migrate(ctx, migrations, "migrations"); err != nil {
 		return nil, fmt.Errorf("open sessions store: %w", err)
 	}
-	return &Store{db: db}, nil
+	return newStore(rows.Reader{DB: db}), nil
 }
+
+// The parts of a transaction and of the store, one for each group of tables.
+type (
+	webhookTx      = webhookdb.Tx
+	webhookReader  = webhookdb.Reader
+	scheduleTx     = scheduledb.Tx
+	scheduleReader = scheduledb.Reader
+	budgetTx       = budgetdb.Tx
+	budgetReader   = budgetdb.Reader
+
+	sessionTx struct{ rows.Tx }
+	turnTx    struct{ rows.Tx }
+	waitTx    struct{ rows.Tx }
+	childTx   struct{ rows.Tx }
+	outboxTx  struct{ rows.Tx }
+	agentTx   struct{ rows.Tx }
+
+	sessionReader struct{ rows.Reader }
+	turnReader    struct{ rows.Reader }
+	waitReader    struct{ rows.Reader }
+	childReader   struct{ rows.Reader }
+	outboxReader  struct{ rows.Reader }
+	agentReader   struct{ rows.Reader }
+)
 
 // Tx is a writing transaction. It belongs to one goroutine and ends with the function it was given to.
 type Tx struct {
-	sqldb.Tx
-	db *sqldb.DB
+	rows.Tx
+	sessionTx
+	turnTx
+	waitTx
+	childTx
+	outboxTx
+	agentTx
+	webhookTx
+	scheduleTx
+	budgetTx
 }
 
 // Write runs f in one transaction: all of it stands, or nothing after an error. Under PostgreSQL f may run again after a
 // conflict, so it must set all its results.
 func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
-	return meaning(s.db.Write(ctx, func(tx sqldb.Tx) error { return f(&Tx{Tx: tx, db: s.db}) }))
-}
-
-// meaning turns the database's troubles that a caller can wait for into faults. Others pass.
-func meaning(err error) error {
-	switch {
-	case err == nil, fault.As(err) != nil:
-		return err
-	case errors.Is(err, sqldb.ErrUnavailable), errors.Is(err, sqldb.ErrConflict):
-		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the sessions database is not available").
-			RetryAfter(time.Second).Cause(err)
-	case errors.Is(err, sqldb.ErrDiskFull), errors.Is(err, sqldb.ErrReadOnly):
-		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "the sessions database cannot be written").
-			Hint("An operator must look at the disk and the permissions of the database.").Cause(err)
-	}
-	return err
+	return s.Transact(ctx, func(tx *rows.Tx) error { return f(newTx(*tx)) })
 }
 
 // Now is the database's time, in microseconds as columns hold it.
 func (s *Store) Now() time.Time { return sqldb.Time(s.NowUs()) }
 
 // NowUs is the database's time in Unix microseconds: all that is stored and judged by time uses it.
-func (s *Store) NowUs() int64 { return sqldb.Micros(s.db.Now()) }
+func (s *Store) NowUs() int64 { return sqldb.Micros(s.DB.Now()) }
 
-// NowUs is the database's time in Unix microseconds.
-func (tx *Tx) NowUs() int64 { return sqldb.Micros(tx.db.Now()) }
-
-// one reads one row outside a transaction.
-func one[T any](ctx context.Context, q sqldb.Querier, scan func(sqldb.Scanner) (T, error), query string, args ...any) (T, error) {
-	v, err := sqldb.One(ctx, q, scan, query, args...)
-	return v, meaning(err)
-}
-
-// all reads rows outside a transaction.
-func all[T any](ctx context.Context, q sqldb.Querier, scan func(sqldb.Scanner) (T, error), query string, args ...any) ([]T, error) {
-	v, err := sqldb.All(ctx, q, scan, query, args...)
-	return v, meaning(err)
-}
-
-// of gives columns as those of one of the tables of a statement.
-func of(table, columns string) string {
-	return table + "." + strings.Join(strings.Fields(strings.ReplaceAll(columns, ",", " ")), ", "+table+".")
-}
-
-// more scans a row that has more columns.
-type more struct {
-	sqldb.Scanner
-	last []any
-}
-
-// Scan implements sqldb.Scanner.
-func (m more) Scan(dest ...any) error { return m.Scanner.Scan(append(dest, m.last...)...) }
-
-// selection is a statement that is put together from the conditions that are asked for.
-type selection struct {
-	text string
-	args []any
-}
-
-func newSelection(text string, args ...any) *selection {
-	out := &selection{}
-	out.add(text, args...)
-	return out
-}
-
-// add appends a text in which one question mark stands for all of the values, separated by commas.
-func (s *selection) add(text string, values ...any) {
-	s.text += strings.ReplaceAll(text, "?", sqldb.Placeholders(len(s.args)+1, len(values)))
-	s.args = append(s.args, values...)
-}
-
-// flag is a boolean as both engines store it.
-func flag(b bool) int64 {
-	if b {
-		return 1
+func newTx(tx rows.Tx) *Tx {
+	return &Tx{
+		Tx: tx, sessionTx: sessionTx{tx}, turnTx: turnTx{tx}, waitTx: waitTx{tx}, childTx: childTx{tx}, outboxTx: outboxTx{tx}, agentTx: agentTx{tx},
+		webhookTx: webhookTx{Tx: tx}, scheduleTx: scheduleTx{Tx: tx}, budgetTx: budgetTx{Tx: tx},
 	}
-	return 0
+}
+
+func newStore(r rows.Reader) *Store {
+	return &Store{
+		Reader: r, sessionReader: sessionReader{r}, turnReader: turnReader{r}, waitReader: waitReader{r}, childReader: childReader{r},
+		outboxReader: outboxReader{r}, agentReader: agentReader{r}, webhookReader: webhookReader{Reader: r}, scheduleReader: scheduleReader{Reader: r},
+		budgetReader: budgetReader{Reader: r},
+	}
 }

@@ -10,6 +10,7 @@ import (
 	storev1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/store/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // PinnedTool, ClientTool and AgentTool are tools of a turn. The messages that are stored are the types that the service works with.
@@ -45,11 +46,11 @@ func scanTurnInput(s sqldb.Scanner) (in TurnInput, err error) {
 		return in, err
 	}
 	in.Input = string(input)
-	stored, errTools := decode[storev1.StoredTools](tools)
-	bounds, errLimits := decode[storev1.StoredLimits](limits)
+	stored, errTools := rows.Decode[storev1.StoredTools](tools)
+	bounds, errLimits := rows.Decode[storev1.StoredLimits](limits)
 	var errPrincipal, errRerun error
-	in.Principal, errPrincipal = decode[policyv1.Principal](principal)
-	in.Rerun, errRerun = decode[turnv1.TurnRerun](rerun)
+	in.Principal, errPrincipal = rows.Decode[policyv1.Principal](principal)
+	in.Rerun, errRerun = rows.Decode[turnv1.TurnRerun](rerun)
 	if err := errors.Join(errTools, errLimits, errPrincipal, errRerun); err != nil {
 		return in, fmt.Errorf("input of turn %s: %w", in.TurnID, err)
 	}
@@ -60,15 +61,15 @@ func scanTurnInput(s sqldb.Scanner) (in TurnInput, err error) {
 var insertTurnInputs = sqldb.Insert("turn_inputs", "tenant, "+turnInputColumns)
 
 // AddTurnInput stores what a new turn was given.
-func (tx *Tx) AddTurnInput(ctx context.Context, tenant string, in TurnInput) error {
+func (tx *turnTx) AddTurnInput(ctx context.Context, tenant string, in TurnInput) error {
 	var stored *storev1.StoredTools
 	if len(in.ClientTools) > 0 {
 		stored = &storev1.StoredTools{ClientTools: in.ClientTools}
 	}
-	principal, errPrincipal := encode(in.Principal)
-	tools, errTools := encode(stored)
-	limits, errLimits := encode(in.Limits.Stored())
-	rerun, errRerun := encode(in.Rerun)
+	principal, errPrincipal := rows.Encode(in.Principal)
+	tools, errTools := rows.Encode(stored)
+	limits, errLimits := rows.Encode(in.Limits.Stored())
+	rerun, errRerun := rows.Encode(in.Rerun)
 	if err := errors.Join(errPrincipal, errTools, errLimits, errRerun); err != nil {
 		return fmt.Errorf("input of turn %s: %w", in.TurnID, err)
 	}
@@ -77,7 +78,7 @@ func (tx *Tx) AddTurnInput(ctx context.Context, tenant string, in TurnInput) err
 }
 
 // TurnInputs reads what turns were given, in no order. Unknown turns are left out.
-func (s *Store) TurnInputs(ctx context.Context, tenant string, turns ...string) ([]TurnInput, error) {
+func (s *turnReader) TurnInputs(ctx context.Context, tenant string, turns ...string) ([]TurnInput, error) {
 	if len(turns) == 0 {
 		return nil, nil
 	}
@@ -85,12 +86,12 @@ func (s *Store) TurnInputs(ctx context.Context, tenant string, turns ...string) 
 	for _, id := range turns {
 		args = append(args, id)
 	}
-	return all(ctx, s.db.Reader(), scanTurnInput, "SELECT "+turnInputColumns+" FROM turn_inputs WHERE tenant = $1 AND turn_id IN ("+
+	return rows.All(ctx, s.DB.Reader(), scanTurnInput, "SELECT "+turnInputColumns+" FROM turn_inputs WHERE tenant = $1 AND turn_id IN ("+
 		sqldb.Placeholders(2, len(turns))+")", args...)
 }
 
 // TurnInput reads what a turn was given. ErrNotFound when there is no such turn.
-func (tx *Tx) TurnInput(ctx context.Context, tenant, turn string) (TurnInput, error) {
+func (tx *turnTx) TurnInput(ctx context.Context, tenant, turn string) (TurnInput, error) {
 	return sqldb.One(ctx, tx, scanTurnInput, "SELECT "+turnInputColumns+" FROM turn_inputs WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 }
 
@@ -104,9 +105,9 @@ type Surface struct {
 var insertTurnSurfaces = sqldb.Insert("turn_surfaces", "tenant, turn_id, surface, tools")
 
 // AddSurface stores what a turn pinned.
-func (tx *Tx) AddSurface(ctx context.Context, tenant, turn string, v Surface) error {
-	surface, errSurface := encode(v.Surface)
-	tools, errTools := encode(&storev1.StoredTools{Tools: v.Tools, AgentTools: v.Agents})
+func (tx *turnTx) AddSurface(ctx context.Context, tenant, turn string, v Surface) error {
+	surface, errSurface := rows.Encode(v.Surface)
+	tools, errTools := rows.Encode(&storev1.StoredTools{Tools: v.Tools, AgentTools: v.Agents})
 	if err := errors.Join(errSurface, errTools); err != nil {
 		return fmt.Errorf("surface of turn %s: %w", turn, err)
 	}
@@ -115,8 +116,8 @@ func (tx *Tx) AddSurface(ctx context.Context, tenant, turn string, v Surface) er
 }
 
 // Surface reads what a turn pinned. ErrNotFound before its start.
-func (s *Store) Surface(ctx context.Context, tenant, turn string) (Surface, error) {
-	return one(ctx, s.db.Reader(), scanSurface, "SELECT surface, tools FROM turn_surfaces WHERE tenant = $1 AND turn_id = $2", tenant, turn)
+func (s *turnReader) Surface(ctx context.Context, tenant, turn string) (Surface, error) {
+	return rows.One(ctx, s.DB.Reader(), scanSurface, "SELECT surface, tools FROM turn_surfaces WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 }
 
 func scanSurface(s sqldb.Scanner) (v Surface, err error) {
@@ -124,8 +125,8 @@ func scanSurface(s sqldb.Scanner) (v Surface, err error) {
 	if err := s.Scan(&surface, &tools); err != nil {
 		return v, err
 	}
-	pinned, errSurface := decode[turnv1.Surface](surface)
-	stored, errTools := decode[storev1.StoredTools](tools)
+	pinned, errSurface := rows.Decode[turnv1.Surface](surface)
+	stored, errTools := rows.Decode[storev1.StoredTools](tools)
 	if err := errors.Join(errSurface, errTools); err != nil {
 		return v, fmt.Errorf("surface of a turn: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Turn is one user input until its final answer. Times are Unix microseconds, 0 = not yet.
@@ -89,8 +90,8 @@ func scanTurn(s sqldb.Scanner) (t Turn, err error) {
 		return t, err
 	}
 	t.CancelRequested, t.Urgent = cancel != 0, urgent != 0
-	if t.Usage, err = decode[turnv1.Usage](usage); err == nil {
-		t.End, err = decode[turnv1.TurnEnded](end)
+	if t.Usage, err = rows.Decode[turnv1.Usage](usage); err == nil {
+		t.End, err = rows.Decode[turnv1.TurnEnded](end)
 	}
 	if err != nil {
 		return t, fmt.Errorf("turn %s: %w", t.ID, err)
@@ -99,18 +100,18 @@ func scanTurn(s sqldb.Scanner) (t Turn, err error) {
 }
 
 // Turn reads one. ErrNotFound when there is none.
-func (s *Store) Turn(ctx context.Context, tenant, id string) (Turn, error) {
-	return one(ctx, s.db.Reader(), scanTurn, selectTurn, tenant, id)
+func (s *turnReader) Turn(ctx context.Context, tenant, id string) (Turn, error) {
+	return rows.One(ctx, s.DB.Reader(), scanTurn, selectTurn, tenant, id)
 }
 
 // Turn reads one whose session is locked. ErrNotFound when there is none.
-func (tx *Tx) Turn(ctx context.Context, tenant, id string) (Turn, error) {
+func (tx *turnTx) Turn(ctx context.Context, tenant, id string) (Turn, error) {
 	return sqldb.One(ctx, tx, scanTurn, selectTurn, tenant, id)
 }
 
 // TurnsInOrder lists all turns of a session in the order in which they were accepted, after the given first seq.
-func (s *Store) TurnsInOrder(ctx context.Context, tenant, session string, after uint32, limit int) ([]Turn, error) {
-	return all(ctx, s.db.Reader(), scanTurn, "SELECT "+turnColumns+
+func (s *turnReader) TurnsInOrder(ctx context.Context, tenant, session string, after uint32, limit int) ([]Turn, error) {
+	return rows.All(ctx, s.DB.Reader(), scanTurn, "SELECT "+turnColumns+
 		" FROM turns WHERE tenant = $1 AND session_id = $2 AND first_seq > $3 ORDER BY first_seq LIMIT $4", tenant, session, int64(after), limit)
 }
 
@@ -129,39 +130,39 @@ type TurnFilter struct {
 }
 
 // Turns lists turns, newest first.
-func (s *Store) Turns(ctx context.Context, f TurnFilter) ([]Turn, error) {
+func (s *turnReader) Turns(ctx context.Context, f TurnFilter) ([]Turn, error) {
 	list := f.selection()
-	return all(ctx, s.db.Reader(), scanTurn, list.text, list.args...)
+	return rows.All(ctx, s.DB.Reader(), scanTurn, list.Text, list.Args...)
 }
 
-func (f TurnFilter) selection() *selection {
-	list := newSelection("SELECT "+turnColumns+" FROM turns WHERE tenant = ?", f.Tenant)
+func (f TurnFilter) selection() *rows.Selection {
+	list := rows.NewSelection("SELECT "+turnColumns+" FROM turns WHERE tenant = ?", f.Tenant)
 	// A condition stands only where it is asked for, and for the turns of a session no other is one that an index could be chosen for.
 	ofSession := f.SessionID != ""
 	if ofSession {
-		list.add(" AND session_id = ?", f.SessionID)
+		list.Add(" AND session_id = ?", f.SessionID)
 	}
 	switch {
 	case f.Subject != "" && ofSession:
-		list.add(" AND COALESCE(owner, '') = ?", f.Subject)
+		list.Add(" AND COALESCE(owner, '') = ?", f.Subject)
 	case f.Subject != "":
-		list.add(" AND owner = ?", f.Subject)
+		list.Add(" AND owner = ?", f.Subject)
 	}
 	switch {
 	case f.Status != 0 && ofSession:
-		list.add(" AND +status = ?", int64(f.Status))
+		list.Add(" AND +status = ?", int64(f.Status))
 	case f.Status != 0: // those that have ended have indexes of their own, which are used where the statement says which are meant
-		list.add(" AND status = ?", int64(f.Status))
+		list.Add(" AND status = ?", int64(f.Status))
 		if f.Ended {
-			list.add(" AND end_us > 0")
+			list.Add(" AND end_us > 0")
 		} else {
-			list.add(" AND end_us = 0")
+			list.Add(" AND end_us = 0")
 		}
 	}
 	if f.BeforeUs != 0 {
-		list.add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
+		list.Add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
 	}
-	list.add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
+	list.Add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
 	return list
 }
 
@@ -169,21 +170,21 @@ var insertTurns = "INSERT INTO turns (" + turnColumns + ", owner) VALUES (" + sq
 	", COALESCE((SELECT subject FROM sessions WHERE tenant = $1 AND id = $3), ''))"
 
 // AddTurn stores a new turn. The session must be locked.
-func (tx *Tx) AddTurn(ctx context.Context, t Turn) error {
+func (tx *turnTx) AddTurn(ctx context.Context, t Turn) error {
 	usage, end, err := t.encode()
 	if err != nil {
 		return err
 	}
 	_, err = sqldb.Exec(ctx, tx, insertTurns,
-		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs,
+		t.Tenant, t.ID, t.SessionID, t.AgentID, t.Subject, int64(t.Status), rows.Flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs,
 		int64(t.InputSeq), int64(t.FirstSeq), int64(t.LastSeq), t.DispatchedUs, t.CheckUs, int64(t.Restarts), t.CreateUs, t.StartUs, t.EndUs,
-		usage, end, t.TraceParent, int64(t.Place), flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.WakeUs, t.AgentPath, int64(t.Children))
+		usage, end, t.TraceParent, int64(t.Place), rows.Flag(t.Urgent), t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs), t.WakeUs, t.AgentPath, int64(t.Children))
 	return err
 }
 
 // SaveTurn writes what changes in a turn, but for what the outbox and the sweeper change (DispatchedUs, CheckUs, Restarts, WakeUs). Its session
 // must be locked.
-func (tx *Tx) SaveTurn(ctx context.Context, t Turn) error {
+func (tx *turnTx) SaveTurn(ctx context.Context, t Turn) error {
 	args, err := t.changing()
 	if err != nil {
 		return err
@@ -193,7 +194,7 @@ func (tx *Tx) SaveTurn(ctx context.Context, t Turn) error {
 
 // EndTurn is SaveTurn for a turn that ends. It reports whether somebody may want to know of it: the tenant has a webhook that is enabled, or the
 // turn an address of its own. It is told by the statement that is needed anyway, which sees every webhook whose making was answered before.
-func (tx *Tx) EndTurn(ctx context.Context, t Turn) (subscribed bool, err error) {
+func (tx *turnTx) EndTurn(ctx context.Context, t Turn) (subscribed bool, err error) {
 	args, err := t.changing()
 	if err != nil {
 		return false, err
@@ -210,8 +211,8 @@ const updateTurn = `UPDATE turns SET status = $3, cancel_requested = $4, model =
 
 // encode returns usage and end as they are stored.
 func (t Turn) encode() (usage, end []byte, err error) {
-	if usage, err = encode(t.Usage); err == nil {
-		end, err = encode(t.End)
+	if usage, err = rows.Encode(t.Usage); err == nil {
+		end, err = rows.Encode(t.End)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("turn %s: %w", t.ID, err)
@@ -223,26 +224,26 @@ func (t Turn) encode() (usage, end []byte, err error) {
 func (t Turn) changing() ([]any, error) {
 	usage, end, err := t.encode()
 	return []any{
-		t.Tenant, t.ID, int64(t.Status), flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs, int64(t.LastSeq),
+		t.Tenant, t.ID, int64(t.Status), rows.Flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), t.DeadlineUs, int64(t.LastSeq),
 		t.StartUs, t.EndUs, usage, end, t.OpenWaits, t.PeopleWaits, t.PausedUs, int64(t.Inputs),
 	}, err
 }
 
 // SetCheck says when the sweeper should look at a turn next, and how many workflows it had.
-func (tx *Tx) SetCheck(ctx context.Context, tenant, id string, checkUs int64, restarts uint32) error {
+func (tx *turnTx) SetCheck(ctx context.Context, tenant, id string, checkUs int64, restarts uint32) error {
 	return sqldb.ExecOne(ctx, tx, "UPDATE turns SET check_us = $3, restarts = $4 WHERE tenant = $1 AND id = $2",
 		tenant, id, checkUs, int64(restarts))
 }
 
 // NextQueued reads the turn of a locked session that is to run next: the newest of the urgent ones, else the oldest that waits. ErrNotFound when there is none.
-func (tx *Tx) NextQueued(ctx context.Context, tenant, session string) (Turn, error) {
+func (tx *turnTx) NextQueued(ctx context.Context, tenant, session string) (Turn, error) {
 	return sqldb.One(ctx, tx, scanTurn, "SELECT "+turnColumns+` FROM turns WHERE tenant = $1 AND session_id = $2 AND +status = $3
 		AND end_us = 0 ORDER BY urgent DESC, CASE WHEN urgent = 1 THEN -first_seq ELSE first_seq END LIMIT 1`, tenant, session,
 		int64(turnv1.TurnStatus_TURN_STATUS_QUEUED))
 }
 
 // PlaceTurn gives a turn that waited, and its input, their place in the conversation. Its session must be locked.
-func (tx *Tx) PlaceTurn(ctx context.Context, t Turn) error {
+func (tx *turnTx) PlaceTurn(ctx context.Context, t Turn) error {
 	if err := sqldb.ExecOne(ctx, tx, "UPDATE turns SET place = $3 WHERE tenant = $1 AND id = $2", t.Tenant, t.ID, int64(t.Place)); err != nil {
 		return err
 	}
@@ -251,14 +252,14 @@ func (tx *Tx) PlaceTurn(ctx context.Context, t Turn) error {
 }
 
 // CountOpen counts the turns of a locked session that are not over.
-func (tx *Tx) CountOpen(ctx context.Context, tenant, session string) (int, error) {
+func (tx *turnTx) CountOpen(ctx context.Context, tenant, session string) (int, error) {
 	return sqldb.One(ctx, tx, sqldb.Column[int], "SELECT count(*) FROM turns WHERE tenant = $1 AND session_id = $2 AND end_us = 0", tenant, session)
 }
 
 // Stale lists turns that were dispatched, are not over, do not wait for people, and whose time to be looked at has come: no lease of a step is
 // live, and the outbox does not hold them.
-func (s *Store) Stale(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
-	return all(ctx, s.db.Reader(), scanTurn, "SELECT "+turnColumns+` FROM turns t WHERE t.end_us = 0 AND t.paused_us = 0 AND t.dispatched_us > 0
+func (s *turnReader) Stale(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
+	return rows.All(ctx, s.DB.Reader(), scanTurn, "SELECT "+turnColumns+` FROM turns t WHERE t.end_us = 0 AND t.paused_us = 0 AND t.dispatched_us > 0
 		AND t.check_us <= $1 AND NOT EXISTS (SELECT 1 FROM turn_steps s WHERE s.tenant = t.tenant AND s.turn_id = t.id
 		AND s.done = 0 AND s.lease_expires_us > $1)
 		AND NOT EXISTS (SELECT 1 FROM turn_outbox o WHERE o.tenant = t.tenant AND o.turn_id = t.id) ORDER BY t.check_us LIMIT $2`, nowUs, limit)

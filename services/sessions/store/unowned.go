@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // TurnPoint is a position in the turns of all tenants, ordered by creation; the zero value is before the first.
@@ -17,12 +18,12 @@ type TurnPoint struct {
 // read.
 //
 // The conditions on turns are those of the index turns_workable, written so that both engines see it.
-func (s *Store) Unowned(ctx context.Context, idleUs int64, after TurnPoint, limit int) ([]Turn, error) {
+func (s *turnReader) Unowned(ctx context.Context, idleUs int64, after TurnPoint, limit int) ([]Turn, error) {
 	scan := func(s sqldb.Scanner) (t Turn, err error) {
 		err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, &t.TraceParent, &t.CreateUs)
 		return t, err
 	}
-	return all(ctx, s.db.Reader(), scan, `SELECT t.tenant, t.id, t.session_id, t.agent_id, t.trace_parent, t.create_us
+	return rows.All(ctx, s.DB.Reader(), scan, `SELECT t.tenant, t.id, t.session_id, t.agent_id, t.trace_parent, t.create_us
 		FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id
 		WHERE t.end_us = 0 AND t.open_waits = 0 AND t.place < 4294967295 AND (t.create_us, t.id) > ($2, $3)
 		AND s.active_turn_id = t.id AND s.update_us <= $1

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	storev1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/store/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // WaitRequest and WaitAnswer are the two halves of a wait. The messages that are stored are the types that the service works with.
@@ -95,9 +96,9 @@ var insertTurnWaits = sqldb.Insert("turn_waits", waitColumns)
 var insertTurnWaitRoles = sqldb.Insert("turn_wait_roles", "tenant, wait_id, role") + " ON CONFLICT DO NOTHING"
 
 // AddWait stores a new wait and the roles of which its approvers need one. The session must be locked.
-func (tx *Tx) AddWait(ctx context.Context, w Wait, roles []string) error {
-	request, errRequest := encode(w.Request)
-	answer, errAnswer := encode(w.Answer)
+func (tx *waitTx) AddWait(ctx context.Context, w Wait, roles []string) error {
+	request, errRequest := rows.Encode(w.Request)
+	answer, errAnswer := rows.Encode(w.Answer)
 	requesters, errRequesters := w.requesters()
 	err := errors.Join(errRequest, errAnswer, errRequesters)
 	if err != nil {
@@ -119,8 +120,8 @@ func (tx *Tx) AddWait(ctx context.Context, w Wait, roles []string) error {
 }
 
 // SaveWait writes how a wait stands: verdict, answer and end. The session must be locked.
-func (tx *Tx) SaveWait(ctx context.Context, w Wait) error {
-	answer, err := encode(w.Answer)
+func (tx *waitTx) SaveWait(ctx context.Context, w Wait) error {
+	answer, err := rows.Encode(w.Answer)
 	if err != nil {
 		return fmt.Errorf("wait %s: %w", w.ID, err)
 	}
@@ -134,22 +135,22 @@ const (
 )
 
 // Wait reads one. ErrNotFound when there is none.
-func (s *Store) Wait(ctx context.Context, tenant, id string) (Wait, error) {
-	return one(ctx, s.db.Reader(), scanWait, selectWait, tenant, id)
+func (s *waitReader) Wait(ctx context.Context, tenant, id string) (Wait, error) {
+	return rows.One(ctx, s.DB.Reader(), scanWait, selectWait, tenant, id)
 }
 
 // Wait reads one whose session is locked. ErrNotFound when there is none.
-func (tx *Tx) Wait(ctx context.Context, tenant, id string) (Wait, error) {
+func (tx *waitTx) Wait(ctx context.Context, tenant, id string) (Wait, error) {
 	return sqldb.One(ctx, tx, scanWait, selectWait, tenant, id)
 }
 
 // WaitsOf lists all waits of a turn, oldest first.
-func (s *Store) WaitsOf(ctx context.Context, tenant, turn string) ([]Wait, error) {
-	return all(ctx, s.db.Reader(), scanWait, waitsOfTurn, tenant, turn)
+func (s *waitReader) WaitsOf(ctx context.Context, tenant, turn string) ([]Wait, error) {
+	return rows.All(ctx, s.DB.Reader(), scanWait, waitsOfTurn, tenant, turn)
 }
 
 // WaitsOf lists all waits of a turn whose session is locked, oldest first.
-func (tx *Tx) WaitsOf(ctx context.Context, tenant, turn string) ([]Wait, error) {
+func (tx *waitTx) WaitsOf(ctx context.Context, tenant, turn string) ([]Wait, error) {
 	return sqldb.All(ctx, tx, scanWait, waitsOfTurn, tenant, turn)
 }
 
@@ -174,67 +175,67 @@ type WaitFilter struct {
 }
 
 // Waits lists waits, newest first.
-func (s *Store) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
-	list := newSelection("SELECT "+waitColumns+" FROM turn_waits w WHERE tenant = ?", f.Tenant)
+func (s *waitReader) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
+	list := rows.NewSelection("SELECT "+waitColumns+" FROM turn_waits w WHERE tenant = ?", f.Tenant)
 	if f.Open {
-		list.add(" AND verdict = 0")
+		list.Add(" AND verdict = 0")
 	}
 	if f.Verdict != 0 {
-		list.add(" AND verdict = ?", int64(f.Verdict))
+		list.Add(" AND verdict = ?", int64(f.Verdict))
 	}
 	if f.Kind != 0 {
-		list.add(" AND kind = ?", int64(f.Kind))
+		list.Add(" AND kind = ?", int64(f.Kind))
 	}
 	if f.SessionID != "" {
-		list.add(" AND session_id = ?", f.SessionID)
+		list.Add(" AND session_id = ?", f.SessionID)
 	}
 	if f.TurnID != "" {
-		list.add(" AND turn_id = ?", f.TurnID)
+		list.Add(" AND turn_id = ?", f.TurnID)
 	}
 	if f.BeforeUs != 0 {
-		list.add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
+		list.Add(" AND (create_us, id) < (?)", f.BeforeUs, f.BeforeID)
 	}
 	if f.Owner != "" {
-		list.add(" AND (owner = ?", f.Owner)
+		list.Add(" AND (owner = ?", f.Owner)
 		if len(f.Roles) > 0 {
 			roles := make([]any, len(f.Roles))
 			for i, r := range f.Roles {
 				roles[i] = r
 			}
-			list.add(" OR EXISTS (SELECT 1 FROM turn_wait_roles r WHERE r.tenant = w.tenant AND r.wait_id = w.id AND r.role IN (?))", roles...)
+			list.Add(" OR EXISTS (SELECT 1 FROM turn_wait_roles r WHERE r.tenant = w.tenant AND r.wait_id = w.id AND r.role IN (?))", roles...)
 		}
-		list.add(")")
+		list.Add(")")
 	}
-	list.add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
-	return all(ctx, s.db.Reader(), scanWait, list.text, list.args...)
+	list.Add(" ORDER BY create_us DESC, id DESC LIMIT ?", f.Limit)
+	return rows.All(ctx, s.DB.Reader(), scanWait, list.Text, list.Args...)
 }
 
 // DueWaits lists turns that have an open wait whose time is up. Only what names them is read.
-func (s *Store) DueWaits(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
+func (s *waitReader) DueWaits(ctx context.Context, nowUs int64, limit int) ([]Turn, error) {
 	scan := func(s sqldb.Scanner) (t Turn, err error) {
 		err = s.Scan(&t.Tenant, &t.ID)
 		return t, err
 	}
-	return all(ctx, s.db.Reader(), scan, `SELECT DISTINCT tenant, turn_id FROM (SELECT tenant, turn_id FROM turn_waits
+	return rows.All(ctx, s.DB.Reader(), scan, `SELECT DISTINCT tenant, turn_id FROM (SELECT tenant, turn_id FROM turn_waits
 		WHERE verdict = 0 AND expires_us > 0 AND expires_us <= $1 AND check_us <= $1 ORDER BY expires_us LIMIT $2) AS w`, nowUs, limit)
 }
 
 // PostponeWaits says when the open waits of a turn whose time is up are looked at again.
-func (tx *Tx) PostponeWaits(ctx context.Context, tenant, turn string, nowUs, nextUs int64) error {
+func (tx *waitTx) PostponeWaits(ctx context.Context, tenant, turn string, nowUs, nextUs int64) error {
 	_, err := sqldb.Exec(ctx, tx, `UPDATE turn_waits SET check_us = $4 WHERE tenant = $1 AND turn_id = $2 AND verdict = 0 AND expires_us > 0
 		AND expires_us <= $3`, tenant, turn, nowUs, nextUs)
 	return err
 }
 
 // SetWake marks a turn whose session is locked for its workflow to be woken. TakeToWake returns it from the given time on.
-func (tx *Tx) SetWake(ctx context.Context, tenant, turn string, atUs int64) error {
+func (tx *waitTx) SetWake(ctx context.Context, tenant, turn string, atUs int64) error {
 	return sqldb.ExecOne(ctx, tx, "UPDATE turns SET rouse_us = $3 WHERE tenant = $1 AND id = $2", tenant, turn, atUs)
 }
 
 // TakeToWake returns turns whose workflow is to be woken by now, and hides them from other calls until untilUs.
-func (tx *Tx) TakeToWake(ctx context.Context, nowUs, untilUs int64, limit int) ([]Turn, error) {
+func (tx *waitTx) TakeToWake(ctx context.Context, nowUs, untilUs int64, limit int) ([]Turn, error) {
 	turns, err := sqldb.All(ctx, tx, scanTurn, "SELECT "+turnColumns+" FROM turns WHERE rouse_us > 0 AND rouse_us <= $1 ORDER BY rouse_us LIMIT $2"+
-		tx.db.SkipLocked(), nowUs, limit)
+		tx.DB.SkipLocked(), nowUs, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -248,14 +249,14 @@ func (tx *Tx) TakeToWake(ctx context.Context, nowUs, untilUs int64, limit int) (
 }
 
 // HasToWake reports whether the workflow of any turn is to be woken by now.
-func (s *Store) HasToWake(ctx context.Context, nowUs int64) (bool, error) {
-	n, err := one(ctx, s.db.Reader(), sqldb.Column[int], `SELECT count(*) FROM
+func (s *waitReader) HasToWake(ctx context.Context, nowUs int64) (bool, error) {
+	n, err := rows.One(ctx, s.DB.Reader(), sqldb.Column[int], `SELECT count(*) FROM
 		(SELECT 1 FROM turns WHERE rouse_us > 0 AND rouse_us <= $1 LIMIT 1) AS t`, nowUs)
 	return n > 0, err
 }
 
 // Woken removes the mark of a turn unless it was marked again after seenUs. A turn whose workflow was lost is due for a check at once.
-func (tx *Tx) Woken(ctx context.Context, tenant, turn string, seenUs int64, lost bool) error {
+func (tx *waitTx) Woken(ctx context.Context, tenant, turn string, seenUs int64, lost bool) error {
 	if lost {
 		if _, err := sqldb.Exec(ctx, tx, "UPDATE turns SET check_us = 0 WHERE tenant = $1 AND id = $2 AND end_us = 0", tenant, turn); err != nil {
 			return err

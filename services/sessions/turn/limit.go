@@ -10,6 +10,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 )
 
 // describeLimit returns the limit that ended a turn with its code, message and hint; nil for nil.
@@ -32,7 +33,7 @@ func LimitText(l *turnv1.LimitReached) string {
 	whose := "may"
 	switch {
 	case l.GetBudgetId() == "":
-	case l.GetScope() == string(store.ScopeTurn):
+	case l.GetScope() == string(budgetdb.ScopeTurn):
 		whose = fmt.Sprintf("and the turn %s that it works for may together", l.GetBudgetId())
 	default:
 		whose = fmt.Sprintf("and others may, by budget %s of the %s,", l.GetBudgetId(), l.GetScope())
@@ -66,7 +67,7 @@ func LimitText(l *turnv1.LimitReached) string {
 // limitHint says what to do about it.
 func limitHint(t store.Turn, l *turnv1.LimitReached) string {
 	switch {
-	case l.GetBudgetId() != "" && l.GetScope() == string(store.ScopeTurn):
+	case l.GetBudgetId() != "" && l.GetScope() == string(budgetdb.ScopeTurn):
 		return fmt.Sprintf("Raise limits.%s of the request of turn %s if it set it, else of that turn's agent.", l.GetLimit(), l.GetBudgetId())
 	case l.GetBudgetId() != "":
 		return fmt.Sprintf("Raise %s of budget %s, or wait for its next period if it has one; then go on with a further turn of the session.",

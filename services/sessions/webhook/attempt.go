@@ -15,7 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/truncate"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
 const (
@@ -44,7 +44,7 @@ type outcome struct {
 }
 
 // post sends a delivery once.
-func (s *sender) post(ctx context.Context, w store.Webhook, d store.Delivery) outcome {
+func (s *sender) post(ctx context.Context, w webhookdb.Webhook, d webhookdb.Delivery) outcome {
 	now := s.store.Now()
 	signature, err := s.keys.signature(w, d.ID, now, d.Body)
 	if err != nil {

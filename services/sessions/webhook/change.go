@@ -9,10 +9,11 @@ import (
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
 // validate checks the fields that a caller may set.
-func (s *Service) validate(w store.Webhook) error {
+func (s *Service) validate(w webhookdb.Webhook) error {
 	var wrong []fault.Field
 	bad := func(field, message string) {
 		wrong = append(wrong, fault.Field{Path: "webhook." + field, Message: message})
@@ -41,9 +42,9 @@ func (s *Service) validate(w store.Webhook) error {
 }
 
 // Get reads a webhook.
-func (s *Service) Get(ctx context.Context, tenant, id string) (store.Webhook, error) {
+func (s *Service) Get(ctx context.Context, tenant, id string) (webhookdb.Webhook, error) {
 	if !access.Storable(id) {
-		return store.Webhook{}, errNotFound(id)
+		return webhookdb.Webhook{}, errNotFound(id)
 	}
 	w, err := s.store.Webhook(ctx, tenant, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -53,7 +54,7 @@ func (s *Service) Get(ctx context.Context, tenant, id string) (store.Webhook, er
 }
 
 // List returns at most limit webhooks after the given id, by id.
-func (s *Service) List(ctx context.Context, tenant, after string, limit int) ([]store.Webhook, error) {
+func (s *Service) List(ctx context.Context, tenant, after string, limit int) ([]webhookdb.Webhook, error) {
 	return s.store.Webhooks(ctx, tenant, after, limit)
 }
 
@@ -70,8 +71,8 @@ func (s *Service) Delete(ctx context.Context, tenant, id string) error {
 }
 
 // Update changes a webhook. change sets fields of the current one; it may run again after a conflict.
-func (s *Service) Update(ctx context.Context, tenant, id string, change func(*store.Webhook) error) (store.Webhook, error) {
-	return s.modify(ctx, tenant, id, func(w *store.Webhook) error {
+func (s *Service) Update(ctx context.Context, tenant, id string, change func(*webhookdb.Webhook) error) (webhookdb.Webhook, error) {
+	return s.modify(ctx, tenant, id, func(w *webhookdb.Webhook) error {
 		before := *w
 		if err := change(w); err != nil {
 			return err
@@ -81,7 +82,7 @@ func (s *Service) Update(ctx context.Context, tenant, id string, change func(*st
 }
 
 // Revise validates w as the successor of before. The last error is cleared with another URL, or when the webhook is enabled again.
-func (s *Service) Revise(before store.Webhook, w *store.Webhook) error {
+func (s *Service) Revise(before webhookdb.Webhook, w *webhookdb.Webhook) error {
 	if before.PerTurn != w.PerTurn {
 		return ErrPerTurnFixed(before.PerTurn)
 	}
@@ -92,15 +93,15 @@ func (s *Service) Revise(before store.Webhook, w *store.Webhook) error {
 }
 
 // Rotate gives a webhook a new signing secret and returns it. The previous one signs as well for a day, unless it is revoked.
-func (s *Service) Rotate(ctx context.Context, tenant, id string, revoke bool) (w store.Webhook, key secret.Value, err error) {
-	w, err = s.modify(ctx, tenant, id, func(w *store.Webhook) (err error) {
+func (s *Service) Rotate(ctx context.Context, tenant, id string, revoke bool) (w webhookdb.Webhook, key secret.Value, err error) {
+	w, err = s.modify(ctx, tenant, id, func(w *webhookdb.Webhook) (err error) {
 		key, err = s.keys.rotate(w, !revoke, s.store.Now())
 		return err
 	})
 	return w, key, err
 }
 
-func (s *Service) modify(ctx context.Context, tenant, id string, change func(*store.Webhook) error) (w store.Webhook, err error) {
+func (s *Service) modify(ctx context.Context, tenant, id string, change func(*webhookdb.Webhook) error) (w webhookdb.Webhook, err error) {
 	if !access.Storable(id) {
 		return w, errNotFound(id)
 	}
@@ -121,6 +122,6 @@ func (s *Service) modify(ctx context.Context, tenant, id string, change func(*st
 }
 
 // Same reports whether two webhooks agree in all that their owner sets.
-func Same(a, b store.Webhook) bool {
+func Same(a, b webhookdb.Webhook) bool {
 	return a.URL == b.URL && slices.Equal(a.Events, b.Events) && a.AgentID == b.AgentID && a.Description == b.Description && a.Disabled == b.Disabled
 }

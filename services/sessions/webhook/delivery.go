@@ -9,19 +9,20 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
 // removeBatch is the number of old deliveries removed at once.
 const removeBatch = 1000
 
 // Deliveries returns at most limit deliveries of a webhook, newest first, older than the given id; "" begins with the newest.
-func (s *Service) Deliveries(ctx context.Context, w store.Webhook, before string, limit int) ([]store.Delivery, error) {
+func (s *Service) Deliveries(ctx context.Context, w webhookdb.Webhook, before string, limit int) ([]webhookdb.Delivery, error) {
 	return s.store.Deliveries(ctx, w.Tenant, w.ID, before, limit)
 }
 
 // Redeliver makes a delivery due now, whatever became of it, and retries it from now on for as long as a new one. One that is being sent is left as it
 // is.
-func (s *Service) Redeliver(ctx context.Context, tenant, webhookID, id string) (w store.Webhook, d store.Delivery, err error) {
+func (s *Service) Redeliver(ctx context.Context, tenant, webhookID, id string) (w webhookdb.Webhook, d webhookdb.Delivery, err error) {
 	if !access.Storable(webhookID + id) {
 		return w, d, errNotFound(webhookID)
 	}
@@ -44,7 +45,7 @@ func (s *Service) Redeliver(ctx context.Context, tenant, webhookID, id string) (
 		if d.Sending && d.NextAttempt.After(now) {
 			return nil
 		}
-		d.Status, d.Sending, d.NextAttempt, d.EndTime, d.GiveUp = store.DeliveryPending, false, now, time.Time{}, now.Add(s.cfg.GiveUp)
+		d.Status, d.Sending, d.NextAttempt, d.EndTime, d.GiveUp = webhookdb.DeliveryPending, false, now, time.Time{}, now.Add(s.cfg.GiveUp)
 		return tx.SaveDelivery(ctx, d)
 	})
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
 // Event is an event of a turn that webhooks subscribe to.
@@ -33,7 +34,7 @@ func (s *Service) Enqueue(tx *journal.Tx, e Event) error {
 	}
 	now := tx.Now()
 	for _, w := range hooks {
-		d := store.Delivery{
+		d := webhookdb.Delivery{
 			Tenant: e.Turn.Tenant, ID: ids.New(ids.Delivery), WebhookID: w.ID, TurnID: e.Turn.ID, SessionID: e.Turn.SessionID, Type: e.Type, Body: body,
 			NextAttempt: now, GiveUp: now.Add(s.cfg.GiveUp), CreateTime: now,
 		}
@@ -49,14 +50,14 @@ func (s *Service) Enqueue(tx *journal.Tx, e Event) error {
 }
 
 // subscribers lists the webhooks that subscribe to an event of any of its agents, and the URL that the root turn named for itself.
-func subscribers(tx *journal.Tx, e Event) (hooks []store.Webhook, turnURL string, err error) {
+func subscribers(tx *journal.Tx, e Event) (hooks []webhookdb.Webhook, turnURL string, err error) {
 	for _, agent := range e.Agents {
 		more, err := tx.Subscribers(tx.Context(), e.Turn.Tenant, agent)
 		if err != nil {
 			return nil, "", err
 		}
 		for _, w := range more { // each agent's list includes the webhooks of all agents
-			if !slices.ContainsFunc(hooks, func(h store.Webhook) bool { return h.ID == w.ID }) {
+			if !slices.ContainsFunc(hooks, func(h webhookdb.Webhook) bool { return h.ID == w.ID }) {
 				hooks = append(hooks, w)
 			}
 		}
@@ -68,5 +69,5 @@ func subscribers(tx *journal.Tx, e Event) (hooks []store.Webhook, turnURL string
 	if turnURL != "" {
 		hooks = append(hooks, perTurn)
 	}
-	return slices.DeleteFunc(hooks, func(w store.Webhook) bool { return len(w.Events) > 0 && !slices.Contains(w.Events, e.Type) }), turnURL, nil
+	return slices.DeleteFunc(hooks, func(w webhookdb.Webhook) bool { return len(w.Events) > 0 && !slices.Contains(w.Events, e.Type) }), turnURL, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
 // resealPage is the number of webhooks read at once.
@@ -16,7 +17,7 @@ func (s *Service) reseal(ctx context.Context) error {
 		return nil
 	}
 	done, unreadable := 0, 0
-	var last store.Webhook
+	var last webhookdb.Webhook
 	for {
 		page, err := s.store.AllWebhooks(ctx, last.Tenant, last.ID, resealPage)
 		if err != nil {
@@ -48,13 +49,13 @@ func (s *Service) reseal(ctx context.Context) error {
 }
 
 // current reports whether no secret of w needs an older key.
-func (k keyring) current(w store.Webhook) bool {
+func (k keyring) current(w webhookdb.Webhook) bool {
 	return k.box.Newest(w.Secret) && (len(w.PreviousSecret) == 0 || k.box.Newest(w.PreviousSecret))
 }
 
 // reseal seals the secrets of w with the current key and reports whether the signing secret could be opened. A previous secret that cannot is
 // dropped: it signs nothing anyway.
-func (k keyring) reseal(w *store.Webhook) bool {
+func (k keyring) reseal(w *webhookdb.Webhook) bool {
 	key, err := k.box.Open(w.Secret, sealContext(*w))
 	if err != nil {
 		return false
@@ -67,7 +68,7 @@ func (k keyring) reseal(w *store.Webhook) bool {
 	return true
 }
 
-func (s *Service) resealOne(ctx context.Context, seen store.Webhook) (ok bool, err error) {
+func (s *Service) resealOne(ctx context.Context, seen webhookdb.Webhook) (ok bool, err error) {
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
 		w, err := tx.LockWebhook(ctx, seen.Tenant, seen.ID)
 		if errors.Is(err, store.ErrNotFound) {

@@ -15,7 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/seal"
 	"github.com/windlass-dev/windlass/libs/secret"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
 const (
@@ -48,7 +48,7 @@ func errNoSealKey() error {
 }
 
 // sealContext binds a sealed secret to its webhook.
-func sealContext(w store.Webhook) string { return w.Tenant + "/" + w.ID }
+func sealContext(w webhookdb.Webhook) string { return w.Tenant + "/" + w.ID }
 
 // newSecret generates a signing secret.
 func newSecret() secret.Value {
@@ -58,7 +58,7 @@ func newSecret() secret.Value {
 }
 
 // rotate seals a new secret into w and returns it. With keepPrevious the current one stays valid for a day.
-func (k keyring) rotate(w *store.Webhook, keepPrevious bool, now time.Time) (secret.Value, error) {
+func (k keyring) rotate(w *webhookdb.Webhook, keepPrevious bool, now time.Time) (secret.Value, error) {
 	if k.box == nil {
 		return secret.Value{}, errNoSealKey()
 	}
@@ -73,7 +73,7 @@ func (k keyring) rotate(w *store.Webhook, keepPrevious bool, now time.Time) (sec
 }
 
 // signature returns the header webhook-signature: one signature for each secret that is valid now.
-func (k keyring) signature(w store.Webhook, deliveryID string, now time.Time, body []byte) (string, error) {
+func (k keyring) signature(w webhookdb.Webhook, deliveryID string, now time.Time, body []byte) (string, error) {
 	if k.box == nil {
 		return "", errors.New("there is no key to open the signing secret with: set sessions.seal_key")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/backoff"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 	"github.com/windlass-dev/windlass/services/sessions/webhook/fairness"
 )
 
@@ -81,7 +82,7 @@ func (s *sender) drain(ctx context.Context) error {
 		if due, err := s.store.HasDueDeliveries(ctx, now); err != nil || !due {
 			return err
 		}
-		var claimed []store.Delivery
+		var claimed []webhookdb.Delivery
 		err := s.store.Write(ctx, func(tx *store.Tx) (err error) { // one by one: each changes who is eligible next
 			claimed, err = tx.ClaimDeliveries(ctx, now, now.Add(s.cfg.Timeout+claimSlack), 1, eligible)
 			return err
@@ -94,7 +95,7 @@ func (s *sender) drain(ctx context.Context) error {
 }
 
 // start sends one delivery in the background.
-func (s *sender) start(ctx context.Context, d store.Delivery) {
+func (s *sender) start(ctx context.Context, d webhookdb.Delivery) {
 	s.slots.Acquire(d.Receiver())
 	s.inFlight.Go(func() {
 		out := s.attempt(ctx, d)
@@ -104,7 +105,7 @@ func (s *sender) start(ctx context.Context, d store.Delivery) {
 }
 
 // attempt sends a delivery once and records the outcome.
-func (s *sender) attempt(ctx context.Context, d store.Delivery) outcome {
+func (s *sender) attempt(ctx context.Context, d webhookdb.Delivery) outcome {
 	w, err := s.store.Webhook(ctx, d.Tenant, d.WebhookID)
 	var out outcome
 	switch {
@@ -129,7 +130,7 @@ func (s *sender) attempt(ctx context.Context, d store.Delivery) outcome {
 }
 
 // record writes the outcome of an attempt, unless another replica has claimed the delivery since.
-func (s *sender) record(ctx context.Context, tx *store.Tx, w store.Webhook, claimed store.Delivery, out outcome) error {
+func (s *sender) record(ctx context.Context, tx *store.Tx, w webhookdb.Webhook, claimed webhookdb.Delivery, out outcome) error {
 	if out.gone || !out.unrelated && !out.interrupted && w.ID != "" && w.LastError != out.problem {
 		if err := s.recordLastError(ctx, tx, w, claimed, out); err != nil {
 			return err
@@ -139,7 +140,7 @@ func (s *sender) record(ctx context.Context, tx *store.Tx, w store.Webhook, clai
 	if errors.Is(err, store.ErrNotFound) {
 		return nil // deleted with its webhook or session
 	}
-	if err != nil || d.Attempts != claimed.Attempts || d.Status != store.DeliveryPending || !d.Sending {
+	if err != nil || d.Attempts != claimed.Attempts || d.Status != webhookdb.DeliveryPending || !d.Sending {
 		return err
 	}
 	now := s.store.Now()
@@ -151,15 +152,15 @@ func (s *sender) record(ctx context.Context, tx *store.Tx, w store.Webhook, clai
 	d.NextAttempt = s.nextAttempt(d, now, out.retryAfter)
 	switch {
 	case out.problem == "":
-		d.Status, d.EndTime = store.DeliveryDelivered, now
+		d.Status, d.EndTime = webhookdb.DeliveryDelivered, now
 	case out.final || d.NextAttempt.After(d.GiveUp):
-		d.Status, d.EndTime = store.DeliveryFailed, now
+		d.Status, d.EndTime = webhookdb.DeliveryFailed, now
 	}
 	return tx.SaveDelivery(ctx, d)
 }
 
 // nextAttempt is the end of the backoff, or the later time that the receiver asked for. If that is past GiveUp, one last attempt is made then.
-func (s *sender) nextAttempt(d store.Delivery, now time.Time, asked time.Duration) time.Time {
+func (s *sender) nextAttempt(d webhookdb.Delivery, now time.Time, asked time.Duration) time.Time {
 	next := now.Add(backoff.Policy{First: s.cfg.FirstRetry, Max: maxBackoff, Factor: 3, Jitter: 0.2}.After(d.Attempts))
 	if at := now.Add(asked); at.After(next) {
 		last := next
@@ -174,7 +175,7 @@ func (s *sender) nextAttempt(d store.Delivery, now time.Time, asked time.Duratio
 }
 
 // recordLastError writes the last error of a webhook, and disables one whose own URL is gone.
-func (s *sender) recordLastError(ctx context.Context, tx *store.Tx, seen store.Webhook, d store.Delivery, out outcome) error {
+func (s *sender) recordLastError(ctx context.Context, tx *store.Tx, seen webhookdb.Webhook, d webhookdb.Delivery, out outcome) error {
 	w, err := tx.LockWebhook(ctx, seen.Tenant, seen.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/secret"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
 // Deps are what the service needs; all are required.
@@ -83,7 +84,7 @@ func ErrPerTurnFixed(is bool) error {
 }
 
 // New prepares a webhook with a new signing secret, which is returned in clear this once. An empty id is generated.
-func (s *Service) New(w store.Webhook) (store.Webhook, secret.Value, error) {
+func (s *Service) New(w webhookdb.Webhook) (webhookdb.Webhook, secret.Value, error) {
 	now := s.store.Now()
 	if w.ID == "" {
 		w.ID = ids.New(ids.Webhook)
@@ -97,7 +98,7 @@ func (s *Service) New(w store.Webhook) (store.Webhook, secret.Value, error) {
 }
 
 // Create stores a new webhook and returns it with its signing secret.
-func (s *Service) Create(ctx context.Context, want store.Webhook) (store.Webhook, secret.Value, error) {
+func (s *Service) Create(ctx context.Context, want webhookdb.Webhook) (webhookdb.Webhook, secret.Value, error) {
 	w, key, err := s.New(want)
 	if err != nil {
 		return w, key, err
@@ -107,7 +108,7 @@ func (s *Service) Create(ctx context.Context, want store.Webhook) (store.Webhook
 }
 
 // Add stores a webhook prepared by New, within the tenant's quota.
-func (s *Service) Add(ctx context.Context, tx *store.Tx, w store.Webhook) error {
+func (s *Service) Add(ctx context.Context, tx *store.Tx, w webhookdb.Webhook) error {
 	switch _, err := tx.LockWebhook(ctx, w.Tenant, w.ID); {
 	case err == nil:
 		return errExists(w.ID)
@@ -127,7 +128,7 @@ func (s *Service) Add(ctx context.Context, tx *store.Tx, w store.Webhook) error 
 	}
 }
 
-func (s *Service) checkQuota(ctx context.Context, tx *store.Tx, w store.Webhook) error {
+func (s *Service) checkQuota(ctx context.Context, tx *store.Tx, w webhookdb.Webhook) error {
 	count, perTurn, err := tx.CountWebhooks(ctx, w.Tenant)
 	switch {
 	case err != nil:

@@ -5,12 +5,12 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
 // WebhookFromProto converts a webhook that the caller is about to create.
-func WebhookFromProto(ctx context.Context, want *sessionsv1.Webhook) store.Webhook {
-	w := store.Webhook{
+func WebhookFromProto(ctx context.Context, want *sessionsv1.Webhook) webhookdb.Webhook {
+	w := webhookdb.Webhook{
 		Tenant: authn.Tenant(ctx), ID: want.GetId(), PerTurn: want.GetPerTurn(), CreatedBy: authn.From(ctx).GetSubject(),
 	}
 	SetWebhook(&w, want)
@@ -18,7 +18,7 @@ func WebhookFromProto(ctx context.Context, want *sessionsv1.Webhook) store.Webho
 }
 
 // SetWebhook copies the fields that its owner may change.
-func SetWebhook(w *store.Webhook, want *sessionsv1.Webhook) {
+func SetWebhook(w *webhookdb.Webhook, want *sessionsv1.Webhook) {
 	w.URL, w.Events, w.AgentID = want.GetUrl(), want.GetEvents(), want.GetAgentId()
 	w.Description, w.Disabled = want.GetDescription(), want.GetDisabled()
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 )
 
 func budgets(t *testing.T, s *store.Store) {
@@ -20,11 +21,11 @@ func budgets(t *testing.T, s *store.Store) {
 		t.Error("a turn is limited although there is no budget")
 	}
 	turn := locked()
-	for _, b := range []store.Budget{
-		{ID: "bgt_2", Scope: "session", Target: "ses_1", Max: store.Amount{Tokens: 9}},
-		{ID: "bgt_1", Scope: "tenant", Max: store.Amount{Cost: 8}},
-		{ID: "bgt_3", Scope: "agent", Target: turn.AgentID + "x", Max: store.Amount{Calls: 7}},
-		{ID: "trn_1", Scope: store.ScopeTurn, Target: "trn_1", Max: store.Amount{Calls: 1}},
+	for _, b := range []budgetdb.Budget{
+		{ID: "bgt_2", Scope: "session", Target: "ses_1", Max: budgetdb.Amount{Tokens: 9}},
+		{ID: "bgt_1", Scope: "tenant", Max: budgetdb.Amount{Cost: 8}},
+		{ID: "bgt_3", Scope: "agent", Target: turn.AgentID + "x", Max: budgetdb.Amount{Calls: 7}},
+		{ID: "trn_1", Scope: budgetdb.ScopeTurn, Target: "trn_1", Max: budgetdb.Amount{Calls: 1}},
 	} {
 		b.Tenant, b.Period = tenant, "none"
 		write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.AddBudget(ctx, b) })
@@ -41,12 +42,12 @@ func budgets(t *testing.T, s *store.Store) {
 		if len(got) != 3 || got[0].ID != "bgt_1" || got[1].ID != "bgt_2" || got[2].ID != "trn_1" {
 			t.Errorf("locked %+v", got)
 		}
-		got[1].Used, got[1].Reserved = store.Amount{Tokens: 4}, store.Amount{Tokens: 5}
+		got[1].Used, got[1].Reserved = budgetdb.Amount{Tokens: 4}, budgetdb.Amount{Tokens: 5}
 		if err := tx.SaveBudget(ctx, got[1]); err != nil {
 			return err
 		}
 		for _, id := range []string{"bgt_1", "bgt_2"} {
-			h := store.Hold{Tenant: tenant, TurnID: "trn_1", Step: "infer-1", BudgetID: id, Amount: store.Amount{Tokens: 5}, MaxOutput: 3, Bound: "tokens"}
+			h := budgetdb.Hold{Tenant: tenant, TurnID: "trn_1", Step: "infer-1", BudgetID: id, Amount: budgetdb.Amount{Tokens: 5}, MaxOutput: 3, Bound: "tokens"}
 			if err := tx.AddHold(ctx, h); err != nil {
 				return err
 			}
@@ -54,9 +55,9 @@ func budgets(t *testing.T, s *store.Store) {
 		return tx.DeleteBudget(ctx, tenant, "bgt_1")
 	})
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		for _, read := range []func() ([]store.Hold, error){
-			func() ([]store.Hold, error) { return tx.Holds(ctx, tenant, "trn_1", "infer-1") },
-			func() ([]store.Hold, error) { return tx.TurnHolds(ctx, tenant, "trn_1") },
+		for _, read := range []func() ([]budgetdb.Hold, error){
+			func() ([]budgetdb.Hold, error) { return tx.Holds(ctx, tenant, "trn_1", "infer-1") },
+			func() ([]budgetdb.Hold, error) { return tx.TurnHolds(ctx, tenant, "trn_1") },
 		} {
 			holds, err := read()
 			if err != nil {

@@ -11,23 +11,24 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 )
 
 // at is a time of so many microseconds.
 func at(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
 // everything is a spec with all fields set, though no schedule has all of them.
-func everything(t *testing.T) store.ScheduleSpec {
+func everything(t *testing.T) scheduledb.ScheduleSpec {
 	t.Helper()
 	params, err := structpb.NewStruct(map[string]any{"city": "Oslo"})
 	must(t, err)
-	return store.ScheduleSpec{
+	return scheduledb.ScheduleSpec{
 		DisplayName: "A", Description: "first", AgentID: "agent", SessionID: "ses_1", Input: "hello", Params: params,
-		Cron: "@hourly", TimeZone: "UTC", Interval: "1h", Overlap: store.OverlapQueue, Paused: true,
+		Cron: "@hourly", TimeZone: "UTC", Interval: "1h", Overlap: scheduledb.OverlapQueue, Paused: true,
 	}
 }
 
-func addSchedule(t *testing.T, s *store.Store, v store.Schedule) store.Schedule {
+func addSchedule(t *testing.T, s *store.Store, v scheduledb.Schedule) scheduledb.Schedule {
 	t.Helper()
 	v.Tenant, v.Revision, v.Principal, v.CreateTime = tenant, 1, []byte("p"), at(5)
 	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.AddSchedule(ctx, v) })
@@ -35,8 +36,8 @@ func addSchedule(t *testing.T, s *store.Store, v store.Schedule) store.Schedule 
 }
 
 func schedules(t *testing.T, s *store.Store) {
-	a := addSchedule(t, s, store.Schedule{ID: "a", Subject: "ann", NextSync: at(10), Spec: everything(t)})
-	b := addSchedule(t, s, store.Schedule{ID: "b", Subject: "bob", NextSync: at(20), Spec: store.ScheduleSpec{Cron: "@daily", TimeZone: "Europe/Berlin", Paused: true}})
+	a := addSchedule(t, s, scheduledb.Schedule{ID: "a", Subject: "ann", NextSync: at(10), Spec: everything(t)})
+	b := addSchedule(t, s, scheduledb.Schedule{ID: "b", Subject: "bob", NextSync: at(20), Spec: scheduledb.ScheduleSpec{Cron: "@daily", TimeZone: "Europe/Berlin", Paused: true}})
 	list := func(subject, after string) string {
 		t.Helper()
 		rows, err := s.Schedules(t.Context(), tenant, subject, after, 9)
@@ -100,20 +101,20 @@ func schedules(t *testing.T, s *store.Store) {
 
 func fires(t *testing.T, s *store.Store) {
 	addSession(t, s, "ses_1", "trn_1")
-	addSchedule(t, s, store.Schedule{ID: "a"})
-	put := func(n int64, outcome store.FireOutcome, turn string) store.Fire {
-		f := store.Fire{
+	addSchedule(t, s, scheduledb.Schedule{ID: "a"})
+	put := func(n int64, outcome scheduledb.FireOutcome, turn string) scheduledb.Fire {
+		f := scheduledb.Fire{
 			Tenant: tenant, ScheduleID: "a", Key: fmt.Sprint("k", n), Due: at(n), CreateTime: at(100 + n), Outcome: outcome, NextAttempt: at(200 - n), TurnID: turn,
 		}
 		write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.PutFire(ctx, f) })
 		return f
 	}
-	first := put(1, store.FireStarting, "")
-	first.Outcome, first.TurnID, first.SessionID, first.Error = store.FireStarted, "trn_1", "ses_1", "e"
-	put(2, store.FireQueued, "")
-	put(3, store.FireMissed, "")
-	put(4, store.FireFailed, "trn_gone")
-	last := put(5, store.FireSkipped, "")
+	first := put(1, scheduledb.FireStarting, "")
+	first.Outcome, first.TurnID, first.SessionID, first.Error = scheduledb.FireStarted, "trn_1", "ses_1", "e"
+	put(2, scheduledb.FireQueued, "")
+	put(3, scheduledb.FireMissed, "")
+	put(4, scheduledb.FireFailed, "trn_gone")
+	last := put(5, scheduledb.FireSkipped, "")
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.PutFire(ctx, first); err != nil {
 			return err

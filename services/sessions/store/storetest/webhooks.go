@@ -10,9 +10,10 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
-func addWebhook(t *testing.T, s *store.Store, w store.Webhook) {
+func addWebhook(t *testing.T, s *store.Store, w webhookdb.Webhook) {
 	t.Helper()
 	w.Tenant, w.Secret = tenant, []byte("sealed")
 	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.AddWebhook(ctx, w) })
@@ -20,15 +21,15 @@ func addWebhook(t *testing.T, s *store.Store, w store.Webhook) {
 
 func addDelivery(t *testing.T, s *store.Store, id, webhook, session string, next int64) {
 	t.Helper()
-	d := store.Delivery{Tenant: tenant, ID: id, WebhookID: webhook, SessionID: session, TurnID: "trn_1", Body: []byte("body of " + id), NextAttempt: sqldb.Time(next), CreateTime: sqldb.Time(1)}
+	d := webhookdb.Delivery{Tenant: tenant, ID: id, WebhookID: webhook, SessionID: session, TurnID: "trn_1", Body: []byte("body of " + id), NextAttempt: sqldb.Time(next), CreateTime: sqldb.Time(1)}
 	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.AddDelivery(ctx, d) })
 }
 
 // claimDeliveries returns what is claimed at a time, as ID(attempts).
-func claimDeliveries(t *testing.T, s *store.Store, nowUs int64, limit int, excluded ...store.Receiver) (out []string) {
+func claimDeliveries(t *testing.T, s *store.Store, nowUs int64, limit int, excluded ...webhookdb.Receiver) (out []string) {
 	t.Helper()
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		got, err := tx.ClaimDeliveries(ctx, sqldb.Time(nowUs), sqldb.Time(nowUs+10), limit, store.ReceiverFilter{Excluded: excluded})
+		got, err := tx.ClaimDeliveries(ctx, sqldb.Time(nowUs), sqldb.Time(nowUs+10), limit, webhookdb.ReceiverFilter{Excluded: excluded})
 		out = nil
 		for _, d := range got {
 			if string(d.Body) != "body of "+d.ID || !d.Sending {
@@ -43,19 +44,19 @@ func claimDeliveries(t *testing.T, s *store.Store, nowUs int64, limit int, exclu
 
 func deliveries(t *testing.T, s *store.Store) {
 	addSession(t, s, "ses_1", "trn_1")
-	addWebhook(t, s, store.Webhook{ID: "whk_1", URL: "http://x"})
-	addWebhook(t, s, store.Webhook{ID: "whk_2", URL: "http://y"})
+	addWebhook(t, s, webhookdb.Webhook{ID: "whk_1", URL: "http://x"})
+	addWebhook(t, s, webhookdb.Webhook{ID: "whk_2", URL: "http://y"})
 	addDelivery(t, s, "whd_a", "whk_1", "ses_1", 20)
 	addDelivery(t, s, "whd_b", "whk_1", "ses_2", 10)
 	addDelivery(t, s, "whd_c", "whk_2", "ses_2", 15)
 	addDelivery(t, s, "whd_d", "whk_2", "ses_2", 99)
 	for _, row := range []struct {
 		at   int64
-		not  []store.Receiver
+		not  []webhookdb.Receiver
 		want string
 	}{
 		{at: 5, want: "[]"},
-		{at: 25, not: []store.Receiver{{Tenant: tenant, WebhookID: "whk_1"}, {Tenant: "other", WebhookID: "whk_2"}}, want: "[whd_c(1)]"},
+		{at: 25, not: []webhookdb.Receiver{{Tenant: tenant, WebhookID: "whk_1"}, {Tenant: "other", WebhookID: "whk_2"}}, want: "[whd_c(1)]"},
 		{at: 30, want: "[whd_b(1) whd_a(1)]"},
 		{at: 34, want: "[]"},
 		{at: 35, want: "[whd_c(2)]"}, // its claim expired
@@ -69,7 +70,7 @@ func deliveries(t *testing.T, s *store.Store) {
 		if err != nil {
 			return err
 		}
-		d.Status, d.Sending, d.EndTime, d.ResponseCode, d.Error = store.DeliveryDelivered, false, sqldb.Time(50), 200, "none"
+		d.Status, d.Sending, d.EndTime, d.ResponseCode, d.Error = webhookdb.DeliveryDelivered, false, sqldb.Time(50), 200, "none"
 		return tx.SaveDelivery(ctx, d)
 	})
 	rows, err := s.Deliveries(t.Context(), tenant, "whk_1", "", 9)
@@ -135,15 +136,15 @@ func toldEnds(t *testing.T, s *store.Store) {
 	if told, own := end("trn_2"); !told || own != "" {
 		t.Errorf("an address without a signer: %v, %q", told, own)
 	}
-	addWebhook(t, s, store.Webhook{ID: "whk_1", PerTurn: true})
+	addWebhook(t, s, webhookdb.Webhook{ID: "whk_1", PerTurn: true})
 	if told, own := end("trn_3"); !told || own != "http://own" {
 		t.Errorf("an address: %v, %q", told, own)
 	}
-	addWebhook(t, s, store.Webhook{ID: "whk_2", URL: "http://x", Disabled: true})
+	addWebhook(t, s, webhookdb.Webhook{ID: "whk_2", URL: "http://x", Disabled: true})
 	if told, _ := end("trn_4"); told {
 		t.Error("told of with nobody to tell")
 	}
-	addWebhook(t, s, store.Webhook{ID: "whk_3", URL: "http://x", AgentID: "somebody else"})
+	addWebhook(t, s, webhookdb.Webhook{ID: "whk_3", URL: "http://x", AgentID: "somebody else"})
 	if told, _ := end("trn_5"); !told {
 		t.Error("not told of")
 	}
@@ -160,7 +161,7 @@ func toldEnds(t *testing.T, s *store.Store) {
 		return err
 	})
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
-		return tx.AddWebhook(t.Context(), store.Webhook{Tenant: tenant, ID: "whk_4", PerTurn: true})
+		return tx.AddWebhook(t.Context(), webhookdb.Webhook{Tenant: tenant, ID: "whk_4", PerTurn: true})
 	})
 	if !sqldb.IsUnique(err) {
 		t.Errorf("a second one for turns: %v", err)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/backoff"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
 const (
@@ -25,7 +25,7 @@ type Slots struct {
 	now                func() time.Time
 
 	mu        sync.Mutex
-	receivers map[store.Receiver]*state
+	receivers map[webhookdb.Receiver]*state
 }
 
 // state is what is known of a receiver.
@@ -40,11 +40,11 @@ type state struct {
 // first failure; it triples with each further one.
 func New(total, perReceiver int, firstBackoff time.Duration) *Slots {
 	skipped := backoff.Policy{First: firstBackoff, Max: maxBackoff, Factor: 3}
-	return &Slots{total: total, perReceiver: perReceiver, backoff: skipped, now: time.Now, receivers: map[store.Receiver]*state{}}
+	return &Slots{total: total, perReceiver: perReceiver, backoff: skipped, now: time.Now, receivers: map[webhookdb.Receiver]*state{}}
 }
 
 // Next returns who is eligible for the next delivery; false when all slots are taken.
-func (s *Slots) Next() (store.ReceiverFilter, bool) {
+func (s *Slots) Next() (webhookdb.ReceiverFilter, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	used, failing, unproven := 0, 0, 0
@@ -58,9 +58,9 @@ func (s *Slots) Next() (store.ReceiverFilter, bool) {
 		}
 	}
 	if used >= s.total {
-		return store.ReceiverFilter{}, false
+		return webhookdb.ReceiverFilter{}, false
 	}
-	filter := store.ReceiverFilter{OnlyListed: unproven >= max(s.total*3/4, 1)}
+	filter := webhookdb.ReceiverFilter{OnlyListed: unproven >= max(s.total*3/4, 1)}
 	now := s.now()
 	for receiver, r := range s.receivers {
 		free := r.inFlight < s.perReceiver
@@ -68,7 +68,7 @@ func (s *Slots) Next() (store.ReceiverFilter, bool) {
 			free = r.inFlight == 0 && !now.Before(r.until) && (r.failures == 0 || failing < max(s.total/2, 1))
 		}
 		switch {
-		case filter.OnlyListed && free && r.answers && len(filter.Listed) < store.MaxListed:
+		case filter.OnlyListed && free && r.answers && len(filter.Listed) < webhookdb.MaxListed:
 			filter.Listed = append(filter.Listed, receiver)
 		case !filter.OnlyListed && !free:
 			filter.Excluded = append(filter.Excluded, receiver)
@@ -78,7 +78,7 @@ func (s *Slots) Next() (store.ReceiverFilter, bool) {
 }
 
 // Acquire takes a slot for a delivery.
-func (s *Slots) Acquire(receiver store.Receiver) {
+func (s *Slots) Acquire(receiver webhookdb.Receiver) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.receivers[receiver]
@@ -91,7 +91,7 @@ func (s *Slots) Acquire(receiver store.Receiver) {
 }
 
 // Release returns a slot. attempted reports whether the outcome says something about the receiver, and answered what.
-func (s *Slots) Release(receiver store.Receiver, attempted, answered bool) {
+func (s *Slots) Release(receiver webhookdb.Receiver, attempted, answered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.receivers[receiver]

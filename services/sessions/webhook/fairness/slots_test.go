@@ -7,14 +7,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 	"github.com/windlass-dev/windlass/services/sessions/webhook/fairness"
 )
 
-func named(name string) store.Receiver { return store.Receiver{Tenant: "default", WebhookID: name} }
+func named(name string) webhookdb.Receiver {
+	return webhookdb.Receiver{Tenant: "default", WebhookID: name}
+}
 
 // allowed reports whether a receiver may be sent a delivery now.
-func allowed(s *fairness.Slots, r store.Receiver) bool {
+func allowed(s *fairness.Slots, r webhookdb.Receiver) bool {
 	filter, ok := s.Next()
 	if filter.OnlyListed {
 		return ok && slices.Contains(filter.Listed, r)
@@ -31,7 +33,7 @@ func TestSlots(t *testing.T) {
 			t.Error("a receiver of which nothing is known is sent two at once")
 		}
 		s.Release(good, true, true)
-		var dead []store.Receiver
+		var dead []webhookdb.Receiver
 		for i := range 40 {
 			dead = append(dead, named(fmt.Sprint("dead-", i)))
 		}

@@ -1,4 +1,4 @@
-package store
+package scheduledb
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	storev1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/store/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Overlap says what becomes of a fire while a turn of its schedule runs.
@@ -110,13 +111,13 @@ func (a ScheduleSpec) marshal() ([]byte, error) {
 const selectSchedule = "SELECT " + scheduleColumns + " FROM schedules WHERE tenant = $1 AND id = $2"
 
 // Schedule reads one, also a deleted one that Temporal still has. ErrNotFound when there is none.
-func (s *Store) Schedule(ctx context.Context, tenant, id string) (Schedule, error) {
-	return one(ctx, s.db.Reader(), scanSchedule, selectSchedule, tenant, id)
+func (s *Reader) Schedule(ctx context.Context, tenant, id string) (Schedule, error) {
+	return rows.One(ctx, s.DB.Reader(), scanSchedule, selectSchedule, tenant, id)
 }
 
 // Schedules lists schedules that are not deleted by id, after the given one; of one subject where it is named.
-func (s *Store) Schedules(ctx context.Context, tenant, subject, after string, limit int) ([]Schedule, error) {
-	return all(ctx, s.db.Reader(), scanSchedule, "SELECT "+scheduleColumns+` FROM schedules WHERE tenant = $1 AND id > $2 AND deleted = 0
+func (s *Reader) Schedules(ctx context.Context, tenant, subject, after string, limit int) ([]Schedule, error) {
+	return rows.All(ctx, s.DB.Reader(), scanSchedule, "SELECT "+scheduleColumns+` FROM schedules WHERE tenant = $1 AND id > $2 AND deleted = 0
 		AND ($3 = '' OR subject = $3) ORDER BY id LIMIT $4`, tenant, after, subject, limit)
 }
 
@@ -132,7 +133,7 @@ func (tx *Tx) CountSchedules(ctx context.Context, tenant, subject string) (count
 
 // LockSchedule reads one and keeps others from changing it or its fires until the transaction ends. ErrNotFound when there is none.
 func (tx *Tx) LockSchedule(ctx context.Context, tenant, id string) (Schedule, error) {
-	return sqldb.One(ctx, tx, scanSchedule, selectSchedule+tx.db.ForUpdate(), tenant, id)
+	return sqldb.One(ctx, tx, scanSchedule, selectSchedule+tx.DB.ForUpdate(), tenant, id)
 }
 
 var insertSchedules = sqldb.Insert("schedules", scheduleColumns)
@@ -144,9 +145,9 @@ func (tx *Tx) AddSchedule(ctx context.Context, v Schedule) error {
 		return fmt.Errorf("schedule %s: %w", v.ID, err)
 	}
 	_, err = sqldb.Exec(ctx, tx, insertSchedules,
-		v.Tenant, v.ID, v.Subject, blob(data), blob(v.Principal), flag(v.Spec.Paused), flag(v.Deleted), v.Revision, v.Synced, sqldb.Micros(v.NextSync),
+		v.Tenant, v.ID, v.Subject, rows.Blob(data), rows.Blob(v.Principal), rows.Flag(v.Spec.Paused), rows.Flag(v.Deleted), v.Revision, v.Synced, sqldb.Micros(v.NextSync),
 		v.Attempts, sqldb.Micros(v.LastFire), v.LastTurnID, v.LastError, sqldb.Micros(v.CreateTime), sqldb.Micros(v.UpdateTime))
-	return unique(err)
+	return rows.Unique(err)
 }
 
 // SaveSchedule writes all of a locked schedule except Synced and Attempts, which SetSynced and SetUnsynced write.
@@ -157,13 +158,13 @@ func (tx *Tx) SaveSchedule(ctx context.Context, v Schedule) error {
 	}
 	return sqldb.ExecOne(ctx, tx, `UPDATE schedules SET subject = $3, data = $4, principal = $5, paused = $6, deleted = $7, revision = $8, check_us = $9,
 		last_fire_us = $10, last_turn_id = $11, last_error = $12, create_us = $13, update_us = $14 WHERE tenant = $1 AND id = $2`,
-		v.Tenant, v.ID, v.Subject, blob(data), blob(v.Principal), flag(v.Spec.Paused), flag(v.Deleted), v.Revision, sqldb.Micros(v.NextSync),
+		v.Tenant, v.ID, v.Subject, rows.Blob(data), rows.Blob(v.Principal), rows.Flag(v.Spec.Paused), rows.Flag(v.Deleted), v.Revision, sqldb.Micros(v.NextSync),
 		sqldb.Micros(v.LastFire), v.LastTurnID, v.LastError, sqldb.Micros(v.CreateTime), sqldb.Micros(v.UpdateTime))
 }
 
 // DueSchedules lists schedules whose NextSync has come, those due longest first.
-func (s *Store) DueSchedules(ctx context.Context, now time.Time, limit int) ([]Schedule, error) {
-	return all(ctx, s.db.Reader(), scanSchedule, "SELECT "+scheduleColumns+" FROM schedules WHERE check_us <= $1 ORDER BY check_us LIMIT $2",
+func (s *Reader) DueSchedules(ctx context.Context, now time.Time, limit int) ([]Schedule, error) {
+	return rows.All(ctx, s.DB.Reader(), scanSchedule, "SELECT "+scheduleColumns+" FROM schedules WHERE check_us <= $1 ORDER BY check_us LIMIT $2",
 		sqldb.Micros(now), limit)
 }
 

@@ -1,10 +1,11 @@
-package store
+package scheduledb
 
 import (
 	"context"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // FireOutcome is what became of a fire.
@@ -58,15 +59,15 @@ func scanFire(s sqldb.Scanner) (f Fire, err error) {
 const newestFires = "SELECT " + fireColumns + " FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 ORDER BY create_us DESC, fire_key DESC LIMIT $3"
 
 // ScheduleWithFires reads one with the newest of its fires, both as they were at one moment. ErrNotFound when there is none.
-func (s *Store) ScheduleWithFires(ctx context.Context, tenant, id string, limit int) (row Schedule, fires []Fire, err error) {
-	err = s.db.Read(ctx, func(q sqldb.Querier) error {
+func (s *Reader) ScheduleWithFires(ctx context.Context, tenant, id string, limit int) (row Schedule, fires []Fire, err error) {
+	err = s.DB.Read(ctx, func(q sqldb.Querier) error {
 		if row, err = sqldb.One(ctx, q, scanSchedule, selectSchedule, tenant, id); err != nil {
 			return err
 		}
 		fires, err = sqldb.All(ctx, q, scanFire, newestFires, tenant, id, limit)
 		return err
 	})
-	return row, fires, meaning(err)
+	return row, fires, rows.Meaning(err)
 }
 
 const selectFire = "SELECT " + fireColumns + " FROM schedule_fires WHERE tenant = $1 AND schedule_id = $2 AND fire_key = $3"
@@ -83,14 +84,14 @@ var insertScheduleFires = sqldb.Insert("schedule_fires", fireColumns) + `
 // PutFire stores a fire of a locked schedule, or what has become of it.
 func (tx *Tx) PutFire(ctx context.Context, f Fire) error {
 	_, err := sqldb.Exec(ctx, tx, insertScheduleFires,
-		f.Tenant, f.ScheduleID, f.Key, flag(f.Manual), sqldb.Micros(f.Due), sqldb.Micros(f.CreateTime), string(f.Outcome), flag(f.Outcome.Pending()),
+		f.Tenant, f.ScheduleID, f.Key, rows.Flag(f.Manual), sqldb.Micros(f.Due), sqldb.Micros(f.CreateTime), string(f.Outcome), rows.Flag(f.Outcome.Pending()),
 		sqldb.Micros(f.NextAttempt), f.TurnID, f.SessionID, f.Error)
 	return err
 }
 
 // DueFires lists pending fires of all schedules whose NextAttempt has come, those due longest first.
-func (s *Store) DueFires(ctx context.Context, now time.Time, limit int) ([]Fire, error) {
-	return all(ctx, s.db.Reader(), scanFire, "SELECT "+fireColumns+
+func (s *Reader) DueFires(ctx context.Context, now time.Time, limit int) ([]Fire, error) {
+	return rows.All(ctx, s.DB.Reader(), scanFire, "SELECT "+fireColumns+
 		" FROM schedule_fires WHERE pending = 1 AND look_us <= $1 ORDER BY look_us, create_us LIMIT $2", sqldb.Micros(now), limit)
 }
 

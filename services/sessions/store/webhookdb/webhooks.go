@@ -1,4 +1,4 @@
-package store
+package webhookdb
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Webhook is an endpoint that events of turns are posted to.
@@ -53,30 +54,30 @@ func scanWebhook(s sqldb.Scanner) (w Webhook, err error) {
 const selectWebhook = "SELECT " + webhookColumns + " FROM webhooks WHERE tenant = $1 AND id = $2"
 
 // Webhook reads one. ErrNotFound when there is none.
-func (s *Store) Webhook(ctx context.Context, tenant, id string) (Webhook, error) {
-	return one(ctx, s.db.Reader(), scanWebhook, selectWebhook, tenant, id)
+func (s *Reader) Webhook(ctx context.Context, tenant, id string) (Webhook, error) {
+	return rows.One(ctx, s.DB.Reader(), scanWebhook, selectWebhook, tenant, id)
 }
 
 // PerTurnWebhook reads the tenant's webhook that signs for URLs of turns. ErrNotFound when there is none.
-func (s *Store) PerTurnWebhook(ctx context.Context, tenant string) (Webhook, error) {
-	return one(ctx, s.db.Reader(), scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE tenant = $1 AND per_turn = 1", tenant)
+func (s *Reader) PerTurnWebhook(ctx context.Context, tenant string) (Webhook, error) {
+	return rows.One(ctx, s.DB.Reader(), scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE tenant = $1 AND per_turn = 1", tenant)
 }
 
 // Webhooks lists webhooks by id, after the given one.
-func (s *Store) Webhooks(ctx context.Context, tenant, after string, limit int) ([]Webhook, error) {
-	return all(ctx, s.db.Reader(), scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT $3",
+func (s *Reader) Webhooks(ctx context.Context, tenant, after string, limit int) ([]Webhook, error) {
+	return rows.All(ctx, s.DB.Reader(), scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT $3",
 		tenant, after, limit)
 }
 
 // AllWebhooks lists those of all tenants by tenant and id, after the given ones.
-func (s *Store) AllWebhooks(ctx context.Context, tenant, id string, limit int) ([]Webhook, error) {
-	return all(ctx, s.db.Reader(), scanWebhook, "SELECT "+webhookColumns+` FROM webhooks WHERE tenant > $1 OR (tenant = $1 AND id > $2)
+func (s *Reader) AllWebhooks(ctx context.Context, tenant, id string, limit int) ([]Webhook, error) {
+	return rows.All(ctx, s.DB.Reader(), scanWebhook, "SELECT "+webhookColumns+` FROM webhooks WHERE tenant > $1 OR (tenant = $1 AND id > $2)
 		ORDER BY tenant, id LIMIT $3`, tenant, id, limit)
 }
 
 // LockWebhook reads one and locks it until the transaction ends. ErrNotFound when there is none.
 func (tx *Tx) LockWebhook(ctx context.Context, tenant, id string) (Webhook, error) {
-	return sqldb.One(ctx, tx, scanWebhook, selectWebhook+tx.db.ForUpdate(), tenant, id)
+	return sqldb.One(ctx, tx, scanWebhook, selectWebhook+tx.DB.ForUpdate(), tenant, id)
 }
 
 // CountWebhooks counts a tenant's webhooks, and those that sign for URLs of turns.
@@ -94,17 +95,17 @@ var insertWebhooks = sqldb.Insert("webhooks", webhookColumns)
 // AddWebhook stores a new webhook. ErrExists when its id is taken, or when the tenant has another one that signs for URLs of turns.
 func (tx *Tx) AddWebhook(ctx context.Context, w Webhook) error {
 	_, err := sqldb.Exec(ctx, tx, insertWebhooks,
-		w.Tenant, w.ID, w.URL, strings.Join(w.Events, ","), w.AgentID, w.Description, flag(w.Disabled), flag(w.PerTurn), w.LastError, w.CreatedBy,
-		blob(w.Secret), blob(w.PreviousSecret), sqldb.Micros(w.PreviousExpiry), sqldb.Micros(w.CreateTime), sqldb.Micros(w.UpdateTime))
-	return unique(err)
+		w.Tenant, w.ID, w.URL, strings.Join(w.Events, ","), w.AgentID, w.Description, rows.Flag(w.Disabled), rows.Flag(w.PerTurn), w.LastError, w.CreatedBy,
+		rows.Blob(w.Secret), rows.Blob(w.PreviousSecret), sqldb.Micros(w.PreviousExpiry), sqldb.Micros(w.CreateTime), sqldb.Micros(w.UpdateTime))
+	return rows.Unique(err)
 }
 
 // SaveWebhook writes what may change in a locked webhook.
 func (tx *Tx) SaveWebhook(ctx context.Context, w Webhook) error {
 	return sqldb.ExecOne(ctx, tx, `UPDATE webhooks SET url = $3, events = $4, agent_id = $5, description = $6, disabled = $7, last_error = $8,
 		secret = $9, old_secret = $10, old_until_us = $11, update_us = $12 WHERE tenant = $1 AND id = $2`,
-		w.Tenant, w.ID, w.URL, strings.Join(w.Events, ","), w.AgentID, w.Description, flag(w.Disabled), w.LastError, blob(w.Secret),
-		blob(w.PreviousSecret), sqldb.Micros(w.PreviousExpiry), sqldb.Micros(w.UpdateTime))
+		w.Tenant, w.ID, w.URL, strings.Join(w.Events, ","), w.AgentID, w.Description, rows.Flag(w.Disabled), w.LastError, rows.Blob(w.Secret),
+		rows.Blob(w.PreviousSecret), sqldb.Micros(w.PreviousExpiry), sqldb.Micros(w.UpdateTime))
 }
 
 // DeleteWebhook removes a webhook with its deliveries. ErrNotFound when there is none.
@@ -148,12 +149,4 @@ func (tx *Tx) TurnWebhook(ctx context.Context, tenant, turn string) (Webhook, st
 func (tx *Tx) DeleteTurnWebhook(ctx context.Context, tenant, turn string) error {
 	_, err := sqldb.Exec(ctx, tx, "DELETE FROM turn_webhooks WHERE tenant = $1 AND turn_id = $2", tenant, turn)
 	return err
-}
-
-// blob is never NULL.
-func blob(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }

@@ -1,4 +1,4 @@
-package store
+package rows
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// encode returns a message as it is stored: no bytes for nil.
-func encode(m proto.Message) ([]byte, error) {
+// Encode returns a message as it is stored: no bytes for nil.
+func Encode(m proto.Message) ([]byte, error) {
 	if m == nil || reflect.ValueOf(m).IsNil() {
 		return nil, nil
 	}
@@ -19,8 +19,8 @@ func encode(m proto.Message) ([]byte, error) {
 	return data, nil
 }
 
-// decode reads a stored message: nil for no bytes.
-func decode[M any, P interface {
+// Decode reads a stored message: nil for no bytes.
+func Decode[M any, P interface {
 	*M
 	proto.Message
 }](data []byte) (P, error) {

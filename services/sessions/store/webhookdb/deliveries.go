@@ -1,4 +1,4 @@
-package store
+package webhookdb
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // DeliveryStatus is the state of a delivery.
@@ -72,35 +73,35 @@ var insertWebhookDeliveries = sqldb.Insert("webhook_deliveries", deliveryColumns
 // AddDelivery stores a new delivery.
 func (tx *Tx) AddDelivery(ctx context.Context, d Delivery) error {
 	_, err := sqldb.Exec(ctx, tx, insertWebhookDeliveries,
-		d.Tenant, d.ID, d.WebhookID, d.TurnID, d.SessionID, d.Type, d.URL, d.Status, d.Attempts, flag(d.Sending), sqldb.Micros(d.NextAttempt),
-		sqldb.Micros(d.GiveUp), d.ResponseCode, d.Error, sqldb.Micros(d.CreateTime), sqldb.Micros(d.EndTime), blob(d.Body))
+		d.Tenant, d.ID, d.WebhookID, d.TurnID, d.SessionID, d.Type, d.URL, d.Status, d.Attempts, rows.Flag(d.Sending), sqldb.Micros(d.NextAttempt),
+		sqldb.Micros(d.GiveUp), d.ResponseCode, d.Error, sqldb.Micros(d.CreateTime), sqldb.Micros(d.EndTime), rows.Blob(d.Body))
 	return err
 }
 
 // Deliveries lists those of a webhook, newest first, before the given id; "" = from the newest on.
-func (s *Store) Deliveries(ctx context.Context, tenant, webhook, before string, limit int) ([]Delivery, error) {
+func (s *Reader) Deliveries(ctx context.Context, tenant, webhook, before string, limit int) ([]Delivery, error) {
 	if before == "" {
 		before = "~" // above all ids
 	}
-	return all(ctx, s.db.Reader(), scanDelivery, "SELECT "+deliveryColumns+` FROM webhook_deliveries
+	return rows.All(ctx, s.DB.Reader(), scanDelivery, "SELECT "+deliveryColumns+` FROM webhook_deliveries
 		WHERE tenant = $1 AND webhook_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4`, tenant, webhook, before, limit)
 }
 
 // LockDelivery reads one and locks it until the transaction ends. ErrNotFound when there is none.
 func (tx *Tx) LockDelivery(ctx context.Context, tenant, webhook, id string) (Delivery, error) {
-	return sqldb.One(ctx, tx, scanDelivery, selectDelivery+tx.db.ForUpdate(), tenant, webhook, id)
+	return sqldb.One(ctx, tx, scanDelivery, selectDelivery+tx.DB.ForUpdate(), tenant, webhook, id)
 }
 
 // SaveDelivery writes the state of a locked delivery.
 func (tx *Tx) SaveDelivery(ctx context.Context, d Delivery) error {
 	return sqldb.ExecOne(ctx, tx, `UPDATE webhook_deliveries SET status = $3, sending = $4, next_us = $5, give_up_us = $6, response_code = $7,
 		error = $8, end_us = $9 WHERE tenant = $1 AND id = $2`,
-		d.Tenant, d.ID, d.Status, flag(d.Sending), sqldb.Micros(d.NextAttempt), sqldb.Micros(d.GiveUp), d.ResponseCode, d.Error, sqldb.Micros(d.EndTime))
+		d.Tenant, d.ID, d.Status, rows.Flag(d.Sending), sqldb.Micros(d.NextAttempt), sqldb.Micros(d.GiveUp), d.ResponseCode, d.Error, sqldb.Micros(d.EndTime))
 }
 
 // HasDueDeliveries reports whether a pending delivery is due.
-func (s *Store) HasDueDeliveries(ctx context.Context, now time.Time) (bool, error) {
-	n, err := one(ctx, s.db.Reader(), sqldb.Column[int],
+func (s *Reader) HasDueDeliveries(ctx context.Context, now time.Time) (bool, error) {
+	n, err := rows.One(ctx, s.DB.Reader(), sqldb.Column[int],
 		"SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE status = 0 AND next_us <= $1 LIMIT 1) AS d", sqldb.Micros(now))
 	return n > 0, err
 }
@@ -161,7 +162,7 @@ func (tx *Tx) ClaimDeliveries(ctx context.Context, now, until time.Time, limit i
 		err = d.scan(s, &d.Body)
 		return d, err
 	}, "SELECT "+deliveryColumns+", body FROM webhook_deliveries WHERE status = 0 AND next_us <= $1"+admitted+" ORDER BY next_us LIMIT $2"+
-		tx.db.SkipLocked(), args...)
+		tx.DB.SkipLocked(), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -177,10 +178,10 @@ func (tx *Tx) ClaimDeliveries(ctx context.Context, now, until time.Time, limit i
 }
 
 // RemoveDeliveries removes up to limit deliveries that ended before the given time.
-func (s *Store) RemoveDeliveries(ctx context.Context, before time.Time, limit int) error {
-	return s.Write(ctx, func(tx *Tx) error {
+func (s *Reader) RemoveDeliveries(ctx context.Context, before time.Time, limit int) error {
+	return s.Transact(ctx, func(tx *rows.Tx) error {
 		old, err := sqldb.All(ctx, tx, scanDelivery, "SELECT "+deliveryColumns+
-			" FROM webhook_deliveries WHERE status > 0 AND end_us < $1 ORDER BY end_us LIMIT $2"+tx.db.SkipLocked(), sqldb.Micros(before), limit)
+			" FROM webhook_deliveries WHERE status > 0 AND end_us < $1 ORDER BY end_us LIMIT $2"+tx.DB.SkipLocked(), sqldb.Micros(before), limit)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package store
+package budgetdb
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
 // Amount is what a step may use, or has used: tokens, money in millionths, tool calls.
@@ -78,19 +79,19 @@ func scanBudget(s sqldb.Scanner) (b Budget, err error) {
 const selectBudget = "SELECT " + budgetColumns + " FROM budgets WHERE tenant = $1 AND id = $2 AND scope <> 'turn'"
 
 // Budget reads one. ErrNotFound when there is none.
-func (s *Store) Budget(ctx context.Context, tenant, id string) (Budget, error) {
-	return one(ctx, s.db.Reader(), scanBudget, selectBudget, tenant, id)
+func (s *Reader) Budget(ctx context.Context, tenant, id string) (Budget, error) {
+	return rows.One(ctx, s.DB.Reader(), scanBudget, selectBudget, tenant, id)
 }
 
 // Budgets lists budgets by id, after the given one. Turns' own limits are not among them.
-func (s *Store) Budgets(ctx context.Context, tenant, after string, limit int) ([]Budget, error) {
-	return all(ctx, s.db.Reader(), scanBudget, "SELECT "+budgetColumns+
+func (s *Reader) Budgets(ctx context.Context, tenant, after string, limit int) ([]Budget, error) {
+	return rows.All(ctx, s.DB.Reader(), scanBudget, "SELECT "+budgetColumns+
 		" FROM budgets WHERE tenant = $1 AND id > $2 AND scope <> 'turn' ORDER BY id LIMIT $3", tenant, after, limit)
 }
 
 // LockBudget reads one and keeps others from changing it until the transaction ends.
 func (tx *Tx) LockBudget(ctx context.Context, tenant, id string) (Budget, error) {
-	return sqldb.One(ctx, tx, scanBudget, selectBudget+tx.db.ForUpdate(), tenant, id)
+	return sqldb.One(ctx, tx, scanBudget, selectBudget+tx.DB.ForUpdate(), tenant, id)
 }
 
 // LockBudgets reads the budgets of some scope keys and keeps others from changing them until the transaction ends. All who lock several do so
@@ -101,7 +102,7 @@ func (tx *Tx) LockBudgets(ctx context.Context, tenant string, keys []string) ([]
 		args = append(args, key)
 	}
 	return sqldb.All(ctx, tx, scanBudget, "SELECT "+budgetColumns+" FROM budgets WHERE tenant = $1 AND scope_key IN ("+
-		sqldb.Placeholders(2, len(keys))+") ORDER BY id"+tx.db.ForUpdate(), args...)
+		sqldb.Placeholders(2, len(keys))+") ORDER BY id"+tx.DB.ForUpdate(), args...)
 }
 
 var insertBudgets = sqldb.Insert("budgets", "scope_key, "+budgetColumns)
@@ -166,12 +167,12 @@ func (tx *Tx) TurnHolds(ctx context.Context, tenant, turn string) ([]Hold, error
 var insertBudgetHolds = sqldb.Insert("budget_holds", holdColumns) + `
 		ON CONFLICT (tenant, turn_id, step_key, budget_id) DO NOTHING`
 
-// AddHold stores what a step holds. The budget must be locked. ErrNotNew when the step holds something already: it is not new.
+// AddHold stores what a step holds. The budget must be locked. rows.ErrNotNew when the step holds something already: it is not new.
 func (tx *Tx) AddHold(ctx context.Context, h Hold) error {
 	n, err := sqldb.Exec(ctx, tx, insertBudgetHolds,
 		h.Tenant, h.TurnID, h.Step, h.BudgetID, h.Tokens, h.Cost, h.Calls, h.Prompt, h.MaxOutput, h.Bound)
 	if err == nil && n == 0 {
-		return ErrNotNew
+		return rows.ErrNotNew
 	}
 	return err
 }
@@ -189,7 +190,7 @@ func (tx *Tx) ModelRatio(ctx context.Context, tenant, agent, model string) (inpu
 		err = s.Scan(&r[0], &r[1])
 		return r, err
 	}, "SELECT input, output FROM model_ratios WHERE tenant = $1 AND agent_id = $2 AND model = $3", tenant, agent, model)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, sqldb.ErrNotFound) {
 		err = nil
 	}
 	return ratio[0], ratio[1], err

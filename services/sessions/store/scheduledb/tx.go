@@ -1,0 +1,10 @@
+// Package scheduledb keeps schedules and their fires. It is part of the sessions store.
+package scheduledb
+
+import "github.com/windlass-dev/windlass/services/sessions/store/rows"
+
+// Tx writes them in a transaction of the sessions store.
+type Tx struct{ rows.Tx }
+
+// Reader reads them outside a transaction.
+type Reader struct{ rows.Reader }
