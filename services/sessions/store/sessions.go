@@ -92,7 +92,7 @@ type turnAndSession struct {
 func withSession(scanTurn func(sqldb.Scanner) (Turn, error)) func(sqldb.Scanner) (turnAndSession, error) {
 	return func(row sqldb.Scanner) (v turnAndSession, err error) {
 		var labels string
-		if v.turn, err = scanTurn(rows.More{row, v.session.columns(&labels)}); err == nil {
+		if v.turn, err = scanTurn(rows.More{Scanner: row, Last: v.session.columns(&labels)}); err == nil {
 			err = v.session.label(labels)
 		}
 		return v, err
