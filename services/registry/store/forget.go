@@ -11,7 +11,7 @@ import (
 // Forget erases the conversation from executions of turns: result, arguments, resolution, and the turn. Tool, state, time and subject stay
 // for the audit, and so does the key, so that a late repetition of a call is still recognised. Open executions are unchanged; Forget
 // returns how many there are.
-func (q sqlStore) Forget(ctx context.Context, tenant string, turns []string) (open int, err error) {
+func (q sqlLedger) Forget(ctx context.Context, tenant string, turns []string) (open int, err error) {
 	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
 		open = 0
 		for part := range slices.Chunk(turns, chunk) {

@@ -91,11 +91,14 @@ func (s GroupSpec) holds(tool string, fits func(Selector) bool) bool {
 	return false
 }
 
+// sqlGroups implements GroupStore.
+type sqlGroups struct{ db *sqldb.DB }
+
 const groupColumns = `tenant, name, spec, created_us, updated_us`
 
 var insertToolGroups = sqldb.Insert("tool_groups", groupColumns)
 
-func (q sqlStore) CreateGroup(ctx context.Context, g Group) error {
+func (q sqlGroups) CreateGroup(ctx context.Context, g Group) error {
 	spec, err := json.Marshal(g.Spec)
 	if err != nil {
 		return fmt.Errorf("encode tool group: %w", err)
@@ -110,16 +113,16 @@ func (q sqlStore) CreateGroup(ctx context.Context, g Group) error {
 	return err
 }
 
-func (q sqlStore) Group(ctx context.Context, tenant, name string) (Group, error) {
+func (q sqlGroups) Group(ctx context.Context, tenant, name string) (Group, error) {
 	return sqldb.One(ctx, q.db.Reader(), scanGroup, `SELECT `+groupColumns+` FROM tool_groups WHERE tenant = $1 AND name = $2`, tenant, name)
 }
 
-func (q sqlStore) Groups(ctx context.Context, tenant, after string, limit int) ([]Group, error) {
+func (q sqlGroups) Groups(ctx context.Context, tenant, after string, limit int) ([]Group, error) {
 	return sqldb.All(ctx, q.db.Reader(), scanGroup, `SELECT `+groupColumns+` FROM tool_groups
 		WHERE tenant = $1 AND name > $2 ORDER BY name LIMIT $3`, tenant, after, limit)
 }
 
-func (q sqlStore) UpdateGroup(ctx context.Context, tenant, name string, change func(*Group) error) (Group, error) {
+func (q sqlGroups) UpdateGroup(ctx context.Context, tenant, name string, change func(*Group) error) (Group, error) {
 	var g Group
 	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
 		var err error
@@ -140,7 +143,7 @@ func (q sqlStore) UpdateGroup(ctx context.Context, tenant, name string, change f
 	return g, err
 }
 
-func (q sqlStore) DeleteGroup(ctx context.Context, tenant, name string) error {
+func (q sqlGroups) DeleteGroup(ctx context.Context, tenant, name string) error {
 	return q.db.Write(ctx, func(tx sqldb.Tx) error {
 		return sqldb.ExecOne(ctx, tx, `DELETE FROM tool_groups WHERE tenant = $1 AND name = $2`, tenant, name)
 	})

@@ -16,11 +16,19 @@ type known struct {
 	present              bool
 }
 
-func (q sqlStore) ApplyInventory(ctx context.Context, s Source, found Inventory) (Diff, error) {
+func (q sqlTools) Unreachable(ctx context.Context, s Source, why string) error {
+	return q.db.Write(ctx, func(tx sqldb.Tx) error {
+		_, err := sqldb.Exec(ctx, tx, `UPDATE sources SET state = $1, last_error = $2 WHERE tenant = $3 AND id = $4 AND revision = $5`,
+			Unreachable, why, s.Tenant, s.ID, s.Revision)
+		return err
+	})
+}
+
+func (q sqlTools) ApplyInventory(ctx context.Context, s Source, found Inventory) (Diff, error) {
 	var diff Diff
 	err := q.db.Write(ctx, func(tx sqldb.Tx) error {
 		diff = Diff{Total: len(found.Tools)} // reset for each attempt
-		err := q.lockSource(ctx, tx, s)
+		err := lockSource(ctx, q.db, tx, s)
 		if errors.Is(err, ErrNotFound) {
 			return ErrChanged
 		}
@@ -85,6 +93,8 @@ func (a *apply) run(ctx context.Context) error {
 		Ready, sqldb.Micros(a.found.Time), a.diff.Total, a.found.ServerVersion, a.found.ProtocolVersion, a.source.Tenant, a.source.ID)
 }
 
+var insertTools = sqldb.Insert("tools", "tenant, name, source_id, original_name, definition_hash, present, created_us, updated_us")
+
 // tool writes one found tool if it changed.
 func (a *apply) tool(ctx context.Context, t Found) error {
 	row, old := a.rows[t.OriginalName]
@@ -105,8 +115,7 @@ func (a *apply) tool(ctx context.Context, t Found) error {
 	at := sqldb.Micros(a.found.Time)
 	if !old {
 		a.diff.Added = append(a.diff.Added, row.name)
-		return sqldb.ExecOne(ctx, a.tx, `INSERT INTO tools (tenant, name, source_id, original_name, definition_hash, present, created_us, updated_us)
-			VALUES ($1,$2,$3,$4,$5,$6,$7,$7)`, a.source.Tenant, row.name, a.source.ID, t.OriginalName, hash, true, at)
+		return sqldb.ExecOne(ctx, a.tx, insertTools, a.source.Tenant, row.name, a.source.ID, t.OriginalName, hash, true, at, at)
 	}
 	if row.present {
 		a.diff.Changed = append(a.diff.Changed, row.name)

@@ -10,22 +10,26 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
+// sqlLedger implements Ledger.
+type sqlLedger struct{ db *sqldb.DB }
+
 const executionColumns = `tenant, id, key, tool, source, definition_hash, turn_id, session_id, call_id, subject, effect, state, attempts,
 	arguments_hash, decision_id, is_error, code, latency_us, owner, lease_us, created_us, ended_us, approval_id,
 	resolution, resolution_id, resolved_by, resolution_comment, resolved_us`
 
-func (q sqlStore) Execution(ctx context.Context, tenant, key string) (Execution, error) {
+var insertExecutions = sqldb.Insert("executions", executionColumns)
+
+func (q sqlLedger) Execution(ctx context.Context, tenant, key string) (Execution, error) {
 	return sqldb.One(ctx, q.db.Reader(), scanWithResult, `SELECT `+executionColumns+`, result FROM executions
 		WHERE tenant = $1 AND key = $2`, tenant, key)
 }
 
-func (q sqlStore) Open(ctx context.Context, e Execution) error {
+func (q sqlLedger) Open(ctx context.Context, e Execution) error {
 	err := q.writer(e.Effect)(ctx, func(tx sqldb.Tx) error {
-		return sqldb.ExecOne(ctx, tx, `INSERT INTO executions (`+executionColumns+`)
-			VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,'',0,$17,$18,$19,0,$20,'','','','',0)`,
-			e.Tenant, e.ID, e.Key, e.Tool, e.Source, e.DefinitionHash, e.TurnID, e.SessionID, e.CallID, e.Subject, int(e.Effect),
-			Open, e.Attempts, e.ArgumentsHash, e.DecisionID, false, e.Owner, sqldb.Micros(e.Lease), sqldb.Micros(e.CreateTime),
-			e.ApprovalID)
+		return sqldb.ExecOne(ctx, tx, insertExecutions,
+			e.Tenant, e.ID, e.Key, e.Tool, e.Source, e.DefinitionHash, e.TurnID, e.SessionID, e.CallID, e.Subject, int(e.Effect), Open, e.Attempts,
+			e.ArgumentsHash, e.DecisionID, false, "", 0, e.Owner, sqldb.Micros(e.Lease), sqldb.Micros(e.CreateTime), 0, e.ApprovalID,
+			"", "", "", "", 0)
 	})
 	if sqldb.IsUnique(err) {
 		return fmt.Errorf("execution %q: %w", e.Key, ErrExists)
@@ -36,7 +40,7 @@ func (q sqlStore) Open(ctx context.Context, e Execution) error {
 	return nil
 }
 
-func (q sqlStore) Reopen(ctx context.Context, e Execution, owner string, lease time.Time) (Execution, error) {
+func (q sqlLedger) Reopen(ctx context.Context, e Execution, owner string, lease time.Time) (Execution, error) {
 	err := changeOne(ctx, q.writer(e.Effect), `UPDATE executions SET state = $1, owner = $2, lease_us = $3, attempts = attempts + 1, is_error = $4, code = '',
 		result = NULL, latency_us = 0, ended_us = 0, stop_us = 0, decision_id = $5, definition_hash = $6, effect = $18, approval_id = $7,
 		resolution = $8, resolution_id = $9, resolved_by = $10, resolution_comment = $11, resolved_us = $12
@@ -52,7 +56,7 @@ func (q sqlStore) Reopen(ctx context.Context, e Execution, owner string, lease t
 	return e, nil
 }
 
-func (q sqlStore) Attempt(ctx context.Context, e Execution) error {
+func (q sqlLedger) Attempt(ctx context.Context, e Execution) error {
 	if err := q.changeOne(ctx, `UPDATE executions SET attempts = attempts + 1
 		WHERE tenant = $1 AND id = $2 AND state = $3 AND owner = $4 AND attempts = $5`,
 		e.Tenant, e.ID, Open, e.Owner, e.Attempts); err != nil {
@@ -61,7 +65,7 @@ func (q sqlStore) Attempt(ctx context.Context, e Execution) error {
 	return nil
 }
 
-func (q sqlStore) Close(ctx context.Context, e Execution) error {
+func (q sqlLedger) Close(ctx context.Context, e Execution) error {
 	if err := q.changeOne(ctx, `UPDATE executions SET state = $1, is_error = $2, code = $3, result = $4, latency_us = $5, ended_us = $6, lease_us = 0
 		WHERE tenant = $7 AND id = $8 AND owner = $9 AND attempts = $10 AND state IN ('open','unresolved')`,
 		e.State, e.IsError, e.Code, e.Result, e.Latency.Microseconds(), sqldb.Micros(e.EndTime), e.Tenant, e.ID, e.Owner, e.Attempts); err != nil {
@@ -70,7 +74,7 @@ func (q sqlStore) Close(ctx context.Context, e Execution) error {
 	return nil
 }
 
-func (q sqlStore) Resolve(ctx context.Context, e Execution) error {
+func (q sqlLedger) Resolve(ctx context.Context, e Execution) error {
 	if err := q.changeOne(ctx, `UPDATE executions SET state = $1, is_error = $2, code = $3, result = $4, ended_us = $5,
 		resolution = $6, resolution_id = $7, resolved_by = $8, resolution_comment = $9, resolved_us = $10
 		WHERE tenant = $11 AND id = $12 AND owner = $13 AND attempts = $14 AND state = $15`,
@@ -82,7 +86,7 @@ func (q sqlStore) Resolve(ctx context.Context, e Execution) error {
 	return nil
 }
 
-func (q sqlStore) GiveUp(ctx context.Context, e Execution, at time.Time) error {
+func (q sqlLedger) GiveUp(ctx context.Context, e Execution, at time.Time) error {
 	if err := q.changeOne(ctx, `UPDATE executions SET state = $1, ended_us = $2, is_error = $3, code = 'outcome_unknown'
 		WHERE tenant = $4 AND id = $5 AND state = $6 AND owner = $7 AND attempts = $8`,
 		Unresolved, sqldb.Micros(at), true, e.Tenant, e.ID, Open, e.Owner, e.Attempts); err != nil {
@@ -91,7 +95,7 @@ func (q sqlStore) GiveUp(ctx context.Context, e Execution, at time.Time) error {
 	return nil
 }
 
-func (q sqlStore) GiveUpOrphans(ctx context.Context, before, at time.Time) (n int64, err error) {
+func (q sqlLedger) GiveUpOrphans(ctx context.Context, before, at time.Time) (n int64, err error) {
 	err = q.db.Write(ctx, func(tx sqldb.Tx) (err error) {
 		n, err = sqldb.Exec(ctx, tx, `UPDATE executions SET state = $1, ended_us = $2, is_error = $3, code = 'outcome_unknown'
 			WHERE state = 'open' AND lease_us < $4`, Unresolved, sqldb.Micros(at), true, sqldb.Micros(before))
@@ -103,7 +107,7 @@ func (q sqlStore) GiveUpOrphans(ctx context.Context, before, at time.Time) (n in
 	return n, nil
 }
 
-func (q sqlStore) Extend(ctx context.Context, owner string, ids []string, lease time.Time) (stopped []string, err error) {
+func (q sqlLedger) Extend(ctx context.Context, owner string, ids []string, lease time.Time) (stopped []string, err error) {
 	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
 		stopped = nil
 		for part := range slices.Chunk(ids, chunk) {
@@ -138,7 +142,7 @@ func scanStop(row sqldb.Scanner) (s stop, err error) {
 	return s, err
 }
 
-func (q sqlStore) AskStop(ctx context.Context, tenant, key string, at time.Time) (bool, error) {
+func (q sqlLedger) AskStop(ctx context.Context, tenant, key string, at time.Time) (bool, error) {
 	err := q.changeOne(ctx, `UPDATE executions SET stop_us = $1 WHERE tenant = $2 AND key = $3 AND state = 'open' AND lease_us >= $1`,
 		sqldb.Micros(at), tenant, key)
 	if errors.Is(err, ErrChanged) {
@@ -150,7 +154,7 @@ func (q sqlStore) AskStop(ctx context.Context, tenant, key string, at time.Time)
 	return true, nil
 }
 
-func (q sqlStore) Executions(ctx context.Context, tenant string, f ExecutionFilter, after Cursor, limit int) ([]Execution, error) {
+func (q sqlLedger) Executions(ctx context.Context, tenant string, f ExecutionFilter, after Cursor, limit int) ([]Execution, error) {
 	query := `SELECT ` + executionColumns + ` FROM executions WHERE tenant = $1`
 	args := []any{tenant}
 	place := func(v any) string {
@@ -172,7 +176,7 @@ func (q sqlStore) Executions(ctx context.Context, tenant string, f ExecutionFilt
 
 // writer returns how to write the row of a call about to be sent. For a call that must not be repeated it syncs to disk: if a power failure
 // lost the row, the call would be sent again.
-func (q sqlStore) writer(e Effect) writeFunc {
+func (q sqlLedger) writer(e Effect) writeFunc {
 	if e.Repeatable() {
 		return q.db.Write
 	}
@@ -182,7 +186,7 @@ func (q sqlStore) writer(e Effect) writeFunc {
 type writeFunc func(ctx context.Context, f func(sqldb.Tx) error) error
 
 // changeOne runs a conditional update; it returns ErrChanged if no row matches.
-func (q sqlStore) changeOne(ctx context.Context, query string, args ...any) error {
+func (q sqlLedger) changeOne(ctx context.Context, query string, args ...any) error {
 	return changeOne(ctx, q.db.Write, query, args...)
 }
 

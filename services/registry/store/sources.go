@@ -11,16 +11,21 @@ import (
 const sourceColumns = `s.tenant, s.id, s.name, s.kind, s.spec, s.disabled, s.state, s.last_error, s.synced_us, s.tool_count,
 	s.server_version, s.protocol_version, s.created_us, s.updated_us, s.revision`
 
-func (q sqlStore) CreateSource(ctx context.Context, s Source) error {
+var insertSources = sqldb.Insert("sources", `tenant, id, name, kind, spec, disabled, state, last_error, synced_us, tool_count,
+	server_version, protocol_version, created_us, updated_us, revision`)
+
+// sqlSources implements SourceStore.
+type sqlSources struct{ db *sqldb.DB }
+
+func (q sqlSources) CreateSource(ctx context.Context, s Source) error {
 	spec, err := json.Marshal(s.Spec)
 	if err != nil {
 		return fmt.Errorf("encode source: %w", err)
 	}
 	err = q.db.Write(ctx, func(tx sqldb.Tx) error {
-		return sqldb.ExecOne(ctx, tx, `INSERT INTO sources (tenant, id, name, kind, spec, disabled, state, last_error, synced_us, tool_count,
-			server_version, protocol_version, created_us, updated_us, revision)
-			VALUES ($1,$2,$3,$4,$5,$6,$7,'',0,0,'','',$8,$9,$10)`,
-			s.Tenant, s.ID, s.Name, s.Kind, string(spec), s.Disabled, s.State, sqldb.Micros(s.CreateTime), sqldb.Micros(s.UpdateTime), s.Revision)
+		return sqldb.ExecOne(ctx, tx, insertSources,
+			s.Tenant, s.ID, s.Name, s.Kind, string(spec), s.Disabled, s.State, "", 0, 0,
+			"", "", sqldb.Micros(s.CreateTime), sqldb.Micros(s.UpdateTime), s.Revision)
 	})
 	if sqldb.IsUnique(err) {
 		return fmt.Errorf("source %q: %w", s.Name, ErrExists)
@@ -31,27 +36,27 @@ func (q sqlStore) CreateSource(ctx context.Context, s Source) error {
 	return nil
 }
 
-func (q sqlStore) Source(ctx context.Context, tenant, idOrName string) (Source, error) {
+func (q sqlSources) Source(ctx context.Context, tenant, idOrName string) (Source, error) {
 	return sqldb.One(ctx, q.db.Reader(), scanSource, `SELECT `+sourceColumns+` FROM sources s
 		WHERE s.tenant = $1 AND (s.id = $2 OR s.name = $2)`, tenant, idOrName)
 }
 
-func (q sqlStore) Sources(ctx context.Context, tenant, after string, limit int) ([]Source, error) {
+func (q sqlSources) Sources(ctx context.Context, tenant, after string, limit int) ([]Source, error) {
 	return sqldb.All(ctx, q.db.Reader(), scanSource, `SELECT `+sourceColumns+` FROM sources s
 		WHERE s.tenant = $1 AND s.name > $2 ORDER BY s.name LIMIT $3`, tenant, after, limit)
 }
 
-func (q sqlStore) AllSources(ctx context.Context) ([]Source, error) {
+func (q sqlSources) AllSources(ctx context.Context) ([]Source, error) {
 	return sqldb.All(ctx, q.db.Reader(), scanSource, `SELECT `+sourceColumns+` FROM sources s ORDER BY s.tenant, s.name`)
 }
 
-func (q sqlStore) UpdateSource(ctx context.Context, s Source) error {
+func (q sqlSources) UpdateSource(ctx context.Context, s Source) error {
 	spec, err := json.Marshal(s.Spec)
 	if err != nil {
 		return fmt.Errorf("encode source: %w", err)
 	}
 	return q.db.Write(ctx, func(tx sqldb.Tx) error {
-		if err := q.lockSource(ctx, tx, s); err != nil {
+		if err := lockSource(ctx, q.db, tx, s); err != nil {
 			return err
 		}
 		return sqldb.ExecOne(ctx, tx, `UPDATE sources SET spec = $1, disabled = $2, updated_us = $3, revision = revision + 1
@@ -61,26 +66,18 @@ func (q sqlStore) UpdateSource(ctx context.Context, s Source) error {
 
 // lockSource locks the source's row in a writing transaction. It returns ErrChanged if its revision differs from that of s, and ErrNotFound
 // if the source is gone.
-func (q sqlStore) lockSource(ctx context.Context, tx sqldb.Tx, s Source) error {
+func lockSource(ctx context.Context, db *sqldb.DB, tx sqldb.Tx, s Source) error {
 	revision, err := sqldb.One(ctx, tx, sqldb.Column[uint32], `SELECT revision FROM sources
-		WHERE tenant = $1 AND id = $2`+q.db.ForUpdate(), s.Tenant, s.ID)
+		WHERE tenant = $1 AND id = $2`+db.ForUpdate(), s.Tenant, s.ID)
 	if err == nil && revision != s.Revision {
 		return ErrChanged
 	}
 	return err
 }
 
-func (q sqlStore) DeleteSource(ctx context.Context, tenant, id string) error {
+func (q sqlSources) DeleteSource(ctx context.Context, tenant, id string) error {
 	return q.db.Write(ctx, func(tx sqldb.Tx) error {
 		return sqldb.ExecOne(ctx, tx, `DELETE FROM sources WHERE tenant = $1 AND id = $2`, tenant, id)
-	})
-}
-
-func (q sqlStore) Unreachable(ctx context.Context, s Source, why string) error {
-	return q.db.Write(ctx, func(tx sqldb.Tx) error {
-		_, err := sqldb.Exec(ctx, tx, `UPDATE sources SET state = $1, last_error = $2 WHERE tenant = $3 AND id = $4 AND revision = $5`,
-			Unreachable, why, s.Tenant, s.ID, s.Revision)
-		return err
 	})
 }
 

@@ -104,6 +104,14 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 }
 
 // New returns the store in a database that Migrate has prepared.
-func New(db *sqldb.DB) Store { return sqlStore{db} }
+func New(db *sqldb.DB) Store {
+	return sqlStore{sqlSources: sqlSources{db}, sqlTools: sqlTools{db}, sqlLedger: sqlLedger{db}, sqlGroups: sqlGroups{db}}
+}
 
-type sqlStore struct{ db *sqldb.DB }
+// sqlStore implements Store with one part per group of tables.
+type sqlStore struct {
+	sqlSources
+	sqlTools
+	sqlLedger
+	sqlGroups
+}

@@ -8,6 +8,9 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
+// sqlTools implements ToolStore.
+type sqlTools struct{ db *sqldb.DB }
+
 // chunk limits the number of placeholders in one statement.
 const chunk = 400
 
@@ -19,7 +22,7 @@ const toolTables = ` FROM tools t JOIN sources s ON s.tenant = t.tenant AND s.id
 const definitionColumns = `d.tenant, d.hash, d.name, d.source, d.original_name, d.title, d.description, d.raw_json, d.input_schema,
 	d.output_schema, d.effect, d.created_us`
 
-func (q sqlStore) ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error) {
+func (q sqlTools) ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error) {
 	query := `SELECT t.name FROM tools t JOIN sources s ON s.tenant = t.tenant AND s.id = t.source_id
 		WHERE t.tenant = $1 AND t.name > $2 AND t.present = $3 AND s.disabled = $4`
 	args := []any{tenant, after, true, false, limit}
@@ -30,12 +33,12 @@ func (q sqlStore) ToolNames(ctx context.Context, tenant, source, after string, l
 	return sqldb.All(ctx, q.db.Reader(), sqldb.Column[string], query+` ORDER BY t.name LIMIT $5`, args...)
 }
 
-func (q sqlStore) Tool(ctx context.Context, tenant, name string) (Tool, error) {
+func (q sqlTools) Tool(ctx context.Context, tenant, name string) (Tool, error) {
 	return sqldb.One(ctx, q.db.Reader(), scanTool, `SELECT `+toolColumns+`, `+sourceColumns+toolTables+`
 		WHERE t.tenant = $1 AND t.name = $2 AND t.present = $3`, tenant, name, true)
 }
 
-func (q sqlStore) Tools(ctx context.Context, tenant string, names []string) ([]Tool, error) {
+func (q sqlTools) Tools(ctx context.Context, tenant string, names []string) ([]Tool, error) {
 	return inChunks(names, func(part []string) ([]Tool, error) {
 		args := []any{tenant, true}
 		return sqldb.All(ctx, q.db.Reader(), scanFullTool, `SELECT `+toolColumns+`, `+sourceColumns+`, `+definitionColumns+toolTables+`
@@ -43,7 +46,7 @@ func (q sqlStore) Tools(ctx context.Context, tenant string, names []string) ([]T
 	})
 }
 
-func (q sqlStore) Definitions(ctx context.Context, tenant string, hashes []string) ([]Definition, error) {
+func (q sqlTools) Definitions(ctx context.Context, tenant string, hashes []string) ([]Definition, error) {
 	return inChunks(hashes, func(part []string) ([]Definition, error) {
 		args := []any{tenant}
 		return sqldb.All(ctx, q.db.Reader(), scanDefinition, `SELECT `+definitionColumns+` FROM tool_definitions d
@@ -51,7 +54,7 @@ func (q sqlStore) Definitions(ctx context.Context, tenant string, hashes []strin
 	})
 }
 
-func (q sqlStore) Counts(ctx context.Context) (tools, sources int, err error) {
+func (q sqlTools) Counts(ctx context.Context) (tools, sources int, err error) {
 	type pair struct{ tools, sources int }
 	found, err := sqldb.One(ctx, q.db.Reader(), func(row sqldb.Scanner) (p pair, err error) {
 		return p, row.Scan(&p.tools, &p.sources)
