@@ -33,7 +33,6 @@ var oversize = map[string]size{
 	"services/mcpbridge":         {methods: map[string]int{"connection": 38}},
 	"services/registry":          {methods: map[string]int{"Service": 37}},
 	"services/registry/execute":  {methods: map[string]int{"Executor": 28}},
-	"services/sessions/schedule": {methods: map[string]int{"Service": 31}},
 	"workflows/turn":             {methods: map[string]int{"walk": 38}},
 	"workflows/turn/engine":      {methods: map[string]int{"record": 40}},
 }

@@ -29,16 +29,16 @@ const (
 // The outcome is FireGone if the schedule is deleted or paused.
 func (s *Service) Fire(ctx context.Context, tenant, id string, due time.Time) (scheduledb.Fire, error) {
 	f := scheduledb.Fire{Tenant: tenant, ScheduleID: id, Due: due, Key: due.UTC().Format(time.RFC3339)}
-	d, err := s.settle(ctx, f)
+	d, err := s.firer.settle(ctx, f)
 	if errors.Is(err, store.ErrNotFound) {
-		s.dropUnknown(ctx, f)
+		s.firer.dropUnknown(ctx, f)
 		f.Outcome = scheduledb.FireGone
 		return f, nil
 	}
 	if err != nil {
 		return f, err
 	}
-	return s.resume(ctx, d), nil
+	return s.firer.resume(ctx, d), nil
 }
 
 // FireNow fires a schedule of the caller at once. The same idempotency key again returns the same fire.
@@ -52,13 +52,13 @@ func (s *Service) FireNow(ctx context.Context, id, idempotencyKey string) (sched
 		sum := sha256.Sum256([]byte(authn.From(ctx).GetSubject() + "\x00" + idempotencyKey))
 		f.Key = "run-" + hex.EncodeToString(sum[:])
 	}
-	d, err := s.settle(ctx, f)
+	d, err := s.firer.settle(ctx, f)
 	if errors.Is(err, store.ErrNotFound) {
 		err = errNotFound(seen.ID)
 	}
 	// Each of several equal requests starts the turn: it is created once, and all of them are answered with it.
 	if f = d.fire; err == nil && f.Outcome == scheduledb.FireStarting {
-		f, err = s.start(ctx, d.schedule, f)
+		f, err = s.firer.start(ctx, d.schedule, f)
 	}
 	if err != nil {
 		return f, err
@@ -70,7 +70,7 @@ func (s *Service) FireNow(ctx context.Context, id, idempotencyKey string) (sched
 }
 
 // dropUnknown has Temporal delete a schedule that fired and of which there is no row.
-func (s *Service) dropUnknown(ctx context.Context, f scheduledb.Fire) {
+func (s *firer) dropUnknown(ctx context.Context, f scheduledb.Fire) {
 	if _, err := s.deps.Store.Schedule(ctx, f.Tenant, f.ScheduleID); !errors.Is(err, store.ErrNotFound) {
 		return // a deleted one is dropped by the sync
 	}
@@ -88,7 +88,7 @@ type settled struct {
 }
 
 // settle stores a fire, once, and decides its outcome. ErrNotFound when the schedule is gone, or is paused and time fired it.
-func (s *Service) settle(ctx context.Context, want scheduledb.Fire) (settled, error) {
+func (s *firer) settle(ctx context.Context, want scheduledb.Fire) (settled, error) {
 	var d settled
 	err := s.deps.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		d = settled{}
@@ -129,7 +129,7 @@ func (s *Service) settle(ctx context.Context, want scheduledb.Fire) (settled, er
 }
 
 // decide sets the outcome of a pending fire of a locked schedule.
-func (s *Service) decide(ctx context.Context, tx *store.Tx, v scheduledb.Schedule, f *scheduledb.Fire, now time.Time) (err error) {
+func (s *firer) decide(ctx context.Context, tx *store.Tx, v scheduledb.Schedule, f *scheduledb.Fire, now time.Time) (err error) {
 	d := situation{
 		policy: v.Spec.Overlap, inSession: v.Spec.SessionID != "", outcome: f.Outcome, paused: v.Spec.Paused && !f.Manual, catchUp: s.cfg.CatchUp,
 	}
@@ -164,7 +164,7 @@ func (s *Service) decide(ctx context.Context, tx *store.Tx, v scheduledb.Schedul
 }
 
 // resume starts the turn of a fire if that is up to the caller.
-func (s *Service) resume(ctx context.Context, d settled) scheduledb.Fire {
+func (s *firer) resume(ctx context.Context, d settled) scheduledb.Fire {
 	if !d.start {
 		return d.fire
 	}
@@ -176,7 +176,7 @@ func (s *Service) resume(ctx context.Context, d settled) scheduledb.Fire {
 }
 
 // startDue goes on with fires that are queued, or whose start was interrupted.
-func (s *Service) startDue(ctx context.Context) error {
+func (s *firer) startDue(ctx context.Context) error {
 	due := func(ctx context.Context, limit int) ([]scheduledb.Fire, error) {
 		return s.deps.Store.DueFires(ctx, s.deps.Store.Now(), limit)
 	}
@@ -184,7 +184,7 @@ func (s *Service) startDue(ctx context.Context) error {
 }
 
 // retry goes on with one fire, or postpones it.
-func (s *Service) retry(ctx context.Context, f scheduledb.Fire) error {
+func (s *firer) retry(ctx context.Context, f scheduledb.Fire) error {
 	d, cause := s.settle(ctx, f)
 	if cause == nil {
 		s.resume(ctx, d)

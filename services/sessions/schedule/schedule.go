@@ -89,15 +89,31 @@ type Deps struct {
 
 // Service manages and fires schedules. It is safe for concurrent use.
 type Service struct {
-	cfg  Config
-	deps Deps
+	cfg    Config
+	deps   Deps
+	firer  *firer
+	syncer *syncer
 	// changed delivers after a change that Temporal does not know yet.
 	changed chan struct{}
 }
 
 // New makes the service. cfg must be complete.
 func New(cfg Config, deps Deps) *Service {
-	return &Service{cfg: cfg, deps: deps, changed: make(chan struct{}, 1)}
+	return &Service{
+		cfg: cfg, deps: deps, firer: &firer{cfg: cfg, deps: deps}, syncer: &syncer{cfg: cfg, deps: deps}, changed: make(chan struct{}, 1),
+	}
+}
+
+// firer decides about fires and starts their turns.
+type firer struct {
+	cfg  Config
+	deps Deps
+}
+
+// syncer keeps Temporal's schedules up to date.
+type syncer struct {
+	cfg  Config
+	deps Deps
 }
 
 // Run keeps Temporal's schedules up to date and goes on with pending fires until ctx ends.
@@ -113,8 +129,8 @@ func (s *Service) Run(ctx context.Context) {
 			})
 		})
 	}
-	each(s.changed, "schedules", s.syncDue)
-	each(nil, "fires of schedules", s.startDue)
+	each(s.changed, "schedules", s.syncer.syncDue)
+	each(nil, "fires of schedules", s.firer.startDue)
 }
 
 // Changed has changed schedules synced with Temporal soon.

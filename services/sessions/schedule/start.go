@@ -18,7 +18,7 @@ import (
 )
 
 // start starts the turn of a fire and stores the outcome. Its error is why there is no turn; a permanent one fails the fire.
-func (s *Service) start(ctx context.Context, v scheduledb.Schedule, f scheduledb.Fire) (scheduledb.Fire, error) {
+func (s *firer) start(ctx context.Context, v scheduledb.Schedule, f scheduledb.Fire) (scheduledb.Fire, error) {
 	turn, session, cause := s.startTurn(ctx, v, f)
 	after := context.WithoutCancel(ctx) // what was started must be recorded, also while the process stops
 	err := s.deps.Store.Write(after, func(tx *store.Tx) error {
@@ -53,7 +53,7 @@ func (s *Service) start(ctx context.Context, v scheduledb.Schedule, f scheduledb
 }
 
 // startTurn starts the turn of a fire as the principal of the schedule.
-func (s *Service) startTurn(ctx context.Context, v scheduledb.Schedule, f scheduledb.Fire) (turnID, sessionID string, err error) {
+func (s *firer) startTurn(ctx context.Context, v scheduledb.Schedule, f scheduledb.Fire) (turnID, sessionID string, err error) {
 	p := &policyv1.Principal{}
 	if err := proto.Unmarshal(v.Principal, p); err != nil {
 		return "", "", fmt.Errorf("principal of schedule %s: %w", v.ID, err)
@@ -66,7 +66,7 @@ func (s *Service) startTurn(ctx context.Context, v scheduledb.Schedule, f schedu
 }
 
 // checkAllowed asks policy whether a principal may do now what a schedule does for them.
-func (s *Service) checkAllowed(ctx context.Context, p *policyv1.Principal, spec scheduledb.ScheduleSpec) error {
+func (s *firer) checkAllowed(ctx context.Context, p *policyv1.Principal, spec scheduledb.ScheduleSpec) error {
 	has, err := access.Permissions(ctx, s.deps.Policy, p)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ const (
 )
 
 // syncDue brings Temporal's schedules up to date with rows that were changed, and compares the others with them from time to time.
-func (s *Service) syncDue(ctx context.Context) error {
+func (s *syncer) syncDue(ctx context.Context) error {
 	due := func(ctx context.Context, limit int) ([]scheduledb.Schedule, error) {
 		return s.deps.Store.DueSchedules(ctx, s.deps.Store.Now(), limit)
 	}
@@ -31,7 +31,7 @@ func (s *Service) syncDue(ctx context.Context) error {
 }
 
 // sync brings Temporal's schedule up to date with one of ours, unless another replica does.
-func (s *Service) sync(ctx context.Context, v scheduledb.Schedule) error {
+func (s *syncer) sync(ctx context.Context, v scheduledb.Schedule) error {
 	claimed := false
 	err := s.deps.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		claimed, err = tx.ClaimSchedule(ctx, v, s.deps.Store.Now().Add(claimFor))
@@ -52,7 +52,7 @@ func (s *Service) sync(ctx context.Context, v scheduledb.Schedule) error {
 	return nil
 }
 
-func (s *Service) put(ctx context.Context, v scheduledb.Schedule) error {
+func (s *syncer) put(ctx context.Context, v scheduledb.Schedule) error {
 	if v.Deleted {
 		return s.deps.Calendars.DropSchedule(ctx, v.Tenant, v.ID)
 	}
@@ -85,7 +85,7 @@ func timetable(v scheduledb.Schedule, catchUp time.Duration) (Timetable, error) 
 }
 
 // recordSync stores whether Temporal is up to date now.
-func (s *Service) recordSync(ctx context.Context, v scheduledb.Schedule, cause error) error {
+func (s *syncer) recordSync(ctx context.Context, v scheduledb.Schedule, cause error) error {
 	return s.deps.Store.Write(ctx, func(tx *store.Tx) error {
 		now := s.deps.Store.Now()
 		switch {
