@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/windlass-dev/windlass/bench/hostile"
 )
 
 // Goals for one hostile input, and for concurrent turns.
@@ -50,12 +52,12 @@ func (b *bench) hostile(ctx context.Context) (_ *siege, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.model.close()) }()
-	f, err := newFoe()
+	f, err := hostile.NewServer()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
-	b.options.foe = f.url
+	defer func() { err = errors.Join(err, f.Close()) }()
+	b.options.foe = f.URL
 	s := &siege{options: b.options, machine: describeMachine(ctx), date: time.Now()}
 	for _, part := range []func(context.Context, *besieged, *siege) error{b.oneByOne, b.beside} {
 		if err := b.onMesh(ctx, f, func(mesh *besieged) error { return part(ctx, mesh, s) }); err != nil {
@@ -65,7 +67,7 @@ func (b *bench) hostile(ctx context.Context) (_ *siege, err error) {
 	return s, nil
 }
 
-func (b *bench) onMesh(ctx context.Context, f *foe, run func(*besieged) error) (err error) {
+func (b *bench) onMesh(ctx context.Context, f *hostile.Server, run func(*besieged) error) (err error) {
 	b.say("starting")
 	var verbose io.Writer
 	if b.options.verbose {

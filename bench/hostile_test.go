@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/windlass-dev/windlass/bench/hostile"
 )
 
 func TestASiegeSaysWhatWasMissed(t *testing.T) {
@@ -24,14 +26,14 @@ func TestASiegeSaysWhatWasMissed(t *testing.T) {
 	} {
 		s := &siege{rows: []stricken{{entrance: "bundle", name: "keys", outcome: "400", cpu: row.cpu, grew: row.grew}}, alone: turns(100 * time.Millisecond), beside: turns(row.beside)}
 		if got := strings.Join(s.missed(), ";"); !strings.HasPrefix(got, row.missed) || (got == "") != (row.missed == "") {
-			t.Errorf("%s: missed %q, want %q", row.name, got, row.missed)
+			t.Errorf("%s: missed %q, want %q", row.Name, got, row.missed)
 		}
 		if err := s.check(); errors.Is(err, errReach) != (row.missed != "") {
-			t.Errorf("%s: %v", row.name, err)
+			t.Errorf("%s: %v", row.Name, err)
 		}
 		for form, text := range map[string]string{"text": s.text(), "markdown": s.markdown()} {
 			if !strings.Contains(text, "bundle: keys") || !strings.Contains(text, row.missed) {
-				t.Errorf("%s, %s:\n%s", row.name, form, text)
+				t.Errorf("%s, %s:\n%s", row.Name, form, text)
 			}
 		}
 	}
@@ -39,13 +41,13 @@ func TestASiegeSaysWhatWasMissed(t *testing.T) {
 
 // TestHostileSchemasAreJSON: a row that is malformed by accident would measure nothing.
 func TestHostileSchemasAreJSON(t *testing.T) {
-	for entrance, rows := range hostileBodies() {
+	for entrance, rows := range hostile.Bodies() {
 		if !strings.HasSuffix(entrance, "_schema") && entrance != "sessions" && entrance != "agents" {
 			continue
 		}
 		for _, row := range rows {
-			if !json.Valid([]byte(row.text)) {
-				t.Errorf("%s: %s is no JSON: %.200s", entrance, row.name, row.text)
+			if !json.Valid([]byte(row.Text)) {
+				t.Errorf("%s: %s is no JSON: %.200s", entrance, row.Name, row.Text)
 			}
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/windlass-dev/windlass/bench/hostile"
 )
 
 // mesh is a running Windlass with a tool server.
@@ -105,7 +107,7 @@ func (m *mesh) inferenceConfig(modelURL string) map[string]any {
 	}
 	providers := []any{provider("bench", modelURL, []string{instant, paced})}
 	if m.options.foe != "" {
-		providers = append(providers, provider("foe", m.options.foe+"/v1", slices.Sorted(maps.Keys(hostileStreams()))))
+		providers = append(providers, provider("foe", m.options.foe+"/v1", slices.Sorted(maps.Keys(hostile.Streams()))))
 	}
 	return map[string]any{"detect": false, "default_model": "bench/" + instant, "providers": providers}
 }

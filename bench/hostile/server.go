@@ -1,4 +1,4 @@
-package main
+package hostile
 
 import (
 	"encoding/json"
@@ -12,12 +12,13 @@ import (
 	"time"
 )
 
-// foe is a server with hostile responses: a model at /v1, tool servers below /mcp/ and webhook receivers below /hook/, each named as in the
+// Server is a server with hostile responses: a model at /v1, tool servers below /mcp/ and webhook receivers below /hook/, each named as in the
 // tables.
-type foe struct {
+type Server struct {
 	server *http.Server
-	url    string
-	asked  atomic.Int64
+	// URL is its address; Asked counts the calls of the model.
+	URL   string
+	Asked atomic.Int64
 }
 
 // repeated is a response generated while it is sent: begin, then part until size, then end.
@@ -43,36 +44,40 @@ func (r repeated) String() string {
 	return r.begin + strings.Repeat(r.part, max(1, r.size/max(1, len(r.part)))) + r.end
 }
 
-func newFoe() (*foe, error) {
+// NewServer starts a Server on a port of this machine.
+func NewServer() (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("hostile server: %w", err)
 	}
-	f := &foe{url: "http://" + l.Addr().String()}
+	f := &Server{URL: "http://" + l.Addr().String()}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", f.model)
 	mux.HandleFunc("/mcp/{name}", f.tools)
 	mux.HandleFunc("POST /hook/{name}", f.hook)
 	f.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = f.server.Serve(l) }() // ends with close
+	go func() { _ = f.server.Serve(l) }() // ends with Close
 	return f, nil
 }
 
-func (f *foe) close() error {
+// Close stops the server.
+func (f *Server) Close() error {
 	if err := f.server.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("close the hostile server: %w", err)
 	}
 	return nil
 }
 
-func (f *foe) model(w http.ResponseWriter, r *http.Request) {
-	var req request
+func (f *Server) model(w http.ResponseWriter, r *http.Request) {
+	var req struct {
+		Model string `json:"model"`
+	}
 	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
 		http.Error(w, "want JSON", http.StatusBadRequest)
 		return
 	}
-	f.asked.Add(1)
-	answer, ok := hostileStreams()[req.Model]
+	f.Asked.Add(1)
+	answer, ok := Streams()[req.Model]
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -94,7 +99,7 @@ func manyHeaders(w http.ResponseWriter) {
 }
 
 // tools is an MCP server with a hostile list or hostile results.
-func (f *foe) tools(w http.ResponseWriter, r *http.Request) {
+func (f *Server) tools(w http.ResponseWriter, r *http.Request) {
 	var msg struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
@@ -110,21 +115,21 @@ func (f *foe) tools(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	f.asked.Add(1)
+	f.Asked.Add(1)
 	name := r.PathValue("name")
 	w.Header().Set("Content-Type", "application/json")
 	begin := `{"jsonrpc":"2.0","id":` + string(msg.ID) + `,"result":`
 	switch msg.Method {
 	case "initialize":
-		fmt.Fprintf(w, `%s{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"foe","version":"1"}}}`, begin, msg.Params.Version)
+		fmt.Fprintf(w, `%s{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"Server","version":"1"}}}`, begin, msg.Params.Version)
 	case "tools/list":
-		if list, ok := hostileLists()[name]; ok {
+		if list, ok := Lists()[name]; ok {
 			hostileResult(w, name, begin, list)
 			return
 		}
 		fmt.Fprintf(w, `%s{"tools":[{"name":"t","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}}`, begin)
 	case "tools/call":
-		hostileResult(w, name, begin, hostileResults()[name])
+		hostileResult(w, name, begin, Results()[name])
 	default:
 		fmt.Fprintf(w, `%s{}}`, begin)
 	}
@@ -138,15 +143,15 @@ func hostileResult(w http.ResponseWriter, name, begin string, r repeated) {
 	r.write(w)
 }
 
-func (f *foe) hook(w http.ResponseWriter, r *http.Request) {
+func (f *Server) hook(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
-	f.asked.Add(1)
+	f.Asked.Add(1)
 	name := r.PathValue("name")
 	switch name {
 	case headers:
 		manyHeaders(w)
 	case "redirect":
-		w.Header().Set("Location", f.url+"/hook/redirect")
+		w.Header().Set("Location", f.URL+"/hook/redirect")
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	case "slow-drip":
 		for range 100 {
@@ -159,5 +164,5 @@ func (f *foe) hook(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	hostileHooks()[name].write(w)
+	Hooks()[name].write(w)
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/windlass-dev/windlass/bench/hostile"
 	"github.com/windlass-dev/windlass/libs/backoff"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -32,7 +33,7 @@ type attack struct {
 // besieged is a mesh with everything that the attacks need.
 type besieged struct {
 	mesh    *mesh
-	foe     *foe
+	foe     *hostile.Server
 	grpc    *grpc.ClientConn
 	session string
 	entry   []attack
@@ -40,7 +41,7 @@ type besieged struct {
 }
 
 // besiege prepares the attacks on a running mesh.
-func besiege(ctx context.Context, m *mesh, f *foe) (*besieged, error) {
+func besiege(ctx context.Context, m *mesh, f *hostile.Server) (*besieged, error) {
 	b := &besieged{mesh: m, foe: f}
 	var err error
 	if b.grpc, err = grpc.NewClient(m.grpc, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
@@ -49,12 +50,12 @@ func besiege(ctx context.Context, m *mesh, f *foe) (*besieged, error) {
 	if b.session, err = b.newSession(ctx, instant); err != nil {
 		return nil, err
 	}
-	for id, schema := range hostileAgents() {
+	for id, schema := range hostile.Agents() {
 		if err := call(ctx, m.http, http.MethodPost, m.url+"/v1/agents", map[string]any{"id": id, "params_schema": json.RawMessage(schema)}, nil); err != nil {
 			return nil, err
 		}
 	}
-	for name := range hostileStreams() {
+	for name := range hostile.Streams() {
 		if err := call(ctx, m.http, http.MethodPost, m.url+"/v1/agents", map[string]any{"id": name, "model": "foe/" + name}, nil); err != nil {
 			return nil, err
 		}
@@ -63,10 +64,10 @@ func besiege(ctx context.Context, m *mesh, f *foe) (*besieged, error) {
 	b.bundles()
 	b.messages()
 	b.tools()
-	for _, name := range slices.Sorted(maps.Keys(hostileStreams())) {
+	for _, name := range slices.Sorted(maps.Keys(hostile.Streams())) {
 		b.add("model's stream", name, func(ctx context.Context) (string, error) { return b.turn(ctx, name, nil) })
 	}
-	for _, name := range slices.Sorted(maps.Keys(hostileHooks())) {
+	for _, name := range slices.Sorted(maps.Keys(hostile.Hooks())) {
 		b.add("webhook's answer", name, func(ctx context.Context) (string, error) { return b.hook(ctx, name) })
 	}
 	return b, nil
@@ -85,23 +86,23 @@ func (b *besieged) newSession(ctx context.Context, agent string) (string, error)
 }
 
 func (b *besieged) bodies() {
-	all := hostileBodies()
+	all := hostile.Bodies()
 	for _, entrance := range slices.Sorted(maps.Keys(all)) {
 		for _, in := range all[entrance] {
-			b.add("REST, "+entrance, in.name, func(ctx context.Context) (string, error) { return b.post(ctx, in) })
+			b.add("REST, "+entrance, in.Name, func(ctx context.Context) (string, error) { return b.post(ctx, in) })
 		}
 	}
 }
 
 func (b *besieged) bundles() {
-	all := hostileBundles()
+	all := hostile.Bundles()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		text, err := json.Marshal(map[string]any{"yaml": all[name], "dry_run": true})
 		if err != nil {
 			panic(err) // a string has a JSON form
 		}
 		b.add("bundle", name, func(ctx context.Context) (string, error) {
-			return b.post(ctx, body{path: "/v1/agents:apply", text: string(text)})
+			return b.post(ctx, hostile.Body{Path: "/v1/agents:apply", Text: string(text)})
 		})
 	}
 }
@@ -117,10 +118,10 @@ func (b *besieged) messages() {
 		{name: "8,000,000 tools", agent: &sessionsv1.Agent{Id: "a", Tools: slices.Repeat([]string{""}, 8_000_000)}},
 		{name: "4,000,000 empty rules", agent: &sessionsv1.Agent{Id: "a", Approvals: slices.Repeat([]*policyv1.ApprovalRule{{}}, 4_000_000)}},
 		{name: "as many tools as there may be", agent: &sessionsv1.Agent{Id: "a", Tools: slices.Repeat([]string{""}, 99_000)}},
-		{name: "16 MiB of text", agent: &sessionsv1.Agent{Id: "a", Instructions: strings.Repeat("x", 16*mib)}},
-		{name: "30 MiB of text", agent: &sessionsv1.Agent{Id: "a", Instructions: strings.Repeat("x", 30*mib)}},
-		{name: "60 MiB of text", agent: &sessionsv1.Agent{Id: "a", Instructions: strings.Repeat("x", 60*mib)}},
-		{name: "headers of 8 MiB", agent: &sessionsv1.Agent{Id: "a"}, md: metadata.Pairs("x-long", strings.Repeat("x", 8*mib))},
+		{name: "16 MiB of text", agent: &sessionsv1.Agent{Id: "a", Instructions: strings.Repeat("x", 16*hostile.MiB)}},
+		{name: "30 MiB of text", agent: &sessionsv1.Agent{Id: "a", Instructions: strings.Repeat("x", 30*hostile.MiB)}},
+		{name: "60 MiB of text", agent: &sessionsv1.Agent{Id: "a", Instructions: strings.Repeat("x", 60*hostile.MiB)}},
+		{name: "headers of 8 MiB", agent: &sessionsv1.Agent{Id: "a"}, md: metadata.Pairs("x-long", strings.Repeat("x", 8*hostile.MiB))},
 	} {
 		b.add("gRPC", row.name, func(ctx context.Context) (string, error) {
 			_, err := agents.CreateAgent(metadata.NewOutgoingContext(ctx, row.md), &sessionsv1.CreateAgentRequest{Agent: row.agent})
@@ -130,27 +131,27 @@ func (b *besieged) messages() {
 }
 
 func (b *besieged) tools() {
-	for _, name := range slices.Sorted(maps.Keys(hostileLists())) {
+	for _, name := range slices.Sorted(maps.Keys(hostile.Lists())) {
 		b.add("tool server's list", name, func(ctx context.Context) (string, error) { return b.source(ctx, name, false) })
 	}
-	for _, name := range slices.Sorted(maps.Keys(hostileResults())) {
+	for _, name := range slices.Sorted(maps.Keys(hostile.Results())) {
 		b.add("tool server's result", name, func(ctx context.Context) (string, error) { return b.source(ctx, name, true) })
 	}
 }
 
 // post sends a body and returns the status with the problem's code.
-func (b *besieged) post(ctx context.Context, in body) (string, error) {
-	var rd io.Reader = strings.NewReader(in.text)
-	if in.chunked {
+func (b *besieged) post(ctx context.Context, in hostile.Body) (string, error) {
+	var rd io.Reader = strings.NewReader(in.Text)
+	if in.Chunked {
 		rd = io.MultiReader(rd)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.mesh.url+strings.Replace(in.path, "SESSION", b.session, 1), rd)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.mesh.url+strings.Replace(in.Path, "SESSION", b.session, 1), rd)
 	if err != nil {
 		return "", fmt.Errorf("build the request: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if in.header[0] != "" {
-		req.Header.Set(in.header[0], in.header[1])
+	if in.Header[0] != "" {
+		req.Header.Set(in.Header[0], in.Header[1])
 	}
 	res, err := b.mesh.http.Do(req)
 	if err != nil {
@@ -160,7 +161,7 @@ func (b *besieged) post(ctx context.Context, in body) (string, error) {
 		return "", err
 	}
 	defer res.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(res.Body, mib))
+	raw, err := io.ReadAll(io.LimitReader(res.Body, hostile.MiB))
 	var problem struct {
 		Code string `json:"code"`
 	}
@@ -176,7 +177,7 @@ func (b *besieged) turn(ctx context.Context, agent string, more map[string]any) 
 	}
 	input := map[string]any{"input": "hello"}
 	maps.Copy(input, more)
-	asked := b.foe.asked.Load()
+	asked := b.foe.Asked.Load()
 	res, err := openStream(ctx, b.mesh.http, http.MethodPost, b.mesh.url+"/v1/sessions/"+session+"/turns", input)
 	if err != nil {
 		return "", err
@@ -194,7 +195,7 @@ func (b *besieged) turn(ctx context.Context, agent string, more map[string]any) 
 				} `json:"data"`
 			}
 			_ = json.Unmarshal(bytes.Clone(data), &e) // the type alone is enough
-			outcome = fmt.Sprintf("turn %s %s, %d requests", kind, e.Data.Error.Code, b.foe.asked.Load()-asked)
+			outcome = fmt.Sprintf("turn %s %s, %d requests", kind, e.Data.Error.Code, b.foe.Asked.Load()-asked)
 			return io.EOF
 		}
 		return nil
@@ -214,16 +215,16 @@ func (b *besieged) source(ctx context.Context, name string, invoke bool) (outcom
 		Tools int    `json:"tool_count"`
 	}
 	url := b.mesh.url + "/v1/sources"
-	source := map[string]any{"name": name, "kind": "mcp", "url": b.foe.url + "/mcp/" + name, "transport": "http"}
+	source := map[string]any{"name": name, "kind": "mcp", "url": b.foe.URL + "/mcp/" + name, "transport": "http"}
 	if err := call(ctx, b.mesh.http, http.MethodPost, url, source, &made); err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, call(ctx, b.mesh.http, http.MethodDelete, url+"/"+made.ID, nil, nil)) }()
-	outcome, err = b.post(ctx, body{path: "/v1/sources/" + made.ID + ":sync", text: "{}"})
+	outcome, err = b.post(ctx, hostile.Body{Path: "/v1/sources/" + made.ID + ":sync", Text: "{}"})
 	if err != nil || !invoke {
 		return outcome, errors.Join(err, call(ctx, b.mesh.http, http.MethodGet, url+"/"+made.ID, nil, &made))
 	}
-	return b.post(ctx, body{path: "/v1/tools/" + name + "__t:invoke", text: `{"arguments":{}}`})
+	return b.post(ctx, hostile.Body{Path: "/v1/tools/" + name + "__t:invoke", Text: `{"arguments":{}}`})
 }
 
 // hook adds a webhook, runs a turn that notifies it, waits for the first attempt to end and removes the webhook.
@@ -232,7 +233,7 @@ func (b *besieged) hook(ctx context.Context, name string) (outcome string, err e
 		ID string `json:"id"`
 	}
 	url := b.mesh.url + "/v1/webhooks"
-	if err := call(ctx, b.mesh.http, http.MethodPost, url, map[string]any{"url": b.foe.url + "/hook/" + name}, &made); err != nil {
+	if err := call(ctx, b.mesh.http, http.MethodPost, url, map[string]any{"url": b.foe.URL + "/hook/" + name}, &made); err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, call(ctx, b.mesh.http, http.MethodDelete, url+"/"+made.ID, nil, nil)) }()
