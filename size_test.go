@@ -30,7 +30,6 @@ type size struct {
 var oversize = map[string]size{
 	"internal/cli":               {identifiers: 176},
 	"services/mcpbridge":         {methods: map[string]int{"connection": 38}},
-	"services/registry":          {methods: map[string]int{"Service": 37}},
 	"services/registry/execute":  {methods: map[string]int{"Executor": 28}},
 	"workflows/turn":             {methods: map[string]int{"walk": 38}},
 	"workflows/turn/engine":      {methods: map[string]int{"record": 40}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/services/registry/sourcespec"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
@@ -117,12 +118,12 @@ func (c Config) complete() (Config, error) {
 
 // static returns the configured sources and the mesh's own.
 func (c Config) static() ([]store.Source, error) {
-	all := []store.Source{{Name: MeshSource, Kind: store.Builtin}}
-	seen := map[string]bool{MeshSource: true}
+	all := []store.Source{{Name: sourcespec.Mesh, Kind: store.Builtin}}
+	seen := map[string]bool{sourcespec.Mesh: true}
 	for _, sc := range c.Sources {
 		s, err := sc.source()
 		if err == nil {
-			err = validateSource(s)
+			err = sourcespec.Validate(s)
 		}
 		if err == nil && seen[s.Name] {
 			err = errors.New("this name is there twice")

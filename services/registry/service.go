@@ -12,13 +12,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
-	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/schema"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/api"
 	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/registry/execute"
 	"github.com/windlass-dev/windlass/services/registry/inventory"
@@ -43,13 +41,8 @@ type Deps struct {
 	Log *slog.Logger
 }
 
-// Service implements SourceService, ToolService and ToolExecutionService. It is safe for concurrent use.
+// Service serves windlass.registry.v1 and does its background work. It is safe for concurrent use.
 type Service struct {
-	registryv1.UnimplementedSourceServiceServer
-	registryv1.UnimplementedToolServiceServer
-	registryv1.UnimplementedToolGroupServiceServer
-	registryv1.UnimplementedToolExecutionServiceServer
-
 	cfg      Config
 	store    store.Store
 	now      func() time.Time // the database's
@@ -96,10 +89,10 @@ func New(cfg Config, deps Deps) (*Service, error) {
 
 // Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
-	registryv1.RegisterSourceServiceServer(r, s)
-	registryv1.RegisterToolServiceServer(r, s)
-	registryv1.RegisterToolGroupServiceServer(r, s)
-	registryv1.RegisterToolExecutionServiceServer(r, s)
+	api.Register(r, api.Deps{
+		Store: s.store, Policy: s.policy, Upstream: s.upstream, Syncer: s.syncer, Executor: s.executor, Now: s.now,
+		MaxTextBytes: s.cfg.MaxTextBytes, Log: s.log,
+	})
 }
 
 // Run writes the configured sources to the database, syncs inventories and extends the leases of running calls until ctx ends. Then it
@@ -112,50 +105,4 @@ func (s *Service) Run(ctx context.Context) error {
 	g.Go(func() error { return s.syncer.Run(ctx) })
 	g.Go(func() error { return s.executor.Keep(ctx) })
 	return g.Wait()
-}
-
-// seed creates or updates the configured sources.
-func (s *Service) seed(ctx context.Context) error {
-	wanted, err := s.cfg.static()
-	if err != nil {
-		return err
-	}
-	for _, w := range wanted {
-		w.Tenant = authn.DefaultTenant
-		if err := s.seedOne(ctx, w); err != nil {
-			return fmt.Errorf("registry: configured source %q: %w", w.Name, err)
-		}
-	}
-	return nil
-}
-
-func (s *Service) seedOne(ctx context.Context, want store.Source) error {
-	for {
-		have, err := s.store.Source(ctx, want.Tenant, want.Name)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			err = s.store.CreateSource(ctx, fresh(want, s.now()))
-			if errors.Is(err, store.ErrExists) {
-				continue // another replica was faster
-			}
-			return err
-		case err != nil:
-			return err
-		case have.Kind != want.Kind:
-			return fmt.Errorf("there is one of kind %q with this name; delete it or choose another name", have.Kind)
-		case have.Kind == store.Builtin || (sameSpec(have.Spec, want.Spec) && have.Disabled == want.Disabled):
-			return nil
-		}
-		have.Spec, have.Disabled, have.UpdateTime = want.Spec, want.Disabled, s.now()
-		if err := s.store.UpdateSource(ctx, have); !errors.Is(err, store.ErrChanged) {
-			return err
-		}
-	}
-}
-
-// fresh sets the id and times of a new source.
-func fresh(s store.Source, now time.Time) store.Source {
-	s.ID, s.State, s.Revision = ids.New(ids.Source), store.Pending, 1
-	s.CreateTime, s.UpdateTime = now, now
-	return s
 }

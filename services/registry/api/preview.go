@@ -1,4 +1,4 @@
-package registry
+package api
 
 import (
 	"encoding/json"
@@ -66,7 +66,8 @@ func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult,
 		case part.GetLink() == nil && blob == nil && long: // in the preview
 		case blob != nil && len(blob.GetData()) > blobLimit(blob, limit):
 			id := k.keep("", blob.GetMediaType(), blob.GetData()).GetArtifactId()
-			result.Content = append(result.Content, textPart(fmt.Sprintf("[%d bytes of %s, kept as artifact %s]", len(blob.GetData()), blob.GetMediaType(), id)))
+			named := fmt.Sprintf("[%d bytes of %s, kept as artifact %s]", len(blob.GetData()), blob.GetMediaType(), id)
+			result.Content = append(result.Content, textPart(named))
 		default:
 			result.Content = append(result.Content, part)
 		}

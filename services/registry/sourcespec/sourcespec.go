@@ -1,4 +1,5 @@
-package registry
+// Package sourcespec says what a tool source may look like, and compares the definitions of sources.
+package sourcespec
 
 import (
 	"bytes"
@@ -6,19 +7,21 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// MeshSource is the name of the source with the mesh's own tools. It always exists.
-const MeshSource = "mesh"
+// Mesh is the name of the source with the mesh's own tools. It always exists.
+const Mesh = "mesh"
 
 var sourceName = regexp.MustCompile(`^[a-z](_?[a-z0-9-]+)*$`)
 
-// validateSource checks a source as its owner wrote it; the error names the fields.
-func validateSource(s store.Source) error {
+// Validate checks a source as its owner wrote it; the error names the fields.
+func Validate(s store.Source) error {
 	var fields []fault.Field
 	bad := func(field, message string) { fields = append(fields, fault.Field{Path: field, Message: message}) }
 	if !sourceName.MatchString(s.Name) || len(s.Name) > 32 {
@@ -28,8 +31,8 @@ func validateSource(s store.Source) error {
 	case store.MCP:
 		validateEndpoint(s.Spec, bad)
 	case store.Builtin:
-		if s.Name != MeshSource {
-			bad("source.name", `the built-in source is named "`+MeshSource+`"`)
+		if s.Name != Mesh {
+			bad("source.name", `the built-in source is named "`+Mesh+`"`)
 		}
 		if s.Spec.URL != "" || len(s.Spec.Command) > 0 {
 			bad("source.kind", "a built-in source has neither url nor command")
@@ -50,6 +53,28 @@ func validateSource(s store.Source) error {
 		return fault.InvalidFields(fields)
 	}
 	return nil
+}
+
+// New sets the id and times of a new source.
+func New(s store.Source, now time.Time) store.Source {
+	s.ID, s.State, s.Revision = ids.New(ids.Source), store.Pending, 1
+	s.CreateTime, s.UpdateTime = now, now
+	return s
+}
+
+// Same reports whether two specs are the same.
+func Same(a, b store.Spec) bool {
+	x, errA := json.Marshal(a)
+	y, errB := json.Marshal(b)
+	return errA == nil && errB == nil && string(x) == string(y)
+}
+
+// SameEndpoint reports whether the connections for one spec can be used for the other.
+func SameEndpoint(a, b store.Spec) bool {
+	for _, s := range []*store.Spec{&a, &b} {
+		s.CallTimeout, s.Effects, s.Labels, s.Elicitation = 0, nil, nil, ""
+	}
+	return Same(a, b)
 }
 
 func validateEndpoint(s store.Spec, bad func(field, message string)) {

@@ -1,4 +1,4 @@
-package registry
+package api
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -18,11 +19,16 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// groupPrefix marks a group among an agent's tools.
-const groupPrefix = "group:"
+// ToolGroups implements ToolGroupService.
+type ToolGroups struct {
+	registryv1.UnimplementedToolGroupServiceServer
+	store   store.GroupStore
+	catalog catalog
+	now     func() time.Time
+}
 
 // CreateToolGroup implements ToolGroupService.
-func (s *Service) CreateToolGroup(ctx context.Context, req *registryv1.CreateToolGroupRequest) (*registryv1.ToolGroup, error) {
+func (s *ToolGroups) CreateToolGroup(ctx context.Context, req *registryv1.CreateToolGroupRequest) (*registryv1.ToolGroup, error) {
 	g := store.Group{Tenant: authn.Tenant(ctx), Name: req.GetToolGroup().GetName(), Spec: groupSpec(req.GetToolGroup()), CreateTime: s.now()}
 	g.UpdateTime = g.CreateTime
 	if g.Name == "" {
@@ -33,7 +39,8 @@ func (s *Service) CreateToolGroup(ctx context.Context, req *registryv1.CreateToo
 	}
 	err := s.store.CreateGroup(ctx, g)
 	if errors.Is(err, store.ErrExists) {
-		return nil, fault.AlreadyExists("a tool group named %q exists already", g.Name).Hint("Choose another name, or update the one that exists.")
+		return nil, fault.AlreadyExists("a tool group named %q exists already", g.Name).
+			Hint("Choose another name, or update the one that exists.")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create tool group: %w", err)
@@ -42,7 +49,7 @@ func (s *Service) CreateToolGroup(ctx context.Context, req *registryv1.CreateToo
 }
 
 // GetToolGroup implements ToolGroupService.
-func (s *Service) GetToolGroup(ctx context.Context, req *registryv1.GetToolGroupRequest) (*registryv1.ToolGroup, error) {
+func (s *ToolGroups) GetToolGroup(ctx context.Context, req *registryv1.GetToolGroupRequest) (*registryv1.ToolGroup, error) {
 	if strings.Contains(req.GetName(), "\x00") {
 		return nil, noGroup(store.ErrNotFound, req.GetName())
 	}
@@ -54,7 +61,7 @@ func (s *Service) GetToolGroup(ctx context.Context, req *registryv1.GetToolGroup
 }
 
 // ListToolGroups implements ToolGroupService.
-func (s *Service) ListToolGroups(ctx context.Context, req *registryv1.ListToolGroupsRequest) (*registryv1.ListToolGroupsResponse, error) {
+func (s *ToolGroups) ListToolGroups(ctx context.Context, req *registryv1.ListToolGroupsRequest) (*registryv1.ListToolGroupsResponse, error) {
 	var after string
 	size, err := page.Request("tool-groups", req.GetPageSize(), req.GetPageToken(), 50, &after)
 	if err != nil {
@@ -75,7 +82,7 @@ func (s *Service) ListToolGroups(ctx context.Context, req *registryv1.ListToolGr
 var groupFields = fieldmask.Resource{Name: "tool_group", Mutable: []string{"description", "selectors", "tools", "exclude"}}
 
 // UpdateToolGroup implements ToolGroupService.
-func (s *Service) UpdateToolGroup(ctx context.Context, req *registryv1.UpdateToolGroupRequest) (*registryv1.ToolGroup, error) {
+func (s *ToolGroups) UpdateToolGroup(ctx context.Context, req *registryv1.UpdateToolGroupRequest) (*registryv1.ToolGroup, error) {
 	name := req.GetToolGroup().GetName()
 	if name == "" {
 		return nil, fault.Invalid("tool_group.name", "a name is required")
@@ -96,7 +103,7 @@ func (s *Service) UpdateToolGroup(ctx context.Context, req *registryv1.UpdateToo
 }
 
 // DeleteToolGroup implements ToolGroupService.
-func (s *Service) DeleteToolGroup(ctx context.Context, req *registryv1.DeleteToolGroupRequest) (*registryv1.DeleteToolGroupResponse, error) {
+func (s *ToolGroups) DeleteToolGroup(ctx context.Context, req *registryv1.DeleteToolGroupRequest) (*registryv1.DeleteToolGroupResponse, error) {
 	if strings.Contains(req.GetName(), "\x00") {
 		return nil, noGroup(store.ErrNotFound, req.GetName())
 	}
@@ -114,19 +121,19 @@ func noGroup(err error, name string) error {
 }
 
 // withMembers returns a group with its present tools that the caller may use.
-func (s *Service) withMembers(ctx context.Context, g store.Group) (*registryv1.ToolGroup, error) {
+func (s *ToolGroups) withMembers(ctx context.Context, g store.Group) (*registryv1.ToolGroup, error) {
 	list := toolList{groups: []store.GroupSpec{g.Spec}}
-	names, err := s.fitting(ctx, g.Tenant, list.may)
+	names, err := s.catalog.fitting(ctx, g.Tenant, list.may)
 	if err != nil {
 		return nil, err
 	}
 	out := groupToProto(g)
 	for part := range slices.Chunk(names, namesAtOnce) {
-		usable, err := s.allowed(ctx, authn.From(ctx), part)
+		usable, err := s.catalog.allowed(ctx, authn.From(ctx), part)
 		if err != nil {
 			return nil, err
 		}
-		if usable, err = s.standing(ctx, g.Tenant, list, usable); err != nil {
+		if usable, err = s.catalog.standing(ctx, g.Tenant, list, usable); err != nil {
 			return nil, err
 		}
 		out.Members = append(out.Members, usable...)
@@ -147,7 +154,8 @@ func checkGroup(spec store.GroupSpec) error {
 	for i, tool := range spec.Tools {
 		if strings.ContainsAny(tool, "*?") {
 			wrong = append(wrong, fault.Field{
-				Path: fmt.Sprintf("tool_group.tools[%d]", i), Message: fmt.Sprintf("%q is a pattern: write it as a selector, here are names of tools", tool),
+				Path:    fmt.Sprintf("tool_group.tools[%d]", i),
+				Message: fmt.Sprintf("%q is a pattern: write it as a selector, here are names of tools", tool),
 			})
 		}
 	}
@@ -161,7 +169,8 @@ func checkGroup(spec store.GroupSpec) error {
 		for name, value := range sel.Labels {
 			if name == "" || len(name) > maxLabel || len(value) > maxLabel {
 				wrong = append(wrong, fault.Field{
-					Path: fmt.Sprintf("tool_group.selectors[%d].labels", i), Message: fmt.Sprintf("names and values must have at most %d bytes, and names at least one", maxLabel),
+					Path:    fmt.Sprintf("tool_group.selectors[%d].labels", i),
+					Message: fmt.Sprintf("names and values must have at most %d bytes, and names at least one", maxLabel),
 				})
 				break
 			}

@@ -1,4 +1,4 @@
-package registry
+package api
 
 import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -17,7 +17,9 @@ func eventToProto(e execute.Event) *registryv1.CallToolResponse {
 			Progress: e.Progress.Done, Total: e.Progress.Total, Message: e.Progress.Message,
 		}}}
 	default:
-		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_Executing{Executing: &registryv1.Executing{ExecutionId: e.Executing}}}
+		return &registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_Executing{
+			Executing: &registryv1.Executing{ExecutionId: e.Executing},
+		}}
 	}
 }
 

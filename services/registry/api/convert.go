@@ -1,4 +1,4 @@
-package registry
+package api
 
 import (
 	"strings"
@@ -28,7 +28,8 @@ func sourceToProto(s store.Source) *registryv1.Source {
 	p := &registryv1.Source{
 		Id: s.ID, Name: s.Name, Kind: s.Kind, Url: s.Spec.URL, Command: s.Spec.Command, Env: s.Spec.Env, Dir: s.Spec.Dir,
 		Headers: s.Spec.Headers, Transport: s.Spec.Transport, Disabled: s.Disabled, CallTimeoutSeconds: s.Spec.CallTimeout,
-		Labels: s.Spec.Labels, Elicitation: s.Spec.Elicitation, State: s.State, LastError: s.LastError, SyncTime: timestamp.Of(s.SyncTime), ToolCount: uint32(s.ToolCount),
+		Labels: s.Spec.Labels, Elicitation: s.Spec.Elicitation, State: s.State, LastError: s.LastError,
+		SyncTime: timestamp.Of(s.SyncTime), ToolCount: uint32(s.ToolCount),
 		ServerVersion: s.ServerVersion, ProtocolVersion: s.ProtocolVersion, CreateTime: timestamp.Of(s.CreateTime),
 		UpdateTime: timestamp.Of(s.UpdateTime), Revision: s.Revision,
 	}

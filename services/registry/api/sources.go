@@ -1,10 +1,10 @@
-package registry
+package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -14,14 +14,27 @@ import (
 	"github.com/windlass-dev/windlass/libs/page"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/inventory"
+	"github.com/windlass-dev/windlass/services/registry/sourcespec"
 	"github.com/windlass-dev/windlass/services/registry/store"
+	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
+
+// Sources implements SourceService.
+type Sources struct {
+	registryv1.UnimplementedSourceServiceServer
+	store    store.SourceStore
+	syncer   *inventory.Syncer
+	upstream *upstream.Upstream
+	now      func() time.Time
+	log      *slog.Logger
+}
 
 // firstSync bounds how long CreateSource and UpdateSource wait for the sync that they start, which continues after that.
 const firstSync = 10 * time.Second
 
 // CreateSource implements SourceService.
-func (s *Service) CreateSource(ctx context.Context, req *registryv1.CreateSourceRequest) (*registryv1.Source, error) {
+func (s *Sources) CreateSource(ctx context.Context, req *registryv1.CreateSourceRequest) (*registryv1.Source, error) {
 	src := sourceFromProto(req.GetSource())
 	src.Tenant = authn.Tenant(ctx)
 	if src.Name == "" {
@@ -30,13 +43,13 @@ func (s *Service) CreateSource(ctx context.Context, req *registryv1.CreateSource
 	if src.Kind == "" {
 		return nil, fault.Invalid("source.kind", "a kind is required: mcp or builtin")
 	}
-	if err := validateSource(src); err != nil {
+	if err := sourcespec.Validate(src); err != nil {
 		return nil, err
 	}
 	if req.GetValidateOnly() {
 		return s.sourceToProto(src), nil
 	}
-	src = fresh(src, s.now())
+	src = sourcespec.New(src, s.now())
 	err := s.store.CreateSource(ctx, src)
 	if errors.Is(err, store.ErrExists) {
 		return nil, fault.AlreadyExists("a source named %q exists already", src.Name).Hint("Choose another name, or update the one that exists.")
@@ -48,7 +61,7 @@ func (s *Service) CreateSource(ctx context.Context, req *registryv1.CreateSource
 }
 
 // synced syncs a source that was just written and returns its state.
-func (s *Service) synced(ctx context.Context, src store.Source) (*registryv1.Source, error) {
+func (s *Sources) synced(ctx context.Context, src store.Source) (*registryv1.Source, error) {
 	if !src.Disabled {
 		wait, cancel := context.WithTimeout(ctx, firstSync)
 		_, _ = s.syncer.Sync(wait, src) // the source's state has the result; the sync continues after the timeout
@@ -62,7 +75,7 @@ func (s *Service) synced(ctx context.Context, src store.Source) (*registryv1.Sou
 }
 
 // GetSource implements SourceService.
-func (s *Service) GetSource(ctx context.Context, req *registryv1.GetSourceRequest) (*registryv1.Source, error) {
+func (s *Sources) GetSource(ctx context.Context, req *registryv1.GetSourceRequest) (*registryv1.Source, error) {
 	src, err := s.source(ctx, req.GetSourceId())
 	if err != nil {
 		return nil, err
@@ -70,7 +83,7 @@ func (s *Service) GetSource(ctx context.Context, req *registryv1.GetSourceReques
 	return s.sourceToProto(src), nil
 }
 
-func (s *Service) source(ctx context.Context, idOrName string) (store.Source, error) {
+func (s *Sources) source(ctx context.Context, idOrName string) (store.Source, error) {
 	if strings.Contains(idOrName, "\x00") {
 		return store.Source{}, notFound(store.ErrNotFound, idOrName)
 	}
@@ -89,7 +102,7 @@ func notFound(err error, idOrName string) error {
 }
 
 // ListSources implements SourceService.
-func (s *Service) ListSources(ctx context.Context, req *registryv1.ListSourcesRequest) (*registryv1.ListSourcesResponse, error) {
+func (s *Sources) ListSources(ctx context.Context, req *registryv1.ListSourcesRequest) (*registryv1.ListSourcesResponse, error) {
 	var after string
 	size, err := page.Request("sources", req.GetPageSize(), req.GetPageToken(), 50, &after)
 	if err != nil {
@@ -108,7 +121,7 @@ func (s *Service) ListSources(ctx context.Context, req *registryv1.ListSourcesRe
 }
 
 // UpdateSource implements SourceService.
-func (s *Service) UpdateSource(ctx context.Context, req *registryv1.UpdateSourceRequest) (*registryv1.Source, error) {
+func (s *Sources) UpdateSource(ctx context.Context, req *registryv1.UpdateSourceRequest) (*registryv1.Source, error) {
 	id := req.GetSource().GetId()
 	if id == "" {
 		id = req.GetSource().GetName()
@@ -124,7 +137,7 @@ func (s *Service) UpdateSource(ctx context.Context, req *registryv1.UpdateSource
 	if err != nil {
 		return nil, err
 	}
-	if err := validateSource(changed); err != nil {
+	if err := sourcespec.Validate(changed); err != nil {
 		return nil, err
 	}
 	if req.GetValidateOnly() {
@@ -139,14 +152,14 @@ func (s *Service) UpdateSource(ctx context.Context, req *registryv1.UpdateSource
 		return nil, notFound(err, have.Name)
 	}
 	changed.Revision++
-	if changed.Disabled || !sameEndpoint(have.Spec, changed.Spec) {
+	if changed.Disabled || !sourcespec.SameEndpoint(have.Spec, changed.Spec) {
 		s.release(ctx, changed)
 	}
 	return s.synced(ctx, changed)
 }
 
 // DeleteSource implements SourceService.
-func (s *Service) DeleteSource(ctx context.Context, req *registryv1.DeleteSourceRequest) (*registryv1.DeleteSourceResponse, error) {
+func (s *Sources) DeleteSource(ctx context.Context, req *registryv1.DeleteSourceRequest) (*registryv1.DeleteSourceResponse, error) {
 	src, err := s.source(ctx, req.GetSourceId())
 	if err != nil {
 		return nil, err
@@ -159,7 +172,7 @@ func (s *Service) DeleteSource(ctx context.Context, req *registryv1.DeleteSource
 }
 
 // release closes what is open for a source. The bridge does so by itself later, so a failure is only logged.
-func (s *Service) release(ctx context.Context, src store.Source) {
+func (s *Sources) release(ctx context.Context, src store.Source) {
 	s.syncer.Forget(src)
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -169,7 +182,7 @@ func (s *Service) release(ctx context.Context, src store.Source) {
 }
 
 // SyncSource implements SourceService.
-func (s *Service) SyncSource(ctx context.Context, req *registryv1.SyncSourceRequest) (*registryv1.SyncResult, error) {
+func (s *Sources) SyncSource(ctx context.Context, req *registryv1.SyncSourceRequest) (*registryv1.SyncResult, error) {
 	src, err := s.source(ctx, req.GetSourceId())
 	if err != nil {
 		return nil, err
@@ -188,23 +201,11 @@ func (s *Service) SyncSource(ctx context.Context, req *registryv1.SyncSourceRequ
 	return diffToProto(diff), nil
 }
 
-func sameSpec(a, b store.Spec) bool {
-	x, errA := json.Marshal(a)
-	y, errB := json.Marshal(b)
-	return errA == nil && errB == nil && string(x) == string(y)
-}
-
-// sameEndpoint reports whether the connections for one spec can be used for the other.
-func sameEndpoint(a, b store.Spec) bool {
-	for _, s := range []*store.Spec{&a, &b} {
-		s.CallTimeout, s.Effects, s.Labels, s.Elicitation = 0, nil, nil, ""
-	}
-	return sameSpec(a, b)
-}
-
 var sourceFields = fieldmask.Resource{
 	Name: "source", Fixed: []string{"name", "kind"},
-	Mutable: []string{"url", "command", "env", "dir", "headers", "transport", "disabled", "call_timeout_seconds", "effects", "elicitation", "labels"},
+	Mutable: []string{
+		"url", "command", "env", "dir", "headers", "transport", "disabled", "call_timeout_seconds", "effects", "elicitation", "labels",
+	},
 }
 
 // applyUpdate returns the source with the fields of the request.
@@ -219,7 +220,7 @@ func applyUpdate(have store.Source, req *registryv1.UpdateSourceRequest) (store.
 }
 
 // sourceToProto returns a stored source, with this replica's state of it.
-func (s *Service) sourceToProto(src store.Source) *registryv1.Source {
+func (s *Sources) sourceToProto(src store.Source) *registryv1.Source {
 	p := sourceToProto(src)
 	p.Breaker = s.upstream.Breaker(src)
 	return p

@@ -1,0 +1,47 @@
+// Package api serves the registry's gRPC services: one small server each, which converts between messages and what the other packages do.
+package api
+
+import (
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc"
+
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/execute"
+	"github.com/windlass-dev/windlass/services/registry/inventory"
+	"github.com/windlass-dev/windlass/services/registry/store"
+	"github.com/windlass-dev/windlass/services/registry/upstream"
+)
+
+// Deps holds what the servers use; all fields are required.
+type Deps struct {
+	// Store stores sources, tools, groups and the ledger.
+	Store store.Store
+	// Policy decides who may use which tool.
+	Policy policyv1.PolicyServiceClient
+	// Upstream reaches the sources.
+	Upstream *upstream.Upstream
+	// Syncer syncs the tools of sources.
+	Syncer *inventory.Syncer
+	// Executor runs calls.
+	Executor *execute.Executor
+	// Now is the database's time.
+	Now func() time.Time
+	// MaxTextBytes limits the text of a result for the model.
+	MaxTextBytes int
+	// Log receives internal errors.
+	Log *slog.Logger
+}
+
+// Register adds the services to a server.
+func Register(r grpc.ServiceRegistrar, d Deps) {
+	tools := catalog{store: d.Store, policy: d.Policy}
+	registryv1.RegisterSourceServiceServer(r, &Sources{store: d.Store, syncer: d.Syncer, upstream: d.Upstream, now: d.Now, log: d.Log})
+	registryv1.RegisterToolServiceServer(r, &Tools{store: d.Store, catalog: tools, syncer: d.Syncer, executor: d.Executor})
+	registryv1.RegisterToolGroupServiceServer(r, &ToolGroups{store: d.Store, catalog: tools, now: d.Now})
+	registryv1.RegisterToolExecutionServiceServer(r, &ToolExecutions{
+		store: d.Store, catalog: tools, executor: d.Executor, maxTextBytes: d.MaxTextBytes,
+	})
+}

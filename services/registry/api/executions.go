@@ -1,0 +1,72 @@
+package api
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
+	"github.com/windlass-dev/windlass/services/registry/execute"
+	"github.com/windlass-dev/windlass/services/registry/store"
+)
+
+// ToolExecutions implements ToolExecutionService.
+type ToolExecutions struct {
+	registryv1.UnimplementedToolExecutionServiceServer
+	store        store.Store
+	catalog      catalog
+	executor     *execute.Executor
+	maxTextBytes int // limits the text of a result for the model
+}
+
+// CallTool implements ToolExecutionService.
+func (s *ToolExecutions) CallTool(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
+	out, err := s.executor.Run(stream.Context(), execute.Call{
+		Principal: req.GetPrincipal(), Tenant: tenantOf(req.GetPrincipal()), Tool: req.GetTool(),
+		Pinned: req.GetDefinitionHash(), InSurface: req.GetDefinitionHash() != "", Arguments: []byte(req.GetArgumentsJson()),
+		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), CallID: req.GetCallId(), Key: req.GetKey(),
+		Rules: req.GetApprovalRules(), Approved: req.GetApproved(), Input: req.GetInput(),
+		Resolution: req.GetResolution(), CanWait: req.GetCanWait(),
+	}, func(e execute.Event) error { return stream.Send(eventToProto(e)) })
+	if err != nil {
+		return err
+	}
+	return stream.Send(ended(req, out, s.maxTextBytes))
+}
+
+// StopCall implements ToolExecutionService.
+func (s *ToolExecutions) StopCall(ctx context.Context, req *registryv1.StopCallRequest) (*registryv1.StopCallResponse, error) {
+	stopped, err := s.executor.Stop(ctx, authn.Tenant(ctx), req.GetKey())
+	return &registryv1.StopCallResponse{Stopped: stopped}, err
+}
+
+// ForgetTurns implements ToolExecutionService.
+func (s *ToolExecutions) ForgetTurns(ctx context.Context, req *registryv1.ForgetTurnsRequest) (*registryv1.ForgetTurnsResponse, error) {
+	open, err := s.store.Forget(ctx, req.GetTenant(), req.GetTurnIds())
+	if err != nil {
+		return nil, err
+	}
+	return &registryv1.ForgetTurnsResponse{Open: uint32(open)}, nil
+}
+
+// CheckCall implements ToolExecutionService.
+func (s *ToolExecutions) CheckCall(ctx context.Context, req *registryv1.CheckCallRequest) (*registryv1.CheckCallResponse, error) {
+	c, def := req.GetCall(), req.GetDefinition()
+	d, out, err := s.executor.Check(ctx, execute.Call{
+		Principal: c.GetPrincipal(), Tenant: tenantOf(c.GetPrincipal()), Tool: c.GetTool(), Pinned: def.GetDefinitionHash(), InSurface: true,
+		Arguments: []byte(c.GetArgumentsJson()), TurnID: c.GetTurnId(), SessionID: c.GetSessionId(), CallID: c.GetCallId(), Key: c.GetKey(),
+		Rules: c.GetApprovalRules(), Approved: c.GetApproved(), CanWait: c.GetCanWait(),
+	}, execute.Definition{
+		Hash: def.GetDefinitionHash(), InputSchema: []byte(def.GetInputSchemaJson()), Effect: store.Effect(def.GetEffect()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	resp := &registryv1.CheckCallResponse{Decided: eventToProto(execute.Event{Decided: d}).GetDecided()}
+	if out != nil {
+		last := ended(c, *out, s.maxTextBytes)
+		resp.Refused, resp.ApprovalRequired = last.GetCompleted(), last.GetApprovalRequired()
+	}
+	return resp, nil
+}
