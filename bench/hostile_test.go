@@ -26,14 +26,14 @@ func TestASiegeSaysWhatWasMissed(t *testing.T) {
 	} {
 		s := &siege{rows: []stricken{{entrance: "bundle", name: "keys", outcome: "400", cpu: row.cpu, grew: row.grew}}, alone: turns(100 * time.Millisecond), beside: turns(row.beside)}
 		if got := strings.Join(s.missed(), ";"); !strings.HasPrefix(got, row.missed) || (got == "") != (row.missed == "") {
-			t.Errorf("%s: missed %q, want %q", row.Name, got, row.missed)
+			t.Errorf("%s: missed %q, want %q", row.name, got, row.missed)
 		}
 		if err := s.check(); errors.Is(err, errReach) != (row.missed != "") {
-			t.Errorf("%s: %v", row.Name, err)
+			t.Errorf("%s: %v", row.name, err)
 		}
 		for form, text := range map[string]string{"text": s.text(), "markdown": s.markdown()} {
 			if !strings.Contains(text, "bundle: keys") || !strings.Contains(text, row.missed) {
-				t.Errorf("%s, %s:\n%s", row.Name, form, text)
+				t.Errorf("%s, %s:\n%s", row.name, form, text)
 			}
 		}
 	}

@@ -147,7 +147,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	return s.locked(ctx, id, func(tx *store.Tx, b budgetdb.Budget) error { return tx.DeleteBudget(ctx, b.Tenant, b.ID) })
 }
 
-// locked calls f with a budget of the caller's tenant that nobody else can change until f returns.
+// locked calls f with a budget of the caller's tenant that stays locked until f returns.
 func (s *Service) locked(ctx context.Context, id string, f func(*store.Tx, budgetdb.Budget) error) error {
 	if !access.Storable(id) {
 		return errNotFound(id)

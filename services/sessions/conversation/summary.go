@@ -33,12 +33,20 @@ func (h *summary) covers(m store.Message) bool {
 	return h != nil && !m.Point().After(h.to)
 }
 
-// summaryOf reads the summary that a turn reads, nil when nothing was compacted before the turn.
-func (s *Service) summaryOf(ctx context.Context, t store.Turn, ses store.Session) (*summary, error) {
+// reader reads a conversation: a store, or the transaction that is open.
+type reader interface {
+	Compaction(ctx context.Context, tenant, session string, seq uint32) (store.Compaction, error)
+	ConversationBack(ctx context.Context, tenant, session string, before store.Point, limit int) ([]store.Message, error)
+}
+
+// readSummary reads the summary that a turn reads, nil when nothing was compacted before the turn. read reads a message by its ID.
+func readSummary(
+	ctx context.Context, r reader, t store.Turn, ses store.Session, read func(id string) (store.Message, error),
+) (*summary, error) {
 	if ses.CompactedSeq == 0 {
 		return nil, nil
 	}
-	row, err := s.store.Compaction(ctx, ses.Tenant, ses.ID, ses.CompactedSeq)
+	row, err := r.Compaction(ctx, ses.Tenant, ses.ID, ses.CompactedSeq)
 	if errors.Is(err, store.ErrNotFound) || err == nil && row.To.TurnSeq > t.Place {
 		return nil, nil // deleted meanwhile, or later than the turn
 	}
@@ -49,8 +57,35 @@ func (s *Service) summaryOf(ctx context.Context, t store.Turn, ses store.Session
 	if err != nil {
 		return nil, err
 	}
-	messages, err := replacement(c, ses.ID, func(id string) (store.Message, error) { return s.store.Message(ctx, ses.Tenant, id) })
+	messages, err := replacement(c, ses.ID, read)
 	return &summary{to: row.To, inTurn: row.To.TurnSeq == t.Place && t.Place != 0, messages: messages}, err
+}
+
+// backwards calls each for the messages of the conversation up to the turn, from its end back, until a summary covers the rest or enough reports true
+// after a page. It reports whether there may be more.
+func backwards(
+	ctx context.Context, r reader, t store.Turn, sum *summary, each func(store.Message, *turnv1.Message), enough func() bool,
+) (more bool, err error) {
+	for point := store.EndOf(t.Place); ; {
+		rows, err := r.ConversationBack(ctx, t.Tenant, t.SessionID, point, windowPage)
+		if err != nil {
+			return false, err
+		}
+		for _, row := range rows {
+			if sum.covers(row) {
+				return false, nil
+			}
+			m, err := Message(row)
+			if err != nil {
+				return false, err
+			}
+			each(row, m)
+			point = row.Point()
+		}
+		if len(rows) < windowPage || enough() {
+			return len(rows) == windowPage, nil
+		}
+	}
 }
 
 // Compaction decodes a compaction.

@@ -33,7 +33,7 @@ func (s *Service) Window(ctx context.Context, t store.Turn, ses store.Session, l
 	if limit == 0 {
 		limit = DefaultWindow
 	}
-	sum, err := s.summaryOf(ctx, t, ses)
+	sum, err := readSummary(ctx, s.store, t, ses, func(id string) (store.Message, error) { return s.store.Message(ctx, ses.Tenant, id) })
 	if err != nil {
 		return Window{}, err
 	}
@@ -68,32 +68,14 @@ func countInputs(messages []*turnv1.Message, t store.Turn) uint32 {
 
 // tail reads the conversation up to the turn, from its end back until limit bytes are read or a summary covers the rest, and reports whether
 // there is more.
-func (s *Service) tail(ctx context.Context, t store.Turn, limit int, sum *summary) ([]*turnv1.Message, bool, error) {
-	var out []*turnv1.Message
-	point := store.EndOf(t.Place)
-	for size := 0; ; {
-		rows, err := s.store.ConversationBack(ctx, t.Tenant, t.SessionID, point, windowPage)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, row := range rows {
-			if sum.covers(row) {
-				slices.Reverse(out)
-				return out, false, nil
-			}
-			m, err := Message(row)
-			if err != nil {
-				return nil, false, err
-			}
-			out = append(out, m)
-			size += len(row.Data)
-			point = row.Point()
-		}
-		if len(rows) < windowPage || size > limit {
-			slices.Reverse(out)
-			return out, len(rows) == windowPage, nil
-		}
-	}
+func (s *Service) tail(ctx context.Context, t store.Turn, limit int, sum *summary) (out []*turnv1.Message, more bool, err error) {
+	size := 0
+	more, err = backwards(ctx, s.store, t, sum, func(row store.Message, m *turnv1.Message) {
+		out = append(out, m)
+		size += len(row.Data)
+	}, func() bool { return size > limit })
+	slices.Reverse(out)
+	return out, more, err
 }
 
 // input reads the message that a turn began with, nil when it is not there.
