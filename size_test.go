@@ -28,11 +28,9 @@ type size struct {
 
 // oversize are the packages that are still to be split, with what they may have until then: lower a figure with each step, never raise one.
 var oversize = map[string]size{
-	"internal/cli":               {identifiers: 176},
-	"services/mcpbridge":         {methods: map[string]int{"connection": 38}},
-	"services/registry/execute":  {methods: map[string]int{"Executor": 28}},
-	"workflows/turn":             {methods: map[string]int{"walk": 38}},
-	"workflows/turn/engine":      {methods: map[string]int{"record": 40}},
+	"internal/cli":              {identifiers: 176},
+	"services/mcpbridge":        {methods: map[string]int{"connection": 38}},
+	"services/registry/execute": {methods: map[string]int{"Executor": 28}},
 }
 
 func TestPackagesStaySmall(t *testing.T) {

@@ -41,8 +41,8 @@ type Activities struct {
 const (
 	// typeTurnEnded: the step was not done because the turn is over.
 	typeTurnEnded = "turn_ended"
-	// typeLetGo: the worker stopped in mid-step; another one goes on.
-	typeLetGo = "worker_let_go"
+	// typeReleased: the worker stopped in mid-step; another one goes on.
+	typeReleased = "worker_let_go"
 )
 
 // Glance waits briefly for the eager run of the turn and returns the outcomes of its steps by then, so that a short turn costs its workflow one
@@ -82,7 +82,7 @@ type stepFunc func(context.Context, contract.TurnInput, *turnv1.StepRef) (*turnv
 func (a *Activities) do(
 	ctx context.Context, do stepFunc, in contract.TurnInput, ref *turnv1.StepRef, since int64,
 ) (*turnv1.Progress, error) {
-	ctx, done := a.whileBeating(ctx)
+	ctx, done := a.withHeartbeats(ctx)
 	defer done()
 	out, err := do(ctx, in, ref)
 	if errors.Is(err, step.ErrStale) {
@@ -107,10 +107,10 @@ func (a *Activities) do(
 	return p, nil
 }
 
-// whileBeating sends heartbeats until the step is done, so that a lost worker is noticed and a cancel arrives. Its context ends as the
+// withHeartbeats sends heartbeats until the step is done, so that a lost worker is noticed and a cancel arrives. Its context ends as the
 // activity's does, but says step.ErrCancelled when Temporal asks to cancel; and it ends when the worker has been stopping for the drain
 // time, early enough to give the lease back.
-func (a *Activities) whileBeating(activityCtx context.Context) (context.Context, func()) {
+func (a *Activities) withHeartbeats(activityCtx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(activityCtx))
 	stopFollowing := context.AfterFunc(activityCtx, func() { cancel(causeOf(activityCtx)) })
 	done := make(chan struct{})
@@ -119,7 +119,7 @@ func (a *Activities) whileBeating(activityCtx context.Context) (context.Context,
 	} else {
 		go func() {
 			defer close(done)
-			a.accompany(ctx, activityCtx, cancel)
+			a.heartbeat(ctx, activityCtx, cancel)
 		}()
 	}
 	return ctx, func() {
@@ -129,9 +129,9 @@ func (a *Activities) whileBeating(activityCtx context.Context) (context.Context,
 	}
 }
 
-func (a *Activities) accompany(ctx, activityCtx context.Context, cancel context.CancelCauseFunc) {
-	// The first beat comes late on purpose: most steps are done before, and each beat costs the server.
-	tick := time.NewTicker(beat)
+func (a *Activities) heartbeat(ctx, activityCtx context.Context, cancel context.CancelCauseFunc) {
+	// The first heartbeat is late on purpose: most steps end before it, and each one is work for the server.
+	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	stopping := activity.GetWorkerStopChannel(activityCtx)
 	var drained <-chan time.Time
@@ -181,6 +181,6 @@ func toTemporal(err error) error {
 			NonRetryable: true,
 		})
 	default: // the context ended: the worker stops, or Temporal gave the activity up
-		return temporal.NewApplicationErrorWithOptions("the worker let go of the step", typeLetGo, temporal.ApplicationErrorOptions{})
+		return temporal.NewApplicationErrorWithOptions("the worker let go of the step", typeReleased, temporal.ApplicationErrorOptions{})
 	}
 }

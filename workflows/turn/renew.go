@@ -1,8 +1,6 @@
 package turn
 
 import (
-	"fmt"
-
 	"go.temporal.io/sdk/workflow"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -10,22 +8,22 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
-// full reports whether this run should end here for another one with an empty history: the server says that the history is long, and nothing is
-// under way that would be lost. A run that has done nothing yet goes on whatever its history is, so that there is progress in each.
+// full reports whether this run should continue as new: the server says that the history is long, and nothing is running that would be
+// lost. A run that has done nothing yet goes on whatever its history is, so that each run makes progress.
 func (w *walk) full(decision engine.Decision) bool {
-	return w.busy > 0 && len(w.running) == 0 && !decision.Done && !decision.IsFinish() && !w.cancelled && w.failure == nil &&
+	return w.busy > 0 && len(w.running) == 0 && !decision.Done && !decision.IsFinish() && !w.signals.cancelled && w.failure == nil &&
 		workflow.GetInfo(w.ctx).GetContinueAsNewSuggested()
 }
 
-// renew goes on with a new history, at once or when the turn is no longer parked. Nothing is handed over: what happened is in the journal, which
-// the new run reads when it starts. It returns false if a signal arrived meanwhile that must be handled first.
+// renew continues as new, at once or when the turn is no longer parked. No state is passed on: it is in the journal, which the new run
+// reads when it starts. It returns false if a signal arrived that must be handled first.
 func (w *walk) renew(decision engine.Decision) (bool, error) {
-	seen := w.news
-	if err := w.hear(); err != nil {
+	seen := w.changes()
+	if err := w.signals.drain(w.ctx); err != nil {
 		return false, err
 	}
-	if w.cancelled || w.news > seen {
-		w.stayed = false
+	if w.signals.cancelled || w.changes() > seen {
+		w.idled = false
 		return false, nil
 	}
 	if !w.parks(decision) {
@@ -37,28 +35,39 @@ func (w *walk) renew(decision engine.Decision) (bool, error) {
 // next is the input of the next run.
 func (w *walk) next() contract.TurnInput {
 	next := w.in
-	next.ShownMicros = w.since()
+	next.ShownMicros = w.outcomes.newest()
 	return next
 }
 
-// hear takes the signals of this task. Those that come later have the server refuse the end of this run.
-func (w *walk) hear() error {
-	heard := false
-	// A coroutine that is begun now runs after the one that hears signals.
-	workflow.GoNamed(w.ctx, "heard", func(workflow.Context) { heard = true })
-	return workflow.Await(w.ctx, func() bool { return heard })
+// joinRun waits briefly for the eager run of the turn, which may be under way already, and records its outcomes. Without them the workflow
+// runs the steps.
+func (w *walk) joinRun() {
+	if w.parked && w.signals.drain(w.ctx) == nil {
+		w.signals.handle() // the journal is read here
+	}
+	out, err := w.steps.join()
+	if err != nil {
+		workflow.GetLogger(w.ctx).Debug("the eager run was not joined", "error", err)
+	}
+	w.clock.set(w.ctx, out)
+	continued := workflow.GetInfo(w.ctx).ContinuedExecutionRunID != ""
+	for _, o := range out.GetOutcomes() {
+		if continued && w.shown(o) {
+			w.walked[o.GetKey()] = true
+			w.add(o)
+		}
+	}
+	if continued {
+		markContinued(w.ctx, len(w.outcomes))
+	}
+	for _, o := range out.GetOutcomes() {
+		w.add(o)
+	}
+	w.describe()
 }
 
-// shown reports whether a run before this one has shown a step. One that was begun by an earlier version does not know, and takes all for shown.
+// shown reports whether an earlier run has shown a step. A run that was started by an earlier version does not know, and takes all steps
+// as shown.
 func (w *walk) shown(o *turnv1.StepOutcome) bool {
-	return w.continued() && (w.showed == 0 || o.GetCommittedMicros() <= w.showed)
-}
-
-func (w *walk) continued() bool { return workflow.GetInfo(w.ctx).ContinuedExecutionRunID != "" }
-
-// inherited shows the steps of the runs before this one as one marker.
-func (w *walk) inherited() {
-	n := len(w.outcomes)
-	workflow.SideEffectWithOptions(w.ctx, workflow.SideEffectOptions{Summary: fmt.Sprintf("goes on after %d steps", n)},
-		func(workflow.Context) any { return n })
+	return w.shownUpTo == 0 || o.GetCommittedMicros() <= w.shownUpTo
 }

@@ -7,13 +7,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"google.golang.org/grpc"
+
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
-	"google.golang.org/grpc"
 )
 
 // maxHistory is what a turn's history may grow to, in bytes.

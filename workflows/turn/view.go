@@ -11,7 +11,6 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
-	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
 // maxShown is how many steps the current details list.
@@ -30,45 +29,26 @@ func (w *walk) describe() {
 	for _, key := range workflow.DeterministicKeys(w.running) {
 		lines = append(lines, fmt.Sprintf("- %s …", key))
 	}
-	for _, wait := range w.waits() {
+	for _, wait := range w.outcomes.waits() {
 		lines = append(lines, "- "+waitsFor(wait, true))
 	}
-	if w.cancelled {
+	if w.signals.cancelled {
 		lines = append(lines, "\nCancel requested.")
 	}
 	workflow.SetCurrentDetails(w.ctx, strings.Join(lines, "\n"))
 }
 
-// mark shows a step that was done without an activity of this workflow: a marker whose summary is all it has to say.
-func (w *walk) mark(o *turnv1.StepOutcome) {
-	workflow.SideEffectWithOptions(w.ctx, workflow.SideEffectOptions{Summary: w.title(o) + " → " + summary(o)}, func(workflow.Context) any {
+// mark shows a step that ran without an activity of this workflow by a marker: its summary is all that it holds.
+func mark(ctx workflow.Context, all outcomes, o *turnv1.StepOutcome) {
+	workflow.SideEffectWithOptions(ctx, workflow.SideEffectOptions{Summary: all.title(o) + " → " + summary(o)}, func(workflow.Context) any {
 		return o.GetKey()
 	})
 }
 
-// title names a step as its activity would.
-func (w *walk) title(o *turnv1.StepOutcome) string {
-	switch o.GetKind() {
-	case turnv1.StepKind_STEP_KIND_INFER:
-		return numbered(o, "infer #")
-	case turnv1.StepKind_STEP_KIND_TOOL:
-		return "tool " + engine.ToolOf(w.outcomes, o.GetKey())
-	case turnv1.StepKind_STEP_KIND_WAIT:
-		return w.waitTitle(o)
-	case turnv1.StepKind_STEP_KIND_STEER:
-		return numbered(o, "input #")
-	case turnv1.StepKind_STEP_KIND_COMPACT:
-		return numbered(o, "compact before infer #")
-	case turnv1.StepKind_STEP_KIND_SELECT:
-		return "select strategy"
-	case turnv1.StepKind_STEP_KIND_PLAN:
-		if o.GetKey() != stepkey.Plan(1) {
-			return "plan again"
-		}
-		return "plan"
-	default:
-		return o.GetKey()
-	}
+// markContinued shows the steps of the runs before this one as one marker.
+func markContinued(ctx workflow.Context, steps int) {
+	workflow.SideEffectWithOptions(ctx, workflow.SideEffectOptions{Summary: fmt.Sprintf("goes on after %d steps", steps)},
+		func(workflow.Context) any { return steps })
 }
 
 // numbered is a title that ends with the number of the step.
@@ -80,7 +60,7 @@ func numbered(o *turnv1.StepOutcome, words string) string {
 	return words + strconv.Itoa(k.N)
 }
 
-// summary tells a step's outcome in a few words, without content.
+// summary describes a step's outcome in a few words, without content.
 func summary(o *turnv1.StepOutcome) string {
 	switch {
 	case o.GetKind() == turnv1.StepKind_STEP_KIND_FINISH:
@@ -121,43 +101,8 @@ func summary(o *turnv1.StepOutcome) string {
 	}
 }
 
-// publishStatus makes the turn's end searchable. The other attributes are set at the start of the workflow.
-func (w *walk) publishStatus() error {
-	return w.setStatus(w.result().Status)
-}
-
-func (w *walk) setStatus(status string) error {
+// setStatus makes the turn's status searchable. The other attributes are set at the start of the workflow.
+func setStatus(ctx workflow.Context, status string) error {
 	key := temporal.NewSearchAttributeKeyKeyword(contract.AttributeStatus)
-	return workflow.UpsertTypedSearchAttributes(w.ctx, key.ValueSet(status))
-}
-
-// result reads the end out of the finish step's outcome: what the journal has, written by any worker.
-func (w *walk) result() contract.TurnResult {
-	var r contract.TurnResult
-	for _, o := range w.outcomes {
-		switch o.GetKind() {
-		case turnv1.StepKind_STEP_KIND_INFER:
-			r.ModelCalls++
-		case turnv1.StepKind_STEP_KIND_SELECT, turnv1.StepKind_STEP_KIND_PLAN, turnv1.StepKind_STEP_KIND_COMPACT:
-			r.ModelCalls += int(o.GetUsage().GetModelCalls())
-		case turnv1.StepKind_STEP_KIND_TOOL:
-			if o.GetWait() == nil {
-				r.ToolCalls++
-			}
-		case turnv1.StepKind_STEP_KIND_FINISH:
-			r.Status, r.StopReason, r.ErrorCode = statusOf(o), o.GetFinishReason(), o.GetError().GetCode()
-		}
-	}
-	return r
-}
-
-func statusOf(finish *turnv1.StepOutcome) string {
-	switch {
-	case finish.GetCancelled():
-		return contract.StatusCancelled
-	case finish.GetError() != nil:
-		return contract.StatusFailed
-	default:
-		return contract.StatusCompleted
-	}
+	return workflow.UpsertTypedSearchAttributes(ctx, key.ValueSet(status))
 }

@@ -129,8 +129,8 @@ func options(cfg Config, log *slog.Logger, fail func(error)) worker.Options {
 		// After a worker's death its turns' next decisions are offered to it for so long.
 		StickyScheduleToStartTimeout: time.Second,
 		// The server notices a lost worker by heartbeats, which the SDK holds back to 80 % of the timeout otherwise.
-		MaxHeartbeatThrottleInterval:     beat,
-		DefaultHeartbeatThrottleInterval: beat,
+		MaxHeartbeatThrottleInterval:     heartbeatInterval,
+		DefaultHeartbeatThrottleInterval: heartbeatInterval,
 		WorkerStopTimeout:                cfg.DrainTime,
 		DisableRegistrationAliasing:      true,
 		DeploymentOptions:                deployment(cfg),

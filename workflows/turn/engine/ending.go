@@ -4,8 +4,8 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// ending says how the turn ends now, nil when it goes on. The order matters: a cancel goes before all, and an answer that is whole
-// is an answer even when a limit was reached with it.
+// ending returns how the turn ends now, nil if it goes on. The order matters: a cancel takes precedence over all else, and a complete answer
+// counts even if a limit was reached with it.
 func (t record) ending(s State) *turnv1.Ending {
 	switch {
 	case s.Cancelled || t.cancelled():
@@ -28,7 +28,7 @@ func (t record) ending(s State) *turnv1.Ending {
 	if ending := t.answered(); ending != nil {
 		return ending
 	}
-	if t.deadlinePassed(s) {
+	if (clock{t}).deadlinePassed(s.Now) {
 		return t.outOfTime()
 	}
 	if limit := int(t.surface().GetMaxIdenticalCalls()); limit > 0 && t.repeats() > limit {
@@ -37,7 +37,7 @@ func (t record) ending(s State) *turnv1.Ending {
 	return nil
 }
 
-// answered says how the newest model step ends the turn. The tools of a step that reached a limit are not run.
+// answered returns how the newest model step ends the turn, nil if it does not. The tools of a step that reached a limit are not run.
 func (t record) answered() *turnv1.Ending {
 	last := t.last()
 	surface := t.surface()
@@ -52,7 +52,7 @@ func (t record) answered() *turnv1.Ending {
 		return limited(StopMaxTokens, "max_output_tokens", int64(surface.GetMaxOutputTokens()))
 	case last.GetFinishReason() == "content_filter":
 		return completed(StopContentFilter)
-	case t.whole() && t.heard():
+	case t.complete() && t.inputRead():
 		return completed(StopEnd)
 	case t.asked() >= max(int(surface.GetMaxSteps()), 1):
 		return limited(StopMaxSteps, "max_steps", max(int64(surface.GetMaxSteps()), 1))
@@ -71,21 +71,7 @@ func (t record) cancelled() bool {
 	return false
 }
 
-// deadlinePassed reports whether the turn's time is up, by the clock or because a tool was cut off by it. It does not run while somebody is
-// waited for.
-func (t record) deadlinePassed(s State) bool {
-	if at := t.deadline(); at > 0 && s.Now.UnixMicro() >= at && !t.resting() {
-		return true
-	}
-	for _, o := range t.all {
-		if o.GetError().GetCode() == CodeDeadline {
-			return true
-		}
-	}
-	return false
-}
-
-// failed ends a turn by an error; a deadline is no failure but a limit.
+// failed ends a turn with an error; an exceeded deadline is a limit rather than a failure.
 func (t record) failed(e *turnv1.TurnError) *turnv1.Ending {
 	if e.GetCode() == CodeDeadline {
 		return t.outOfTime()

@@ -1,5 +1,5 @@
-// Package engine decides what a turn does next. It is a pure function of what is recorded: no clock, no I/O, no Temporal. So a
-// workflow may replay it, a worker may run ahead with it, and a test may try millions of turns.
+// Package engine decides what a turn does next. A decision is a pure function of what is recorded: no clock, no I/O, no Temporal. So a
+// workflow can replay it, a worker can run ahead with it, and a test can try millions of turns.
 package engine
 
 import (
@@ -25,29 +25,29 @@ const (
 // CodeDeadline is the error code of a step that the turn's deadline cut off.
 const CodeDeadline = "deadline_exceeded"
 
-// State is all that the decision rests on.
+// State is all that a decision depends on.
 type State struct {
 	// Outcomes of the steps that are done, in any order.
 	Outcomes []*turnv1.StepOutcome
 	// Now is the time at which to decide.
 	Now time.Time
-	// Cancelled says that somebody asked for the turn's end.
+	// Cancelled means that a cancel was requested.
 	Cancelled bool
-	// Failure says that a step could not be done at all, so that it has no outcome. Nil normally.
+	// Failure is why a step could not be run at all, so that it has no outcome. Nil normally.
 	Failure *turnv1.TurnError
 }
 
 // Decision is what to do.
 type Decision struct {
-	// Steps that should be under way now, in order; those that already are among them go on. A finish step is always alone, and
-	// is started only after all others have ended: stop what is still under way, then decide again.
+	// Steps that should be running now, in order, including those that already are. A finish step is always alone, and is started only
+	// after all others have ended: stop what is still running, then decide again.
 	Steps []*turnv1.StepRef
-	// Done says that the finish step is recorded and nothing is left to do.
+	// Done means that the finish step is recorded and nothing is left to do.
 	Done bool
-	// Waiting says that nothing can be done before somebody answers a wait, other than the Steps. With no step under way the turn rests.
+	// Waiting means that a wait has to be answered before anything but the Steps can be done. With no step running the turn is idle.
 	Waiting bool
-	// Wake is when a wait expires or the turn's time is up, if nobody answers before; zero = never. Decide again then, after the waits that
-	// have expired were ended. Only set with Waiting.
+	// Wake is when a wait expires or the turn's time is up, if there is no answer before; zero = never. Decide again then, after the waits
+	// that have expired were ended. Only set with Waiting.
 	Wake time.Time
 }
 
@@ -58,7 +58,9 @@ func Next(s State) Decision {
 		return Decision{Done: true}
 	}
 	if ending := t.ending(s); ending != nil {
-		return one(&turnv1.StepRef{Key: stepkey.Finish, Kind: turnv1.StepKind_STEP_KIND_FINISH, Title: "finish", Ending: ending, Inputs: t.inputs()})
+		return one(&turnv1.StepRef{
+			Key: stepkey.Finish, Kind: turnv1.StepKind_STEP_KIND_FINISH, Title: "finish", Ending: ending, Inputs: t.inputs(),
+		})
 	}
 	switch {
 	case t.begin == nil:
@@ -69,18 +71,18 @@ func Next(s State) Decision {
 	pending, waiting := t.tools()
 	d := Decision{Waiting: len(waiting) > 0}
 	if d.Waiting {
-		d.Wake = t.wake(waiting)
+		d.Wake = clock{t}.wake(waiting)
 	}
 	switch {
 	case len(pending) > 0:
 		d.Steps = pending[:min(len(pending), max(int(t.surface().GetMaxParallelTools()), 1))]
 	case d.Waiting:
 	case t.strategy() == turnv1.Strategy_STRATEGY_PLAN:
-		d = one(t.fitting(t.nextOfPlan()))
+		d = one(t.fitting(planned{t}.next()))
 	default:
 		d = one(t.fitting(t.inferRef()))
 	}
-	return t.withDeadline(d, s.Now)
+	return clock{t}.withDeadline(d, s.Now)
 }
 
 // IsFinish reports whether the decision is to end the turn.

@@ -4,7 +4,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// limited ends a turn by one of its own limits, named as in an agent's limits. What it has said stays: the turn is completed.
+// limited ends a turn at one of its own limits, named as in an agent's limits. Its output so far is kept: the turn is completed.
 func limited(reason, limit string, value int64) *turnv1.Ending {
 	ending := completed(reason)
 	ending.LimitReached = &turnv1.LimitReached{Limit: limit, Value: value, Scope: scopeTurn}
@@ -14,7 +14,7 @@ func limited(reason, limit string, value int64) *turnv1.Ending {
 // scopeTurn is the scope of a turn's own limits, see windlass.turn.v1.LimitUse.
 const scopeTurn = "turn"
 
-// exhausted ends the turn when a step met the end of a limit. The turn's own token limit has a name of its own.
+// exhausted ends the turn if a step was stopped by a limit. The turn's own token limit has a stop reason of its own.
 func (t record) exhausted() *turnv1.Ending {
 	for _, o := range t.all {
 		e := o.GetExhausted()

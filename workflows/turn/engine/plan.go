@@ -9,11 +9,11 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// maxReplans bounds how often the rest of a plan is planned again after a step that failed. When one fails after that, the turn answers
+// maxReplans bounds how often the rest of a plan is planned again after a step that failed. If a step fails after that, the turn answers
 // with what it has.
 const maxReplans = 1
 
-// strategy is how the turn is decided: as its surface says, or as the select step chose.
+// strategy is that of the turn: its surface's, or the one that the select step chose.
 func (t record) strategy() turnv1.Strategy {
 	if s := t.surface().GetStrategy(); s != turnv1.Strategy_STRATEGY_AUTO {
 		return s
@@ -26,7 +26,10 @@ func (t record) selecting() bool {
 	return t.surface().GetStrategy() == turnv1.Strategy_STRATEGY_AUTO && t.byKey[stepkey.Select] == nil
 }
 
-// progress is where a planned turn stands.
+// planned is a turn whose strategy is to plan first.
+type planned struct{ record }
+
+// progress is how far a planned turn has come.
 type progress struct {
 	// write is the number of the plan that is to be written now, 0 for none.
 	write int
@@ -34,15 +37,15 @@ type progress struct {
 	steps []*turnv1.PlanStep
 	// message holds the newest plan.
 	message string
-	// current is the step to work at, from 1; 0 when the answer is due.
+	// current is the step to work on, from 1; 0 when the answer is due.
 	current int
-	// answered says that the answer is there.
+	// answered means that the turn has its answer.
 	answered bool
 }
 
-// progress reads what became of the plan. A step of a plan ends with the first model step that asks for no tool.
-func (t record) progress() progress {
-	p, plans, ended := t.resumed() // plans taken up, steps of them that have ended
+// progress follows the plan. A step of a plan ends with the first model step that calls no tool.
+func (t planned) progress() progress {
+	p, plans, ended := t.resumed() // plans used so far, steps of them that have ended
 	if plans == 0 && !p.take(t, &plans, 0) {
 		return p
 	}
@@ -75,8 +78,8 @@ func (t record) progress() progress {
 	return p
 }
 
-// resumed is where a planned turn begins: with nothing, or in the middle of the plan of the turn that it runs again.
-func (t record) resumed() (p progress, plans, ended int) {
+// resumed is where a planned turn begins: with nothing, or in the middle of the plan of the turn that it reruns.
+func (t planned) resumed() (p progress, plans, ended int) {
 	plan := t.surface().GetResumedPlan()
 	if plan == nil {
 		return p, 0, 0
@@ -91,8 +94,8 @@ func (t record) resumed() (p progress, plans, ended int) {
 	return p, max(int(t.surface().GetResumedPlans()), 1), ended
 }
 
-// take adds the steps of the next plan behind those that have ended. It reports whether that plan is there.
-func (p *progress) take(t record, plans *int, ended int) bool {
+// take adds the steps of the next plan after those that have ended. It reports whether there is such a plan yet.
+func (p *progress) take(t planned, plans *int, ended int) bool {
 	o := t.byKey[stepkey.Plan(*plans+1)]
 	if o == nil {
 		p.write = *plans + 1
@@ -113,8 +116,8 @@ func (p progress) ref() *turnv1.PlanRef {
 	return &turnv1.PlanRef{MessageId: p.message, Steps: p.steps, Current: uint32(p.current)}
 }
 
-// nextOfPlan decides what follows when no tool is to be run.
-func (t record) nextOfPlan() *turnv1.StepRef {
+// next returns the step that follows when no tool is to be run.
+func (t planned) next() *turnv1.StepRef {
 	p := t.progress()
 	if p.write > 0 {
 		ref := &turnv1.StepRef{Key: stepkey.Plan(p.write), Kind: turnv1.StepKind_STEP_KIND_PLAN, Title: "plan"}
@@ -133,13 +136,13 @@ func (t record) nextOfPlan() *turnv1.StepRef {
 	return ref
 }
 
-// whole reports whether the newest model step holds the answer of the turn.
-func (t record) whole() bool {
+// complete reports whether the newest model step holds the answer of the turn.
+func (t record) complete() bool {
 	switch t.strategy() {
 	case turnv1.Strategy_STRATEGY_DIRECT:
 		return true
 	case turnv1.Strategy_STRATEGY_PLAN:
-		return t.progress().answered
+		return planned{t}.progress().answered
 	case turnv1.Strategy_STRATEGY_ROUTE:
 		return t.routed()
 	default:

@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
 
-// ToolOf names the tool that a tool step ran, "" when the model step that asked for it is not among the outcomes.
+// ToolOf returns the name of the tool that a tool step ran, "" if the model step that called it is not among the outcomes.
 func ToolOf(outcomes []*turnv1.StepOutcome, key string) string {
 	k, ok := stepkey.Parse(key)
 	if !ok || k.Kind != turnv1.StepKind_STEP_KIND_TOOL {
@@ -20,7 +20,7 @@ func ToolOf(outcomes []*turnv1.StepOutcome, key string) string {
 	return infers[k.N-1].GetCalls()[k.Call].GetTool()
 }
 
-// record is what is known of a turn, by place.
+// record holds the outcomes of a turn, by key.
 type record struct {
 	all           []*turnv1.StepOutcome
 	begin, finish *turnv1.StepOutcome
@@ -45,7 +45,7 @@ func read(outcomes []*turnv1.StepOutcome) record {
 
 func (t record) surface() *turnv1.Surface { return t.begin.GetSurface() }
 
-// last is the newest model step, nil before the first.
+// last returns the newest model step, nil before the first.
 func (t record) last() *turnv1.StepOutcome {
 	if len(t.infers) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (t record) last() *turnv1.StepOutcome {
 	return t.infers[len(t.infers)-1]
 }
 
-// tokens counts what all model calls read and wrote.
+// tokens returns the input and output tokens of all model calls.
 func (t record) tokens() int64 {
 	var sum int64
 	for _, o := range t.all {
@@ -62,18 +62,18 @@ func (t record) tokens() int64 {
 	return sum
 }
 
-// repeats is the length of the longest run of identical tool calls, in the order in which the model asked for them.
+// repeats returns the length of the longest run of identical tool calls, in the order in which the model asked for them.
 func (t record) repeats() int {
 	longest, run, before := 0, 0, ""
 	for n, o := range t.infers {
 		for m, call := range o.GetCalls() {
 			hash := call.GetCallHash()
-			if hash == "" { // from a worker that did not tell it before the call was made
+			if hash == "" { // from a worker that did not record it before the call
 				hash = t.result(stepkey.Tool(n+1, m)).GetCallHash()
 			}
 			switch {
 			case hash == "":
-				continue // not done yet, or it never came to a call
+				continue // not run yet, or rejected before the call
 			case hash == before:
 				run++
 			default:
@@ -85,7 +85,7 @@ func (t record) repeats() int {
 	return longest
 }
 
-// inferRef is the next model step.
+// inferRef returns the next model step.
 func (t record) inferRef() *turnv1.StepRef {
 	n := len(t.infers) + 1
 	ref := &turnv1.StepRef{Key: stepkey.Infer(n), Kind: turnv1.StepKind_STEP_KIND_INFER, Title: fmt.Sprintf("infer #%d", n)}
