@@ -95,6 +95,8 @@ func (b *bench) compareRow(ctx context.Context, meshes [2]*mesh, c *comparison, 
 				return fmt.Errorf("%s: %w", c.builds[i].name, err)
 			}
 			rows[i].mesh = rows[i].mesh.plus(got)
+			half := block / 2 % 2 // so that each half has blocks that came first and blocks that came second
+			rows[i].halves[half] = rows[i].halves[half].plus(got)
 			if p.concurrency > 1 {
 				at, err := meshes[i].rested(ctx, c.builds[i].idleCores)
 				if err != nil {
@@ -117,9 +119,9 @@ func (b *bench) compareRow(ctx context.Context, meshes [2]*mesh, c *comparison, 
 }
 
 func (c *comparison) table() *table {
-	t := &table{head: []string{"row", "figure", "before", "after", "change"}}
-	add := func(name, figure, unit string, before, after float64) {
-		t.add(name, figure, fmt.Sprintf("%.2f%s", before, unit), fmt.Sprintf("%.2f%s", after, unit), change(before, after))
+	t := &table{head: []string{"row", "figure", "before", "after", "change", "noise"}}
+	add := func(name, figure, unit string, before, after float64, noise string) {
+		t.add(name, figure, fmt.Sprintf("%.2f%s", before, unit), fmt.Sprintf("%.2f%s", after, unit), change(before, after), noise)
 	}
 	in := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	for i, before := range c.builds[0].rows {
@@ -129,15 +131,16 @@ func (c *comparison) table() *table {
 			name string
 			of   func(sample) time.Duration
 		}{{"accepted p50", acceptedOf}, {"first text p50", firstOf}, {"turn p50", totalOf}} {
-			add(name, figure.name, " ms", in(spreadOf(before.mesh.samples, figure.of).p50), in(spreadOf(after.mesh.samples, figure.of).p50))
+			median := func(o outcome) float64 { return in(spreadOf(o.samples, figure.of).p50) }
+			add(name, figure.name, " ms", median(before.mesh), median(after.mesh), noise(median, before, after))
 		}
 		if before.concurrency > 1 {
-			add(name, "turns/s", "", before.mesh.rate(), after.mesh.rate())
-			add(name, "sustained turns/s", "", before.sustained(), after.sustained())
+			add(name, "turns/s", "", before.mesh.rate(), after.mesh.rate(), noise(outcome.rate, before, after))
+			add(name, "sustained turns/s", "", before.sustained(), after.sustained(), "")
 		}
 		for _, group := range []string{groupWindlass, groupTemporal} {
 			each := func(r row) float64 { return in(r.used[group].cpu) / float64(r.turns) }
-			add(name, "processor time, "+group, " ms", each(before), each(after))
+			add(name, "processor time, "+group, " ms", each(before), each(after), "")
 		}
 	}
 	for _, at := range []struct {
@@ -145,9 +148,23 @@ func (c *comparison) table() *table {
 		of   func(*deployment) usages
 	}{{"started", func(d *deployment) usages { return d.idle }}, {"at the end", func(d *deployment) usages { return d.peak }}} {
 		memory := func(d *deployment) float64 { return float64(stack(at.of(d))) / (1 << 20) }
-		add(at.name, "memory", " MiB", memory(c.builds[0]), memory(c.builds[1]))
+		add(at.name, "memory", " MiB", memory(c.builds[0]), memory(c.builds[1]), "")
 	}
 	return t
+}
+
+// noise is how far a figure of one build differs between two halves of its own blocks, the larger one of both builds: a change that is smaller says
+// nothing.
+func noise(figure func(outcome) float64, builds ...row) string {
+	largest := 0.0
+	for _, r := range builds {
+		a, b := figure(r.halves[0]), figure(r.halves[1])
+		if min(a, b) <= 0 {
+			return ""
+		}
+		largest = max(largest, max(a, b)/min(a, b)-1)
+	}
+	return fmt.Sprintf("±%.1f %%", 100*largest)
 }
 
 // title returns the name of a row.

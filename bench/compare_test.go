@@ -23,6 +23,18 @@ func TestComparisonTellsTheChangeOfEachRow(t *testing.T) {
 	}
 }
 
+func TestComparisonTellsItsNoise(t *testing.T) {
+	half := func(d time.Duration) outcome { return outcome{samples: []sample{{total: d}}, elapsed: time.Second} }
+	median := func(o outcome) float64 { return float64(spreadOf(o.samples, totalOf).p50) }
+	steady := row{halves: [2]outcome{half(100), half(101)}}
+	shaken := row{halves: [2]outcome{half(120), half(100)}}
+	for want, builds := range map[string][]row{"±1.0 %": {steady, steady}, "±20.0 %": {steady, shaken}, "": {{}, steady}} {
+		if got := noise(median, builds...); got != want {
+			t.Errorf("noise %q, want %q", got, want)
+		}
+	}
+}
+
 func TestAgainstStandsAlone(t *testing.T) {
 	for _, with := range []string{"-hostile", "-all", "-split", "-postgres=x"} {
 		if _, err := parse([]string{"-against", "old", with}, io.Discard); err == nil || !strings.Contains(err.Error(), "-against") {

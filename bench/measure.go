@@ -68,6 +68,7 @@ type row struct {
 	used          usages        // by the mesh's turns
 	worked        time.Duration // of the mesh: until it was idle again
 	turns, floors int
+	halves        [2]outcome // of mesh in a comparison: of every other block
 }
 
 func (b *bench) deployment(ctx context.Context, name string) (_ *deployment, err error) {
