@@ -30,7 +30,6 @@ type size struct {
 var oversize = map[string]size{
 	"internal/cli":              {identifiers: 176},
 	"services/mcpbridge":        {methods: map[string]int{"connection": 38}},
-	"services/registry/execute": {methods: map[string]int{"Executor": 28}},
 }
 
 func TestPackagesStaySmall(t *testing.T) {

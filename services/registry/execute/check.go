@@ -20,14 +20,14 @@ type Definition struct {
 func (x *Executor) Check(ctx context.Context, c Call, def Definition) (*Decision, *Outcome, error) {
 	r := newRequest(c)
 	t := store.Tool{Definition: store.Definition{Hash: def.Hash, Name: c.Tool}, DefinitionHash: def.Hash, Effect: def.Effect}
-	if _, known := x.deps.Schemas.Get(def.Hash); !known {
-		x.deps.Schemas.Add(ctx, def.Hash, c.Tool, def.InputSchema)
+	if _, known := x.admission.schemas.Get(def.Hash); !known {
+		x.admission.schemas.Add(ctx, def.Hash, c.Tool, def.InputSchema)
 	}
 	approval := approvalFor(r, t, nil)
-	d, err := x.decide(ctx, r, t, approval)
+	d, err := x.admission.decide(ctx, r, t, approval)
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := x.admit(ctx, r, t, d, approval, false)
+	out, err := x.admission.admit(ctx, r, t, d, approval, false)
 	return decided(d), out, err
 }

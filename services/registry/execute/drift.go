@@ -12,11 +12,11 @@ import (
 // drift compares a tool with the definition that the turn pinned. True means that the definition changed in a way that matters: such a call
 // needs an approval for the present definition. For a READ tool only the input schema matters. The tool gets the stricter of both effect
 // classes, so that a server cannot bypass approval rules during a turn.
-func (x *Executor) drift(ctx context.Context, r *request, t *store.Tool) (bool, error) {
+func (a admission) drift(ctx context.Context, r *request, t *store.Tool) (bool, error) {
 	if r.Pinned == "" || r.Pinned == t.DefinitionHash {
 		return false, nil
 	}
-	found, err := x.deps.Store.Definitions(ctx, r.Tenant, []string{r.Pinned, t.DefinitionHash})
+	found, err := a.store.Definitions(ctx, r.Tenant, []string{r.Pinned, t.DefinitionHash})
 	if err != nil {
 		return false, fmt.Errorf("read definitions: %w", err)
 	}

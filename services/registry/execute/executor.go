@@ -79,10 +79,11 @@ type Deps struct {
 
 // Executor runs calls. It is safe for concurrent use.
 type Executor struct {
-	cfg     Config
-	deps    Deps
-	owner   string
-	flights *flights
+	cfg       Config
+	deps      Deps
+	admission admission
+	owner     string
+	flights   *flights
 }
 
 // New returns an executor with its own owner id.
@@ -90,7 +91,10 @@ func New(cfg Config, deps Deps) *Executor {
 	if deps.Unavailable == nil {
 		deps.Unavailable = func(store.Source) {}
 	}
-	return &Executor{cfg: cfg, deps: deps, owner: ids.New(ids.Lease), flights: newFlights()}
+	return &Executor{
+		cfg: cfg, deps: deps, owner: ids.New(ids.Lease), flights: newFlights(),
+		admission: admission{store: deps.Store, policy: deps.Policy, schemas: deps.Schemas},
+	}
 }
 
 var errTooLong = fmt.Errorf("longer than %d bytes", maxArguments)
@@ -125,13 +129,11 @@ func (x *Executor) Run(ctx context.Context, c Call, emit func(Event) error) (Out
 // lead runs the call of a flight to its end, independent of the caller that started it.
 func (x *Executor) lead(ctx context.Context, f *flight, r *request) {
 	stack.Grow()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := f.start(ctx)
 	defer cancel()
-	unlink := context.AfterFunc(f.ctx, cancel)
-	defer unlink()
 	out, err := x.guarded(ctx, f, r)
-	if err != nil && f.ctx.Err() != nil {
-		err = f.whyEnded() // any failure now is due to the call being given up
+	if why := f.whyGivenUp(); err != nil && why != nil {
+		err = why // any failure now is due to the call being given up
 	}
 	x.deps.Metrics.record(ctx, r.Tool, out, err)
 	x.flights.end(f, out, err)
@@ -174,7 +176,7 @@ func (x *Executor) known(ctx context.Context, f *flight, r *request, row store.E
 	switch row.State {
 	case store.Done:
 		x.replayDecision(f, row)
-		return x.stored(row)
+		return stored(row)
 	case store.Waiting:
 		asked, err := question(row)
 		if err != nil {

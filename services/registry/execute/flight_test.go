@@ -30,7 +30,7 @@ func TestJoiningAFlightThatIsGivenUp(t *testing.T) {
 			t.Fatal(leader, err)
 		}
 		first.leave()
-		if first.bind() || !errors.Is(first.whyEnded(), errAbandoned) {
+		if first.bind() || !errors.Is(first.whyGivenUp(), errAbandoned) {
 			t.Error("it is not given up")
 		}
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -63,7 +63,7 @@ func TestABoundFlightRunsOnAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.leave()
-	if f.ctx.Err() != nil {
+	if f.whyGivenUp() != nil {
 		t.Error("it was given up")
 	}
 	if _, _, err := s.join(t.Context(), aRequest(`{"a":1}`)); fault.CodeOf(err) != "idempotency_conflict" {
@@ -101,5 +101,47 @@ func TestProgressIsBounded(t *testing.T) {
 	broken := errors.New("the caller's stream broke")
 	if _, err := f.follow(t.Context(), func(Event) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("a caller that cannot be told: %v", err)
+	}
+}
+
+// TestAFlightThatIsGivenUpCancelsItsCall: whether the call has started already or starts later.
+func TestAFlightThatIsGivenUpCancelsItsCall(t *testing.T) {
+	s := newFlights()
+	f, _, err := s.join(t.Context(), aRequest(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, cancel := f.start(t.Context())
+	defer cancel()
+	f.stop()
+	f.giveUp(errAbandoned)
+	if running.Err() == nil || fault.CodeOf(f.whyGivenUp()) != "cancelled" {
+		t.Errorf("the call runs on: %v, given up because of %v", running.Err(), f.whyGivenUp())
+	}
+	late, cancel := f.start(t.Context())
+	defer cancel()
+	if late.Err() == nil {
+		t.Error("a call that starts later runs on")
+	}
+	s.end(f, Outcome{}, f.whyGivenUp())
+	s.close(0)
+}
+
+// TestClosingGivesUpWhatDoesNotEnd: calls get the time that close was given, and are cancelled then.
+func TestClosingGivesUpWhatDoesNotEnd(t *testing.T) {
+	s := newFlights()
+	f, _, err := s.join(t.Context(), aRequest(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, cancel := f.start(t.Context())
+	defer cancel()
+	go func() {
+		<-running.Done()
+		s.end(f, Outcome{}, f.whyGivenUp())
+	}()
+	s.close(0)
+	if _, err := f.follow(t.Context(), nil); fault.CodeOf(err) != "unavailable" {
+		t.Errorf("got %v", err)
 	}
 }

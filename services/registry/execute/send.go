@@ -193,7 +193,7 @@ func (x *Executor) close(ctx context.Context, row store.Execution) {
 }
 
 // stored returns the outcome of a finished row.
-func (x *Executor) stored(row store.Execution) (Outcome, error) {
+func stored(row store.Execution) (Outcome, error) {
 	result := &turnv1.ToolResult{}
 	if err := proto.Unmarshal(row.Result, result); err != nil {
 		return Outcome{}, fault.Internal(err)

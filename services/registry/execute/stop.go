@@ -24,7 +24,7 @@ func (x *Executor) Stop(ctx context.Context, tenant, key string) (bool, error) {
 
 // stop gives up the flight for good.
 func (f *flight) stop() {
-	f.cancel(fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was stopped: its turn was cancelled"))
+	f.giveUp(fault.New(codes.Canceled, faultv1.Reason_REASON_CANCELLED, "the call was stopped: its turn was cancelled"))
 }
 
 // stopRows gives up the flights of rows that are ours.
