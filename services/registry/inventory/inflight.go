@@ -1,42 +1,64 @@
 package inventory
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
-// inFlight counts the running syncs, so that the end can wait for them. A sync.WaitGroup does not allow starts during the wait.
+// inFlight are the running syncs, so that the end can cancel them and wait for them. The zero value is ready for use.
 type inFlight struct {
-	mu     sync.Mutex
-	n      int
-	closed bool
-	idle   chan struct{} // set by close, closed by the last sync that ends
+	mu      sync.Mutex
+	running map[*run]struct{}
+	stopped bool
+	idle    chan struct{} // set by close, closed by the last sync that ends
 }
 
-// enter counts a sync; false after close.
-func (f *inFlight) enter() bool {
+// run is a running sync.
+type run struct{ cancel context.CancelFunc }
+
+// enter adds a sync and returns its context, which does not end with ctx but when stop is called. It returns false after stop. The caller
+// calls leave when the sync has ended.
+func (f *inFlight) enter(ctx context.Context) (_ context.Context, leave func(), ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed {
-		return false
+	if f.stopped {
+		return nil, nil, false
 	}
-	f.n++
-	return true
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r := &run{cancel}
+	if f.running == nil {
+		f.running = map[*run]struct{}{}
+	}
+	f.running[r] = struct{}{}
+	return ctx, func() { f.leave(r) }, true
 }
 
-// leave removes a sync from the count.
-func (f *inFlight) leave() {
+func (f *inFlight) leave(r *run) {
+	r.cancel()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.n--
-	if f.n == 0 && f.idle != nil {
+	delete(f.running, r)
+	if len(f.running) == 0 && f.idle != nil {
 		close(f.idle)
 		f.idle = nil
 	}
 }
 
-// close rejects further syncs and waits for the running ones.
-func (f *inFlight) close() {
+// stop rejects further syncs and cancels the running ones.
+func (f *inFlight) stop() {
 	f.mu.Lock()
-	f.closed = true
-	if f.n == 0 {
+	defer f.mu.Unlock()
+	f.stopped = true
+	for r := range f.running {
+		r.cancel()
+	}
+}
+
+// close stops the syncs and waits until they have ended.
+func (f *inFlight) close() {
+	f.stop()
+	f.mu.Lock()
+	if len(f.running) == 0 {
 		f.mu.Unlock()
 		return
 	}

@@ -13,8 +13,8 @@ import (
 // Run syncs all sources at once and then on schedule, and follows the bridge's events, until ctx ends; then it waits for running syncs and
 // returns nil.
 func (s *Syncer) Run(ctx context.Context) error {
-	ended := context.AfterFunc(ctx, func() { s.cancel(errStopping()) })
-	defer ended()
+	unlink := context.AfterFunc(ctx, s.inFlight.stop)
+	defer unlink()
 	var both errgroup.Group
 	both.Go(func() error { s.loop(ctx); return nil })
 	both.Go(func() error { s.watch(ctx); return nil })

@@ -64,10 +64,8 @@ type Syncer struct {
 	syncs     singleflight.Group
 	plan      *plan
 	inFlight  inFlight
-	ticks     atomic.Uint64   // orders requests and the starts of syncs
-	newest    sync.Map        // id of a source -> ended, its last sync
-	base      context.Context // ends all syncs
-	cancel    context.CancelCauseFunc
+	ticks     atomic.Uint64 // orders requests and the starts of syncs
+	newest    sync.Map      // id of a source -> ended, its last sync
 }
 
 // New returns a syncer. available is called after each sync with what is reachable; now is the clock of stored times.
@@ -75,9 +73,7 @@ func New(cfg Config, st Store, up Upstream, available func(ctx context.Context, 
 	if cfg.FirstRetry <= 0 {
 		cfg.FirstRetry = time.Second
 	}
-	s := &Syncer{cfg: cfg, store: st, upstream: up, available: available, now: now, log: log, plan: newPlan(cfg)}
-	s.base, s.cancel = context.WithCancelCause(context.Background())
-	return s
+	return &Syncer{cfg: cfg, store: st, upstream: up, available: available, now: now, log: log, plan: newPlan(cfg)}
 }
 
 func errStopping() error {
@@ -137,14 +133,11 @@ func (s *Syncer) join(ctx context.Context, src store.Source, asked uint64) (_ st
 
 // apart runs a sync that ends only when the syncer stops.
 func (s *Syncer) apart(ctx context.Context, src store.Source) (store.Diff, error) {
-	if !s.inFlight.enter() {
+	ctx, leave, ok := s.inFlight.enter(ctx)
+	if !ok {
 		return store.Diff{}, errStopping()
 	}
-	defer s.inFlight.leave()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	unlink := context.AfterFunc(s.base, cancel)
-	defer unlink()
+	defer leave()
 	s.plan.begin(src)
 	diff, err := s.syncOnce(ctx, src)
 	s.plan.end(src, err)
