@@ -114,11 +114,11 @@ func (u *upstream) ExportSession(ctx context.Context, r *sessionsv1.ExportSessio
 }
 
 func (u *upstream) CreateTurn(ctx context.Context, r *sessionsv1.CreateTurnRequest) (*sessionsv1.Turn, error) {
-	return &sessionsv1.Turn{Id: "trn_1", SessionId: r.GetSessionId(), Status: "queued"}, u.asked(ctx, r)
+	return &sessionsv1.Turn{Id: "trn_1", SessionId: r.GetSessionId(), Status: turnv1.TurnStatus_TURN_STATUS_QUEUED}, u.asked(ctx, r)
 }
 
 func (u *upstream) RerunTurn(ctx context.Context, r *sessionsv1.RerunTurnRequest) (*sessionsv1.Turn, error) {
-	return &sessionsv1.Turn{Id: "trn_2", RerunOf: r.GetTurnId(), Status: "queued"}, u.asked(ctx, r)
+	return &sessionsv1.Turn{Id: "trn_2", RerunOf: r.GetTurnId(), Status: turnv1.TurnStatus_TURN_STATUS_QUEUED}, u.asked(ctx, r)
 }
 
 func (u *upstream) CompareTurns(ctx context.Context, r *sessionsv1.CompareTurnsRequest) (*sessionsv1.TurnComparison, error) {
@@ -126,7 +126,7 @@ func (u *upstream) CompareTurns(ctx context.Context, r *sessionsv1.CompareTurnsR
 }
 
 func (u *upstream) GetTurn(ctx context.Context, r *sessionsv1.GetTurnRequest) (*sessionsv1.Turn, error) {
-	return &sessionsv1.Turn{Id: r.GetTurnId(), Status: "completed"}, u.asked(ctx, r)
+	return &sessionsv1.Turn{Id: r.GetTurnId(), Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED}, u.asked(ctx, r)
 }
 
 func (u *upstream) CancelTurn(ctx context.Context, r *sessionsv1.CancelTurnRequest) (*sessionsv1.Turn, error) {
@@ -135,7 +135,7 @@ func (u *upstream) CancelTurn(ctx context.Context, r *sessionsv1.CancelTurnReque
 
 func (u *upstream) Chat(ctx context.Context, r *sessionsv1.ChatRequest) (*sessionsv1.ChatResponse, error) {
 	if r.GetWait() != nil { // an immediate response is not realistic
-		return &sessionsv1.ChatResponse{TurnId: "trn_1", Status: "running"}, u.asked(ctx, r)
+		return &sessionsv1.ChatResponse{TurnId: "trn_1", Status: turnv1.TurnStatus_TURN_STATUS_RUNNING}, u.asked(ctx, r)
 	}
 	return &sessionsv1.ChatResponse{Answer: "hi"}, u.asked(ctx, r)
 }
@@ -185,3 +185,7 @@ func (u *upstream) WatchTurn(r *sessionsv1.WatchTurnRequest, s grpc.ServerStream
 }
 
 func newUpstream(testing.TB) *upstream { return &upstream{left: make(chan struct{}, 64)} }
+
+func (u *upstream) ListTurns(ctx context.Context, r *sessionsv1.ListTurnsRequest) (*sessionsv1.ListTurnsResponse, error) {
+	return &sessionsv1.ListTurnsResponse{Turns: []*sessionsv1.Turn{{Id: "trn_1", Status: r.GetStatus()}}}, u.asked(ctx, r)
+}

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
@@ -68,8 +69,12 @@ func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 
 // admit checks query, body and headers, replaces the body by the bytes read, and sets the call's timeout.
 func (a *API) admit(w http.ResponseWriter, r *http.Request, route Route) (context.Context, context.CancelFunc, error) {
-	if err := checkQuery(r.URL, route); err != nil {
+	values, err := checkQuery(r.URL, route)
+	if err != nil {
 		return nil, nil, err
+	}
+	if expandEnums(values, route) {
+		r.URL.RawQuery = values.Encode()
 	}
 	timeout, err := a.timeout(r.Header)
 	if err != nil {
@@ -142,11 +147,29 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// checkQuery rejects parameters that the route does not have.
-func checkQuery(u *url.URL, route Route) error {
+// expandEnums replaces short names of enum values by those that the runtime reads, and drops empty ones. It reports whether there were any.
+func expandEnums(values url.Values, route Route) (changed bool) {
+	for name, list := range values {
+		fd := route.query(name)
+		if fd == nil || fd.Enum() == nil {
+			continue
+		}
+		changed = true
+		for i, v := range list {
+			list[i] = enum.Full(fd.Enum(), v)
+		}
+		if values[name] = slices.DeleteFunc(list, func(v string) bool { return v == "" }); len(values[name]) == 0 {
+			delete(values, name)
+		}
+	}
+	return changed
+}
+
+// checkQuery parses the query and rejects parameters that the route does not have.
+func checkQuery(u *url.URL, route Route) (url.Values, error) {
 	values, err := Query(u)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range slices.Sorted(func(yield func(string) bool) {
 		for name := range values {
@@ -156,10 +179,10 @@ func checkQuery(u *url.URL, route Route) error {
 		}
 	}) {
 		if route.query(name) == nil {
-			return UnknownParameter(name, route.queryNames())
+			return nil, UnknownParameter(name, route.queryNames())
 		}
 	}
-	return nil
+	return values, nil
 }
 
 // Query parses a URL's query string strictly.

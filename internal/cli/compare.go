@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/money"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
@@ -42,7 +43,7 @@ func writeComparison(w io.Writer, got *sessionsv1.TurnComparison) error {
 		name string
 		of   func(*sessionsv1.ComparedTurn) string
 	}{
-		{"status", func(t *sessionsv1.ComparedTurn) string { return t.GetStatus() + " " + t.GetStopReason() }},
+		{"status", func(t *sessionsv1.ComparedTurn) string { return enum.Name(t.GetStatus()) + " " + t.GetStopReason() }},
 		{"agent", func(t *sessionsv1.ComparedTurn) string {
 			return fmt.Sprintf("%s, revision %d", t.GetAgentId(), t.GetBlueprintRevision())
 		}},

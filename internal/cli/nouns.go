@@ -72,7 +72,7 @@ func turns() noun {
 		header: []string{"ID", "SESSION", "STATUS", "STOP", "TOOLS", "TOKENS", "AGE", "INPUT"},
 		read: typed((*sessionsv1.Turn).GetId, func(m *sessionsv1.Turn, now time.Time) []string {
 			return []string{
-				m.GetId(), m.GetSessionId(), m.GetStatus(), m.GetStopReason(), fmt.Sprint(m.GetUsage().GetToolCalls()),
+				m.GetId(), m.GetSessionId(), enum.Name(m.GetStatus()), m.GetStopReason(), fmt.Sprint(m.GetUsage().GetToolCalls()),
 				fmt.Sprint(m.GetUsage().GetInputTokens() + m.GetUsage().GetOutputTokens()), ago(now, m.GetCreateTime().AsTime()),
 				output.Short(m.GetInput(), cellWidth),
 			}

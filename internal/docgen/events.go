@@ -11,7 +11,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-const eventsIntro = "`GET /v1/turns/{id}/events`, `GET /v1/sessions/{id}/events` and the gRPC method `TurnService.Watch` stream these events. So do\n" +
+const eventsIntro = "`GET /v1/turns/{id}/events`, `GET /v1/sessions/{id}/events` and the gRPC method `TurnService.WatchTurn` stream these events. So do\n" +
 	"`POST /v1/sessions/{id}/turns`, `POST /v1/turns/{id}:rerun` and `POST /v1/chat` if the client accepts `text/event-stream`.\n\n" +
 	"Over HTTP an event is a frame of Server-Sent Events: `id` is the cursor, `event` the type, and `data` one JSON object on one line. Enum values are\n" +
 	"lower-case words; an unset value is `null` or empty. A stream starts with `retry:`, sends a comment every 15 s while there are no events, and\n" +

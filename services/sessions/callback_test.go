@@ -92,7 +92,7 @@ func TestATurnTellsWhatItsSubAgentsWaitFor(t *testing.T) {
 			asked = append(asked, ref.GetId())
 		}
 	}
-	if now := parent.now(); now.GetStatus() != "running" || !slices.Equal(now.GetWaitingFor(), asked) {
+	if now := parent.now(); now.GetStatus() != turnv1.TurnStatus_TURN_STATUS_RUNNING || !slices.Equal(now.GetWaitingFor(), asked) {
 		t.Errorf("the parent is %s and waits for %v, want %v", now.GetStatus(), now.GetWaitingFor(), asked)
 	}
 	_, err := decide(t, k.approvals, asked[0], "approve")

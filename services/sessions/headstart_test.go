@@ -90,7 +90,7 @@ func TestWorkersAreToldOfEachTurnThatMayBegin(t *testing.T) {
 		}
 		done, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: first.GetId()})
 		must(t, err)
-		if done.GetStatus() != "completed" || done.GetOutput() != "hello" {
+		if done.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED || done.GetOutput() != "hello" {
 			t.Errorf("turn %v", done)
 		}
 		outcomes, err := k.exec.GetOutcomes(t.Context(), &executionv1.GetOutcomesRequest{TurnId: first.GetId()})
@@ -195,7 +195,7 @@ func TestACancelCountsForAnEndThatIsUnderWay(t *testing.T) {
 	w.commitAll(end)
 	over, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
-	if over.GetStatus() != "cancelled" || over.GetStopReason() != "cancelled" {
+	if over.GetStatus() != turnv1.TurnStatus_TURN_STATUS_CANCELLED || over.GetStopReason() != "cancelled" {
 		t.Errorf("turn %v", over)
 	}
 }

@@ -173,6 +173,6 @@ func TestTitlesAndPages(t *testing.T) {
 	if len(titles) != 5 || !strings.HasPrefix(titles[0], "question number 4 word word") || !strings.HasSuffix(titles[0], "…") {
 		t.Errorf("titles %q", titles)
 	}
-	_, err := k.turns.ListTurns(t.Context(), &sessionsv1.ListTurnsRequest{Status: "queued", PageSize: 5})
+	_, err := k.turns.ListTurns(t.Context(), &sessionsv1.ListTurnsRequest{Status: turnv1.TurnStatus_TURN_STATUS_QUEUED, PageSize: 5})
 	must(t, err)
 }

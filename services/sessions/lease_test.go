@@ -42,7 +42,7 @@ func TestOneOfManyWorkersGetsTheStep(t *testing.T) {
 		}
 		now, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: turn.GetId()})
 		must(t, err)
-		if now.GetStatus() != "running" || now.GetStartTime() == nil {
+		if now.GetStatus() != turnv1.TurnStatus_TURN_STATUS_RUNNING || now.GetStartTime() == nil {
 			t.Errorf("turn %v", now)
 		}
 	})

@@ -44,7 +44,7 @@ func TestALimitIsTold(t *testing.T) {
 				!strings.Contains(got.GetMessage(), row.message) || !strings.Contains(got.GetHint(), row.hint) {
 				t.Errorf("the turn says %v", got)
 			}
-			if turn.GetStatus() != "completed" || turn.GetError() != nil {
+			if turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED || turn.GetError() != nil {
 				t.Errorf("turn = %v", turn)
 			}
 			events := k.events(w.turn.GetSessionId(), "turn.completed")

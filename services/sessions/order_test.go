@@ -33,7 +33,7 @@ func TestTurnsOfASessionRunOneAfterTheOther(t *testing.T) {
 		wantFault(t, err, "turn_active")
 		cancelled, err := k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: turns[2].GetId(), Reason: "never mind"})
 		must(t, err)
-		if cancelled.GetStatus() != "cancelled" || cancelled.GetStopReason() != "cancelled" {
+		if cancelled.GetStatus() != turnv1.TurnStatus_TURN_STATUS_CANCELLED || cancelled.GetStopReason() != "cancelled" {
 			t.Errorf("a turn that waited: %v", cancelled)
 		}
 		for i, want := range []int{1, 3, -1} {
@@ -92,7 +92,7 @@ func TestCancel(t *testing.T) {
 	for range 2 { // the second changes nothing
 		got, err := k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: turn.GetId(), Reason: "enough"})
 		must(t, err)
-		if got.GetStatus() != "running" {
+		if got.GetStatus() != turnv1.TurnStatus_TURN_STATUS_RUNNING {
 			t.Fatalf("status %s", got.GetStatus())
 		}
 	}
@@ -110,7 +110,7 @@ func TestCancel(t *testing.T) {
 	wantFault(t, err, "turn_ended")
 	done, err := k.turns.GetTurn(t.Context(), &sessionsv1.GetTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
-	if done.GetStatus() != "cancelled" || done.GetOutput() != "half" {
+	if done.GetStatus() != turnv1.TurnStatus_TURN_STATUS_CANCELLED || done.GetOutput() != "half" {
 		t.Errorf("turn %v", done)
 	}
 	ends := 0
@@ -141,7 +141,7 @@ func TestDispatchIsBoundedAndPatient(t *testing.T) {
 	})
 	cancelled, err := k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: turns[2].GetId()})
 	must(t, err)
-	if cancelled.GetStatus() != "cancelled" {
+	if cancelled.GetStatus() != turnv1.TurnStatus_TURN_STATUS_CANCELLED {
 		t.Errorf("a turn that nobody took: %v", cancelled)
 	}
 	k.worker(turns[0]).run("done")
@@ -194,7 +194,7 @@ func TestChat(t *testing.T) {
 	}()
 	got, err := k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: "what is 1 + 2?", IdempotencyKey: "k"})
 	must(t, err)
-	if got.GetAnswer() != "it is 3" || got.GetStatus() != "completed" || fmt.Sprint(got.GetToolsUsed()) != "[calc__add]" {
+	if got.GetAnswer() != "it is 3" || got.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED || fmt.Sprint(got.GetToolsUsed()) != "[calc__add]" {
 		t.Errorf("answer %v", got)
 	}
 	again, err := k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: "what is 1 + 2?", IdempotencyKey: "k"})
@@ -209,7 +209,7 @@ func TestChatAnswersWithinItsTime(t *testing.T) {
 	k.agent("assistant")
 	got, err := k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: "hello"})
 	must(t, err)
-	if got.GetStatus() != "running" || got.GetTurnId() == "" {
+	if got.GetStatus() != turnv1.TurnStatus_TURN_STATUS_RUNNING || got.GetTurnId() == "" {
 		t.Errorf("answer %v", got)
 	}
 }
@@ -220,7 +220,7 @@ func TestChatWaitsAsLongAsItIsAsked(t *testing.T) {
 	for _, wait := range []time.Duration{0, 5 * time.Millisecond} {
 		got, err := k.turns.Chat(t.Context(), &sessionsv1.ChatRequest{Message: "hello", IdempotencyKey: "k", Wait: durationpb.New(wait)})
 		must(t, err)
-		if got.GetStatus() != "running" || got.GetTurnId() == "" {
+		if got.GetStatus() != turnv1.TurnStatus_TURN_STATUS_RUNNING || got.GetTurnId() == "" {
 			t.Errorf("after %v: answer %v", wait, got)
 		}
 	}
@@ -243,7 +243,7 @@ func TestChatTellsAtOnceThatPeopleAreWaitedFor(t *testing.T) {
 	w.begin()
 	w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{ToolCalls: []*turnv1.ToolCall{{CallId: "c1", Tool: "bank__pay", ArgumentsJson: `{}`}}}, 0)
 	ref := w.waits("tool-1.0", approvalOf(nil))
-	if r := <-got; r.GetStatus() != "waiting" || fmt.Sprint(r.GetWaitingFor()) != "["+ref.GetId()+"]" {
+	if r := <-got; r.GetStatus() != turnv1.TurnStatus_TURN_STATUS_WAITING || fmt.Sprint(r.GetWaitingFor()) != "["+ref.GetId()+"]" {
 		t.Errorf("answer %v", r)
 	}
 }

@@ -157,7 +157,7 @@ func TestWhoGivesATurnInputMayNotApproveItsCalls(t *testing.T) {
 				}
 				got, err = decide(t, k.approver(authn.User("ann", "lead")), asked.GetId(), "approve")
 				must(t, err)
-				if got.GetStatus() != "approved" || w.now().GetStatus() != "running" {
+				if got.GetStatus() != "approved" || w.now().GetStatus() != turnv1.TurnStatus_TURN_STATUS_RUNNING {
 					t.Errorf("after somebody else's leave: %v", got)
 				}
 			})

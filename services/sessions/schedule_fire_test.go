@@ -139,7 +139,7 @@ func TestAScheduleOfASession(t *testing.T) {
 	busy := k.turn(ses, "hello")
 	k.schedule(&sessionsv1.Schedule{Id: "one", SessionId: ses})
 	turn := k.fires("one", second(0), "started")
-	if turn.GetSessionId() != ses || turn.GetStatus() != "queued" {
+	if turn.GetSessionId() != ses || turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_QUEUED {
 		t.Errorf("turn %v", turn)
 	}
 	k.fires("one", second(1), "skipped") // its own turn waits

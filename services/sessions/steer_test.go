@@ -141,7 +141,7 @@ func TestAnAnswerThatDoesNotHeedAllInputEndsNothing(t *testing.T) {
 	w.commit("finish", &executionv1.Lease{Fence: 2}, func(r *executionv1.CommitStepRequest) {
 		r.Ending = &turnv1.Ending{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "max_steps"}
 	})
-	if turn := w.now(); turn.GetStatus() != "completed" || turn.GetOutput() != "read" {
+	if turn := w.now(); turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED || turn.GetOutput() != "read" {
 		t.Errorf("turn %v", turn)
 	}
 	next := k.worker(k.turn(w.turn.GetSessionId(), "next"))
@@ -207,7 +207,7 @@ func TestModeSteer(t *testing.T) {
 	}
 	_, err := k.turns.CancelTurn(t.Context(), &sessionsv1.CancelTurnRequest{TurnId: first.GetId()})
 	must(t, err)
-	if next := k.send(ses, "after", "steer"); next.GetId() == first.GetId() || next.GetStatus() != "queued" {
+	if next := k.send(ses, "after", "steer"); next.GetId() == first.GetId() || next.GetStatus() != turnv1.TurnStatus_TURN_STATUS_QUEUED {
 		t.Errorf("after a cancel: %v", next)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -19,7 +21,7 @@ func TestTurnFromInputToAnswer(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})
 		turn := k.newTurn("what is 1 + 2?")
-		if turn.GetStatus() != "queued" || turn.GetFirstSeq() != 1 || turn.GetInput() != "what is 1 + 2?" {
+		if turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_QUEUED || turn.GetFirstSeq() != 1 || turn.GetInput() != "what is 1 + 2?" {
 			t.Fatalf("accepted: %v", turn)
 		}
 		k.dispatcher.await(t, func(d *dispatcher) bool { return d.started(turn.GetId()) })
@@ -33,7 +35,7 @@ func TestTurnFromInputToAnswer(t *testing.T) {
 		}()
 		k.worker(turn).run("it is 3")
 		done := <-got
-		if done.GetStatus() != "completed" || done.GetOutput() != "it is 3" || done.GetStopReason() != "end" {
+		if done.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED || done.GetOutput() != "it is 3" || done.GetStopReason() != "end" {
 			t.Errorf("ended: %v", done)
 		}
 		if fmt.Sprint(done.GetToolsUsed()) != "[calc__add]" || done.GetUsage().GetInputTokens() != 20 || done.GetUsage().GetModelCalls() != 2 ||

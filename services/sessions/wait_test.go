@@ -104,10 +104,10 @@ func TestAnApprovalIsAskedForAndGiven(t *testing.T) {
 			t.Errorf("it expires in %v days", days)
 		}
 		turn := w.now()
-		if turn.GetStatus() != "waiting" || fmt.Sprint(turn.GetWaitingFor()) != "["+ref.GetId()+"]" || turn.GetUsage().GetToolCalls() != 0 {
+		if turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_WAITING || fmt.Sprint(turn.GetWaitingFor()) != "["+ref.GetId()+"]" || turn.GetUsage().GetToolCalls() != 0 {
 			t.Fatalf("turn %v", turn)
 		}
-		list, err := k.turns.ListTurns(t.Context(), &sessionsv1.ListTurnsRequest{Status: "waiting"})
+		list, err := k.turns.ListTurns(t.Context(), &sessionsv1.ListTurnsRequest{Status: turnv1.TurnStatus_TURN_STATUS_WAITING})
 		must(t, err)
 		if len(list.GetTurns()) != 1 {
 			t.Errorf("turns that wait: %v", list)
@@ -133,7 +133,7 @@ func TestAnApprovalIsAskedForAndGiven(t *testing.T) {
 			t.Errorf("outcome %v", o)
 		}
 		k.dispatcher.await(t, func(d *dispatcher) bool { return d.woken(w.turn.GetId()) })
-		if turn := w.now(); turn.GetStatus() != "running" || turn.GetWaitingFor() != nil {
+		if turn := w.now(); turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_RUNNING || turn.GetWaitingFor() != nil {
 			t.Errorf("turn %v", turn)
 		}
 		wait, err := k.asWorker().GetWait(t.Context(), &executionv1.GetWaitRequest{TurnId: w.turn.GetId(), WaitId: ref.GetId()})
@@ -170,7 +170,7 @@ func TestTimeStandsStillWhilePeopleAreWaitedFor(t *testing.T) {
 	}
 	_, err := decide(t, k.approvals, first.GetId(), "deny")
 	must(t, err)
-	if turn := w.now(); turn.GetStatus() != "waiting" || fmt.Sprint(turn.GetWaitingFor()) != "["+second.GetId()+"]" {
+	if turn := w.now(); turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_WAITING || fmt.Sprint(turn.GetWaitingFor()) != "["+second.GetId()+"]" {
 		t.Errorf("after one of two: %v", turn)
 	}
 	if o := w.outcome("wait-1.0"); o.GetDeadlineMicros() != 0 || o.GetAnswer().GetVerdict() != turnv1.Verdict_VERDICT_DENIED {
@@ -181,7 +181,7 @@ func TestTimeStandsStillWhilePeopleAreWaitedFor(t *testing.T) {
 	if o := w.outcome("wait-1.1"); o.GetDeadlineMicros() <= deadline || o.GetDeadlineMicros() > deadline+time.Minute.Microseconds() {
 		t.Errorf("second %v, deadline was %d", o, deadline)
 	}
-	if turn := w.now(); turn.GetStatus() != "running" { // a child does not pause
+	if turn := w.now(); turn.GetStatus() != turnv1.TurnStatus_TURN_STATUS_RUNNING { // a child does not pause
 		t.Errorf("after both: %v", turn)
 	}
 	_, err = k.approvals.AnswerApproval(t.Context(), &sessionsv1.AnswerApprovalRequest{ApprovalId: child.GetId()})

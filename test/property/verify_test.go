@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -120,7 +121,7 @@ func (w *world) checkTurn(t *turn, events []*turnv1.Event) {
 	if !proto.Equal(now, t.end) {
 		w.Fatalf("turn %s ended as %v, and is %v now", t.id, t.end, now)
 	}
-	w.happened[t.end.GetStatus()+" by "+t.end.GetStopReason()]++
+	w.happened[enum.Name(t.end.GetStatus())+" by "+t.end.GetStopReason()]++
 	w.checkEvents(t, events)
 	w.checkCalls(t, events)
 	w.checkUsage(t)
@@ -213,7 +214,7 @@ func (w *world) checkCalls(t *turn, events []*turnv1.Event) {
 		if did, answered := w.client[c.n]; answered && o.result != nil && did != c.said(o) {
 			w.Fatalf("turn %s: the client's answer to %s was %t, the model was told %v", t.id, c.n, did, o.result)
 		}
-		if child := w.childOf(t, c); child != nil && child.end.GetStatus() == "completed" && o.result != nil && t.end.GetStopReason() == "end" &&
+		if child := w.childOf(t, c); child != nil && child.end.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED && o.result != nil && t.end.GetStopReason() == "end" &&
 			!strings.Contains(o.result.GetResult().String(), child.end.GetOutput()) {
 			w.Fatalf("turn %s: its sub-agent answered %q, the model was told %v", t.id, child.end.GetOutput(), o.result)
 		}

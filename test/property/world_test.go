@@ -76,24 +76,24 @@ func (w *world) look(t *turn) bool {
 	now, err := w.user.turns.GetTurn(w.ctx(), &sessionsv1.GetTurnRequest{TurnId: t.id})
 	w.need(err, "read a turn")
 	st := now.GetStatus()
-	running := t.session.active() == t || st != "queued" && st != "cancelled" && w.reached(t)
+	running := t.session.active() == t || st != turnv1.TurnStatus_TURN_STATUS_QUEUED && st != turnv1.TurnStatus_TURN_STATUS_CANCELLED && w.reached(t)
 	switch {
-	case st == "completed" || st == "failed":
+	case st == turnv1.TurnStatus_TURN_STATUS_COMPLETED || st == turnv1.TurnStatus_TURN_STATUS_FAILED:
 		if !running {
 			w.Fatalf("turn %s is %s though it was not its session's active one", t.id, st)
 		}
 		if t.cancelled {
 			w.Fatalf("turn %s is %s though its cancel was accepted", t.id, st)
 		}
-		if st == "failed" {
+		if st == turnv1.TurnStatus_TURN_STATUS_FAILED {
 			w.Fatalf("turn %s failed: %v", t.id, now.GetError())
 		}
-	case st == "cancelled":
+	case st == turnv1.TurnStatus_TURN_STATUS_CANCELLED:
 		// The turn of a sub-agent ends with the one that began it.
 		if p := t.session.parent; !t.cancelled && (p == nil || !p.cancelled && p.end == nil) {
 			w.Fatalf("turn %s is cancelled, and nobody asked for it", t.id)
 		}
-	case st != "queued" && !running:
+	case st != turnv1.TurnStatus_TURN_STATUS_QUEUED && !running:
 		w.Fatalf("turn %s is %s, but not its session's active one", t.id, st)
 	default:
 		t.waiting = now.GetWaitingFor()

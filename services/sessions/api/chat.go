@@ -6,7 +6,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/windlass-dev/windlass/libs/enum"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
@@ -47,8 +46,8 @@ func (s *Turns) Chat(ctx context.Context, req *sessionsv1.ChatRequest) (*session
 		SessionId: t.GetSessionId(), TurnId: t.GetId(), Status: t.GetStatus(), StopReason: t.GetStopReason(),
 		Error: t.GetError(), Usage: t.GetUsage(), LimitReached: t.GetLimitReached(), WaitingFor: t.GetWaitingFor(),
 	}
-	if t.GetEndTime() == nil && t.GetStatus() != enum.Name(turnv1.TurnStatus_TURN_STATUS_WAITING) {
-		out.Status = "running"
+	if t.GetEndTime() == nil && t.GetStatus() != turnv1.TurnStatus_TURN_STATUS_WAITING {
+		out.Status = turnv1.TurnStatus_TURN_STATUS_RUNNING
 	}
 	return out, nil
 }

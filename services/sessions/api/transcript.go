@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -67,19 +68,19 @@ func writeMessage(b *strings.Builder, m *turnv1.Message) {
 // writeEnd says how a turn ended, unless it was completed as usual. The turn of another session is nil: nothing is known of its end.
 func writeEnd(b *strings.Builder, t *sessionsv1.Turn) {
 	switch t.GetStatus() {
-	case "", "completed":
+	case turnv1.TurnStatus_TURN_STATUS_UNSPECIFIED, turnv1.TurnStatus_TURN_STATUS_COMPLETED:
 		if reason := t.GetStopReason(); reason != "" && reason != "end" {
 			fmt.Fprintf(b, "\n> The turn was stopped: %s.\n", reason)
 			if l := t.GetLimitReached(); l != nil {
 				fmt.Fprintf(b, "> %s\n", l.GetMessage())
 			}
 		}
-	case "failed":
+	case turnv1.TurnStatus_TURN_STATUS_FAILED:
 		fmt.Fprintf(b, "\n> The turn failed: %s\n", strings.ReplaceAll(t.GetError().GetMessage(), "\n", "\n> "))
-	case "cancelled":
+	case turnv1.TurnStatus_TURN_STATUS_CANCELLED:
 		b.WriteString("\n> The turn was cancelled.\n")
 	default:
-		fmt.Fprintf(b, "\n> The turn is %s.\n", t.GetStatus())
+		fmt.Fprintf(b, "\n> The turn is %s.\n", enum.Name(t.GetStatus()))
 	}
 }
 

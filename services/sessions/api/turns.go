@@ -98,13 +98,13 @@ func (s *Turns) current(ctx context.Context, tenant, id string) (*sessionsv1.Tur
 // ListTurns implements TurnService.
 func (s *Turns) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsRequest) (*sessionsv1.ListTurnsResponse, error) {
 	var at timeCursor
-	list := fmt.Sprintf("turns|%s|%s|%s", req.GetSessionId(), access.Owner(ctx), req.GetStatus())
+	list := fmt.Sprintf("turns|%s|%s|%s", req.GetSessionId(), access.Owner(ctx), enum.Name(req.GetStatus()))
 	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &at)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.deps.Turns.List(ctx, turn.Filter{
-		SessionID: req.GetSessionId(), Status: enum.Parse[turnv1.TurnStatus](req.GetStatus()), BeforeUs: at.Us, BeforeID: at.ID, Limit: size + 1,
+		SessionID: req.GetSessionId(), Status: req.GetStatus(), BeforeUs: at.Us, BeforeID: at.ID, Limit: size + 1,
 	})
 	if err != nil {
 		return nil, err

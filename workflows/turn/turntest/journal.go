@@ -79,7 +79,7 @@ func (j *Journal) Add(in contract.TurnInput, agent *sessionsv1.Agent, input stri
 	j.turns[in.TurnID] = &turnRecord{
 		in: in, steps: map[string]*stepRecord{},
 		load: &executionv1.LoadTurnResponse{
-			Turn:  &sessionsv1.Turn{Id: in.TurnID, SessionId: in.SessionID, AgentId: in.AgentID, Status: "queued", Input: input},
+			Turn:  &sessionsv1.Turn{Id: in.TurnID, SessionId: in.SessionID, AgentId: in.AgentID, Status: turnv1.TurnStatus_TURN_STATUS_QUEUED, Input: input},
 			Agent: agent, Principal: authn.Local(),
 		},
 		history: append(j.past[in.TurnID], &turnv1.Message{
@@ -122,7 +122,7 @@ func (j *Journal) Complete(turn string, o *turnv1.StepOutcome) {
 }
 
 // End ends a turn without a finish step, as the sessions service may.
-func (j *Journal) End(turn, status, reason string) {
+func (j *Journal) End(turn string, status turnv1.TurnStatus, reason string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	t := j.turns[turn]

@@ -3,7 +3,6 @@ package convert
 import (
 	"cmp"
 
-	"github.com/windlass-dev/windlass/libs/enum"
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -16,7 +15,7 @@ import (
 func TurnToProto(v turn.View) *sessionsv1.Turn {
 	t := v.Turn
 	return &sessionsv1.Turn{
-		Id: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Status: enum.Name(t.Status), Input: v.Input.Input, Usage: Usage(t),
+		Id: t.ID, SessionId: t.SessionID, AgentId: t.AgentID, Status: t.Status, Input: v.Input.Input, Usage: Usage(t),
 		Model: t.Model, BlueprintRevision: t.BlueprintRevision, Subject: t.Subject, FirstSeq: t.FirstSeq, LastSeq: t.LastSeq,
 		CreateTime: timestamp.OfMicros(t.CreateUs), StartTime: timestamp.OfMicros(t.StartUs), EndTime: timestamp.OfMicros(t.EndUs),
 		Output: t.End.GetOutput(), StopReason: t.End.GetStopReason(), ToolsUsed: t.End.GetToolsUsed(), Error: t.End.GetError(),

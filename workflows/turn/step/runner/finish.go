@@ -69,7 +69,7 @@ func (r *Runner) Finish(ctx context.Context, turn contract.TurnInput, ref *turnv
 	t := loaded.GetTurn()
 	return &turnv1.StepOutcome{
 		Key: ref.GetKey(), Kind: ref.GetKind(), FinishReason: t.GetStopReason(), Error: t.GetError(),
-		Cancelled: t.GetStatus() == contract.StatusCancelled,
+		Cancelled: t.GetStatus() == turnv1.TurnStatus_TURN_STATUS_CANCELLED,
 	}, nil
 }
 

@@ -137,7 +137,7 @@ func TestAStepThatKillsItsWorkersIsGivenUp(t *testing.T) {
 func TestAnEndedTurnHasNoMoreSteps(t *testing.T) {
 	w := steptest.New(t, &sessionsv1.Agent{})
 	ref := w.UpTo(turnv1.StepKind_STEP_KIND_INFER)
-	w.Journal.End(in.TurnID, "cancelled", "cancelled")
+	w.Journal.End(in.TurnID, turnv1.TurnStatus_TURN_STATUS_CANCELLED, "cancelled")
 	if _, err := w.Runner.Do(t.Context(), in, ref); !errors.Is(err, step.ErrTurnEnded) {
 		t.Errorf("err = %v", err)
 	}

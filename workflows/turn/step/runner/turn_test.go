@@ -85,7 +85,7 @@ func TestFinishHonoursACancel(t *testing.T) {
 
 func TestFinishOfATurnThatWasEndedElsewhere(t *testing.T) {
 	w := steptest.New(t, &sessionsv1.Agent{})
-	w.Journal.End(in.TurnID, "cancelled", "cancelled")
+	w.Journal.End(in.TurnID, turnv1.TurnStatus_TURN_STATUS_CANCELLED, "cancelled")
 	out, err := w.Runner.Finish(t.Context(), in, &turnv1.StepRef{Key: "finish", Kind: turnv1.StepKind_STEP_KIND_FINISH})
 	if err != nil || !out.GetCancelled() || out.GetFinishReason() != "cancelled" {
 		t.Errorf("got %v, %v", out, err)

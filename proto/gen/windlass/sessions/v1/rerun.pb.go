@@ -294,7 +294,7 @@ type ComparedTurn struct {
 	// The model, "provider/model".
 	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
 	// See Turn.status.
-	Status string `protobuf:"bytes,6,opt,name=status,proto3" json:"status,omitempty"`
+	Status v1.TurnStatus `protobuf:"varint,12,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
 	// See Turn.stop_reason.
 	StopReason string `protobuf:"bytes,7,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// Usage of the turn; cost_micros is the cost.
@@ -374,11 +374,11 @@ func (x *ComparedTurn) GetModel() string {
 	return ""
 }
 
-func (x *ComparedTurn) GetStatus() string {
+func (x *ComparedTurn) GetStatus() v1.TurnStatus {
 	if x != nil {
 		return x.Status
 	}
-	return ""
+	return v1.TurnStatus(0)
 }
 
 func (x *ComparedTurn) GetStopReason() string {
@@ -676,15 +676,15 @@ const file_windlass_sessions_v1_rerun_proto_rawDesc = "" +
 	"\x01a\x18\x01 \x01(\v2\".windlass.sessions.v1.ComparedTurnR\x01a\x120\n" +
 	"\x01b\x18\x02 \x01(\v2\".windlass.sessions.v1.ComparedTurnR\x01b\x12<\n" +
 	"\x06answer\x18\x03 \x01(\v2$.windlass.sessions.v1.ComparedAnswerR\x06answer\x128\n" +
-	"\x05tools\x18\x04 \x03(\v2\".windlass.sessions.v1.ComparedCallR\x05tools\"\xe0\x02\n" +
+	"\x05tools\x18\x04 \x03(\v2\".windlass.sessions.v1.ComparedCallR\x05tools\"\x84\x03\n" +
 	"\fComparedTurn\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x19\n" +
 	"\bagent_id\x18\x03 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x04 \x01(\rR\x11blueprintRevision\x12\x14\n" +
-	"\x05model\x18\x05 \x01(\tR\x05model\x12\x16\n" +
-	"\x06status\x18\x06 \x01(\tR\x06status\x12\x1f\n" +
+	"\x05model\x18\x05 \x01(\tR\x05model\x124\n" +
+	"\x06status\x18\f \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
 	"\vstop_reason\x18\a \x01(\tR\n" +
 	"stopReason\x12-\n" +
 	"\x05usage\x18\b \x01(\v2\x17.windlass.turn.v1.UsageR\x05usage\x12\x1f\n" +
@@ -692,7 +692,7 @@ const file_windlass_sessions_v1_rerun_proto_rawDesc = "" +
 	"durationMs\x12\x14\n" +
 	"\x05steps\x18\n" +
 	" \x01(\rR\x05steps\x12\x19\n" +
-	"\brerun_of\x18\v \x01(\tR\arerunOf\"8\n" +
+	"\brerun_of\x18\v \x01(\tR\arerunOfJ\x04\b\x06\x10\a\"8\n" +
 	"\x0eComparedAnswer\x12\x12\n" +
 	"\x04same\x18\x01 \x01(\bR\x04same\x12\x12\n" +
 	"\x04diff\x18\x02 \x01(\tR\x04diff\"\xce\x01\n" +
@@ -738,23 +738,25 @@ var file_windlass_sessions_v1_rerun_proto_goTypes = []any{
 	(*ComparedSide)(nil),        // 6: windlass.sessions.v1.ComparedSide
 	(*Limits)(nil),              // 7: windlass.sessions.v1.Limits
 	(*structpb.Struct)(nil),     // 8: google.protobuf.Struct
-	(*v1.Usage)(nil),            // 9: windlass.turn.v1.Usage
+	(v1.TurnStatus)(0),          // 9: windlass.turn.v1.TurnStatus
+	(*v1.Usage)(nil),            // 10: windlass.turn.v1.Usage
 }
 var file_windlass_sessions_v1_rerun_proto_depIdxs = []int32{
-	7, // 0: windlass.sessions.v1.RerunTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
-	8, // 1: windlass.sessions.v1.RerunTurnRequest.params:type_name -> google.protobuf.Struct
-	3, // 2: windlass.sessions.v1.TurnComparison.a:type_name -> windlass.sessions.v1.ComparedTurn
-	3, // 3: windlass.sessions.v1.TurnComparison.b:type_name -> windlass.sessions.v1.ComparedTurn
-	4, // 4: windlass.sessions.v1.TurnComparison.answer:type_name -> windlass.sessions.v1.ComparedAnswer
-	5, // 5: windlass.sessions.v1.TurnComparison.tools:type_name -> windlass.sessions.v1.ComparedCall
-	9, // 6: windlass.sessions.v1.ComparedTurn.usage:type_name -> windlass.turn.v1.Usage
-	6, // 7: windlass.sessions.v1.ComparedCall.a:type_name -> windlass.sessions.v1.ComparedSide
-	6, // 8: windlass.sessions.v1.ComparedCall.b:type_name -> windlass.sessions.v1.ComparedSide
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	7,  // 0: windlass.sessions.v1.RerunTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
+	8,  // 1: windlass.sessions.v1.RerunTurnRequest.params:type_name -> google.protobuf.Struct
+	3,  // 2: windlass.sessions.v1.TurnComparison.a:type_name -> windlass.sessions.v1.ComparedTurn
+	3,  // 3: windlass.sessions.v1.TurnComparison.b:type_name -> windlass.sessions.v1.ComparedTurn
+	4,  // 4: windlass.sessions.v1.TurnComparison.answer:type_name -> windlass.sessions.v1.ComparedAnswer
+	5,  // 5: windlass.sessions.v1.TurnComparison.tools:type_name -> windlass.sessions.v1.ComparedCall
+	9,  // 6: windlass.sessions.v1.ComparedTurn.status:type_name -> windlass.turn.v1.TurnStatus
+	10, // 7: windlass.sessions.v1.ComparedTurn.usage:type_name -> windlass.turn.v1.Usage
+	6,  // 8: windlass.sessions.v1.ComparedCall.a:type_name -> windlass.sessions.v1.ComparedSide
+	6,  // 9: windlass.sessions.v1.ComparedCall.b:type_name -> windlass.sessions.v1.ComparedSide
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_rerun_proto_init() }

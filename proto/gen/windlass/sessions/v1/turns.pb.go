@@ -37,8 +37,8 @@ type Turn struct {
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// ID of the agent.
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// "queued", "running", "waiting" (for a person or client, see waiting_for), "completed", "failed" or "cancelled".
-	Status string `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
+	// Status of the turn. While it waits for a person or client, waiting_for says for what.
+	Status v1.TurnStatus `protobuf:"varint,27,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
 	// Text of the input.
 	Input string `protobuf:"bytes,5,opt,name=input,proto3" json:"input,omitempty"`
 	// Text of the answer; set when the turn ends.
@@ -140,11 +140,11 @@ func (x *Turn) GetAgentId() string {
 	return ""
 }
 
-func (x *Turn) GetStatus() string {
+func (x *Turn) GetStatus() v1.TurnStatus {
 	if x != nil {
 		return x.Status
 	}
-	return ""
+	return v1.TurnStatus(0)
 }
 
 func (x *Turn) GetInput() string {
@@ -896,8 +896,8 @@ type ListTurnsRequest struct {
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the previous page; empty = first page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Only turns with this status.
-	Status        string `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
+	// Only turns with this status; unset = all.
+	Status        v1.TurnStatus `protobuf:"varint,5,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -953,11 +953,11 @@ func (x *ListTurnsRequest) GetPageToken() string {
 	return ""
 }
 
-func (x *ListTurnsRequest) GetStatus() string {
+func (x *ListTurnsRequest) GetStatus() v1.TurnStatus {
 	if x != nil {
 		return x.Status
 	}
-	return ""
+	return v1.TurnStatus(0)
 }
 
 // ListTurnsResponse is one page.
@@ -1175,9 +1175,9 @@ type ChatResponse struct {
 	SessionId string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// ID of the turn.
 	TurnId string `protobuf:"bytes,5,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// "completed", "failed" or "cancelled"; "waiting" when the turn waits for a person (see waiting_for); "running" when the turn did not
-	// end in the time to wait. In the last two cases continue with GetTurn.
-	Status string `protobuf:"bytes,6,opt,name=status,proto3" json:"status,omitempty"`
+	// Completed, failed or cancelled; waiting when the turn waits for a person (see waiting_for); running when the turn did not end in the
+	// time to wait. In the last two cases continue with GetTurn.
+	Status v1.TurnStatus `protobuf:"varint,12,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
 	// Why the turn stopped; see windlass.turn.v1.TurnEnded.
 	StopReason string `protobuf:"bytes,7,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// Why the turn failed; unset otherwise.
@@ -1257,11 +1257,11 @@ func (x *ChatResponse) GetTurnId() string {
 	return ""
 }
 
-func (x *ChatResponse) GetStatus() string {
+func (x *ChatResponse) GetStatus() v1.TurnStatus {
 	if x != nil {
 		return x.Status
 	}
-	return ""
+	return v1.TurnStatus(0)
 }
 
 func (x *ChatResponse) GetStopReason() string {
@@ -1436,13 +1436,13 @@ var File_windlass_sessions_v1_turns_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xca\a\n" +
+	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xee\a\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x19\n" +
-	"\bagent_id\x18\x03 \x01(\tR\aagentId\x12\x16\n" +
-	"\x06status\x18\x04 \x01(\tR\x06status\x12\x14\n" +
+	"\bagent_id\x18\x03 \x01(\tR\aagentId\x124\n" +
+	"\x06status\x18\x1b \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x14\n" +
 	"\x05input\x18\x05 \x01(\tR\x05input\x12\x16\n" +
 	"\x06output\x18\x06 \x01(\tR\x06output\x12\x1f\n" +
 	"\vstop_reason\x18\a \x01(\tR\n" +
@@ -1472,7 +1472,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\brerun_of\x18\x18 \x01(\tR\arerunOf\x12\x1f\n" +
 	"\vschedule_id\x18\x19 \x01(\tR\n" +
 	"scheduleId\x12C\n" +
-	"\rlimit_reached\x18\x1a \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\"\xb6\x03\n" +
+	"\rlimit_reached\x18\x1a \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReachedJ\x04\b\x04\x10\x05\"\xb6\x03\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +
@@ -1518,15 +1518,15 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\acomment\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\acomment\"t\n" +
 	"\x0eGetTurnRequest\x12%\n" +
 	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12;\n" +
-	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\xe5\x01\n" +
+	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\xd2\x01\n" +
 	"\x10ListTurnsRequest\x12&\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12W\n" +
-	"\x06status\x18\x04 \x01(\tB?\xbaH<r:R\x00R\x06queuedR\arunningR\awaitingR\tcompletedR\x06failedR\tcancelledR\x06status\"m\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12>\n" +
+	"\x06status\x18\x05 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06statusJ\x04\b\x04\x10\x05\"m\n" +
 	"\x11ListTurnsResponse\x120\n" +
 	"\x05turns\x18\x01 \x03(\v2\x1a.windlass.sessions.v1.TurnR\x05turns\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\\\n" +
@@ -1541,7 +1541,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x121\n" +
 	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12/\n" +
 	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\x127\n" +
-	"\x04wait\x18\r \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\x04wait\"\x9d\x03\n" +
+	"\x04wait\x18\r \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\x04wait\"\xc1\x03\n" +
 	"\fChatResponse\x12\x16\n" +
 	"\x06answer\x18\x01 \x01(\tR\x06answer\x12\x1d\n" +
 	"\n" +
@@ -1550,8 +1550,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"latency_ms\x18\x03 \x01(\x05R\tlatencyMs\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x04 \x01(\tR\tsessionId\x12\x17\n" +
-	"\aturn_id\x18\x05 \x01(\tR\x06turnId\x12\x16\n" +
-	"\x06status\x18\x06 \x01(\tR\x06status\x12\x1f\n" +
+	"\aturn_id\x18\x05 \x01(\tR\x06turnId\x124\n" +
+	"\x06status\x18\f \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
 	"\vstop_reason\x18\a \x01(\tR\n" +
 	"stopReason\x121\n" +
 	"\x05error\x18\b \x01(\v2\x1b.windlass.turn.v1.TurnErrorR\x05error\x12-\n" +
@@ -1559,7 +1559,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\rlimit_reached\x18\n" +
 	" \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\x12\x1f\n" +
 	"\vwaiting_for\x18\v \x03(\tR\n" +
-	"waitingFor\"\xa7\x01\n" +
+	"waitingForJ\x04\b\x06\x10\a\"\xa7\x01\n" +
 	"\x10WatchTurnRequest\x12&\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12 \n" +
@@ -1616,71 +1616,75 @@ var file_windlass_sessions_v1_turns_proto_goTypes = []any{
 	(*ChatResponse)(nil),           // 13: windlass.sessions.v1.ChatResponse
 	(*WatchTurnRequest)(nil),       // 14: windlass.sessions.v1.WatchTurnRequest
 	(*WatchTurnResponse)(nil),      // 15: windlass.sessions.v1.WatchTurnResponse
-	(*v1.Usage)(nil),               // 16: windlass.turn.v1.Usage
-	(*v1.TurnError)(nil),           // 17: windlass.turn.v1.TurnError
-	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
-	(*Limits)(nil),                 // 19: windlass.sessions.v1.Limits
-	(*v1.LimitReached)(nil),        // 20: windlass.turn.v1.LimitReached
-	(*v1.ContentPart)(nil),         // 21: windlass.turn.v1.ContentPart
-	(*structpb.Struct)(nil),        // 22: google.protobuf.Struct
-	(*durationpb.Duration)(nil),    // 23: google.protobuf.Duration
-	(*v1.Event)(nil),               // 24: windlass.turn.v1.Event
-	(*RerunTurnRequest)(nil),       // 25: windlass.sessions.v1.RerunTurnRequest
-	(*CompareTurnsRequest)(nil),    // 26: windlass.sessions.v1.CompareTurnsRequest
-	(*TurnComparison)(nil),         // 27: windlass.sessions.v1.TurnComparison
-	(*Approval)(nil),               // 28: windlass.sessions.v1.Approval
+	(v1.TurnStatus)(0),             // 16: windlass.turn.v1.TurnStatus
+	(*v1.Usage)(nil),               // 17: windlass.turn.v1.Usage
+	(*v1.TurnError)(nil),           // 18: windlass.turn.v1.TurnError
+	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
+	(*Limits)(nil),                 // 20: windlass.sessions.v1.Limits
+	(*v1.LimitReached)(nil),        // 21: windlass.turn.v1.LimitReached
+	(*v1.ContentPart)(nil),         // 22: windlass.turn.v1.ContentPart
+	(*structpb.Struct)(nil),        // 23: google.protobuf.Struct
+	(*durationpb.Duration)(nil),    // 24: google.protobuf.Duration
+	(*v1.Event)(nil),               // 25: windlass.turn.v1.Event
+	(*RerunTurnRequest)(nil),       // 26: windlass.sessions.v1.RerunTurnRequest
+	(*CompareTurnsRequest)(nil),    // 27: windlass.sessions.v1.CompareTurnsRequest
+	(*TurnComparison)(nil),         // 28: windlass.sessions.v1.TurnComparison
+	(*Approval)(nil),               // 29: windlass.sessions.v1.Approval
 }
 var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
-	16, // 0: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
-	17, // 1: windlass.sessions.v1.Turn.error:type_name -> windlass.turn.v1.TurnError
-	18, // 2: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
-	18, // 3: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
-	18, // 4: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
-	19, // 5: windlass.sessions.v1.Turn.limits:type_name -> windlass.sessions.v1.Limits
-	20, // 6: windlass.sessions.v1.Turn.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	21, // 7: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	2,  // 8: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
-	19, // 9: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
-	22, // 10: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
-	0,  // 11: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
-	4,  // 12: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
-	16, // 13: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
-	21, // 14: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	23, // 15: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
-	0,  // 16: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
-	22, // 17: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
-	23, // 18: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
-	17, // 19: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	16, // 20: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	20, // 21: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	24, // 22: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
-	1,  // 23: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	8,  // 24: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	9,  // 25: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	11, // 26: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	3,  // 27: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
-	25, // 28: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
-	26, // 29: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
-	5,  // 30: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	7,  // 31: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	12, // 32: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	14, // 33: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
-	0,  // 34: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	0,  // 35: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	10, // 36: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	0,  // 37: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	4,  // 38: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
-	0,  // 39: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
-	27, // 40: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
-	6,  // 41: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	28, // 42: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	13, // 43: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	15, // 44: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
-	34, // [34:45] is the sub-list for method output_type
-	23, // [23:34] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	16, // 0: windlass.sessions.v1.Turn.status:type_name -> windlass.turn.v1.TurnStatus
+	17, // 1: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
+	18, // 2: windlass.sessions.v1.Turn.error:type_name -> windlass.turn.v1.TurnError
+	19, // 3: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
+	19, // 4: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
+	19, // 5: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
+	20, // 6: windlass.sessions.v1.Turn.limits:type_name -> windlass.sessions.v1.Limits
+	21, // 7: windlass.sessions.v1.Turn.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	22, // 8: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	2,  // 9: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
+	20, // 10: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
+	23, // 11: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
+	0,  // 12: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
+	4,  // 13: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
+	17, // 14: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
+	22, // 15: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	24, // 16: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
+	16, // 17: windlass.sessions.v1.ListTurnsRequest.status:type_name -> windlass.turn.v1.TurnStatus
+	0,  // 18: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
+	23, // 19: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
+	24, // 20: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
+	16, // 21: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
+	18, // 22: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	17, // 23: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	21, // 24: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	25, // 25: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
+	1,  // 26: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	8,  // 27: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	9,  // 28: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	11, // 29: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	3,  // 30: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
+	26, // 31: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
+	27, // 32: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
+	5,  // 33: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	7,  // 34: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	12, // 35: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	14, // 36: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
+	0,  // 37: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	0,  // 38: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	10, // 39: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	0,  // 40: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	4,  // 41: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	0,  // 42: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
+	28, // 43: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
+	6,  // 44: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	29, // 45: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	13, // 46: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	15, // 47: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
+	37, // [37:48] is the sub-list for method output_type
+	26, // [26:37] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }
