@@ -32,8 +32,8 @@ func CallHash(call *turnv1.ToolCall) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Sent reports whether a round of a tool call that ended with a wait of this kind has sent the call: the tool asked a question, or its outcome is
-// unknown. Such a round counts the call, and later rounds do not count it again.
+// Sent reports whether a round of a tool call that ended with a wait of this kind has sent the call: the tool asked a question, or its
+// outcome is unknown. Such a round counts the call, and later rounds do not count it again.
 func Sent(kind turnv1.WaitKind) bool {
 	return kind == turnv1.WaitKind_WAIT_KIND_INPUT || kind == turnv1.WaitKind_WAIT_KIND_RESOLUTION
 }

@@ -8,8 +8,8 @@ import "time"
 // lost in the begin or finish step.
 const TaskTimeout = 4 * time.Second
 
-// ParkAfter is how long the workflow of a turn that waits stays with its worker, unless configured otherwise: the person at the screen answers
-// within that time, and then it costs nothing more than it always did.
+// ParkAfter is how long the workflow of a turn that waits stays with its worker, unless configured otherwise: the person at the screen
+// answers within that time, and then it costs nothing more than it always did.
 const ParkAfter = 30 * time.Second
 
 const (
@@ -59,11 +59,11 @@ type TurnInput struct {
 	SessionID string `json:"session_id"`
 	// AgentID names the agent that answers.
 	AgentID string `json:"agent_id"`
-	// ParkAfterMs is after how many milliseconds of waiting for somebody the turn's workflow is parked: it leaves its worker, and comes back when
-	// there are news. 0 = it stays, as turns do that were begun by earlier versions.
+	// ParkAfterMs is after how many milliseconds of waiting for somebody the turn's workflow is parked: it leaves its worker, and comes
+	// back when there are news. 0 = it stays, as turns do that were begun by earlier versions.
 	ParkAfterMs int64 `json:"park_after_ms,omitempty"`
-	// Parked says, in the first input of a run, that the run before parked the turn: what it waits for, and since when. It is what people read of
-	// a run that has not begun.
+	// Parked says, in the first input of a run, that the run before parked the turn: what it waits for, and since when. It is what people
+	// read of a run that has not begun.
 	Parked string `json:"parked,omitempty"`
 	// ShownMicros says, in the first input of a run, when the newest step was committed that the runs before have shown, Unix microseconds.
 	ShownMicros int64 `json:"shown_micros,omitempty"`

@@ -24,7 +24,8 @@ func Hosted(a *sessionsv1.Agent) bool {
 	return false
 }
 
-// ExecutorHash stands for what an executor is: its command or address. Environment, headers and times may change without making it another one.
+// ExecutorHash stands for what an executor is: its command or address. Environment, headers and times may change without making it
+// another one.
 func ExecutorHash(x *sessionsv1.Executor) string {
 	parts := append([]string{x.GetKind(), x.GetUrl(), x.GetDir()}, x.GetCommand()...)
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))

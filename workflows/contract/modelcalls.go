@@ -23,8 +23,8 @@ type ModelCalls struct {
 	Reread int64
 }
 
-// ModelCallsOf bounds the model calls of a step whose turn has the given strategy, unless the step names another. A call that the provider refuses
-// because its prompt is too long counts for nothing.
+// ModelCallsOf bounds the model calls of a step whose turn has the given strategy, unless the step names another. A call that the
+// provider refuses because its prompt is too long counts for nothing.
 func ModelCallsOf(ref *turnv1.StepRef, strategy turnv1.Strategy) ModelCalls {
 	if ref.GetStrategy() != turnv1.Strategy_STRATEGY_UNSPECIFIED {
 		strategy = ref.GetStrategy()

@@ -13,8 +13,8 @@ const (
 	MarkPlanStep = "[windlass: do one step of a plan]"
 	// MarkPlanAnswer asks for the answer over the results of a plan. The last user message holds them behind ResultsPrefix.
 	MarkPlanAnswer = "[windlass: answer over all results]"
-	// MarkCompact asks for a summary of older messages. The one user message begins with the line CompactPrefix, how many they are, and each of them
-	// begins with a line EntryPrefix, who speaks.
+	// MarkCompact asks for a summary of older messages. The one user message begins with the line CompactPrefix, how many they are, and
+	// each of them begins with a line EntryPrefix, who speaks.
 	MarkCompact = "[windlass: summarise older messages]"
 	// MarkReactText asks for the Thought / Action / Action Input / Observation protocol. The tools stand behind it, each as a line
 	// ToolPrefix, name, ": ", description, and a line SchemaPrefix, JSON Schema.

@@ -14,8 +14,8 @@ const (
 	RunnerArch = "arch"
 )
 
-// WorkerEnvNamespace is the namespace in which sealed texts of an executor hold ${env:NAME}, a reference to the worker's environment. Nobody writes
-// it so: what people write is checked.
+// WorkerEnvNamespace is the namespace in which sealed texts of an executor hold ${env:NAME}, a reference to the worker's environment.
+// Nobody writes it so: what people write is checked.
 const WorkerEnvNamespace = "worker_env"
 
 // RunnerNames lists the names that ${runner.*} has.

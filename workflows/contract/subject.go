@@ -13,8 +13,8 @@ const (
 	AllDeltas = "windlass.*.session.*.delta"
 )
 
-// HeadStartSubject is where a turn that may begin is announced to the workers: one of HeadStartQueue runs it ahead of its workflow. Payload:
-// a HeadStart in JSON.
+// HeadStartSubject is where a turn that may begin is announced to the workers: one of HeadStartQueue runs it ahead of its workflow.
+// Payload: a HeadStart in JSON.
 func HeadStartSubject(tenant string) string { return "windlass." + token(tenant) + ".headstart.begin" }
 
 // WakeSubject is where a turn whose worker seems lost is announced to all workers. Payload: a HeadStart in JSON.

@@ -1,5 +1,5 @@
-// Package schedule is what Temporal's schedules start: a workflow that tells the sessions service that it is time. What then happens is decided there,
-// from the rows.
+// Package schedule is what Temporal's schedules start: a workflow that tells the sessions service that it is time. What then happens is
+// decided there, from the rows.
 package schedule
 
 import (
@@ -48,7 +48,9 @@ type Activities struct {
 
 // FireSchedule tells the sessions service that a schedule is due.
 func (a *Activities) FireSchedule(ctx context.Context, in contract.ScheduleInput, dueMicros int64) (contract.ScheduleResult, error) {
-	resp, err := a.sessions.FireSchedule(ctx, &executionv1.FireScheduleRequest{Tenant: in.Tenant, ScheduleId: in.ScheduleID, DueMicros: dueMicros})
+	resp, err := a.sessions.FireSchedule(ctx, &executionv1.FireScheduleRequest{
+		Tenant: in.Tenant, ScheduleId: in.ScheduleID, DueMicros: dueMicros,
+	})
 	if err != nil {
 		return contract.ScheduleResult{}, fmt.Errorf("fire schedule %s: %w", in.ScheduleID, err)
 	}

@@ -52,7 +52,9 @@ func Versions(ctx context.Context, c Client, deployment string) ([]Version, erro
 // Promote has a version take all new turns. Turns under way stay with the version they began with. An empty build gives new turns back to
 // workers without a version. It fails when no worker of that version has polled yet.
 func Promote(ctx context.Context, c Client, deployment, build string) error {
-	_, err := c.WorkerDeploymentClient().GetHandle(deployment).SetCurrentVersion(ctx, client.WorkerDeploymentSetCurrentVersionOptions{BuildID: build})
+	_, err := c.WorkerDeploymentClient().GetHandle(deployment).SetCurrentVersion(
+		ctx, client.WorkerDeploymentSetCurrentVersionOptions{BuildID: build},
+	)
 	return deploymentError(deployment, err)
 }
 

@@ -45,8 +45,8 @@ const (
 	typeReleased = "worker_let_go"
 )
 
-// Glance waits briefly for the eager run of the turn and returns the outcomes of its steps by then, so that a short turn costs its workflow one
-// task. Its name is in histories.
+// Glance waits briefly for the eager run of the turn and returns the outcomes of its steps by then, so that a short turn costs its
+// workflow one task. Its name is in histories.
 func (a *Activities) Glance(ctx context.Context, in contract.TurnInput) (*turnv1.Progress, error) {
 	out, err := a.runs.joinBriefly(ctx, in)
 	return a.progress(out...), toTemporal(err)

@@ -10,8 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// Look returns the outcomes in the journal that are not known yet: somebody has answered, or has given the turn more input. Known are keys of
-// steps. They rest in no history, as they would with an activity that is not local. A turn that was ended without its finish step is an error.
+// Look returns the outcomes in the journal that are not known yet: somebody has answered, or has given the turn more input. Known are
+// keys of steps. They rest in no history, as they would with an activity that is not local. A turn that was ended without its finish
+// step is an error.
 func (a *Activities) Look(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
 	now, err := a.steps.Outcomes(ctx, in)
 	if err != nil {

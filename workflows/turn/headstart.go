@@ -150,8 +150,8 @@ func (r *runs) current(turn string) *run {
 	return r.byTurn[turn]
 }
 
-// stop hears of no more turns, lets runs go on for the drain time, then ends them, which gives their leases back, and calls other workers to
-// them.
+// stop hears of no more turns, lets runs go on for the drain time, then ends them, which gives their leases back, and calls other
+// workers to them.
 func (r *runs) stop(drain time.Duration) {
 	for _, w := range r.group {
 		w.Close()

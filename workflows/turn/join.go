@@ -22,8 +22,8 @@ const (
 	eventsBuffer = 64
 )
 
-// joinBriefly waits for the run of a turn for joinTime, starts one if no worker runs the turn, and returns the outcomes of its steps by then; at once
-// when the turn waits for a person. Errors as in runner.Runner.Outcomes.
+// joinBriefly waits for the run of a turn for joinTime, starts one if no worker runs the turn, and returns the outcomes of its steps by
+// then; at once when the turn waits for a person. Errors as in runner.Runner.Outcomes.
 func (r *runs) joinBriefly(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error) {
 	joining, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
@@ -58,8 +58,8 @@ func rests(now *executionv1.GetOutcomesResponse) bool {
 	return d.Waiting && len(d.Steps) == 0
 }
 
-// join waits for this worker's run of a turn to end the turn, and returns the outcomes of all steps, or why it did not. With begin it starts a run if
-// there is none.
+// join waits for this worker's run of a turn to end the turn, and returns the outcomes of all steps, or why it did not. With begin it
+// starts a run if there is none.
 func (r *runs) join(ctx context.Context, turn contract.TurnInput, begin bool) ([]*turnv1.StepOutcome, error) {
 	if out, ok := r.finished.Get(turn.TurnID); ok {
 		return out, nil

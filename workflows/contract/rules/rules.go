@@ -1,5 +1,5 @@
-// Package rules chooses a strategy and an agent for a request by its words, without a model: for the scripted model, and where a model's answer
-// cannot be read.
+// Package rules chooses a strategy and an agent for a request by its words, without a model: for the scripted model, and where a model's
+// answer cannot be read.
 package rules
 
 import (
@@ -26,19 +26,23 @@ type Agent struct {
 }
 
 var (
-	inOrder   = regexp.MustCompile(`(?is)\bfirst(ly)?\b.*\b(then|second(ly)?|after that|next|finally)\b|\bstep by step\b|\bthen\b.*\b(then|finally)\b`)
+	inOrder = regexp.MustCompile(
+		`(?is)\bfirst(ly)?\b.*\b(then|second(ly)?|after that|next|finally)\b|\bstep by step\b|\bthen\b.*\b(then|finally)\b`,
+	)
 	numbered  = regexp.MustCompile(`(?m)^\s*(?:\d+[.)]|[-*•])\s+\S`)
 	inOneLine = regexp.MustCompile(`\b1[.)]\s.*\b2[.)]\s`)
 	needsPlan = regexp.MustCompile(`(?i)\b(plan|migrate|migration|roadmap|strateg(y|ies)|optimal|optimi[sz]e|optimi[sz]ation)\b`)
-	aboutWhat = regexp.MustCompile(`(?i)^\s*(what('s|’s| is| are)( an?\b| the (best practices?|differences?|meaning|purpose)\b)|(explain|define)\s+(what )?(an?|the)\s)`)
-	here      = regexp.MustCompile(`(?i)\b(my|our|we|this|these|now|today|current|currently|latest|last)\b|\d`)
+	aboutWhat = regexp.MustCompile(
+		`(?i)^\s*(what('s|’s| is| are)( an?\b| the (best practices?|differences?|meaning|purpose)\b)|(explain|define)\s+(what )?(an?|the)\s)`,
+	)
+	here = regexp.MustCompile(`(?i)\b(my|our|we|this|these|now|today|current|currently|latest|last)\b|\d`)
 )
 
 // several marks a request that one agent alone will hardly settle: it has parts, or asks for a judgement.
 var several = regexp.MustCompile(`(?i)\b(and|or|then|if|should|whether|based on|depending|that have|which ones?|compare|why)\b`)
 
-// Choose returns the strategy that fits a request, and why, for an agent that has tools or not, and these sub-agents. In doubt it is React: that can
-// still answer at once, or call an agent.
+// Choose returns the strategy that fits a request, and why, for an agent that has tools or not, and these sub-agents. In doubt it is
+// React: that can still answer at once, or call an agent.
 func Choose(request string, tools bool, agents []Agent) (strategy, reason string) {
 	switch {
 	case !tools && len(agents) == 0:
@@ -56,7 +60,8 @@ func Choose(request string, tools bool, agents []Agent) (strategy, reason string
 	return React, "the agent has tools"
 }
 
-// Nearest returns the index of the agent whose name and description share most words with the request: the first of several, -1 without any.
+// Nearest returns the index of the agent whose name and description share most words with the request: the first of several, -1 without
+// any.
 func Nearest(request string, agents []Agent) int {
 	asked := wordsOf(request)
 	best, most := -1, 0
@@ -75,7 +80,9 @@ func Nearest(request string, agents []Agent) int {
 }
 
 // filling are longer words that tell nothing.
-var filling = []string{"what", "this", "that", "with", "which", "have", "from", "there", "these", "those", "about", "please", "some", "known"}
+var filling = []string{
+	"what", "this", "that", "with", "which", "have", "from", "there", "these", "those", "about", "please", "some", "known",
+}
 
 // wordsOf are the words of a text that tell something, in lower case.
 func wordsOf(text string) map[string]bool {

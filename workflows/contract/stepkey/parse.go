@@ -50,7 +50,8 @@ func Parse(key string) (Key, bool) {
 	if called && k.Round == 0 {
 		k.Round = 1
 	}
-	once := k.Kind == turnv1.StepKind_STEP_KIND_BEGIN || k.Kind == turnv1.StepKind_STEP_KIND_SELECT || k.Kind == turnv1.StepKind_STEP_KIND_FINISH
+	once := k.Kind == turnv1.StepKind_STEP_KIND_BEGIN || k.Kind == turnv1.StepKind_STEP_KIND_SELECT ||
+		k.Kind == turnv1.StepKind_STEP_KIND_FINISH
 	if k.Kind == turnv1.StepKind_STEP_KIND_UNSPECIFIED || k.String() != key || !once && k.N == 0 {
 		return Key{}, false
 	}

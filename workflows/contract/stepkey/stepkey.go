@@ -1,5 +1,5 @@
-// Package stepkey is the grammar of step keys. A key is unique in its turn and stays the same over retries; histories, rows and events hold it,
-// so its form never changes:
+// Package stepkey is the grammar of step keys. A key is unique in its turn and stays the same over retries; histories, rows and events
+// hold it, so its form never changes:
 //
 //	begin, select, finish   once in a turn
 //	plan-N                  plan N
@@ -72,8 +72,8 @@ func Round(tool string, r int) string {
 	return fmt.Sprintf("%s.%d", tool, r)
 }
 
-// FirstRound returns the key of the first round of a tool step's call: it stands for the call, whatever its rounds. Any other key is returned
-// as it is.
+// FirstRound returns the key of the first round of a tool step's call: it stands for the call, whatever its rounds. Any other key is
+// returned as it is.
 func FirstRound(key string) string {
 	if k, ok := Parse(key); ok && k.Kind == turnv1.StepKind_STEP_KIND_TOOL {
 		return Tool(k.N, k.Call)
@@ -81,8 +81,8 @@ func FirstRound(key string) string {
 	return key
 }
 
-// Wait returns the key under which the end of the wait is recorded that the tool step with the given key ended with, "" if the key is no tool
-// step's.
+// Wait returns the key under which the end of the wait is recorded that the tool step with the given key ended with, "" if the key is no
+// tool step's.
 func Wait(tool string) string {
 	rest, ok := strings.CutPrefix(tool, "tool-")
 	if !ok {

@@ -4,8 +4,8 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// ending returns how the turn ends now, nil if it goes on. The order matters: a cancel takes precedence over all else, and a complete answer
-// counts even if a limit was reached with it.
+// ending returns how the turn ends now, nil if it goes on. The order matters: a cancel takes precedence over all else, and a complete
+// answer counts even if a limit was reached with it.
 func (t record) ending(s State) *turnv1.Ending {
 	switch {
 	case s.Cancelled || t.cancelled():

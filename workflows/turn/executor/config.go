@@ -30,8 +30,8 @@ type Config struct {
 const (
 	maxLine      = 1 << 20  // of one event
 	maxRound     = 16 << 20 // of all events of one round
-	maxAnswer    = 8 << 20  // of the text, the thoughts and the calls' arguments of one answer: as much as a model's; it is stored as one message
-	minEvent     = 16       // what an event counts as at least, also one that is skipped, so that a round of nothing but these ends
+	maxAnswer    = 8 << 20  // of the text, reasoning and call arguments of one answer, as for a model's; it is stored as one message
+	minEvent     = 16       // the least that an event counts as, even one that is skipped, so that a round of nothing else ends
 	maxCalls     = 128      // tool calls of one round
 	maxErrorBody = 2 << 10  // of an HTTP error's body
 	maxCost      = 1 << 53  // of one round, in millionths: JSON numbers are exact up to here

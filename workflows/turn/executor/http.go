@@ -100,7 +100,8 @@ func (l *httpLink) refused(res *http.Response) error {
 		text += ": " + l.spec.redact(truncate.Chars(words, 300))
 	}
 	switch {
-	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode == http.StatusRequestTimeout, res.StatusCode >= 500 && res.StatusCode != http.StatusNotImplemented:
+	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode == http.StatusRequestTimeout,
+		res.StatusCode >= 500 && res.StatusCode != http.StatusNotImplemented:
 		e := away("%s", text)
 		if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s > 0 {
 			e = e.RetryAfter(time.Duration(min(s, 3600)) * time.Second)

@@ -7,8 +7,8 @@ import (
 // FinishBudget is the finish reason of a round that was broken off because the executor had used more than was left.
 const FinishBudget = "budget"
 
-// Left is what a round may use of the turn's limits. An executor does as many model calls as it likes in a round, so what it tells of them is
-// looked at while it works.
+// Left is what a round may use of the turn's limits. An executor does as many model calls as it likes in a round, so what it tells of
+// them is looked at while it works.
 type Left struct {
 	// Limited says which of the others count: both can be used up.
 	LimitedTokens, LimitedCost bool

@@ -25,7 +25,8 @@ type parked struct {
 	timer *time.Timer
 }
 
-// park keeps an executor until the next round of its turn. One that waits longer than the idle time is ended; the next round then starts a new one.
+// park keeps an executor until the next round of its turn. One that waits longer than the idle time is ended; the next round then starts
+// a new one.
 func (h *Host) park(r Round, l link, answer *Answer) {
 	if f, ok := l.(*fresh); ok {
 		l = f.link

@@ -39,8 +39,8 @@ type reading struct {
 	session         string
 }
 
-// read reads a round to its end, and reports whether the executor stays. One that tells that it has used more than is left has the grace time to come
-// to its end.
+// read reads a round to its end, and reports whether the executor stays. One that tells that it has used more than is left has the grace
+// time to come to its end.
 func read(ctx context.Context, l link, r Round, sink Sink, grace time.Duration) (*Answer, bool, error) {
 	r.Used = maps.Clone(r.Used) // what a broken attempt asked for does not count
 	in := &reading{round: r, sink: sink, usage: &turnv1.Usage{}, session: r.Invocation.GetExecutorSessionId()}

@@ -26,8 +26,8 @@ type spec struct {
 	redact  func(string) string // takes secrets out of texts
 }
 
-// newSpec resolves an executor, and refuses what may not run here. later gives what placeholders of sealed texts stand for, nil when the texts are
-// not sealed. Its errors are final.
+// newSpec resolves an executor, and refuses what may not run here. later gives what placeholders of sealed texts stand for, nil when the
+// texts are not sealed. Its errors are final.
 func newSpec(x *sessionsv1.Executor, cfg Config, later placeholder.Lookup) (*spec, error) {
 	t := texts{later: later, env: envref.New(envref.Config{Allow: cfg.EnvAllow, Owner: "worker", Setting: "worker.executors.env_allow"})}
 	s := &spec{
@@ -58,7 +58,8 @@ type texts struct {
 	env   *envref.Resolver // its Wrong takes what is wrong
 }
 
-// open returns what a text comes to. With refs it may refer to the worker's environment. What a placeholder stands for is read for neither again.
+// open returns what a text comes to. With refs it may refer to the worker's environment. What a placeholder stands for is read for
+// neither again.
 func (t texts) open(field, text string, refs bool) string {
 	field = "executor." + field
 	if t.later == nil {

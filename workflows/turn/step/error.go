@@ -14,8 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/engine"
 )
 
-// Causes with which a step's context ends. Any other cause (the worker stops, the caller gave up) means: release the lease, any worker may do the
-// step.
+// Causes with which a step's context ends. Any other cause (the worker stops, the caller gave up) means: release the lease, any worker
+// may do the step.
 var (
 	// ErrCancelled means that the turn is cancelled: keep what is there. Callers of the runner end its context with it.
 	ErrCancelled = errors.New("turn cancelled")

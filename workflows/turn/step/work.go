@@ -1,5 +1,5 @@
-// Package step says what a step of a turn is: the work, its kinds, and how it ends. Each kind has a package below this one: begin, infer, plan,
-// compact, tool. Package runner does steps of all kinds.
+// Package step says what a step of a turn is: the work, its kinds, and how it ends. Each kind has a package below this one: begin,
+// infer, plan, compact, tool. Package runner does steps of all kinds.
 package step
 
 import (
@@ -26,8 +26,8 @@ type (
 
 // Kind is one kind of step.
 type Kind interface {
-	// Prepare reads what the claim announces and returns what does the step. It runs before each claim, and also for a step that turns out to be
-	// done.
+	// Prepare reads what the claim announces and returns what does the step. It runs before each claim, and also for a step that turns out
+	// to be done.
 	Prepare(ctx context.Context, w *Work) (Action, error)
 }
 
@@ -35,8 +35,8 @@ type Kind interface {
 type Action interface {
 	// Do does the step and returns what to commit. It is called under the lease. Its context ends with one of the causes of this package.
 	Do(ctx context.Context) (*Commit, error)
-	// GiveUp returns what to commit when the step has failed for good, or, with a nil reason, when the turn was cancelled before the step had a
-	// result.
+	// GiveUp returns what to commit when the step has failed for good, or, with a nil reason, when the turn was cancelled before the step
+	// had a result.
 	GiveUp(why *turnv1.TurnError) *Commit
 }
 

@@ -47,12 +47,16 @@ func (j *Journal) claim(t *turnRecord, req *executionv1.ClaimStepRequest) (*exec
 // claimed writes the events of a claim and gives the seq of the last.
 func (j *Journal) claimed(t *turnRecord, s *stepRecord, req *executionv1.ClaimStepRequest) uint32 {
 	key := req.GetStep().GetKey()
-	seq := j.append(t, key, s.attempt, &turnv1.Event{Data: &turnv1.Event_StepStarted{StepStarted: &turnv1.StepStarted{Title: req.GetStep().GetTitle()}}})
+	seq := j.append(t, key, s.attempt, &turnv1.Event{Data: &turnv1.Event_StepStarted{StepStarted: &turnv1.StepStarted{
+		Title: req.GetStep().GetTitle(),
+	}}})
 	switch {
 	case req.GetStep().GetKind() == turnv1.StepKind_STEP_KIND_INFER && s.attempt > 1:
 		return j.append(t, key, s.attempt, &turnv1.Event{Data: &turnv1.Event_MessageReset{MessageReset: &turnv1.MessageReset{}}})
 	case req.GetStep().GetKind() == turnv1.StepKind_STEP_KIND_INFER:
-		return j.append(t, key, s.attempt, &turnv1.Event{Data: &turnv1.Event_MessageStarted{MessageStarted: &turnv1.MessageStarted{Model: req.GetModel()}}})
+		return j.append(t, key, s.attempt, &turnv1.Event{Data: &turnv1.Event_MessageStarted{
+			MessageStarted: &turnv1.MessageStarted{Model: req.GetModel()},
+		}})
 	case req.GetToolCall() != nil:
 		return j.append(t, key, s.attempt, &turnv1.Event{Data: &turnv1.Event_ToolCallStarted{ToolCallStarted: req.GetToolCall()}})
 	}

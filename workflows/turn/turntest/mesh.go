@@ -83,7 +83,8 @@ func (m *Mesh) register(r grpc.ServiceRegistrar) {
 func depsOn(conn grpc.ClientConnInterface, b *bus.Bus) runner.Deps {
 	return runner.Deps{
 		Sessions: executionv1.NewExecutionServiceClient(conn), Tools: registryv1.NewToolExecutionServiceClient(conn),
-		Inference: inferencev1.NewInferenceServiceClient(conn), Shields: policyv1.NewPolicyServiceClient(conn), Bus: b, Log: slog.New(slog.DiscardHandler),
+		Inference: inferencev1.NewInferenceServiceClient(conn), Shields: policyv1.NewPolicyServiceClient(conn), Bus: b,
+		Log: slog.New(slog.DiscardHandler),
 	}
 }
 

@@ -131,7 +131,9 @@ func CallTools(tool string, perRound ...int) Generate {
 			arguments := fmt.Sprintf(`{"round":%d,"call":%d}`, round, i)
 			f.ToolCalls = append(f.ToolCalls, &turnv1.ToolCall{CallId: fmt.Sprintf("own-%d-%d", round, i), Tool: tool, ArgumentsJson: arguments})
 			if err := stream.Send(&inferencev1.GenerateResponse{Event: &inferencev1.GenerateResponse_ToolCallDelta{
-				ToolCallDelta: &inferencev1.ToolCallDelta{Index: int32(i), CallId: fmt.Sprintf("own-%d-%d", round, i), Tool: tool, ArgumentsDelta: arguments},
+				ToolCallDelta: &inferencev1.ToolCallDelta{
+					Index: int32(i), CallId: fmt.Sprintf("own-%d-%d", round, i), Tool: tool, ArgumentsDelta: arguments,
+				},
 			}}); err != nil {
 				return err
 			}

@@ -24,7 +24,10 @@ func TestBeginFailures(t *testing.T) {
 			name: "an unknown model is final", rpc: "ResolveModel", want: "model_unknown",
 			err: fault.New(codes.NotFound, faultv1.Reason_REASON_MODEL_UNKNOWN, "no provider openai"),
 		},
-		{name: "a registry that is away is tried again", rpc: "ResolveTools", err: fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away"), retry: true},
+		{
+			name: "a registry that is away is tried again", rpc: "ResolveTools", err: fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "away"),
+			retry: true,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := steptest.New(t, &sessionsv1.Agent{Tools: []string{"*"}})

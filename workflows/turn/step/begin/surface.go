@@ -82,9 +82,12 @@ func surfaceHash(tools []*registryv1.Tool, agents []*executionv1.AgentTool) stri
 const ownWords = 800
 
 // promptTokens estimates what instructions and tools take in each model call of a turn.
-func promptTokens(agent *sessionsv1.Agent, tools []*registryv1.Tool, client []*sessionsv1.ClientTool, agents []*executionv1.AgentTool) int32 {
+func promptTokens(
+	agent *sessionsv1.Agent, tools []*registryv1.Tool, client []*sessionsv1.ClientTool, agents []*executionv1.AgentTool,
+) int32 {
 	sum := tokens.Text(agent.GetInstructions())
-	if s := agent.GetStrategy(); s != turnv1.Strategy_STRATEGY_UNSPECIFIED && s != turnv1.Strategy_STRATEGY_REACT && s != turnv1.Strategy_STRATEGY_DIRECT {
+	if s := agent.GetStrategy(); s != turnv1.Strategy_STRATEGY_UNSPECIFIED && s != turnv1.Strategy_STRATEGY_REACT &&
+		s != turnv1.Strategy_STRATEGY_DIRECT {
 		sum += ownWords
 	}
 	for _, t := range tools {

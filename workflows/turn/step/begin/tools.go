@@ -23,8 +23,8 @@ func usableAgents(loaded *step.Loaded, usable *registryv1.ResolveToolsResponse) 
 	return out
 }
 
-// aside takes the reader of artifacts out of the tools, unless the agent has it as a tool of its own: it is shown when there is something to
-// read. It is nil when the user may not use it.
+// aside takes the reader of artifacts out of the tools, unless the agent has it as a tool of its own: it is shown when there is
+// something to read. It is nil when the user may not use it.
 func aside(agent *sessionsv1.Agent, tools []*registryv1.Tool) ([]*registryv1.Tool, *executionv1.PinnedTool) {
 	i := slices.IndexFunc(tools, func(t *registryv1.Tool) bool { return t.GetName() == contract.ReadArtifact })
 	if i < 0 || glob.Any(agent.GetTools(), contract.ReadArtifact) {

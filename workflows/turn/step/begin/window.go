@@ -19,19 +19,20 @@ import (
 const MinWindow = 2000
 
 const (
-	// fillPercent is how much of a window conversation and answer may take before the conversation is compacted. The rest is for what estimates
-	// miss.
+	// fillPercent is how much of a window conversation and answer may take before the conversation is compacted. The rest is for what
+	// estimates miss.
 	fillPercent = 80
 	// usualOutput is what is kept free for the answer, in tokens, when its length is not known.
 	usualOutput = 4096
 	// maxReserved bounds what is kept free for the answer, as a part of the window.
 	maxReserved = 4
-	// bytesPerToken turns the size of a kept conversation into tokens. Text in most scripts has more bytes for each: what is thought to fit must fit.
+	// bytesPerToken turns the size of a kept conversation into tokens. Text in most scripts has more bytes for each: what is thought to fit
+	// must fit.
 	bytesPerToken = 3
 )
 
-// bindContext pins how much a model call of the turn may read: the model's window, or what the agent allows of it, and where the conversation is
-// compacted. Executors keep their own conversation.
+// bindContext pins how much a model call of the turn may read: the model's window, or what the agent allows of it, and where the
+// conversation is compacted. Executors keep their own conversation.
 func (b begin) bindContext(surface *turnv1.Surface, agent *sessionsv1.Agent, model *inferencev1.Model) {
 	if contract.Hosted(agent) {
 		return
@@ -45,8 +46,8 @@ func (b begin) bindContext(surface *turnv1.Surface, agent *sessionsv1.Agent, mod
 	surface.ContextTokens = window*fillPercent/100 - min(output, window/maxReserved)
 }
 
-// contextSize estimates what the first model step reads, from the size of the conversation as it is kept: nothing has to be read for it. Where that
-// comes near to the bound the conversation is read and counted; the model step does not read it again then.
+// contextSize estimates what the first model step reads, from the size of the conversation as it is kept: nothing has to be read for it.
+// Where that comes near to the bound the conversation is read and counted; the model step does not read it again then.
 func (b begin) contextSize(ctx context.Context, loaded *step.Loaded, surface *turnv1.Surface) (int64, error) {
 	size := int64(surface.GetPromptTokens()) + loaded.GetContextBytes()/bytesPerToken
 	if surface.GetContextTokens() == 0 || size <= surface.GetContextTokens() {

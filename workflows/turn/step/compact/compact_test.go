@@ -104,14 +104,16 @@ func TestALongConversationIsCompactedFirst(t *testing.T) {
 		if len(asked) != 2 || asked[0].GetStep() != "compact-1" || asked[0].GetMaxOutputTokens() == 0 || len(asked[0].GetTools()) > 0 {
 			t.Fatalf("asked %v", asked)
 		}
-		if s := steptest.Text(asked[0].GetMessages()[0]); !strings.HasPrefix(s, contract.CompactPrefix+"17\n") || !strings.Contains(s, "### assistant\nanswer 7") {
+		if s := steptest.Text(asked[0].GetMessages()[0]); !strings.HasPrefix(s, contract.CompactPrefix+"17\n") ||
+			!strings.Contains(s, "### assistant\nanswer 7") {
 			t.Errorf("the model was asked to sum up %s", s)
 		}
 		if got := shownTo(asked[1]); got != "Summary of|answer 8|question 9|answer 9|hello result" {
 			t.Errorf("the model read %s", got)
 		}
 		c := compactions(w)
-		if len(c) != 1 || c[0].GetToMessageId() != "msg_q8" || c[0].GetMessages() != 17 || c[0].GetSummary() != "what was said" || c[0].GetDropped() ||
+		if len(c) != 1 || c[0].GetToMessageId() != "msg_q8" || c[0].GetMessages() != 17 || c[0].GetSummary() != "what was said" ||
+			c[0].GetDropped() ||
 			c[0].GetTokensAfter() >= c[0].GetTokensBefore() || len(c[0].GetKeptMessageIds()) != 0 {
 			t.Errorf("compacted %v", c)
 		}
@@ -131,7 +133,9 @@ func TestAShortConversationPaysNothing(t *testing.T) {
 }
 
 func TestATurnIsCompactedWhileItRuns(t *testing.T) {
-	both(t, &sessionsv1.Agent{MaxContextTokens: 2000, Tools: []string{"*"}}, func(t *testing.T, w *steptest.World, run func() []*turnv1.StepOutcome) {
+	both(t, &sessionsv1.Agent{MaxContextTokens: 2000, Tools: []string{"*"}}, func(
+		t *testing.T, w *steptest.World, run func() []*turnv1.StepOutcome,
+	) {
 		w.Tool(func(_ *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
 			return turntest.Complete(stream, &registryv1.Completed{Result: &turnv1.ToolResult{
 				Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: strings.Repeat("word ", 300)}}},
@@ -193,7 +197,9 @@ func whole(t *testing.T, messages []*turnv1.Message) {
 }
 
 func TestAPlanSurvivesItsCompaction(t *testing.T) {
-	both(t, &sessionsv1.Agent{MaxContextTokens: 2600, Strategy: turnv1.Strategy_STRATEGY_PLAN, Tools: []string{"*"}}, func(t *testing.T, w *steptest.World, run func() []*turnv1.StepOutcome) {
+	both(t, &sessionsv1.Agent{
+		MaxContextTokens: 2600, Strategy: turnv1.Strategy_STRATEGY_PLAN, Tools: []string{"*"},
+	}, func(t *testing.T, w *steptest.World, run func() []*turnv1.StepOutcome) {
 		w.Journal.Recall(in.TurnID, earlier(10)...)
 		w.Model(summarising(func(req *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
 			used := &turnv1.Usage{InputTokens: 2500}

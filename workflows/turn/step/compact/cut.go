@@ -30,8 +30,8 @@ type cutPlan struct {
 	event *turnv1.ContextCompacted
 }
 
-// planCut decides where to cut; nil when the conversation fits, or nothing can be left out. What stays are the newest messages, and of the turn itself
-// what was asked, planned and found: its user's messages, and those of the model that call no tool.
+// planCut decides where to cut; nil when the conversation fits, or nothing can be left out. What stays are the newest messages, and of
+// the turn itself what was asked, planned and found: its user's messages, and those of the model that call no tool.
 func planCut(w *step.Work, history *step.History) *cutPlan {
 	messages, why, surface := conversation.Adopted(history.GetMessages(), w.Turn.TurnID), w.Ref.GetCompact(), w.Loaded.GetSurface()
 	size := tokens.Messages(messages)
@@ -53,7 +53,8 @@ func planCut(w *step.Work, history *step.History) *cutPlan {
 	}
 	var kept []*turnv1.Message
 	for i, m := range messages {
-		own := m.GetTurnId() == w.Turn.TurnID && (m.GetRole() == turnv1.Role_ROLE_USER || m.GetRole() == turnv1.Role_ROLE_ASSISTANT && len(m.GetToolCalls()) == 0)
+		own := m.GetTurnId() == w.Turn.TurnID &&
+			(m.GetRole() == turnv1.Role_ROLE_USER || m.GetRole() == turnv1.Role_ROLE_ASSISTANT && len(m.GetToolCalls()) == 0)
 		switch {
 		case i < cut && !own:
 			p.older = append(p.older, m)
@@ -91,8 +92,8 @@ func (p *cutPlan) headOf(messages []*turnv1.Message) int {
 	return n
 }
 
-// roomFor is what the conversation may take, in tokens as we estimate: what the surface allows, without instructions and tools. A conversation
-// that the provider refused is longer than it can read, whatever we believe: it is halved.
+// roomFor is what the conversation may take, in tokens as we estimate: what the surface allows, without instructions and tools. A
+// conversation that the provider refused is longer than it can read, whatever we believe: it is halved.
 func roomFor(why *turnv1.CompactRef, surface *turnv1.Surface, size int64) int64 {
 	limit := surface.GetContextTokens()
 	room := max(limit*engine.PerMille/int64(cmp.Or(why.GetPerMille(), engine.PerMille))-int64(surface.GetPromptTokens()), limit/4)
@@ -119,8 +120,8 @@ func cutAt(messages []*turnv1.Message, head, room int) int {
 	return cut
 }
 
-// lastOf is the message of a conversation that was said last; nil when none of them is in the journal. Results stand behind their call even when
-// the user has said something before they came.
+// lastOf is the message of a conversation that was said last; nil when none of them is in the journal. Results stand behind their call
+// even when the user has said something before they came.
 func lastOf(messages []*turnv1.Message) *turnv1.Message {
 	end := len(messages)
 	for end > 0 && messages[end-1].GetId() == "" {

@@ -34,11 +34,13 @@ func TestShieldsLookAtSummaries(t *testing.T) {
 			})
 			w.Walk()
 			c := compactions(w)
-			if len(c) != 1 || !strings.HasPrefix(c[0].GetSummary(), row.summary) || c[0].GetDropped() != row.dropped || w.Triggered() != row.triggered {
+			if len(c) != 1 || !strings.HasPrefix(c[0].GetSummary(), row.summary) || c[0].GetDropped() != row.dropped ||
+				w.Triggered() != row.triggered {
 				t.Errorf("compacted %v, triggered %q", c, w.Triggered())
 			}
 			asked := steptest.Text(w.Asked()[0].GetMessages()[0])
-			if redacts := strings.HasPrefix(row.shield, "input"); strings.Contains(asked, "question") == redacts || strings.Contains(asked, "***") != redacts {
+			if redacts := strings.HasPrefix(row.shield, "input"); strings.Contains(asked, "question") == redacts ||
+				strings.Contains(asked, "***") != redacts {
 				t.Errorf("the model was asked to sum up %.200s", asked)
 			}
 		})

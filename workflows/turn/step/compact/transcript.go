@@ -15,8 +15,8 @@ const (
 	shortEntry = 250
 )
 
-// transcript writes a conversation down as one text of at most so many tokens: long messages are cut first, then the oldest are left out. The first
-// message is an earlier summary when summarised says so; it stays.
+// transcript writes a conversation down as one text of at most so many tokens: long messages are cut first, then the oldest are left
+// out. The first message is an earlier summary when summarised says so; it stays.
 func transcript(messages []*turnv1.Message, summarised bool, room int) string {
 	most := longEntry
 	for {

@@ -39,7 +39,8 @@ func TestAConversationThatNothingShortens(t *testing.T) {
 	w.Journal.Recall(in.TurnID, earlier(3)...)
 	w.Model(summarising(turntest.Say("hi"), 1))
 	w.Walk()
-	if e := w.Journal.Ending(in.TurnID); e.GetError().GetCode() != engine.CodeContext || e.GetStatus() != turnv1.TurnStatus_TURN_STATUS_FAILED {
+	if e := w.Journal.Ending(in.TurnID); e.GetError().GetCode() != engine.CodeContext ||
+		e.GetStatus() != turnv1.TurnStatus_TURN_STATUS_FAILED {
 		t.Errorf("ended with %v", e)
 	}
 }
@@ -78,9 +79,12 @@ func TestWithoutASummaryOldMessagesAreLeftOut(t *testing.T) {
 	}
 }
 
-// A choice and a plan cannot be asked for again: a conversation that is too long for them is decided by rules, and planned without what was before.
+// A choice and a plan cannot be asked for again: a conversation that is too long for them is decided by rules, and planned without what
+// was before.
 func TestChoicesAndPlansOverALongConversation(t *testing.T) {
-	both(t, &sessionsv1.Agent{Strategy: turnv1.Strategy_STRATEGY_AUTO, Tools: []string{"*"}}, func(t *testing.T, w *steptest.World, run func() []*turnv1.StepOutcome) {
+	both(t, &sessionsv1.Agent{Strategy: turnv1.Strategy_STRATEGY_AUTO, Tools: []string{"*"}}, func(
+		t *testing.T, w *steptest.World, run func() []*turnv1.StepOutcome,
+	) {
 		past := earlier(10)
 		past[18].Content = []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: "short"}}}
 		w.Journal.Recall(in.TurnID, past...)
@@ -93,7 +97,9 @@ func TestChoicesAndPlansOverALongConversation(t *testing.T) {
 			t.Errorf("ended with %v", e)
 		}
 	})
-	both(t, &sessionsv1.Agent{Strategy: turnv1.Strategy_STRATEGY_PLAN, Tools: []string{"*"}}, func(t *testing.T, w *steptest.World, run func() []*turnv1.StepOutcome) {
+	both(t, &sessionsv1.Agent{Strategy: turnv1.Strategy_STRATEGY_PLAN, Tools: []string{"*"}}, func(
+		t *testing.T, w *steptest.World, run func() []*turnv1.StepOutcome,
+	) {
 		w.Journal.Recall(in.TurnID, earlier(10)...)
 		w.Model(summarising(turntest.Say(`{"steps":[{"title":"one","goal":"find one"}]}`), 6000))
 		all := run()

@@ -67,8 +67,8 @@ func Find(messages []*turnv1.Message, id string) *turnv1.Message {
 	return messages[i]
 }
 
-// Adopted returns the conversation of a re-run with what it took over as its own: the messages after its request. The journal names them after the
-// turn that is run again, which keeps its calls apart from the new ones. Other turns have only messages of their own there.
+// Adopted returns the conversation of a re-run with what it took over as its own: the messages after its request. The journal names them
+// after the turn that is run again, which keeps its calls apart from the new ones. Other turns have only messages of their own there.
 func Adopted(messages []*turnv1.Message, turnID string) []*turnv1.Message {
 	var out []*turnv1.Message
 	began := false

@@ -2,8 +2,8 @@ package conversation
 
 import turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 
-// WithResults adds a result for every call that has none (its turn was cancelled or stopped at a limit): models refuse a conversation with an open
-// call.
+// WithResults adds a result for every call that has none (its turn was cancelled or stopped at a limit): models refuse a conversation
+// with an open call.
 func WithResults(history []*turnv1.Message) []*turnv1.Message {
 	done := map[string]bool{}
 	for _, m := range history {

@@ -69,7 +69,8 @@ func (d *deltas) add(c chunk) {
 	}
 }
 
-// close publishes what is pending and returns how many deltas there were, and when the first came (zero: never). Nothing is published afterwards.
+// close publishes what is pending and returns how many deltas there were, and when the first came (zero: never). Nothing is published
+// afterwards.
 func (d *deltas) close() (uint32, time.Time) {
 	d.mu.Lock()
 	d.flush()

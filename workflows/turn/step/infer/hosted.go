@@ -26,8 +26,8 @@ type Executors interface {
 	Forget(turn string)
 }
 
-// hosted returns how the agent's executor is asked. It reads the turn again: an earlier attempt may have learned the executor's session, and the ids of
-// all calls are needed.
+// hosted returns how the agent's executor is asked. It reads the turn again: an earlier attempt may have learned the executor's session,
+// and the ids of all calls are needed.
 func (i *infer) hosted(ctx context.Context, truncated bool) (*callIDs, model.Ask, error) {
 	if i.Executors == nil {
 		return nil, nil, step.Final(errors.New("this worker runs no executors"))
@@ -43,7 +43,9 @@ func (i *infer) hosted(ctx context.Context, truncated bool) (*callIDs, model.Ask
 		}
 	}
 	ids := &callIDs{infer: number(i.Ref), used: maps.Clone(used), given: map[int]string{}}
-	return ids, func(ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse)) (*inferencev1.Finished, error) {
+	return ids, func(
+		ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
+	) (*inferencev1.Finished, error) {
 		i.used, i.over = nil, nil // of an earlier try
 		round := executor.Round{Executor: i.Loaded.GetAgent().GetExecutor(), Used: used, Invocation: i.invocation(now, req, truncated)}
 		limits := i.limits(now.GetOutcomes())
@@ -69,7 +71,8 @@ func (i *infer) hosted(ctx context.Context, truncated bool) (*callIDs, model.Ask
 func (i *infer) invocation(now *step.Loaded, req *inferencev1.GenerateRequest, truncated bool) *executorv1.Invocation {
 	agent := i.Loaded.GetAgent()
 	in := &executorv1.Invocation{
-		Schema: executor.Schema, Mode: executorv1.Mode_MODE_START, InvocationId: i.Turn.TurnID + "/" + i.Ref.GetKey(), Attempt: i.Lease.GetAttempt(),
+		Schema: executor.Schema, Mode: executorv1.Mode_MODE_START, InvocationId: i.Turn.TurnID + "/" + i.Ref.GetKey(),
+		Attempt:   i.Lease.GetAttempt(),
 		SessionId: i.Turn.SessionID, TurnId: i.Turn.TurnID, Tenant: i.Turn.Tenant, Subject: i.Loaded.GetPrincipal().GetSubject(),
 		ExecutorSessionId: now.GetExecutorSessionId(), Conversation: req.GetMessages(), ConversationTruncated: truncated,
 		Agent: &executorv1.AgentSpec{
@@ -91,7 +94,8 @@ func (i *infer) invocation(now *step.Loaded, req *inferencev1.GenerateRequest, t
 	return in
 }
 
-// addNews puts what is new since the turn's last answer into an invocation: results of its calls, and what people said. It returns the calls.
+// addNews puts what is new since the turn's last answer into an invocation: results of its calls, and what people said. It returns the
+// calls.
 func addNews(in *executorv1.Invocation, messages []*turnv1.Message, turnID string) []*turnv1.ToolCall {
 	var asked []*turnv1.ToolCall
 	for _, m := range messages {

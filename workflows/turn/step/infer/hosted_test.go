@@ -43,7 +43,9 @@ func (h *hosts) Forget(turn string) {
 // hosting is a world whose agent has an executor.
 func hosting(t *testing.T, run func(context.Context, executor.Round, executor.Sink) (*executor.Answer, error)) (*steptest.World, *hosts) {
 	t.Helper()
-	agent := &sessionsv1.Agent{Tools: []string{"*"}, Instructions: "be kind", Executor: &sessionsv1.Executor{Kind: "process", Command: []string{"x"}}}
+	agent := &sessionsv1.Agent{Tools: []string{"*"}, Instructions: "be kind", Executor: &sessionsv1.Executor{
+		Kind: "process", Command: []string{"x"},
+	}}
 	w, h := steptest.New(t, agent, turntest.Tool("x__echo")), &hosts{run: run}
 	deps := w.Deps()
 	deps.Executors = h
@@ -74,12 +76,14 @@ func TestAnExecutorDoesATurn(t *testing.T) {
 		t.Errorf("%d model calls, %d tool calls, %d steps", len(w.Asked()), len(w.Called()), len(all))
 	}
 	first, second := h.rounds[0].Invocation, h.rounds[1].Invocation
-	if first.GetMode() != executorv1.Mode_MODE_START || first.GetInvocationId() != in.TurnID+"/infer-1" || first.GetAgent().GetInstructions() != "be kind" ||
+	if first.GetMode() != executorv1.Mode_MODE_START || first.GetInvocationId() != in.TurnID+"/infer-1" ||
+		first.GetAgent().GetInstructions() != "be kind" ||
 		len(first.GetAgent().GetTools()) != 1 || len(first.GetInput()) != 1 || first.GetSubject() == "" || first.GetDeadline() == nil {
 		t.Errorf("first = %v", first)
 	}
 	if len(second.GetToolResults()) != 1 || second.GetToolResults()[0].GetCallId() != "own-id" || len(second.GetInput()) != 0 ||
-		!slices.ContainsFunc(h.rounds[1].Asked, func(c *turnv1.ToolCall) bool { return c.GetCallId() == "own-id" }) || !h.rounds[1].Used["own-id"] {
+		!slices.ContainsFunc(h.rounds[1].Asked, func(c *turnv1.ToolCall) bool { return c.GetCallId() == "own-id" }) ||
+		!h.rounds[1].Used["own-id"] {
 		t.Errorf("second = %v", second)
 	}
 	attached := 0

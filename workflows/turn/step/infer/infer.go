@@ -1,5 +1,5 @@
-// Package infer does the steps that call the model of a turn: it streams the answer as deltas and commits the complete message. An agent with an
-// executor of its own is called here too.
+// Package infer does the steps that call the model of a turn: it streams the answer as deltas and commits the complete message. An agent
+// with an executor of its own is called here too.
 package infer
 
 import (
@@ -137,7 +137,9 @@ func (i *infer) listen(
 }
 
 // commit makes the commit of an answer, as the shields leave it.
-func (i *infer) commit(ctx context.Context, ans *answer, finished *inferencev1.Finished, done *turnv1.MessageCompleted) (*step.Commit, error) {
+func (i *infer) commit(
+	ctx context.Context, ans *answer, finished *inferencev1.Finished, done *turnv1.MessageCompleted,
+) (*step.Commit, error) {
 	blocked, found, err := i.Shields.Answer(ctx, i.Work, done.GetMessage())
 	if err != nil {
 		return nil, err
@@ -216,8 +218,8 @@ func (i *infer) request(ctx context.Context) (*inferencev1.GenerateRequest, bool
 	return req, history.GetTruncated(), nil
 }
 
-// context returns the conversation: from the memory of the runner, which wrote all that is new since it was read, or from the journal. Plans are
-// messages too, which a memory does not hold.
+// context returns the conversation: from the memory of the runner, which wrote all that is new since it was read, or from the journal.
+// Plans are messages too, which a memory does not hold.
 func (i *infer) context(ctx context.Context) (*step.History, error) {
 	remembers := i.Memory != nil
 	if remembers && i.Ref.GetPlan() == nil {
@@ -232,7 +234,8 @@ func (i *infer) context(ctx context.Context) (*step.History, error) {
 	return read, err
 }
 
-// flush waits until deltas are at the bus, so that they arrive before the message that is committed next. A bus that is away is no reason to wait.
+// flush waits until deltas are at the bus, so that they arrive before the message that is committed next. A bus that is away is no
+// reason to wait.
 func (i *infer) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
 	defer cancel()

@@ -52,7 +52,9 @@ func TestReasoningAndArgumentsAreStreamedToo(t *testing.T) {
 	w.Model(func(_ *inferencev1.GenerateRequest, stream grpc.ServerStreamingServer[inferencev1.GenerateResponse]) error {
 		for _, m := range []*inferencev1.GenerateResponse{
 			{Event: &inferencev1.GenerateResponse_ReasoningDelta{ReasoningDelta: "hm"}},
-			{Event: &inferencev1.GenerateResponse_ToolCallDelta{ToolCallDelta: &inferencev1.ToolCallDelta{CallId: "bad id!", Tool: "x__echo", ArgumentsDelta: `{"a"`}}},
+			{Event: &inferencev1.GenerateResponse_ToolCallDelta{ToolCallDelta: &inferencev1.ToolCallDelta{
+				CallId: "bad id!", Tool: "x__echo", ArgumentsDelta: `{"a"`,
+			}}},
 			{Event: &inferencev1.GenerateResponse_ToolCallDelta{ToolCallDelta: &inferencev1.ToolCallDelta{ArgumentsDelta: `:1}`}}},
 		} {
 			if err := stream.Send(m); err != nil {
@@ -60,7 +62,8 @@ func TestReasoningAndArgumentsAreStreamedToo(t *testing.T) {
 			}
 		}
 		return turntest.End(stream, &inferencev1.Finished{
-			FinishReason: "tool_calls", Reasoning: "hm", ToolCalls: []*turnv1.ToolCall{{CallId: "bad id!", Tool: "x__echo", ArgumentsJson: `{"a":1}`}},
+			FinishReason: "tool_calls", Reasoning: "hm",
+			ToolCalls: []*turnv1.ToolCall{{CallId: "bad id!", Tool: "x__echo", ArgumentsJson: `{"a":1}`}},
 		})
 	})
 	out := w.Do(ref)

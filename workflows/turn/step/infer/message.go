@@ -42,8 +42,8 @@ func (a *answer) add(m *inferencev1.GenerateResponse) (chunk, bool) {
 	}
 }
 
-// message is the assistant's message: the whole of a finished stream, or the text so far of one that was cut off. The calls of such a stream are
-// dropped: their arguments may be incomplete.
+// message is the assistant's message: the whole of a finished stream, or the text so far of one that was cut off. The calls of such a
+// stream are dropped: their arguments may be incomplete.
 func (i *infer) message(a *answer, finished *inferencev1.Finished) *turnv1.Message {
 	m := &turnv1.Message{
 		Id: i.Lease.GetMessageId(), SessionId: i.Turn.SessionID, TurnId: i.Turn.TurnID, Role: turnv1.Role_ROLE_ASSISTANT,
@@ -64,14 +64,16 @@ func (i *infer) message(a *answer, finished *inferencev1.Finished) *turnv1.Messa
 	return m
 }
 
-// used estimates the usage of a call that was cut off and whose provider reported none: its prompt, and what it had said by then. It is nil for
-// a call that had said nothing: its prompt may not have been read.
+// used estimates the usage of a call that was cut off and whose provider reported none: its prompt, and what it had said by then. It is
+// nil for a call that had said nothing: its prompt may not have been read.
 func (a *answer) used(prompt int64) *turnv1.Usage {
 	said := a.text.Len() + a.reasoning.Len()
 	if said == 0 {
 		return nil
 	}
-	return &turnv1.Usage{InputTokens: int32(min(prompt, 1<<30)), OutputTokens: int32(tokens.Text(a.text.String()) + tokens.Text(a.reasoning.String()))}
+	return &turnv1.Usage{
+		InputTokens: int32(min(prompt, 1<<30)), OutputTokens: int32(tokens.Text(a.text.String()) + tokens.Text(a.reasoning.String())),
+	}
 }
 
 // callIDs makes the ids of a message's calls unique in their turn: the model's own where it is usable, else one of ours. It is

@@ -34,7 +34,9 @@ func (i *infer) answerer() model.Ask {
 }
 
 // inText asks a model that knows no native tool calls, and gives its answer as one that does would have given it.
-func (i *infer) inText(ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse)) (*inferencev1.Finished, error) {
+func (i *infer) inText(
+	ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
+) (*inferencev1.Finished, error) {
 	tools := req.GetTools()
 	req.Instructions, req.Tools = reacttext.Instructions(req.GetInstructions(), tools), nil
 	req.Messages = reacttext.Conversation(req.GetMessages())

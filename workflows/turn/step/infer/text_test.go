@@ -20,16 +20,19 @@ func TestReactText(t *testing.T) {
 		t.Errorf("steps: %s", got)
 	}
 	first, second := w.Asked()[0], w.Asked()[1]
-	if len(first.GetTools()) != 0 || !strings.HasPrefix(first.GetInstructions(), "Be kind.") || !strings.Contains(first.GetInstructions(), "- x__echo: tool x__echo\n") {
+	if len(first.GetTools()) != 0 || !strings.HasPrefix(first.GetInstructions(), "Be kind.") ||
+		!strings.Contains(first.GetInstructions(), "- x__echo: tool x__echo\n") {
 		t.Errorf("the model was asked %v", first)
 	}
 	if got := steptest.LastText(second); got != `Observation: {"a": 1}` || len(second.GetMessages()) != 3 {
 		t.Errorf("the model was shown %v", second.GetMessages())
 	}
-	if got := w.Called()[0]; got.GetArgumentsJson() != `{"a": 1}` || got.GetCallId() != "call_1_0" || got.GetDefinitionHash() != "hash-x__echo" {
+	if got := w.Called()[0]; got.GetArgumentsJson() != `{"a": 1}` || got.GetCallId() != "call_1_0" ||
+		got.GetDefinitionHash() != "hash-x__echo" {
 		t.Errorf("call = %v", got)
 	}
-	if done := w.Completed(); steptest.Text(done.GetMessage()) != "it is 1" || done.GetMessage().GetReasoning() != "I know." || done.GetFinishReason() != "stop" {
+	if done := w.Completed(); steptest.Text(done.GetMessage()) != "it is 1" || done.GetMessage().GetReasoning() != "I know." ||
+		done.GetFinishReason() != "stop" {
 		t.Errorf("completed = %v", done)
 	}
 	if all[1].GetFinishReason() != "tool_calls" {
@@ -79,7 +82,8 @@ func TestReactTextRepairs(t *testing.T) {
 			w := steptest.New(t, &sessionsv1.Agent{Strategy: reactText})
 			w.Model(row.model)
 			all := w.Walk()
-			if steptest.Keys(all) != "begin infer-1 finish" || all[1].GetUsage().GetModelCalls() != row.calls || all[1].GetUsage().GetInputTokens() != 10*row.calls {
+			if steptest.Keys(all) != "begin infer-1 finish" || all[1].GetUsage().GetModelCalls() != row.calls ||
+				all[1].GetUsage().GetInputTokens() != 10*row.calls {
 				t.Errorf("steps %s, usage %v", steptest.Keys(all), all[1].GetUsage())
 			}
 			if got := steptest.Text(w.Completed().GetMessage()); got != row.want {

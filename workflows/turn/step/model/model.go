@@ -31,7 +31,9 @@ type Ask func(context.Context, *inferencev1.GenerateRequest, func(*inferencev1.G
 
 // Stream returns the Ask that asks the inference service.
 func Stream(client inferencev1.InferenceServiceClient) Ask {
-	return func(ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse)) (*inferencev1.Finished, error) {
+	return func(
+		ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
+	) (*inferencev1.Finished, error) {
 		ctx, cancel := context.WithCancel(ctx) // ends the stream when we return
 		defer cancel()
 		stream, err := client.Generate(ctx, req)

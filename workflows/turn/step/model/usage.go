@@ -12,8 +12,8 @@ func Usage(finished *inferencev1.Finished) *turnv1.Usage {
 	return out
 }
 
-// Count sets in out what the call of a model or of an executor used, also one that was cut off. An executor reports a cost; that of a model follows
-// from its price when the step is committed.
+// Count sets in out what the call of a model or of an executor used, also one that was cut off. An executor reports a cost; that of a
+// model follows from its price when the step is committed.
 func Count(out, u *turnv1.Usage) {
 	if u == nil {
 		return

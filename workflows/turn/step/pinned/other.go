@@ -68,7 +68,9 @@ func AgentTool(loaded *step.Loaded, name string) *executionv1.AgentTool {
 func agentDefinitions(loaded *step.Loaded) []*inferencev1.ToolDefinition {
 	var out []*inferencev1.ToolDefinition
 	for _, a := range loaded.GetAgentTools() {
-		out = append(out, &inferencev1.ToolDefinition{Name: a.GetName(), Description: a.GetDescription(), InputSchemaJson: a.GetInputSchemaJson()})
+		out = append(out, &inferencev1.ToolDefinition{
+			Name: a.GetName(), Description: a.GetDescription(), InputSchemaJson: a.GetInputSchemaJson(),
+		})
 	}
 	return out
 }

@@ -1,5 +1,5 @@
-// Package pinned reads what a turn has pinned when it began (its agent, its surface, the definitions of its tools) and the calls of its messages, and
-// keeps them: none of it changes once it is committed.
+// Package pinned reads what a turn has pinned when it began (its agent, its surface, the definitions of its tools) and the calls of its
+// messages, and keeps them: none of it changes once it is committed.
 package pinned
 
 import (

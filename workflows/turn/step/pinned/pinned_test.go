@@ -33,7 +33,9 @@ func (s *services) GetToolCall(_ context.Context, req *executionv1.GetToolCallRe
 	return &turnv1.ToolCall{CallId: req.GetCallId(), Tool: "journal__tool"}, nil
 }
 
-func (s *services) GetDefinitions(_ context.Context, req *registryv1.GetDefinitionsRequest, _ ...grpc.CallOption) (*registryv1.GetDefinitionsResponse, error) {
+func (s *services) GetDefinitions(
+	_ context.Context, req *registryv1.GetDefinitionsRequest, _ ...grpc.CallOption,
+) (*registryv1.GetDefinitionsResponse, error) {
 	s.reads++
 	resp := &registryv1.GetDefinitionsResponse{}
 	for _, hash := range req.GetHashes() {

@@ -20,7 +20,9 @@ func (c *Cache) Instructions(a *sessionsv1.Agent) (string, error) {
 func (c *Cache) unseal(sealed string) (string, error) {
 	text, wrong := placeholder.Finish(sealed, c.Here)
 	if len(wrong) > 0 {
-		return "", fault.FailedPrecondition(faultv1.Reason_REASON_INVALID_BLUEPRINT, "the agent cannot be resolved at worker %s: %s", c.worker, wrong[0].Error())
+		return "", fault.FailedPrecondition(
+			faultv1.Reason_REASON_INVALID_BLUEPRINT, "the agent cannot be resolved at worker %s: %s", c.worker, wrong[0].Error(),
+		)
 	}
 	return text, nil
 }

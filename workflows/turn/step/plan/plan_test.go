@@ -62,7 +62,8 @@ func plans(w *steptest.World) (out []string) {
 		if p := e.GetPlanUpdated(); p != nil {
 			line := ""
 			for _, s := range p.GetSteps() {
-				line += fmt.Sprintf("%d%s:%s ", s.GetId(), s.GetTitle(), strings.ToLower(strings.TrimPrefix(s.GetStatus().String(), "PLAN_STEP_STATUS_")))
+				status := strings.TrimPrefix(s.GetStatus().String(), "PLAN_STEP_STATUS_")
+				line += fmt.Sprintf("%d%s:%s ", s.GetId(), s.GetTitle(), strings.ToLower(status))
 			}
 			out = append(out, strings.TrimSpace(line))
 		}
@@ -86,14 +87,16 @@ func TestPlan(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	asked := w.Asked()
-	if planner := asked[0]; len(planner.GetTools()) != 0 || !strings.Contains(planner.GetInstructions(), "- x__echo: ") || !strings.Contains(planner.GetInstructions(), "Be kind.") {
+	if planner := asked[0]; len(planner.GetTools()) != 0 || !strings.Contains(planner.GetInstructions(), "- x__echo: ") ||
+		!strings.Contains(planner.GetInstructions(), "Be kind.") {
 		t.Errorf("planner was asked %v", planner)
 	}
 	if second := asked[2]; len(second.GetMessages()) != 5 || len(second.GetTools()) != 1 { // request, step, calls, two results
 		t.Errorf("in the middle of a step the model reads %v", second.GetMessages())
 	}
 	third := steptest.LastText(asked[3])
-	if len(asked[3].GetMessages()) != 2 || !strings.Contains(third, "1. A (completed)") || !strings.Contains(third, "1. done") || !strings.HasSuffix(third, "Do step 2 now, and only that.\nGoal: do b") {
+	if len(asked[3].GetMessages()) != 2 || !strings.Contains(third, "1. A (completed)") || !strings.Contains(third, "1. done") ||
+		!strings.HasSuffix(third, "Do step 2 now, and only that.\nGoal: do b") {
 		t.Errorf("the second step reads %s", third)
 	}
 	if answer := asked[4]; len(answer.GetTools()) != 0 || !strings.Contains(steptest.LastText(answer), "2. result of do b") {

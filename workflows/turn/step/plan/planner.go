@@ -30,8 +30,9 @@ type Planner struct{ Deps }
 
 const planInstructions = contract.MarkPlan + `
 Make a plan for the user's last message: the steps to take, in order, each with a goal that can be reached with a few tool calls or some
-thought. Do not do anything yet and do not answer the message. Plan as few steps as are needed, ten at most. The steps are done one after
-the other by an agent that sees the request, the plan and the results so far; the answer is written after the last step, so plan no step for it.
+thought. Do not do anything yet and do not answer the message. Plan as few steps as are needed, ten at most. The steps are carried out one
+after the other by an agent that sees the request, the plan and the results so far; the answer is written after the last step, so plan no
+step for it.
 Answer with one JSON object and nothing else: {"steps": [{"title": "a few words", "goal": "what to find out or do, in one sentence"}]}`
 
 const replanInstructions = planInstructions + `
@@ -132,7 +133,9 @@ func (p planning) written(goals []goal, used *turnv1.Usage) *step.Commit {
 	return &step.Commit{
 		Outcome: outcome, Messages: []*turnv1.Message{message},
 		Events: []*turnv1.Event{
-			{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{Message: message, FinishReason: model.FinishStop, Usage: used}}},
+			{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{
+				Message: message, FinishReason: model.FinishStop, Usage: used,
+			}}},
 			planUpdated(message.GetId(), steps),
 		},
 	}

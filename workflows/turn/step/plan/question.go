@@ -1,5 +1,5 @@
-// Package plan holds the decisions that a model makes before it acts: the strategy of a turn, its plan, and which agent deals with it. It also says what
-// a plan means for the model steps that carry it out.
+// Package plan holds the decisions that a model makes before it acts: the strategy of a turn, its plan, and which agent deals with it.
+// It also says what a plan means for the model steps that carry it out.
 package plan
 
 import (
@@ -40,7 +40,9 @@ type Deps struct {
 func (Deps) GiveUp(why *turnv1.TurnError) *step.Commit { return model.GiveUp(why) }
 
 // question is a model call about the turn's conversation. It names tools in words only: the model must not call one.
-func (d Deps) question(ctx context.Context, w *step.Work, instructions string) (*inferencev1.GenerateRequest, []*inferencev1.ToolDefinition, error) {
+func (d Deps) question(
+	ctx context.Context, w *step.Work, instructions string,
+) (*inferencev1.GenerateRequest, []*inferencev1.ToolDefinition, error) {
 	history, err := d.Sessions.GetContext(ctx, &executionv1.GetContextRequest{TurnId: w.Turn.TurnID})
 	if err != nil {
 		return nil, nil, fmt.Errorf("read context: %w", err)
@@ -93,8 +95,8 @@ func brief(text string, limit int) string {
 	return text
 }
 
-// answerJSON asks until check accepts the answer, again up to repairs times. If it accepts none the error is errUnreadable. The usage is that of all
-// calls that were answered, also with an error.
+// answerJSON asks until check accepts the answer, again up to repairs times. If it accepts none the error is errUnreadable. The usage is
+// that of all calls that were answered, also with an error.
 func (d Deps) answerJSON(
 	ctx context.Context, req *inferencev1.GenerateRequest, repairs int, check func(text string) error,
 ) (*turnv1.Usage, error) {

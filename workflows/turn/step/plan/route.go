@@ -27,13 +27,16 @@ const noAgent = "none"
 
 // Routes reports whether the step chooses an agent: the first model step of a routed turn does.
 func Routes(w *step.Work) bool {
-	return w.Strategy() == turnv1.Strategy_STRATEGY_ROUTE && w.Ref.GetKey() == stepkey.Infer(contract.RouteStep) && len(w.Loaded.GetAgentTools()) > 0
+	return w.Strategy() == turnv1.Strategy_STRATEGY_ROUTE && w.Ref.GetKey() == stepkey.Infer(contract.RouteStep) &&
+		len(w.Loaded.GetAgentTools()) > 0
 }
 
-// Route asks the model which agent fits, and returns its answer as a call of that agent with the user's message. The reason becomes the message's
-// reasoning. When none fits, the model answers as in react.
+// Route asks the model which agent fits, and returns its answer as a call of that agent with the user's message. The reason becomes the
+// message's reasoning. When none fits, the model answers as in react.
 func (d Deps) Route(w *step.Work) model.Ask {
-	return func(ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse)) (*inferencev1.Finished, error) {
+	return func(
+		ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
+	) (*inferencev1.Finished, error) {
 		agents := w.Loaded.GetAgentTools()
 		question := &inferencev1.GenerateRequest{
 			Model: req.GetModel(), Instructions: routeInstructions + "\n" + agentList(agents), Messages: conversation.Dialogue(req.GetMessages()),

@@ -26,7 +26,8 @@ func Arguments(in, schema string) string {
 	if len(in) > 1 && in[0] == '\'' && in[len(in)-1] == '\'' {
 		return single(in[1:len(in)-1], "", schema)
 	}
-	if key, value, ok := strings.Cut(in, "="); ok && !strings.ContainsAny(strings.TrimSpace(key), " \n") && has(schema, strings.TrimSpace(key)) {
+	if key, value, ok := strings.Cut(in, "="); ok && !strings.ContainsAny(strings.TrimSpace(key), " \n") &&
+		has(schema, strings.TrimSpace(key)) {
 		return pair(strings.TrimSpace(key), strings.Trim(strings.TrimSpace(value), "\"'"), schema)
 	}
 	if json.Valid([]byte(in)) {

@@ -34,7 +34,9 @@ const (
 	final
 )
 
-var label = regexp.MustCompile(`(?i)^[ \t>*#_-]{0,8}(thoughts?|action[ _-]?input|action|observation|final[ _-]?answer|answer)[ \t*_]*[:：](?:\*\*)?[ \t]*`)
+var label = regexp.MustCompile(
+	`(?i)^[ \t>*#_-]{0,8}(thoughts?|action[ _-]?input|action|observation|final[ _-]?answer|answer)[ \t*_]*[:：](?:\*\*)?[ \t]*`,
+)
 
 // labelled returns the label that a line begins with and how long it is; plain and 0 without one.
 func labelled(line string) (kind, int) {
@@ -183,7 +185,8 @@ func (a *Answer) inline() {
 // unfence takes the end of a fence off the final answer whose beginning stood before its label.
 func unfence(whole, answer string) string {
 	answer = strings.TrimSpace(answer)
-	if cut, ok := strings.CutSuffix(answer, "```"); ok && strings.Count(answer, "```")%2 == 1 && strings.HasPrefix(strings.TrimSpace(whole), "```") {
+	if cut, ok := strings.CutSuffix(answer, "```"); ok && strings.Count(answer, "```")%2 == 1 &&
+		strings.HasPrefix(strings.TrimSpace(whole), "```") {
 		return strings.TrimSpace(cut)
 	}
 	return answer

@@ -10,7 +10,10 @@ import (
 )
 
 var tools = []*inferencev1.ToolDefinition{
-	{Name: "calc__evaluate", Description: "Compute.", InputSchemaJson: `{"properties":{"expression":{"type":"string"}},"required":["expression"]}`},
+	{
+		Name: "calc__evaluate", Description: "Compute.",
+		InputSchemaJson: `{"properties":{"expression":{"type":"string"}},"required":["expression"]}`,
+	},
 	{Name: "notes__list", Description: "List\nnotes.", InputSchemaJson: `{"properties":{"limit":{"type":"integer"},"tag":{"type":"string"}}}`},
 	{Name: "k8s__scale", InputSchemaJson: `{"properties":{"replicas":{"type":"integer"}},"required":["replicas"]}`},
 }
@@ -26,36 +29,78 @@ func TestParse(t *testing.T) {
 			text: "Thought: I need the sum.\nAction: calc__evaluate\nAction Input: {\"expression\":\"1+1\"}",
 		},
 		{name: "a final answer", text: "Thought: easy\nFinal Answer: 2", thought: "easy", final: "2"},
-		{name: "an answer of several lines", text: "Final Answer: one\n\nAction: is part of it\ntwo\n", final: "one\n\nAction: is part of it\ntwo"},
+		{
+			name: "an answer of several lines", text: "Final Answer: one\n\nAction: is part of it\ntwo\n",
+			final: "one\n\nAction: is part of it\ntwo",
+		},
 		{name: "a bold answer", text: "Final Answer: **Yes**, it is.", final: "**Yes**, it is."},
 		{name: "no label at all", text: "The sum is 2.", final: "The sum is 2."},
-		{name: "lower case", text: "thought: t\naction: calc__evaluate\naction input: {\"expression\":\"1\"}", thought: "t", action: `calc__evaluate {"expression":"1"}`},
-		{name: "bold labels", text: "**Thought:** t\n**Action:** `calc__evaluate`\n**Action Input:** {\"expression\":\"1\"}", thought: "t", action: `calc__evaluate {"expression":"1"}`},
-		{name: "a heading and an underscore", text: "## Thought: t\nAction: calc__evaluate\nAction_Input: {\"expression\":\"1\"}", thought: "t", action: `calc__evaluate {"expression":"1"}`},
-		{name: "input in a fence", text: "Action: calc__evaluate\nAction Input:\n```json\n{\n \"expression\": \"1\"\n}\n```", action: "calc__evaluate {\n \"expression\": \"1\"\n}"},
-		{name: "all in a fence", text: "```\nThought: t\nAction: calc__evaluate\nAction Input: {\"expression\":\"1\"}\n```", thought: "t", action: `calc__evaluate {"expression":"1"}`},
+		{
+			name: "lower case", text: "thought: t\naction: calc__evaluate\naction input: {\"expression\":\"1\"}", thought: "t",
+			action: `calc__evaluate {"expression":"1"}`,
+		},
+		{
+			name: "bold labels", text: "**Thought:** t\n**Action:** `calc__evaluate`\n**Action Input:** {\"expression\":\"1\"}", thought: "t",
+			action: `calc__evaluate {"expression":"1"}`,
+		},
+		{
+			name: "a heading and an underscore", text: "## Thought: t\nAction: calc__evaluate\nAction_Input: {\"expression\":\"1\"}", thought: "t",
+			action: `calc__evaluate {"expression":"1"}`,
+		},
+		{
+			name: "input in a fence", text: "Action: calc__evaluate\nAction Input:\n```json\n{\n \"expression\": \"1\"\n}\n```",
+			action: "calc__evaluate {\n \"expression\": \"1\"\n}",
+		},
+		{
+			name: "all in a fence", text: "```\nThought: t\nAction: calc__evaluate\nAction Input: {\"expression\":\"1\"}\n```", thought: "t",
+			action: `calc__evaluate {"expression":"1"}`,
+		},
 		{name: "an answer in a fence", text: "```\nThought: t\nFinal Answer: 2\n```", thought: "t", final: "2"},
 		{name: "bare input", text: "Action: calc__evaluate\nAction Input: 2 * 3", action: `calc__evaluate {"expression":"2 * 3"}`},
 		{name: "quoted input", text: "Action: calc__evaluate\nAction Input: \"2 * 3\"", action: `calc__evaluate {"expression":"2 * 3"}`},
 		{name: "single quotes", text: "Action: calc__evaluate\nAction Input: '2 * 3'", action: `calc__evaluate {"expression":"2 * 3"}`},
-		{name: "a quoted object", text: `Action: calc__evaluate` + "\n" + `Action Input: "{\"expression\":\"1\"}"`, action: `calc__evaluate {"expression":"1"}`},
-		{name: "an object of Python", text: "Action: notes__list\nAction Input: {'limit': 3, 'tag': None}", action: `notes__list {"limit": 3, "tag": null}`},
+		{
+			name: "a quoted object", text: `Action: calc__evaluate` + "\n" + `Action Input: "{\"expression\":\"1\"}"`,
+			action: `calc__evaluate {"expression":"1"}`,
+		},
+		{
+			name: "an object of Python", text: "Action: notes__list\nAction Input: {'limit': 3, 'tag': None}",
+			action: `notes__list {"limit": 3, "tag": null}`,
+		},
 		{name: "a last comma", text: "Action: notes__list\nAction Input: {\"limit\": 3,}", action: `notes__list {"limit": 3}`},
 		{name: "a bare number", text: "Action: k8s__scale\nAction Input: 3", action: `k8s__scale {"replicas":3}`},
 		{name: "a number for a text", text: "Action: calc__evaluate\nAction Input: 42", action: `calc__evaluate {"expression":"42"}`},
 		{name: "key=value", text: "Action: notes__list\nAction Input: limit=5", action: `notes__list {"limit":5}`},
 		{name: "no input", text: "Thought: t\nAction: notes__list", thought: "t", action: `notes__list {}`},
 		{name: "input none", text: "Action: notes__list\nAction Input: None", action: `notes__list {}`},
-		{name: "text behind the object", text: "Action: notes__list\nAction Input: {\"limit\":1} and then we wait", action: `notes__list {"limit":1}`},
+		{
+			name: "text behind the object", text: "Action: notes__list\nAction Input: {\"limit\":1} and then we wait",
+			action: `notes__list {"limit":1}`,
+		},
 		{name: "broken JSON goes on to the mesh", text: "Action: notes__list\nAction Input: {\"limit\": ", action: `notes__list {"limit":`},
 		{name: "like a function", text: "Action: evaluate(2 * 3)", action: `calc__evaluate {"expression":"2 * 3"}`},
 		{name: "like the paper", text: "Action: evaluate[2 * 3]", action: `calc__evaluate {"expression":"2 * 3"}`},
-		{name: "input on the action's line", text: "Action: calc__evaluate Action Input: {\"expression\":\"1\"}", action: `calc__evaluate {"expression":"1"}`},
-		{name: "object on the action's line", text: "Action: calc__evaluate with {\"expression\":\"1\"}", action: `calc__evaluate {"expression":"1"}`},
-		{name: "all on one line", text: "Thought: go. Action: calc__evaluate Action Input: {\"expression\":\"1\"}", thought: "go.", action: `calc__evaluate {"expression":"1"}`},
+		{
+			name: "input on the action's line", text: "Action: calc__evaluate Action Input: {\"expression\":\"1\"}",
+			action: `calc__evaluate {"expression":"1"}`,
+		},
+		{
+			name: "object on the action's line", text: "Action: calc__evaluate with {\"expression\":\"1\"}",
+			action: `calc__evaluate {"expression":"1"}`,
+		},
+		{
+			name: "all on one line", text: "Thought: go. Action: calc__evaluate Action Input: {\"expression\":\"1\"}", thought: "go.",
+			action: `calc__evaluate {"expression":"1"}`,
+		},
 		{name: "answer on the thought's line", text: "Thought: I know it. Final Answer: 2", thought: "I know it.", final: "2"},
-		{name: "a JSON action", text: "Action:\n```json\n{\"action\": \"calc__evaluate\", \"action_input\": {\"expression\":\"1\"}}\n```", action: `calc__evaluate {"expression":"1"}`},
-		{name: "nothing but a JSON action", text: "```json\n{\"action\": \"evaluate\", \"action_input\": \"1\"}\n```", action: `calc__evaluate {"expression":"1"}`},
+		{
+			name: "a JSON action", text: "Action:\n```json\n{\"action\": \"calc__evaluate\", \"action_input\": {\"expression\":\"1\"}}\n```",
+			action: `calc__evaluate {"expression":"1"}`,
+		},
+		{
+			name: "nothing but a JSON action", text: "```json\n{\"action\": \"evaluate\", \"action_input\": \"1\"}\n```",
+			action: `calc__evaluate {"expression":"1"}`,
+		},
 		{
 			name: "several actions: the first", action: `notes__list {"limit":1}`,
 			text: "Action: notes__list\nAction Input: {\"limit\":1}\nAction: calc__evaluate\nAction Input: 1",
@@ -70,7 +115,10 @@ func TestParse(t *testing.T) {
 		{name: "final answer as an action", text: "Action: Final Answer\nAction Input: \"2\"", final: "2"},
 		{name: "finish as an action", text: "Action: Finish[2]", final: "2"},
 		{name: "no action, then the answer", text: "Thought: t\nAction: None\nAction Input: none\nFinal Answer: 2", thought: "t", final: "2"},
-		{name: "a sentence as action", text: "Action: I will use the calc__evaluate tool\nAction Input: 1", action: `calc__evaluate {"expression":"1"}`},
+		{
+			name: "a sentence as action", text: "Action: I will use the calc__evaluate tool\nAction Input: 1",
+			action: `calc__evaluate {"expression":"1"}`,
+		},
 		{name: "other case and separators", text: "Action: Calc.Evaluate\nAction Input: 1", action: `calc__evaluate {"expression":"1"}`},
 		{name: "an unknown tool", text: "Action: weather\nAction Input: {\"city\":\"Oslo\"}", action: `weather {"city":"Oslo"}`},
 		{name: "words before the first label", text: "Sure!\nAction: notes__list\nAction Input: {}", thought: "Sure!", action: `notes__list {}`},
@@ -181,7 +229,8 @@ func TestConversation(t *testing.T) {
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
-	if text := reacttext.Instructions("Be kind.", tools); !strings.HasPrefix(text, "Be kind.\n\n") || !strings.Contains(text, "- notes__list: List notes.\n  input schema: {") {
+	if text := reacttext.Instructions("Be kind.", tools); !strings.HasPrefix(text, "Be kind.\n\n") ||
+		!strings.Contains(text, "- notes__list: List notes.\n  input schema: {") {
 		t.Errorf("instructions: %s", text)
 	}
 }

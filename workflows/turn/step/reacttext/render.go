@@ -122,7 +122,8 @@ func Observation(r *turnv1.ToolResult) string {
 
 // Repair is the observation that asks for a text that can be read.
 func Repair(problem string) string {
-	return "Observation: Your last message could not be read. " + problem + ` Write either "Action:" and "Action Input:" lines, or a "Final Answer:".`
+	return "Observation: Your last message could not be read. " + problem +
+		` Write either "Action:" and "Action Input:" lines, or a "Final Answer:".`
 }
 
 func partsText(parts []*turnv1.ContentPart) string {

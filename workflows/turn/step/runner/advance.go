@@ -17,8 +17,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// patience is the longest backoff of a step that an advance waits for by itself. After a longer one any worker continues, so that a cancel is
-// noticed meanwhile.
+// patience is the longest backoff of a step that an advance waits for by itself. After a longer one any worker continues, so that a
+// cancel is noticed meanwhile.
 const patience = time.Second
 
 // advance is one run through a turn, ahead of its workflow.
@@ -49,10 +49,10 @@ type result struct {
 
 // Advance does the steps of a turn, as the engine decides, until the turn is over, and returns the outcomes of all its steps.
 //
-// It returns early with step.ErrWaiting when nothing can be done before somebody answers, with step.ErrElsewhere when another worker does the turn,
-// with step.ErrTurnEnded when the turn was ended without its finish step,
-// with a *step.RetryError when the next step has to rest for long, and with the context's cause when ctx ended; leases are given back then.
-// Whoever drives the turn otherwise goes on with it. Whoever knows of something new in the journal, an answer or more input, says so by news.
+// It returns early with step.ErrWaiting when nothing can be done before somebody answers, with step.ErrElsewhere when another worker
+// does the turn, with step.ErrTurnEnded when the turn was ended without its finish step, with a *step.RetryError when the next step has
+// to rest for long, and with the context's cause when ctx ended; leases are given back then. Whoever drives the turn otherwise goes on
+// with it. Whoever knows of something new in the journal, an answer or more input, says so by news.
 func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput, news <-chan struct{}) ([]*turnv1.StepOutcome, error) {
 	ctx = asWorker(ctx, turn)
 	loaded, err := r.deps.Sessions.LoadTurn(ctx, &executionv1.LoadTurnRequest{TurnId: turn.TurnID, WithContext: true})

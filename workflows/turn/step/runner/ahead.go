@@ -11,8 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// lookAhead adds to a commit what the engine would decide next: claims of further steps, or the turn's end. That saves a transaction for each. It is
-// optimistic: the journal refuses what does not fit, and a lease that is not used is released.
+// lookAhead adds to a commit what the engine would decide next: claims of further steps, or the turn's end. That saves a transaction for
+// each. It is optimistic: the journal refuses what does not fit, and a lease that is not used is released.
 func (a *advance) lookAhead(ctx context.Context, w *task, req *step.Commit) {
 	if req.GetOutcome().GetCancelled() || ctx.Err() != nil || w.Ref.GetKind() == turnv1.StepKind_STEP_KIND_FINISH {
 		return
@@ -119,7 +119,8 @@ func (a *advance) committed(req *step.Commit, resp *executionv1.CommitStepRespon
 	}
 }
 
-// Recall implements step.Memory: it returns nil unless this advance has the whole conversation. Input of the running turn is not among what it wrote.
+// Recall implements step.Memory: it returns nil unless this advance has the whole conversation. Input of the running turn is not among
+// what it wrote.
 func (a *advance) Recall(infer string) *step.History {
 	a.mu.Lock()
 	defer a.mu.Unlock()

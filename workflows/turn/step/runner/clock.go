@@ -38,16 +38,22 @@ func (t timed) LoadTurn(ctx context.Context, req *executionv1.LoadTurnRequest, o
 }
 
 // GetOutcomes implements ExecutionServiceClient.
-func (t timed) GetOutcomes(ctx context.Context, req *executionv1.GetOutcomesRequest, opts ...grpc.CallOption) (*executionv1.GetOutcomesResponse, error) {
+func (t timed) GetOutcomes(
+	ctx context.Context, req *executionv1.GetOutcomesRequest, opts ...grpc.CallOption,
+) (*executionv1.GetOutcomesResponse, error) {
 	return observed(ctx, t.clock, t.ExecutionServiceClient.GetOutcomes, req, opts)
 }
 
 // ClaimStep implements ExecutionServiceClient.
-func (t timed) ClaimStep(ctx context.Context, req *executionv1.ClaimStepRequest, opts ...grpc.CallOption) (*executionv1.ClaimStepResponse, error) {
+func (t timed) ClaimStep(
+	ctx context.Context, req *executionv1.ClaimStepRequest, opts ...grpc.CallOption,
+) (*executionv1.ClaimStepResponse, error) {
 	return observed(ctx, t.clock, t.ExecutionServiceClient.ClaimStep, req, opts)
 }
 
 // RenewStep implements ExecutionServiceClient.
-func (t timed) RenewStep(ctx context.Context, req *executionv1.RenewStepRequest, opts ...grpc.CallOption) (*executionv1.RenewStepResponse, error) {
+func (t timed) RenewStep(
+	ctx context.Context, req *executionv1.RenewStepRequest, opts ...grpc.CallOption,
+) (*executionv1.RenewStepResponse, error) {
 	return observed(ctx, t.clock, t.ExecutionServiceClient.RenewStep, req, opts)
 }

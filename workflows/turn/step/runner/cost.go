@@ -9,9 +9,9 @@ import (
 //
 //	cost = (read - cached) * input + cached * cached_input + written * output, each price for a million tokens.
 //
-// This follows OpenAI's price list, whose prompt_tokens include the cached ones, and which charges reasoning as output. Anthropic reports the tokens of
-// its cache separately; our provider adds them to those read. Anthropic charges more for writing to its cache than for reading; it is counted as input,
-// as we ask for no such writing.
+// This follows OpenAI's price list, whose prompt_tokens include the cached ones, and which charges reasoning as output. Anthropic
+// reports the tokens of its cache separately; our provider adds them to those read. Anthropic charges more for writing to its cache than
+// for reading; it is counted as input, as we ask for no such writing.
 func addCost(price *turnv1.Price, u *turnv1.Usage) {
 	if price == nil || u == nil {
 		return

@@ -145,7 +145,8 @@ func backoff(err error, attempt uint32) time.Duration {
 	}
 }
 
-// release releases the lease, so that the next attempt need not wait for its end, but only for the backoff. Best effort: it expires by itself too.
+// release releases the lease, so that the next attempt need not wait for its end, but only for the backoff. Best effort: it expires by
+// itself too.
 func (r *Runner) release(ctx context.Context, w *task, rest time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.LeaseTTL)
 	defer cancel()
@@ -156,8 +157,8 @@ func (r *Runner) release(ctx context.Context, w *task, rest time.Duration) {
 	}
 }
 
-// budgetPause is how many milliseconds pass before a step that waits for a budget is claimed again: twice as many after each claim in vain, up to
-// longestBudgetPause, and some more or less, for many may wait.
+// budgetPause is how many milliseconds pass before a step that waits for a budget is claimed again: twice as many after each claim in
+// vain, up to longestBudgetPause, and some more or less, for many may wait.
 func budgetPause(busy *executionv1.Busy, claims int) int32 {
 	pause := min(min(busy.GetExpiresInMs(), longestBudgetPause)<<min(claims, 10), longestBudgetPause)
 	return pause/2 + rand.N(pause+1)

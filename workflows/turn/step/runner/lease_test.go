@@ -25,7 +25,9 @@ func TestAStepIsDoneOnceWhoeverAsks(t *testing.T) {
 	w.Model(g.Generate())
 	first := steptest.Async(t.Context(), w.Runner, ref)
 	<-g.Asked
-	others := []<-chan steptest.Result{steptest.Async(t.Context(), w.Another("worker-2"), ref), steptest.Async(t.Context(), w.Another("worker-3"), ref)}
+	others := []<-chan steptest.Result{
+		steptest.Async(t.Context(), w.Another("worker-2"), ref), steptest.Async(t.Context(), w.Another("worker-3"), ref),
+	}
 	close(g.Open)
 	want := w.Wait(first)
 	for _, c := range others {

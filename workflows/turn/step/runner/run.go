@@ -16,7 +16,9 @@ import (
 )
 
 // run does a step under its lease.
-func (r *Runner) run(ctx context.Context, action step.Action, w *task, claim *executionv1.ClaimStepResponse) (_ *turnv1.StepOutcome, err error) {
+func (r *Runner) run(
+	ctx context.Context, action step.Action, w *task, claim *executionv1.ClaimStepResponse,
+) (_ *turnv1.StepOutcome, err error) {
 	w.Lease, w.Cancelled, w.Started = claim.GetLease(), claim.GetCancelRequested(), time.Now()
 	held, release := r.hold(ctx, w)
 	defer func() {

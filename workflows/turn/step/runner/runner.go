@@ -1,6 +1,6 @@
-// Package runner does the steps of a turn. Do is the one way to a step: it adopts a step that is in the journal, waits for one that another worker
-// does, and else takes the lease, does the work and commits it under the lease's fence. So it may be called by any worker, at any time, any number of
-// times. Advance does one step after the other, as the engine decides.
+// Package runner does the steps of a turn. Do is the one way to a step: it adopts a step that is in the journal, waits for one that
+// another worker does, and else takes the lease, does the work and commits it under the lease's fence. So it may be called by any
+// worker, at any time, any number of times. Advance does one step after the other, as the engine decides.
 package runner
 
 import (
@@ -86,8 +86,9 @@ type task struct {
 
 // Do brings a step about and returns its outcome as the journal has it, whichever worker did it.
 //
-// Errors: *step.RetryError when a later attempt may succeed (the lease is released); step.ErrTurnEnded when the turn is over and the step was never
-// done; the context's cause when ctx ended, except for step.ErrCancelled: then what was done so far is committed and returned. Other errors are final.
+// Errors: *step.RetryError when a later attempt may succeed (the lease is released); step.ErrTurnEnded when the turn is over and the
+// step was never done; the context's cause when ctx ended, except for step.ErrCancelled: then what was done so far is committed and
+// returned. Other errors are final.
 func (r *Runner) Do(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
 	k, err := r.kindOf(ref)
 	if err != nil {
@@ -136,8 +137,8 @@ func (r *Runner) do(ctx context.Context, k step.Kind, w *task) (*turnv1.StepOutc
 	}
 }
 
-// stopHolder cancels a step that another worker does, and waits for its outcome. The holder knows a cancel that came by the journal; one that came by
-// Temporal is written there first.
+// stopHolder cancels a step that another worker does, and waits for its outcome. The holder knows a cancel that came by the journal; one
+// that came by Temporal is written there first.
 func (r *Runner) stopHolder(ctx context.Context, k step.Kind, w *task) (*turnv1.StepOutcome, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitPatience)
 	defer cancel()

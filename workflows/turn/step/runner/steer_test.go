@@ -47,7 +47,8 @@ func TestInputWhileTheModelAnswersHasItAnswerAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Once("begin finish infer-1 infer-2 steer-1")
-		if got := steptest.Reads(w.Asked()[1]); got != "user:hello user:in French assistant:ok" && got != "user:hello assistant:ok user:in French" {
+		if got := steptest.Reads(w.Asked()[1]); got != "user:hello user:in French assistant:ok" &&
+			got != "user:hello assistant:ok user:in French" {
 			t.Errorf("the second call reads %s", got)
 		}
 		if got := w.Outcome("infer-2").GetInputs(); got != 1 {

@@ -15,10 +15,12 @@ func TestTurnWithoutTools(t *testing.T) {
 	w.Model(turntest.Say("good ", "morning"))
 	all := w.Walk()
 	surface := all[0].GetSurface()
-	if surface.GetStrategy() != turnv1.Strategy_STRATEGY_DIRECT || surface.GetModel() != turntest.ModelName || surface.GetBlueprintRevision() != 7 {
+	if surface.GetStrategy() != turnv1.Strategy_STRATEGY_DIRECT || surface.GetModel() != turntest.ModelName ||
+		surface.GetBlueprintRevision() != 7 {
 		t.Errorf("surface = %v", surface)
 	}
-	if surface.GetMaxSteps() != 4 || surface.GetMaxParallelTools() != 16 || surface.GetMaxIdenticalCalls() != 3 || surface.GetDeadlineMicros() == 0 {
+	if surface.GetMaxSteps() != 4 || surface.GetMaxParallelTools() != 16 || surface.GetMaxIdenticalCalls() != 3 ||
+		surface.GetDeadlineMicros() == 0 {
 		t.Errorf("limits = %v", surface)
 	}
 	messages := w.Journal.Messages(in.TurnID)

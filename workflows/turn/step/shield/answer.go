@@ -8,8 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
 )
 
-// Answer checks what the model said before it is committed, and changes the message: redacted, or withheld as a whole with its tool calls. An answer
-// that was cut off and cannot be checked is withheld.
+// Answer checks what the model said before it is committed, and changes the message: redacted, or withheld as a whole with its tool
+// calls. An answer that was cut off and cannot be checked is withheld.
 func (c *Checker) Answer(ctx context.Context, w *step.Work, m *turnv1.Message) (blocked bool, _ []*turnv1.Event, _ error) {
 	if len(w.Loaded.GetAgent().GetShields()) == 0 {
 		return false, nil, nil

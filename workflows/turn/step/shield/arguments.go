@@ -16,8 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// Arguments checks the arguments of a call before it is made, and returns the call as the tool may get it: redacted. A blocked call is not made, and the
-// refusal says so to the model. The message and tool_call.started keep what the model wrote.
+// Arguments checks the arguments of a call before it is made, and returns the call as the tool may get it: redacted. A blocked call is
+// not made, and the refusal says so to the model. The message and tool_call.started keep what the model wrote.
 func (c *Checker) Arguments(
 	ctx context.Context, w *step.Work, call *turnv1.ToolCall,
 ) (_ *turnv1.ToolCall, refusal string, events []*turnv1.Event, _ error) {
@@ -82,8 +82,8 @@ func parseArguments(text string) (any, bool) {
 	return v, errors.Is(err, io.EOF)
 }
 
-// each returns a value with all its texts, names and numbers replaced by what change makes of them, always in the same order. A number stays one unless it is
-// changed.
+// each returns a value with all its texts, names and numbers replaced by what change makes of them, always in the same order. A number
+// stays one unless it is changed.
 func each(value any, change func(string) string) any {
 	switch v := value.(type) {
 	case string:

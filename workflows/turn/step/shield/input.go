@@ -20,8 +20,9 @@ func (c *Checker) Input(ctx context.Context, loaded *step.Loaded) (blocked bool,
 	return Blocker(checked) != "", Triggered(StageInput, "", checked), nil
 }
 
-// Conversation returns the conversation as a model may read it: what users said is redacted, and withheld where it is blocked. The events are those of
-// input that came while the turn runs and is read now for the first time; the begin step reports those of the turn's own input.
+// Conversation returns the conversation as a model may read it: what users said is redacted, and withheld where it is blocked. The
+// events are those of input that came while the turn runs and is read now for the first time; the begin step reports those of the turn's
+// own input.
 func (c *Checker) Conversation(ctx context.Context, w *step.Work, messages []*turnv1.Message) ([]*turnv1.Message, []*turnv1.Event, error) {
 	messages, back, err := c.callbacks(ctx, w, messages)
 	if err != nil {
@@ -60,8 +61,8 @@ func (c *Checker) Conversation(ctx context.Context, w *step.Work, messages []*tu
 	return out, append(back, Triggered(StageInput, "", fresh)...), nil
 }
 
-// callbacks checks the answers of sub-agents in the background as what they are, results of calls: else a model could get around the check by asking in
-// the background. The events are those of what is read now for the first time.
+// callbacks checks the answers of sub-agents in the background as what they are, results of calls: else a model could get around the
+// check by asking in the background. The events are those of what is read now for the first time.
 func (c *Checker) callbacks(ctx context.Context, w *step.Work, messages []*turnv1.Message) ([]*turnv1.Message, []*turnv1.Event, error) {
 	if len(w.Loaded.GetAgent().GetShields()) == 0 {
 		return messages, nil, nil

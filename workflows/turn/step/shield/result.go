@@ -18,8 +18,9 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
 )
 
-// Result checks the result of a call before any of it is committed, and changes it: redacted, with what is kept whole beside it, or withheld as a whole.
-// Only the ledger keeps what the tool said, and a wait its answer. A result that came as the turn was cut off and cannot be checked is withheld.
+// Result checks the result of a call before any of it is committed, and changes it: redacted, with what is kept whole beside it, or
+// withheld as a whole. Only the ledger keeps what the tool said, and a wait its answer. A result that came as the turn was cut off and
+// cannot be checked is withheld.
 func (c *Checker) Result(ctx context.Context, w *step.Work, call *turnv1.ToolCall, done *registryv1.Completed) ([]*turnv1.Event, error) {
 	if len(w.Loaded.GetAgent().GetShields()) == 0 {
 		return nil, nil
@@ -68,8 +69,9 @@ func withhold(call *turnv1.ToolCall, done *registryv1.Completed, why string) {
 	done.Result = conversation.ErrorResult(call, "The result of the call is withheld: "+why+". Calling it again does not change that.")
 }
 
-// eachOfResult replaces all texts of a result by what change makes of them, always in the same order: what is kept whole, from which the parts that
-// show its ends are made again, the other parts, their media types, and each text, name and number of the structured content. Bytes that are no text stay.
+// eachOfResult replaces all texts of a result by what change makes of them, always in the same order: what is kept whole, from which the
+// parts that show its ends are made again, the other parts, their media types, and each text, name and number of the structured content.
+// Bytes that are no text stay.
 func eachOfResult(done *registryv1.Completed, change func(string) string) error {
 	result := done.GetResult()
 	shown := map[int]bool{}

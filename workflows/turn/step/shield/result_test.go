@@ -65,10 +65,12 @@ func TestResultsAreRedacted(t *testing.T) {
 	if text := got.GetContent()[0].GetText(); text != "the *** is x" {
 		t.Errorf("text %q", text)
 	}
-	if l := got.GetContent()[1].GetLink(); l.GetUri() != "https://x/***" || l.GetName() != "***" || l.GetMediaType() != "application/octet-stream" {
+	if l := got.GetContent()[1].GetLink(); l.GetUri() != "https://x/***" || l.GetName() != "***" ||
+		l.GetMediaType() != "application/octet-stream" {
 		t.Errorf("link %v", l)
 	}
-	if csv, png := got.GetContent()[2].GetBlob().GetMediaType(), got.GetContent()[3].GetBlob().GetMediaType(); csv != "application/octet-stream" || png != "image/png" {
+	csv, png := got.GetContent()[2].GetBlob().GetMediaType(), got.GetContent()[3].GetBlob().GetMediaType()
+	if csv != "application/octet-stream" || png != "image/png" {
 		t.Errorf("media types %s, %s", csv, png)
 	}
 	if csv, png := got.GetContent()[2].GetBlob().GetData(), got.GetContent()[3].GetBlob().GetData(); string(csv) != "***;1" || len(png) != 11 {
@@ -100,7 +102,8 @@ func TestWhatIsKeptBesideAResultIsRedacted(t *testing.T) {
 		t.Fatalf("kept %v", kept)
 	}
 	got := w.Result().GetResult()
-	if want := contract.Preview(string(kept[0].GetData()), 400, "art_1"); got.GetContent()[0].GetText() != want || strings.Contains(want, "code") {
+	if want := contract.Preview(string(kept[0].GetData()), 400, "art_1"); got.GetContent()[0].GetText() != want ||
+		strings.Contains(want, "code") {
 		t.Errorf("shown %q, want %q", got.GetContent()[0].GetText(), want)
 	}
 	if !got.GetTruncated() || len(got.GetArtifactIds()) != 1 || kept[0].GetMediaType() != "application/octet-stream" {
@@ -126,7 +129,8 @@ func TestBlockedResultsAreWithheldWithAllThatIsBeside(t *testing.T) {
 			if kept := w.Journal.Artifacts(in.TurnID); len(kept) > 0 {
 				t.Errorf("kept %v", kept)
 			}
-			if all := fmt.Sprint(w.Journal.Events(in.TurnID), w.Journal.Messages(in.TurnID)); strings.Contains(all, "the codeword") || len(w.Called()) != 1 {
+			if all := fmt.Sprint(w.Journal.Events(in.TurnID), w.Journal.Messages(in.TurnID)); strings.Contains(all, "the codeword") ||
+				len(w.Called()) != 1 {
 				t.Errorf("it is in the journal, or the tool was called %d times", len(w.Called()))
 			}
 		})

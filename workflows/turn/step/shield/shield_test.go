@@ -29,7 +29,8 @@ func answered(w *steptest.World) *turnv1.MessageCompleted {
 func TestBlockedInputEndsTheTurn(t *testing.T) {
 	w := steptest.Shielded(t, "input-block-hello")
 	w.Walk()
-	if end := w.Journal.Ending(in.TurnID); end.GetStopReason() != "content_filter" || end.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED {
+	if end := w.Journal.Ending(in.TurnID); end.GetStopReason() != "content_filter" ||
+		end.GetStatus() != turnv1.TurnStatus_TURN_STATUS_COMPLETED {
 		t.Errorf("ending %v", end)
 	}
 	if len(w.Asked()) != 0 || w.Triggered() != "begin input-block-hello input block  word" {
@@ -68,7 +69,8 @@ func TestOutputIsCheckedBeforeItIsShown(t *testing.T) {
 			if got.GetMessage().GetContent()[0].GetText() != row.text || got.GetFinishReason() != row.reason || got.GetDeltas() != 0 {
 				t.Errorf("completed %v", got)
 			}
-			if reason := w.Journal.Ending(in.TurnID).GetStopReason(); reason != map[string]string{"stop": "end"}[row.reason] && reason != row.reason {
+			if reason := w.Journal.Ending(in.TurnID).GetStopReason(); reason != map[string]string{"stop": "end"}[row.reason] &&
+				reason != row.reason {
 				t.Errorf("stop reason %q", reason)
 			}
 		})
@@ -76,7 +78,9 @@ func TestOutputIsCheckedBeforeItIsShown(t *testing.T) {
 }
 
 func TestWhatCallsBackIsCheckedAsAResult(t *testing.T) {
-	for shield, want := range map[string]string{"result-redact-ell": "h***o", "result-block-hello": `[message withheld by shield "result-block-hello"]`} {
+	for shield, want := range map[string]string{
+		"result-redact-ell": "h***o", "result-block-hello": `[message withheld by shield "result-block-hello"]`,
+	} {
 		for _, from := range []string{"kid", ""} {
 			w := steptest.Shielded(t, shield)
 			w.Journal.Messages(in.TurnID)[0].FromAgent = from
@@ -132,7 +136,8 @@ func TestToolArgumentsAreChecked(t *testing.T) {
 	w := steptest.Shielded(t, "tool-block-round")
 	w.Model(turntest.CallTools("x__echo", 1))
 	w.Walk()
-	if r := w.Result(); !r.GetResult().GetIsError() || r.GetCode() != "shield_blocked" || !strings.Contains(r.GetResult().GetContent()[0].GetText(), `shield "tool-block-round" blocks its arguments`) {
+	if r := w.Result(); !r.GetResult().GetIsError() || r.GetCode() != "shield_blocked" ||
+		!strings.Contains(r.GetResult().GetContent()[0].GetText(), `shield "tool-block-round" blocks its arguments`) {
 		t.Errorf("result %v", r)
 	}
 	if len(w.Called()) != 0 || w.Triggered() != "tool-1.0 tool-block-round tool block own-0-0 word" {

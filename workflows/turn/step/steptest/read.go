@@ -107,7 +107,9 @@ func (w *World) Triggered() string {
 	var out []string
 	for _, e := range w.Journal.Events(In.TurnID) {
 		if s := e.GetShieldTriggered(); s != nil {
-			out = append(out, strings.Join(append([]string{e.GetStep(), s.GetShield(), s.GetStage(), s.GetAction(), s.GetCallId()}, s.GetCategories()...), " "))
+			out = append(out, strings.Join(
+				append([]string{e.GetStep(), s.GetShield(), s.GetStage(), s.GetAction(), s.GetCallId()}, s.GetCategories()...), " ",
+			))
 		}
 	}
 	return strings.Join(out, ", ")

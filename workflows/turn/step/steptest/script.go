@@ -93,10 +93,15 @@ func Guarded(definition *string) turntest.Call {
 		if a := req.GetApproved(); a.GetArgumentsHash() == "args" && a.GetDefinitionHash() == *definition {
 			return turntest.Echo(req, stream)
 		}
-		return stream.Send(&registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_ApprovalRequired{ApprovalRequired: &registryv1.ApprovalRequired{
-			Rule:          &policyv1.ApprovalRule{Name: "careful", Reason: "it costs", ApproverRoles: []string{"boss"}, ExpiresSeconds: 60, Quorum: 2},
+		required := &registryv1.ApprovalRequired{
+			Rule: &policyv1.ApprovalRule{
+				Name: "careful", Reason: "it costs", ApproverRoles: []string{"boss"}, ExpiresSeconds: 60, Quorum: 2,
+			},
 			ArgumentsHash: "args", DefinitionHash: *definition, Void: req.GetApproved() != nil,
-		}}})
+		}
+		return stream.Send(&registryv1.CallToolResponse{
+			Event: &registryv1.CallToolResponse_ApprovalRequired{ApprovalRequired: required},
+		})
 	}
 }
 

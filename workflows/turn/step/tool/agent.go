@@ -36,8 +36,8 @@ func askedOf(call *turnv1.ToolCall) (askedAgent, bool) {
 	return asked, err == nil
 }
 
-// agent is the round of a call that begins a sub-agent's turn. The registry is asked whether it may, as for any tool; then the sessions service
-// makes the child, which is the same one however often the step is repeated.
+// agent is the round of a call that begins a sub-agent's turn. The registry is asked whether it may, as for any tool; then the sessions
+// service makes the child, which is the same one however often the step is repeated.
 func (t *tool) agent(ctx context.Context, a *executionv1.AgentTool, approved *registryv1.Approved) (round, error) {
 	ask := t.request()
 	ask.DefinitionHash, ask.Approved = a.GetDefinitionHash(), approved
@@ -76,7 +76,8 @@ func (t *tool) beginAgent(ctx context.Context, a *executionv1.AgentTool, r *roun
 	})
 	switch f := fault.From(err); {
 	case err == nil:
-	case fault.Is(err, faultv1.Reason_REASON_LEASE_LOST), fault.Is(err, faultv1.Reason_REASON_TURN_ENDED), !step.IsFinal(step.Classify(ctx, err)):
+	case fault.Is(err, faultv1.Reason_REASON_LEASE_LOST), fault.Is(err, faultv1.Reason_REASON_TURN_ENDED),
+		!step.IsFinal(step.Classify(ctx, err)):
 		return fmt.Errorf("begin agent %s: %w", a.GetAgentId(), err)
 	default: // the model reads why
 		r.completed = refused(t.call, fault.CodeOf(err), f.Text())
@@ -87,7 +88,9 @@ func (t *tool) beginAgent(ctx context.Context, a *executionv1.AgentTool, r *roun
 		r.wait.ChildTurnId = child.GetTurnId()
 		return nil
 	}
-	text := fmt.Sprintf("The agent %s works in the background (turn %s). Its answer comes as a message of its own.", a.GetAgentId(), child.GetTurnId())
+	text := fmt.Sprintf(
+		"The agent %s works in the background (turn %s). Its answer comes as a message of its own.", a.GetAgentId(), child.GetTurnId(),
+	)
 	r.completed = &registryv1.Completed{Result: &turnv1.ToolResult{
 		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}},
 	}}
@@ -102,7 +105,8 @@ func (t *tool) handedOver(req *step.Commit) *step.Commit {
 		return req
 	}
 	answer := &turnv1.Message{
-		Id: ids.New(ids.Message), SessionId: t.Turn.SessionID, TurnId: t.Turn.TurnID, Role: turnv1.Role_ROLE_ASSISTANT, Content: result.GetContent(),
+		Id: ids.New(ids.Message), SessionId: t.Turn.SessionID, TurnId: t.Turn.TurnID, Role: turnv1.Role_ROLE_ASSISTANT,
+		Content: result.GetContent(),
 	}
 	req.Messages = append(req.Messages, answer)
 	req.Events = append(req.Events, &turnv1.Event{Data: &turnv1.Event_MessageCompleted{MessageCompleted: &turnv1.MessageCompleted{

@@ -43,7 +43,8 @@ func afterApproval(call *turnv1.ToolCall, wait *executionv1.Wait, ask *registryv
 	switch wait.GetVerdict() {
 	case turnv1.Verdict_VERDICT_APPROVED:
 		ask.Approved = &registryv1.Approved{
-			ApprovalId: wait.GetRef().GetId(), ArgumentsHash: wait.GetRequest().GetArgumentsHash(), DefinitionHash: wait.GetRequest().GetDefinitionHash(),
+			ApprovalId: wait.GetRef().GetId(), ArgumentsHash: wait.GetRequest().GetArgumentsHash(),
+			DefinitionHash: wait.GetRequest().GetDefinitionHash(),
 		}
 		return round{ask: ask}
 	case turnv1.Verdict_VERDICT_VOID:

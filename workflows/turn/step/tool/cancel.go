@@ -12,7 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// recordTimeout bounds what is still done for a call of a cancelled turn: its result is shielded, or the registry records what a person said of it.
+// recordTimeout bounds what is still done for a call of a cancelled turn: its result is shielded, or the registry records what a person
+// said of it.
 const recordTimeout = 5 * time.Second
 
 // usage is what a round counts for. A call counts once, in the round that may have sent it first.
@@ -23,8 +24,8 @@ func usage(w *step.Work, sent bool) *turnv1.Usage {
 	return &turnv1.Usage{ToolCalls: 1}
 }
 
-// endCancelled ends the call of a turn that is cancelled, and sends nothing. What the client, a sub-agent or a person said of the call before the
-// cancel was seen stands.
+// endCancelled ends the call of a turn that is cancelled, and sends nothing. What the client, a sub-agent or a person said of the call
+// before the cancel was seen stands.
 func (t *tool) endCancelled(ctx context.Context) (*step.Commit, error) {
 	if t.Ref.GetWait() == nil {
 		return t.GiveUp(nil), nil
@@ -37,7 +38,8 @@ func (t *tool) endCancelled(ctx context.Context) (*step.Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, stop := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout) // ctx ends when the lease is renewed, with the cancel that is known here
+	// ctx ends when the lease is renewed, with the cancel that is known here
+	record, stop := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer stop()
 	switch {
 	case r.completed != nil:

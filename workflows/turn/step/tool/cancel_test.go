@@ -12,7 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
-// What was said of a call before its turn was cancelled stands, nothing is sent any more, and a call that was sent is not said to have not run.
+// What was said of a call before its turn was cancelled stands, nothing is sent any more, and a call that was sent is not said to have
+// not run.
 func TestTheCallOfACancelledTurn(t *testing.T) {
 	approved := func(t *testing.T) *steptest.World {
 		definition := "v1"
@@ -42,10 +43,19 @@ func TestTheCallOfACancelledTurn(t *testing.T) {
 		want    string
 	}{
 		{"an approved call is not sent", approved, turnv1.Verdict_VERDICT_APPROVED, none, 1, "The call was not run: the turn was cancelled."},
-		{"a denied call says who denied it", approved, turnv1.Verdict_VERDICT_DENIED, by("ann", "", false), 1, "The call was not run: ann refused it."},
-		{"a tool that asked may have acted", asked, turnv1.Verdict_VERDICT_ANSWERED, none, 1, "The call was not finished, and may have taken effect: the turn was cancelled."},
+		{
+			"a denied call says who denied it", approved, turnv1.Verdict_VERDICT_DENIED, by("ann", "", false), 1,
+			"The call was not run: ann refused it.",
+		},
+		{
+			"a tool that asked may have acted", asked, turnv1.Verdict_VERDICT_ANSWERED, none, 1,
+			"The call was not finished, and may have taken effect: the turn was cancelled.",
+		},
 		{"a call that was done has its result", unknown, turnv1.Verdict_VERDICT_ANSWERED, result("sent"), 2, "sent"},
-		{"a call that was not done is not sent again", unknown, turnv1.Verdict_VERDICT_NOT_DONE, none, 1, "The call was not run again: the turn was cancelled."},
+		{
+			"a call that was not done is not sent again", unknown, turnv1.Verdict_VERDICT_NOT_DONE, none, 1,
+			"The call was not run again: the turn was cancelled.",
+		},
 		{"a call that nobody knows of stays unknown", unknown, turnv1.Verdict_VERDICT_GIVEN_UP, none, 2, "nobody knows"},
 		{"the client has done it", client, turnv1.Verdict_VERDICT_ANSWERED, result("done"), 0, "done"},
 	} {

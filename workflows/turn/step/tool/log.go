@@ -9,8 +9,8 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// eventLog collects a tool call's events. Those of a quick call are written with its outcome, which saves a round trip; those of a slow one while it
-// runs.
+// eventLog collects a tool call's events. Those of a quick call are written with its outcome, which saves a round trip; those of a slow
+// one while it runs.
 type eventLog struct {
 	write func([]*turnv1.Event) error
 
@@ -57,7 +57,8 @@ func (l *eventLog) writeAfter(d time.Duration) {
 	})
 }
 
-// take ends the log and returns what is not written yet. It waits for a write that is under way; none begins afterwards. It may be called again.
+// take ends the log and returns what is not written yet. It waits for a write that is under way; none begins afterwards. It may be
+// called again.
 func (l *eventLog) take() []*turnv1.Event {
 	l.mu.Lock()
 	l.taken = true

@@ -18,7 +18,9 @@ func TestCallsOfARerun(t *testing.T) {
 		out.Effect = effect
 		return out
 	}
-	told := &turnv1.ToolResult{CallId: "of then", Tool: "x__once", Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: "as then"}}}}
+	told := &turnv1.ToolResult{CallId: "of then", Tool: "x__once", Content: []*turnv1.ContentPart{{
+		Part: &turnv1.ContentPart_Text{Text: "as then"},
+	}}}
 	failed := &turnv1.ToolResult{IsError: true}
 	recorded := &turnv1.TurnRerun{OfTurn: "trn_0", Tools: contract.ToolsRecorded, Missing: contract.MissingFail}
 	reads := &turnv1.TurnRerun{OfTurn: "trn_0", Tools: contract.ToolsRecorded, Missing: contract.MissingLiveRead}
@@ -41,7 +43,8 @@ func TestCallsOfARerun(t *testing.T) {
 		{"live calls are run, recorded or not", live, "x__once", told, true, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := steptest.New(t, &sessionsv1.Agent{Tools: []string{"*"}}, tool("x__once", turnv1.EffectClass_EFFECT_CLASS_ONCE), tool("x__read", turnv1.EffectClass_EFFECT_CLASS_READ))
+			w := steptest.New(t, &sessionsv1.Agent{Tools: []string{"*"}},
+				tool("x__once", turnv1.EffectClass_EFFECT_CLASS_ONCE), tool("x__read", turnv1.EffectClass_EFFECT_CLASS_READ))
 			w.Journal.Rerun(in.TurnID, tt.rerun, map[string]*turnv1.ToolResult{"own-0-0": tt.result})
 			w.Model(turntest.CallTools(tt.tool, 1))
 			ref := w.UpTo(turnv1.StepKind_STEP_KIND_TOOL)
@@ -50,10 +53,12 @@ func TestCallsOfARerun(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := w.Result()
-			if called := len(w.Called()) > 0; called != tt.called || got.GetCode() != tt.code || got.GetRecorded() != (tt.result != nil && !tt.called) {
+			if called := len(w.Called()) > 0; called != tt.called || got.GetCode() != tt.code ||
+				got.GetRecorded() != (tt.result != nil && !tt.called) {
 				t.Errorf("called %t, %v", called, got)
 			}
-			if got.GetResult().GetCallId() != "own-0-0" || got.GetResult().GetTool() != tt.tool || out.GetIsError() != (tt.code != "") || out.GetMessageId() == "" {
+			if got.GetResult().GetCallId() != "own-0-0" || got.GetResult().GetTool() != tt.tool || out.GetIsError() != (tt.code != "") ||
+				out.GetMessageId() == "" {
 				t.Errorf("outcome %v with %v", out, got)
 			}
 			if tt.result == told && !tt.called && !strings.Contains(got.String(), "as then") {
@@ -72,7 +77,9 @@ func TestAnAdvancedRerunCallsNoTool(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := steptest.New(t, &sessionsv1.Agent{Tools: []string{"*"}}, turntest.Tool("x__echo"))
 			told := &turnv1.ToolResult{Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: "as then"}}}}
-			w.Journal.Rerun(in.TurnID, &turnv1.TurnRerun{Tools: contract.ToolsRecorded}, map[string]*turnv1.ToolResult{"own-0-0": told, "own-1-0": told})
+			w.Journal.Rerun(in.TurnID, &turnv1.TurnRerun{Tools: contract.ToolsRecorded}, map[string]*turnv1.ToolResult{
+				"own-0-0": told, "own-1-0": told,
+			})
 			w.Model(turntest.CallTools("x__echo", 1, 1, 1))
 			drive(w)
 			if len(w.Called()) > 0 {

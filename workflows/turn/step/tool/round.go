@@ -73,8 +73,8 @@ func (t *tool) round(ctx context.Context) (round, error) {
 // request asks the registry for the call. Its key is that of the call's first round, so that all rounds are one execution.
 func (t *tool) request() *registryv1.CallToolRequest {
 	return &registryv1.CallToolRequest{
-		Principal: t.Loaded.GetPrincipal(), Tool: t.call.GetTool(), DefinitionHash: pinned.DefinitionHash(t.Loaded, t.call.GetTool()), ArgumentsJson: t.call.GetArgumentsJson(),
-		TurnId: t.Turn.TurnID, SessionId: t.Turn.SessionID, CallId: t.call.GetCallId(), Key: t.Turn.TurnID + "/" + stepkey.FirstRound(t.Ref.GetKey()),
-		ApprovalRules: t.Loaded.GetAgent().GetApprovals(), CanWait: true,
+		Principal: t.Loaded.GetPrincipal(), Tool: t.call.GetTool(), DefinitionHash: pinned.DefinitionHash(t.Loaded, t.call.GetTool()),
+		ArgumentsJson: t.call.GetArgumentsJson(), TurnId: t.Turn.TurnID, SessionId: t.Turn.SessionID, CallId: t.call.GetCallId(),
+		Key: t.Turn.TurnID + "/" + stepkey.FirstRound(t.Ref.GetKey()), ApprovalRules: t.Loaded.GetAgent().GetApprovals(), CanWait: true,
 	}
 }

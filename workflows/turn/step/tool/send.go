@@ -117,7 +117,8 @@ func (t *tool) checkedProgress(ctx context.Context, p *registryv1.Progress) *reg
 // stopPatience bounds the wait for the registry to stop a call.
 const stopPatience = time.Second
 
-// stop has the registry end the call with a key, which would run on otherwise. A registry that cannot be reached ends it when the worker is gone.
+// stop has the registry end the call with a key, which would run on otherwise. A registry that cannot be reached ends it when the worker
+// is gone.
 func (t *tool) stop(ctx context.Context, key string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()

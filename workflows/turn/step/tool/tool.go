@@ -1,5 +1,5 @@
-// Package tool does the steps that call a tool: of the registry, of the turn's client, or a sub-agent. A call has a round for each time it waits; each
-// round is a step.
+// Package tool does the steps that call a tool: of the registry, of the turn's client, or a sub-agent. A call has a round for each time
+// it waits; each round is a step.
 package tool
 
 import (
@@ -50,8 +50,8 @@ type Deps struct {
 	Log            *slog.Logger
 }
 
-// Kind is that of tool steps. The registry asks policy, keeps the ledger and decides what may be repeated; the key makes a repeated call the same call
-// for it.
+// Kind is that of tool steps. The registry asks policy, keeps the ledger and decides what may be repeated; the key makes a repeated call
+// the same call for it.
 type Kind struct{ Deps }
 
 // Prepare implements step.Kind.

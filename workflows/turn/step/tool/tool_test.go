@@ -81,7 +81,9 @@ func TestASlowCallIsJournaledWhileItRuns(t *testing.T) {
 func TestAnUnresolvedCallIsReported(t *testing.T) {
 	w, ref := steptest.AtTool(t, "x__echo")
 	w.Tool(func(_ *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
-		return turntest.Complete(stream, &registryv1.Completed{Unresolved: true, ExecutionId: "exe_9", Code: "outcome_unknown", Result: &turnv1.ToolResult{}})
+		return turntest.Complete(stream, &registryv1.Completed{
+			Unresolved: true, ExecutionId: "exe_9", Code: "outcome_unknown", Result: &turnv1.ToolResult{},
+		})
 	})
 	if out := w.Do(ref); !out.GetIsError() {
 		t.Errorf("outcome = %v", out)

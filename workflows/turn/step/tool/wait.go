@@ -43,7 +43,8 @@ func inputWait(call *turnv1.ToolCall, ask *registryv1.CallToolRequest, need *reg
 	return wait
 }
 
-// parks reports whether a call whose outcome is unknown waits until a person resolves it. After one resolution failed it does not wait again.
+// parks reports whether a call whose outcome is unknown waits until a person resolves it. After one resolution failed it does not wait
+// again.
 func parks(agent *sessionsv1.Agent, ask *registryv1.CallToolRequest, c *registryv1.Completed) bool {
 	return c.GetUnresolved() && agent.GetOnUnknownOutcome() == parkUnknown && !givenUp(ask)
 }

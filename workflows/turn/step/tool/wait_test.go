@@ -24,7 +24,9 @@ func asking(req *registryv1.CallToolRequest, stream toolStream) error {
 	state := string(req.GetInput().GetState())
 	if req.GetInput() != nil && req.GetInput().GetAction() != "accept" || state == "second" {
 		return turntest.Complete(stream, &registryv1.Completed{Result: &turnv1.ToolResult{
-			Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: req.GetInput().GetAction() + " " + req.GetInput().GetContent().GetFields()["name"].GetStringValue()}}},
+			Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{
+				Text: req.GetInput().GetAction() + " " + req.GetInput().GetContent().GetFields()["name"].GetStringValue(),
+			}}},
 		}})
 	}
 	next := "first"
@@ -44,7 +46,9 @@ func lost(req *registryv1.CallToolRequest, stream toolStream) error {
 	case turnv1.Verdict_VERDICT_NOT_DONE:
 		return turntest.Echo(req, stream)
 	default:
-		return turntest.Complete(stream, &registryv1.Completed{Unresolved: true, ExecutionId: "exe_9", Code: "outcome_unknown", Result: steptest.Said("nobody knows")})
+		return turntest.Complete(stream, &registryv1.Completed{
+			Unresolved: true, ExecutionId: "exe_9", Code: "outcome_unknown", Result: steptest.Said("nobody knows"),
+		})
 	}
 }
 
@@ -59,7 +63,8 @@ func TestAnApprovalIsAskedForAsTheRuleSays(t *testing.T) {
 	rules := []*policyv1.ApprovalRule{{Name: "careful"}}
 	w := steptest.Waiting(t, &sessionsv1.Agent{Approvals: rules}, steptest.Guarded(&definition))
 	got := w.Journal.Waits(in.TurnID)[0].GetRequest()
-	if got.GetKind() != turnv1.WaitKind_WAIT_KIND_APPROVAL || got.GetRule() != "careful" || got.GetMessage() != "it costs" || got.GetQuorum() != 2 ||
+	if got.GetKind() != turnv1.WaitKind_WAIT_KIND_APPROVAL || got.GetRule() != "careful" || got.GetMessage() != "it costs" ||
+		got.GetQuorum() != 2 ||
 		got.GetExpiresInMs() != 60_000 || got.GetArgumentsHash() != "args" || got.GetDefinitionHash() != "v1" || got.GetCallId() != "own-0-0" ||
 		got.GetArguments().GetFields()["round"] == nil || len(got.GetApproverRoles()) != 1 {
 		t.Errorf("asks for %v", got)
@@ -101,7 +106,8 @@ func TestApproval(t *testing.T) {
 			w.Answer("tool-1.0", row.verdict, fill)
 			out := w.Advance()
 			w.Once("begin finish infer-1 infer-2 tool-1.0 tool-1.0.2 wait-1.0")
-			if got := w.Result(); got.GetResult().GetContent()[0].GetText() != row.want || got.GetCode() != row.code || len(w.Called()) != row.called {
+			if got := w.Result(); got.GetResult().GetContent()[0].GetText() != row.want || got.GetCode() != row.code ||
+				len(w.Called()) != row.called {
 				t.Errorf("result = %v after %d calls", got, len(w.Called()))
 			}
 			calls := int32(0)
@@ -152,7 +158,9 @@ func TestInput(t *testing.T) {
 	if got := w.Result().GetResult().GetContent()[0].GetText(); got != "accept Lee" {
 		t.Errorf("result %q", got)
 	}
-	for verdict, want := range map[turnv1.Verdict]string{turnv1.Verdict_VERDICT_DECLINED: "decline ", turnv1.Verdict_VERDICT_EXPIRED: "cancel "} {
+	for verdict, want := range map[turnv1.Verdict]string{
+		turnv1.Verdict_VERDICT_DECLINED: "decline ", turnv1.Verdict_VERDICT_EXPIRED: "cancel ",
+	} {
 		w := steptest.Waiting(t, &sessionsv1.Agent{}, asking)
 		w.Answer("tool-1.0", verdict)
 		w.Advance()
@@ -194,7 +202,8 @@ func TestPark(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := steptest.Waiting(t, &sessionsv1.Agent{OnUnknownOutcome: "park"}, lost)
-			if got := w.Journal.Waits(in.TurnID)[0].GetRequest(); got.GetExecutionId() != "exe_9" || got.GetArgumentsHash() == "" || got.GetMessage() != "nobody knows" {
+			if got := w.Journal.Waits(in.TurnID)[0].GetRequest(); got.GetExecutionId() != "exe_9" || got.GetArgumentsHash() == "" ||
+				got.GetMessage() != "nobody knows" {
 				t.Errorf("asks for %v", got)
 			}
 			w.Answer("tool-1.0", row.verdict, by("ann", "I looked", true), func(w *executionv1.Wait) { w.Result = steptest.Said("it is there") })
@@ -226,7 +235,8 @@ func TestClientTools(t *testing.T) {
 	}
 	t.Run("the client runs the call", func(t *testing.T) {
 		w := begin(t, schema)
-		if got := w.MustWait(1)[0].GetRequest(); got.GetKind() != turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL || got.GetTool() != "client__pick" || got.GetArguments() == nil {
+		if got := w.MustWait(1)[0].GetRequest(); got.GetKind() != turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL || got.GetTool() != "client__pick" ||
+			got.GetArguments() == nil {
 			t.Errorf("asks for %v", got)
 		}
 		shown := w.Asked()[0].GetTools()
@@ -258,7 +268,8 @@ func TestClientTools(t *testing.T) {
 		}
 		w := begin(t, wrong)
 		w.Advance()
-		if got := w.Result(); got.GetCode() != "invalid_tool_arguments" || !strings.Contains(got.GetResult().GetContent()[0].GetText(), "arguments/colour: is required") {
+		if got := w.Result(); got.GetCode() != "invalid_tool_arguments" ||
+			!strings.Contains(got.GetResult().GetContent()[0].GetText(), "arguments/colour: is required") {
 			t.Errorf("result = %v", got)
 		}
 	})
@@ -266,7 +277,9 @@ func TestClientTools(t *testing.T) {
 
 func TestACallThatNeverStopsAskingIsGivenUp(t *testing.T) {
 	ask := func(_ *registryv1.CallToolRequest, stream toolStream) error {
-		return stream.Send(&registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_InputRequired{InputRequired: &registryv1.InputRequired{Message: "more?"}}})
+		return stream.Send(&registryv1.CallToolResponse{Event: &registryv1.CallToolResponse_InputRequired{
+			InputRequired: &registryv1.InputRequired{Message: "more?"},
+		}})
 	}
 	w := steptest.Waiting(t, &sessionsv1.Agent{}, ask)
 	for r := 1; r <= 20; r++ {
