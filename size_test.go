@@ -28,8 +28,7 @@ type size struct {
 
 // oversize are the packages that are still to be split, with what they may have until then: lower a figure with each step, never raise one.
 var oversize = map[string]size{
-	"internal/cli":       {identifiers: 176},
-	"services/mcpbridge": {methods: map[string]int{"connection": 38}},
+	"internal/cli": {identifiers: 176},
 }
 
 func TestPackagesStaySmall(t *testing.T) {

@@ -41,7 +41,7 @@ func (c *connection) handshake(ctx context.Context, known era, probe time.Durati
 	if t, ok := c.wire.(transport.BidirectionalInterface); ok {
 		t.SetRequestHandler(c.answerServer)
 	}
-	startCtx := c.life
+	startCtx := c.ctx
 	if c.spec.kind == overSSE {
 		startCtx = withExchange(startCtx, &exchange{})
 	}
@@ -190,12 +190,4 @@ func (c *connection) initialize(ctx context.Context) error {
 		return fmt.Errorf("initialized: %w", err)
 	}
 	return nil
-}
-
-// setVersion also sets the version in the transport, which sends it as a header.
-func (c *connection) setVersion(version string) {
-	c.version = version
-	if t, ok := c.wire.(transport.HTTPConnection); ok {
-		t.SetProtocolVersion(version)
-	}
 }

@@ -16,8 +16,8 @@ const (
 )
 
 // withKey adds the key header to a tool call that has a key.
-func (c *connection) withKey(header http.Header, method mcp.MCPMethod, params map[string]any) http.Header {
-	if c.spec.kind == overStdio || method != mcp.MethodToolsCall {
+func (s *sender) withKey(header http.Header, method mcp.MCPMethod, params map[string]any) http.Header {
+	if s.spec.kind == overStdio || method != mcp.MethodToolsCall {
 		return header
 	}
 	meta, _ := params["_meta"].(map[string]any)

@@ -158,16 +158,16 @@ func (c *connection) listen() {
 	if !c.server.listChanged {
 		return
 	}
-	c.background(func() {
+	c.background(func(ctx context.Context) {
 		for pauses := (backoff.Policy{First: time.Second, Max: 30 * time.Second}).Start(); ; {
 			begin := time.Now()
-			a, err := c.request(c.life, c.nextID.Add(1), mcp.MethodSubscriptionsListen,
+			a, err := c.request(ctx, c.nextID.Add(1), mcp.MethodSubscriptionsListen,
 				map[string]any{"notifications": mcp.SubscriptionFilter{ToolsListChanged: true}})
 			switch {
-			case c.life.Err() != nil:
+			case ctx.Err() != nil:
 				return
 			case err == nil && a.failure != nil:
-				c.log.DebugContext(c.life, "tool server does not report changes", "server_id", c.spec.id, "error", a.failure.Message)
+				c.log.DebugContext(ctx, "tool server does not report changes", "server_id", c.spec.id, "error", a.failure.Message)
 				c.stream.markReady()
 				return
 			case err != nil && asSendError(err).refused():
@@ -178,7 +178,7 @@ func (c *connection) listen() {
 			if time.Since(begin) > time.Minute {
 				pauses.Reset()
 			}
-			if pauses.Wait(c.life) != nil {
+			if pauses.Wait(ctx) != nil {
 				return
 			}
 		}

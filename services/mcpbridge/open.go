@@ -35,11 +35,8 @@ func (o *opener) open(ctx context.Context, sp *spec, known era, changed func()) 
 }
 
 func (o *opener) attempt(ctx context.Context, sp *spec, known era, changed func()) (*connection, error) {
-	c := &connection{
-		spec: sp, log: o.log, changed: changed, done: make(chan struct{}), drained: make(chan struct{}), wired: make(chan struct{}), used: time.Now(),
-		tokens: fmt.Sprintf("wl-%x-", rand.Uint64()),
-	}
-	c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
+	c := &connection{sender: sender{spec: sp, log: o.log}, changed: changed, tokens: fmt.Sprintf("wl-%x-", rand.Uint64())}
+	c.lifetime.init(ctx, c.shut)
 	// Ids are random enough not to collide with those of other clients: a stateless server may have nothing else to tell requests apart.
 	c.nextID.Store(rand.Int64N(1<<30) + 1<<20)
 	c.progress.init()

@@ -15,6 +15,8 @@ type pool struct {
 	opener *opener
 	eras   eras
 
+	// life ends with the pool. It is stored because connections are made and kept for all calls, and must not end with the call that happens
+	// to need one first.
 	life context.Context
 	end  context.CancelFunc
 

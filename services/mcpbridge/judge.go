@@ -1,0 +1,83 @@
+package mcpbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/process"
+)
+
+// judge classifies the response to a request, or its absence. A response with the request's id is its answer, whatever the HTTP status.
+// Anything else says nothing about a tool call that was written: it may come from a proxy, or from a tool that acted before it failed.
+func (s *sender) judge(ctx context.Context, x *exchange, res *transport.JSONRPCResponse, err error) (*answer, error) {
+	f := x.facts()
+	if err != nil {
+		return nil, s.judgeError(ctx, x, f, err)
+	}
+	if res == nil {
+		return nil, &sendError{fate: unknownFate, text: "the server sent an empty answer"}
+	}
+	other := res.ID.Value() != any(x.id)
+	switch {
+	case res.Error != nil && res.Error.Code == process.TooLargeCode && s.spec.kind == overStdio:
+		return nil, &sendError{fate: unknownFate, tooLarge: true, text: "the answer is " + res.Error.Message}
+	case !other && res.Error != nil && res.Error.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION && x.method != mcp.MethodServerDiscover &&
+		x.method != mcp.MethodToolsCall:
+		return nil, staleness(f, wrongRevision)
+	case other && f.status >= 400 && res.Error != nil:
+		e := s.judgeError(ctx, x, f, fmt.Errorf("status %d: %s", f.status, res.Error.Message))
+		if x.method == mcp.MethodToolsCall || e.refusedLogin() || e.stale || e.fate == sessionLost || f.status >= 500 {
+			return nil, e
+		}
+	case other && f.status >= 400:
+		return nil, s.judgeError(ctx, x, f, fmt.Errorf("status %d", f.status))
+	case other && (res.Error == nil || x.method == mcp.MethodToolsCall):
+		return nil, &sendError{fate: unknownFate, text: "the server answered another request than the one that was sent"}
+	}
+	return &answer{result: res.Result, failure: res.Error}, nil
+}
+
+func (s *sender) judgeError(ctx context.Context, x *exchange, f facts, err error) *sendError {
+	e := &sendError{fate: unknownFate, status: f.status, retryAfter: f.retryAfter, cause: err}
+	switch {
+	case f.tooLarge || errors.Is(err, egress.ErrTooLarge):
+		e.tooLarge, e.text = f.status < 300, fmt.Sprintf("the answer is larger than %d bytes", maxWireBytes)
+	case errors.Is(err, egress.ErrRedirect):
+		e.redirected = true
+	case errors.Is(err, transport.ErrSessionTerminated) && !f.sent:
+		e.fate, e.stale, e.text = notSent, true, errSessionGone.Error()
+	case !f.sent || notWritten(err):
+		e.fate = notSent
+	case ctx.Err() != nil:
+		e.text = "no answer came in time"
+		if errors.Is(ctx.Err(), context.Canceled) {
+			e.text = "the call was cancelled"
+		}
+	case s.inSession(x.method) && (f.status == http.StatusNotFound || f.status == http.StatusBadRequest):
+		e.fate, e.text = sessionLost, errSessionGone.Error()
+	case f.status == http.StatusBadRequest && s.modern() && staleMessage(err.Error()):
+		return staleness(f, err.Error())
+	case f.status >= 400 && f.status < 500 && f.status != http.StatusRequestTimeout:
+		e.text = refusal(f)
+	case f.status >= 500:
+		e.text = fmt.Sprintf("the server answered with status %d", f.status)
+	case f.status != 0 && !strings.Contains(f.contentType, "json") && !strings.Contains(f.contentType, "event-stream"):
+		e.text = fmt.Sprintf("the server answered with %q instead of MCP (status %d)", f.contentType, f.status)
+	}
+	return e
+}
+
+// inSession reports whether a request belongs to a session that the server may have forgotten.
+func (s *sender) inSession(method mcp.MCPMethod) bool {
+	return s.version != "" && !s.modern() && s.spec.kind != overStdio && method != mcp.MethodInitialize && method != mcp.MethodServerDiscover
+}
+
+// describe returns an error's text without secrets.
+func (s *sender) describe(err error) string { return s.spec.redact(plain(err)) }
