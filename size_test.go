@@ -27,9 +27,7 @@ type size struct {
 }
 
 // oversize are the packages that are still to be split, with what they may have until then: lower a figure with each step, never raise one.
-var oversize = map[string]size{
-	"internal/cli": {identifiers: 176},
-}
+var oversize = map[string]size{}
 
 func TestPackagesStaySmall(t *testing.T) {
 	sizes := sizesOf(t)

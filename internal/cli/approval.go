@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/show"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -33,7 +34,7 @@ func approvals() noun {
 				expires = "in " + ago(m.GetExpireTime().AsTime(), now)
 			}
 			return []string{
-				m.GetId(), m.GetKind(), m.GetStatus(), m.GetTool(), output.Short(objectText(m.GetArguments()), cellWidth),
+				m.GetId(), m.GetKind(), m.GetStatus(), m.GetTool(), output.Short(show.Object(m.GetArguments()), cellWidth),
 				ago(now, m.GetCreateTime().AsTime()), expires, output.Short(m.GetMessage(), cellWidth),
 			}
 		}),

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/show"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
@@ -135,7 +136,7 @@ func (ch *chat) ask(message string) error {
 	}
 	ch.running(t.GetId())
 	defer ch.running("")
-	v := newView(ch.App)
+	v := show.NewView(ch.App)
 	asks := ch.Interactive && ch.lines != nil && ch.format == output.Table
 	var asked *prompts
 	if asks {
@@ -150,7 +151,7 @@ func (ch *chat) ask(message string) error {
 		if ch.format != output.Table {
 			return nil
 		}
-		err := v.event(ev.Event)
+		err := v.Event(ev.Event)
 		if asks {
 			asked.event(ev.Event)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/show"
 	"github.com/windlass-dev/windlass/libs/enum"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -86,7 +87,7 @@ func tools() noun {
 		filters: []filter{{name: "source", usage: "only tools of this source"}},
 		header:  []string{"NAME", "EFFECT", "AVAILABLE", "DESCRIPTION"},
 		read: typed((*registryv1.Tool).GetName, func(m *registryv1.Tool, _ time.Time) []string {
-			return []string{m.GetName(), enum.Name(m.GetEffect()), yesNo(m.GetAvailable()), output.Short(m.GetDescription(), 2*cellWidth)}
+			return []string{m.GetName(), enum.Name(m.GetEffect()), output.YesNo(m.GetAvailable()), output.Short(m.GetDescription(), 2*cellWidth)}
 		}),
 	}
 }
@@ -123,7 +124,7 @@ func models() noun {
 			if m.GetContextWindow() > 0 {
 				window = fmt.Sprint(m.GetContextWindow())
 			}
-			return []string{m.GetName(), yesNo(m.GetDefault()), yesNo(m.GetSupportsTools()), window}
+			return []string{m.GetName(), output.YesNo(m.GetDefault()), output.YesNo(m.GetSupportsTools()), window}
 		}),
 	}
 }
@@ -135,7 +136,7 @@ func decisions() noun {
 		header:  []string{"ID", "AGE", "SUBJECT", "KIND", "RESOURCE", "ALLOWED", "REASON"},
 		read: typed((*policyv1.Decision).GetId, func(m *policyv1.Decision, now time.Time) []string {
 			return []string{
-				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetSubject(), m.GetKind(), m.GetResource(), yesNo(m.GetAllowed()),
+				m.GetId(), ago(now, m.GetCreateTime().AsTime()), m.GetSubject(), m.GetKind(), m.GetResource(), output.YesNo(m.GetAllowed()),
 				output.Short(m.GetReason(), 2*cellWidth),
 			}
 		}),
@@ -162,37 +163,9 @@ func messages() noun {
 		name: "message", plural: "messages",
 		header: []string{"SEQ", "ROLE", "TEXT"},
 		read: typed((*turnv1.Message).GetId, func(m *turnv1.Message, _ time.Time) []string {
-			return []string{fmt.Sprint(m.GetSeq()), enum.Name(m.GetRole()), output.Short(messageText(m), 2*cellWidth)}
+			return []string{fmt.Sprint(m.GetSeq()), enum.Name(m.GetRole()), output.Short(show.Message(m), 2*cellWidth)}
 		}),
 	}
-}
-
-// messageText returns the text of a message for a table.
-func messageText(m *turnv1.Message) string {
-	parts := []string{partsText(m.GetContent())}
-	for _, call := range m.GetToolCalls() {
-		parts = append(parts, call.GetTool()+call.GetArgumentsJson())
-	}
-	if r := m.GetToolResult(); r != nil {
-		parts = append(parts, r.GetTool()+": "+partsText(r.GetContent()))
-	}
-	return strings.Join(parts, " ")
-}
-
-// partsText returns the text of content; other parts are named.
-func partsText(parts []*turnv1.ContentPart) string {
-	var b strings.Builder
-	for _, p := range parts {
-		switch {
-		case p.GetBlob() != nil:
-			fmt.Fprintf(&b, "[%s, %d bytes]", p.GetBlob().GetMediaType(), len(p.GetBlob().GetData()))
-		case p.GetLink() != nil:
-			b.WriteString(p.GetLink().GetUri())
-		default:
-			b.WriteString(p.GetText())
-		}
-	}
-	return b.String()
 }
 
 func orDefault(s string) string {
@@ -200,11 +173,4 @@ func orDefault(s string) string {
 		return "(default)"
 	}
 	return s
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }

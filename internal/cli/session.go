@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/show"
 	"github.com/windlass-dev/windlass/libs/enum"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -113,14 +114,14 @@ func printMessage(w io.Writer, raw json.RawMessage) error {
 		return fmt.Errorf("the answer is not what a Windlass server says: %w", err)
 	}
 	var lines []string
-	if text := partsText(m.GetContent()); text != "" {
+	if text := show.Parts(m.GetContent()); text != "" {
 		lines = append(lines, text)
 	}
 	for _, call := range m.GetToolCalls() {
 		lines = append(lines, "calls "+call.GetTool()+" "+call.GetArgumentsJson())
 	}
 	if r := m.GetToolResult(); r != nil {
-		lines = append(lines, r.GetTool()+": "+partsText(r.GetContent()))
+		lines = append(lines, r.GetTool()+": "+show.Parts(r.GetContent()))
 	}
 	text := strings.ReplaceAll(output.Text(strings.Join(lines, "\n")), "\n", "\n           ")
 	_, err := fmt.Fprintf(w, "%-9s  %s\n", enum.Name(m.GetRole()), text)

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/show"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
@@ -47,7 +48,7 @@ func invokeTool(c *call) error {
 		return err
 	}
 	if err := c.print(answer.GetExecutionId(), raw, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, output.Text(partsText(answer.GetContent())))
+		_, err := fmt.Fprintln(w, output.Text(show.Parts(answer.GetContent())))
 		return err
 	}); err != nil {
 		return err

@@ -1,15 +1,14 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
+	"github.com/windlass-dev/windlass/internal/cli/show"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 )
 
@@ -25,26 +24,5 @@ func showTree(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.print(tree.GetTurn().GetId(), raw, func(w io.Writer) error { return writeTree(w, &tree, 0) })
-}
-
-// writeTree writes a turn on one line, and its descendants indented.
-func writeTree(w io.Writer, tree *sessionsv1.TurnTree, depth int) error {
-	t := tree.GetTurn()
-	u := tree.GetTotalUsage()
-	background := ""
-	if tree.GetBackground() {
-		background = ", in the background"
-	}
-	line := fmt.Sprintf("%s%s  %s  %s  %d model calls, %d tool calls, %d tokens%s", strings.Repeat("  ", depth), t.GetId(), t.GetAgentId(),
-		t.GetStatus(), u.GetModelCalls(), u.GetToolCalls(), u.GetInputTokens()+u.GetOutputTokens(), background)
-	if _, err := fmt.Fprintln(w, line); err != nil {
-		return err
-	}
-	for _, child := range tree.GetChildren() {
-		if err := writeTree(w, child, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.print(tree.GetTurn().GetId(), raw, func(w io.Writer) error { return show.Tree(w, &tree) })
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/show"
 	"github.com/windlass-dev/windlass/libs/ids"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -124,7 +125,7 @@ func watchTurn(c *call, turn, after string, known bool) error {
 			_, err := fmt.Fprintf(c.Out, "%s\n", ev.JSON)
 			return err
 		}
-		_, err := fmt.Fprintln(c.Out, eventLine(ev.Event))
+		_, err := fmt.Fprintln(c.Out, show.EventLine(ev.Event))
 		return err
 	})
 	if c.ctx.Err() != nil {

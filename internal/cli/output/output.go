@@ -168,3 +168,11 @@ func Short(s string, n int) string {
 	}
 	return string([]rune(s)[:n-1]) + "…"
 }
+
+// YesNo returns "yes" or "no".
+func YesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,4 +1,4 @@
-package cli
+package show
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
-// view shows the events of one turn to a person: streamed text and tool cards on a terminal, whole lines elsewhere.
-type view struct {
+// View shows the events of one turn to a person: streamed text and tool cards on a terminal, whole lines elsewhere.
+type View struct {
 	out    io.Writer
 	live   bool
 	colour bool
@@ -25,15 +25,16 @@ type view struct {
 	err  error
 }
 
-func newView(a *app.App) *view {
-	return &view{
+// NewView returns a View that writes to the output of a.
+func NewView(a *app.App) *View {
+	return &View{
 		out: a.Out, live: a.Terminal, colour: a.Terminal && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb",
 		calls: map[string]*turnv1.ToolCallStarted{},
 	}
 }
 
-// event shows one event. It returns write errors.
-func (v *view) event(ev *turnv1.Event) error {
+// Event shows one event. It returns write errors.
+func (v *View) Event(ev *turnv1.Event) error {
 	switch d := ev.GetData().(type) {
 	case *turnv1.Event_MessageStarted:
 		v.text = ""
@@ -75,11 +76,11 @@ func (v *view) event(ev *turnv1.Event) error {
 }
 
 // message shows the part of a whole message that was not shown yet.
-func (v *view) message(m *turnv1.Message) {
+func (v *View) message(m *turnv1.Message) {
 	if m.GetRole() != turnv1.Role_ROLE_ASSISTANT {
 		return
 	}
-	full := partsText(m.GetContent())
+	full := Parts(m.GetContent())
 	rest, continues := strings.CutPrefix(full, v.text)
 	if !continues {
 		v.fresh()
@@ -91,7 +92,7 @@ func (v *view) message(m *turnv1.Message) {
 }
 
 // outcome shows how a tool call ended: the foot of its card, or all of it on one line.
-func (v *view) outcome(id, tool, text string) {
+func (v *View) outcome(id, tool, text string) {
 	started := v.calls[id]
 	below := v.head == id
 	delete(v.calls, id)
@@ -108,28 +109,28 @@ func (v *view) outcome(id, tool, text string) {
 }
 
 // waits shows what the turn waits for, and input sent to it.
-func (v *view) waits(ev *turnv1.Event) {
+func (v *View) waits(ev *turnv1.Event) {
 	if text := waitRemark(ev); text != "" {
 		v.remark(text)
 	}
 }
 
-func (v *view) remark(text string) { v.print(v.dim("(" + output.Line(text) + ")")) }
+func (v *View) remark(text string) { v.print(v.dim("(" + output.Line(text) + ")")) }
 
 // print writes a whole line.
-func (v *view) print(line string) {
+func (v *View) print(line string) {
 	v.fresh()
 	v.write(line + "\n")
 }
 
 // fresh moves to the beginning of a line.
-func (v *view) fresh() {
+func (v *View) fresh() {
 	if v.line {
 		v.write("\n")
 	}
 }
 
-func (v *view) write(s string) {
+func (v *View) write(s string) {
 	if s == "" || v.err != nil {
 		return
 	}
@@ -138,10 +139,10 @@ func (v *view) write(s string) {
 	v.line = !strings.HasSuffix(s, "\n")
 }
 
-func (v *view) dim(s string) string  { return v.style("2", s) }
-func (v *view) bold(s string) string { return v.style("1", s) }
+func (v *View) dim(s string) string  { return v.style("2", s) }
+func (v *View) bold(s string) string { return v.style("1", s) }
 
-func (v *view) style(code, s string) string {
+func (v *View) style(code, s string) string {
 	if !v.colour {
 		return s
 	}

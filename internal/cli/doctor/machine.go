@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"context"
@@ -26,12 +26,12 @@ func local(server string) bool {
 }
 
 // checkMachine checks the prerequisites of windlass up.
-func checkMachine(ctx context.Context, dataDir string) []finding {
-	return append([]finding{checkDataDir(dataDir), checkProgram()}, checkPorts(ctx)...)
+func checkMachine(ctx context.Context, dataDir string) []Finding {
+	return append([]Finding{checkDataDir(dataDir), checkProgram()}, checkPorts(ctx)...)
 }
 
-func checkDataDir(path string) finding {
-	f := finding{Check: "data directory", Outcome: good, Detail: path + " can be written"}
+func checkDataDir(path string) Finding {
+	f := Finding{Check: "data directory", Outcome: OK, Detail: path + " can be written"}
 	_, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		f.Detail = path + " will be made"
@@ -41,9 +41,9 @@ func checkDataDir(path string) finding {
 	}
 	switch {
 	case errors.Is(err, datadir.ErrInUse):
-		return finding{f.Check, bad, "a windlass is running on " + path + ", but not at the address asked", "Name its address with --server."}
+		return Finding{f.Check, Broken, "a windlass is running on " + path + ", but not at the address asked", "Name its address with --server."}
 	case err != nil:
-		return finding{f.Check, bad, err.Error(), "Fix its permissions, or choose another directory with 'windlass up --data-dir'."}
+		return Finding{f.Check, Broken, err.Error(), "Fix its permissions, or choose another directory with 'windlass up --data-dir'."}
 	}
 	return f
 }
@@ -66,8 +66,8 @@ func writable(dir string) error {
 }
 
 // checkProgram looks for the Temporal server where windlass up does.
-func checkProgram() finding {
-	f := finding{Check: "temporal program", Outcome: good}
+func checkProgram() Finding {
+	f := Finding{Check: "temporal program", Outcome: OK}
 	if self, err := os.Executable(); err == nil {
 		f.Detail = filepath.Join(filepath.Dir(self), devserver.Program)
 		if _, err := os.Stat(f.Detail); err == nil {
@@ -76,29 +76,32 @@ func checkProgram() finding {
 	}
 	path, err := exec.LookPath(devserver.Program)
 	if err != nil {
-		return finding{f.Check, bad, devserver.Program + " is neither beside this program nor on PATH", "Run 'make build', or set temporal.address to a Temporal cluster."}
+		return Finding{
+			f.Check, Broken, devserver.Program + " is neither beside this program nor on PATH",
+			"Run 'make build', or set temporal.address to a Temporal cluster.",
+		}
 	}
 	f.Detail = path
 	return f
 }
 
 // checkPorts tries the default ports of windlass up.
-func checkPorts(ctx context.Context) []finding {
-	var out []finding
+func checkPorts(ctx context.Context) []Finding {
+	var out []Finding
 	for _, p := range [][2]string{
 		{"127.0.0.1:8080", "--http-addr"},
 		{"127.0.0.1:9090", "--grpc-addr"},
 		{"127.0.0.1:7233", "--temporal-addr"},
 		{"127.0.0.1:8233", "--temporal-ui-addr"},
 	} {
-		f := finding{Check: "port " + p[0], Outcome: good, Detail: "free"}
+		f := Finding{Check: "port " + p[0], Outcome: OK, Detail: "free"}
 		var lc net.ListenConfig
 		l, err := lc.Listen(ctx, "tcp", p[0])
 		if err == nil {
 			err = l.Close()
 		}
 		if err != nil {
-			f = finding{f.Check, bad, err.Error(), fmt.Sprintf("Stop what uses the port, or choose another one with 'windlass up %s'.", p[1])}
+			f = Finding{f.Check, Broken, err.Error(), fmt.Sprintf("Stop what uses the port, or choose another one with 'windlass up %s'.", p[1])}
 		}
 		out = append(out, f)
 	}

@@ -1,4 +1,4 @@
-package cli
+package show
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func waitText(ev *turnv1.Event) string {
 	case *turnv1.Event_TurnResumed:
 		return fmt.Sprintf("after %d ms", d.TurnResumed.GetPausedMs())
 	case *turnv1.Event_InputAccepted:
-		return partsText(d.InputAccepted.GetContent())
+		return Parts(d.InputAccepted.GetContent())
 	case *turnv1.Event_ApprovalRequested:
 		return approvalText(d.ApprovalRequested)
 	case *turnv1.Event_ApprovalResolved:
@@ -37,7 +37,7 @@ func waitText(ev *turnv1.Event) string {
 
 // approvalText describes what an approval is requested for.
 func approvalText(a *turnv1.ApprovalRequested) string {
-	text := a.GetApprovalId() + " for " + a.GetTool() + " " + objectText(a.GetArguments())
+	text := a.GetApprovalId() + " for " + a.GetTool() + " " + Object(a.GetArguments())
 	if a.GetReason() != "" {
 		text += ": " + a.GetReason()
 	}
@@ -47,7 +47,7 @@ func approvalText(a *turnv1.ApprovalRequested) string {
 // inputText describes a request for input.
 func inputText(r *turnv1.InputRequested) string {
 	if r.GetKind() == turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL {
-		return r.GetApprovalId() + " runs at the client: " + r.GetTool() + " " + objectText(r.GetArguments())
+		return r.GetApprovalId() + " runs at the client: " + r.GetTool() + " " + Object(r.GetArguments())
 	}
 	return r.GetApprovalId() + " asks: " + r.GetMessage()
 }
@@ -72,8 +72,8 @@ func by(subject string) string {
 	return " by " + subject
 }
 
-// objectText formats a JSON object on one line, "" if there is none.
-func objectText(s *structpb.Struct) string {
+// Object formats a JSON object on one line, "" if there is none.
+func Object(s *structpb.Struct) string {
 	if s == nil {
 		return ""
 	}

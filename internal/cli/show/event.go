@@ -1,4 +1,5 @@
-package cli
+// Package show writes what happens in turns as text for people.
+package show
 
 import (
 	"encoding/json"
@@ -15,8 +16,8 @@ import (
 // eventWidth is the maximum length of texts in event lines, in characters.
 const eventWidth = 160
 
-// eventLine formats an event on one line: cursor, type, and what happened.
-func eventLine(ev *turnv1.Event) string {
+// EventLine formats an event on one line: cursor, type, and what happened.
+func EventLine(ev *turnv1.Event) string {
 	cursor := fmt.Sprint(ev.GetSeq())
 	if ev.GetDelta() > 0 {
 		cursor += fmt.Sprintf(".%d", ev.GetDelta())
@@ -32,7 +33,7 @@ func eventLine(ev *turnv1.Event) string {
 func eventText(ev *turnv1.Event) string {
 	switch d := ev.GetData().(type) {
 	case *turnv1.Event_TurnQueued:
-		return partsText(d.TurnQueued.GetInput())
+		return Parts(d.TurnQueued.GetInput())
 	case *turnv1.Event_TurnStarted:
 		return fmt.Sprintf("agent %s, model %s, %d tools", d.TurnStarted.GetAgentId(), d.TurnStarted.GetModel(), len(d.TurnStarted.GetTools()))
 	case *turnv1.Event_TurnEnded:
@@ -72,7 +73,7 @@ func eventText(ev *turnv1.Event) string {
 	case *turnv1.Event_BudgetWarning, *turnv1.Event_BudgetExhausted:
 		return budgetText(ev)
 	case *turnv1.Event_PolicyDecided:
-		return fmt.Sprintf("%s allowed: %s (%s)", d.PolicyDecided.GetTool(), yesNo(d.PolicyDecided.GetAllowed()), d.PolicyDecided.GetReason())
+		return fmt.Sprintf("%s allowed: %s (%s)", d.PolicyDecided.GetTool(), output.YesNo(d.PolicyDecided.GetAllowed()), d.PolicyDecided.GetReason())
 	case *turnv1.Event_ShieldTriggered:
 		s := d.ShieldTriggered
 		return fmt.Sprintf("%s, %s: %s (%s)", s.GetShield(), s.GetStage(), s.GetAction(), strings.Join(s.GetCategories(), ", "))
@@ -107,7 +108,7 @@ func eventDetail(ev *turnv1.Event) string {
 	case *turnv1.Event_MessageReset:
 		return d.MessageReset.GetReason()
 	case *turnv1.Event_MessageCompleted:
-		return messageText(d.MessageCompleted.GetMessage())
+		return Message(d.MessageCompleted.GetMessage())
 	case *turnv1.Event_MessageDelta:
 		return d.MessageDelta.GetText()
 	case *turnv1.Event_ReasoningDelta:
@@ -173,5 +174,5 @@ func resultText(c *turnv1.ToolCallCompleted) string {
 	if c.GetCached() {
 		end = " (cached)"
 	}
-	return how + output.Short(partsText(c.GetResult().GetContent()), eventWidth-40) + end
+	return how + output.Short(Parts(c.GetResult().GetContent()), eventWidth-40) + end
 }
