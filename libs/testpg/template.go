@@ -13,6 +13,8 @@ type Template struct {
 
 	mu   sync.Mutex
 	name string
+	// strategy is the option of CREATE DATABASE with which it is copied.
+	strategy string
 	// server is the server that holds the database: a test process may stop one and start another.
 	server string
 }
@@ -28,7 +30,7 @@ func (p *Template) URL(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("make template database: %v", err)
 	}
-	return database(t, base, " TEMPLATE "+name)
+	return database(t, base, " TEMPLATE "+name+p.strategy)
 }
 
 // on returns the template's name on a server, and creates it if the server has none.
@@ -39,8 +41,12 @@ func (p *Template) on(base string) (string, error) {
 		return p.name, nil
 	}
 	name := newName()
-	if err := admin(base, "CREATE DATABASE "+name); err != nil {
-		return "", err
+	p.strategy = " STRATEGY file_copy" // takes half the time of the default, but PostgreSQL knows it from 15 on
+	if err := admin(base, "CREATE DATABASE "+name+p.strategy); err != nil {
+		p.strategy = ""
+		if err := admin(base, "CREATE DATABASE "+name); err != nil {
+			return "", err
+		}
 	}
 	dropAtStop(name)
 	url, err := named(base, name)
