@@ -4,12 +4,12 @@ package contract
 
 import "time"
 
-// TaskTimeout is the workflow task timeout that the starter asks for. It bounds how long a turn stands still when its worker is
-// lost in the begin or finish step.
+// TaskTimeout is the workflow task timeout that the starter sets. It bounds how long a turn makes no progress when its worker is lost
+// in the begin or finish step.
 const TaskTimeout = 4 * time.Second
 
-// ParkAfter is how long the workflow of a turn that waits stays with its worker, unless configured otherwise: the person at the screen
-// answers within that time, and then it costs nothing more than it always did.
+// ParkAfter is how long the workflow of a turn that waits stays with its worker, unless configured otherwise. A person who is present
+// answers within that time, and then parking adds no cost.
 const ParkAfter = 30 * time.Second
 
 const (
@@ -17,11 +17,11 @@ const (
 	TaskQueue = "windlass-turns"
 	// TurnWorkflow is the type name of the workflow that runs a turn. Its id is the turn's id, so a turn has one workflow at most.
 	TurnWorkflow = "Turn"
-	// SignalCancel asks a running turn to stop nicely: work under way is stopped, what was said so far is kept. Its payload is
-	// a Cancel. The sessions service writes the cancel into the journal first; the signal only makes it fast.
+	// SignalCancel asks a running turn to stop gracefully: running steps are stopped, the output so far is kept. Its payload is a Cancel.
+	// The sessions service writes the cancel into the journal first; the signal only speeds it up.
 	SignalCancel = "cancel"
-	// SignalWake tells a turn that waits that somebody has answered. It has no payload: the journal has the answer already, the signal only
-	// makes it fast. Send it with SignalWithStart: a plain signal is not heard by a turn that is parked.
+	// SignalWake notifies a waiting turn that a wait was answered. It has no payload: the answer is in the journal already, the signal
+	// only speeds it up. Send it with SignalWithStart: a parked turn does not receive a plain signal.
 	SignalWake = "wake"
 )
 
@@ -59,28 +59,28 @@ type TurnInput struct {
 	SessionID string `json:"session_id"`
 	// AgentID names the agent that answers.
 	AgentID string `json:"agent_id"`
-	// ParkAfterMs is after how many milliseconds of waiting for somebody the turn's workflow is parked: it leaves its worker, and comes
-	// back when there are news. 0 = it stays, as turns do that were begun by earlier versions.
+	// ParkAfterMs is after how many milliseconds of waiting the turn's workflow is parked: its run ends, and the next one starts when
+	// there is something new. 0 = it is never parked, as turns that were started by earlier versions.
 	ParkAfterMs int64 `json:"park_after_ms,omitempty"`
-	// Parked says, in the first input of a run, that the run before parked the turn: what it waits for, and since when. It is what people
-	// read of a run that has not begun.
+	// Parked is set in the first input of a run if the run before parked the turn: what it waits for, and since when. The Temporal UI
+	// shows it for a run that has not started.
 	Parked string `json:"parked,omitempty"`
 	// ShownMicros says, in the first input of a run, when the newest step was committed that the runs before have shown, Unix microseconds.
 	ShownMicros int64 `json:"shown_micros,omitempty"`
 }
 
-// HeadStart is what workers are told of a turn that may begin.
+// HeadStart announces to workers a turn that may begin.
 type HeadStart struct {
 	TurnInput
 	// TraceParent is the W3C traceparent of the request that made the turn, empty without a trace.
 	TraceParent string `json:"trace_parent,omitempty"`
 }
 
-// TurnResult is what a turn's workflow leaves: counts and references, never content. The journal has the rest.
+// TurnResult is the result of a turn's workflow: counts and references, never content. The journal has the rest.
 type TurnResult struct {
 	// Status is StatusCompleted, StatusFailed or StatusCancelled.
 	Status string `json:"status"`
-	// StopReason says why the turn stopped, see windlass.turn.v1.TurnEnded.
+	// StopReason is why the turn stopped, see windlass.turn.v1.TurnEnded.
 	StopReason string `json:"stop_reason"`
 	// ErrorCode is the stable code of a failed turn.
 	ErrorCode string `json:"error_code,omitempty"`

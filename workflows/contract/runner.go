@@ -15,7 +15,7 @@ const (
 )
 
 // WorkerEnvNamespace is the namespace in which sealed texts of an executor hold ${env:NAME}, a reference to the worker's environment.
-// Nobody writes it so: what people write is checked.
+// Users cannot write it: what they write is checked.
 const WorkerEnvNamespace = "worker_env"
 
 // RunnerNames lists the names that ${runner.*} has.

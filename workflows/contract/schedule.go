@@ -1,6 +1,7 @@
 package contract
 
-// ScheduleWorkflow is the type name of the workflow that Temporal's schedules start: it tells the sessions service that it is time.
+// ScheduleWorkflow is the type name of the workflow that Temporal's schedules start: it notifies the sessions service that a schedule
+// is due.
 const ScheduleWorkflow = "ScheduledFire"
 
 // ScheduleInput is what the workflow of a schedule starts from.
@@ -11,11 +12,11 @@ type ScheduleInput struct {
 	ScheduleID string `json:"schedule_id"`
 }
 
-// ScheduleResult is what the workflow of a schedule leaves.
+// ScheduleResult is the result of the workflow of a schedule.
 type ScheduleResult struct {
-	// Outcome is what became of the fire, see windlass.sessions.v1.ScheduleFire.
+	// Outcome is the outcome of the fire, see windlass.sessions.v1.ScheduleFire.
 	Outcome string `json:"outcome"`
-	// TurnID is the turn that it began.
+	// TurnID is the turn that it started.
 	TurnID string `json:"turn_id,omitempty"`
 }
 

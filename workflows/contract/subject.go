@@ -3,7 +3,7 @@ package contract
 const (
 	// AllHeadStarts matches HeadStartSubject of every tenant.
 	AllHeadStarts = "windlass.*.headstart.begin"
-	// HeadStartQueue is the queue group in which workers hear of turns that may begin.
+	// HeadStartQueue is the queue group in which workers receive the turns that may begin.
 	HeadStartQueue = "windlass-workers"
 	// AllWakes matches WakeSubject of every tenant.
 	AllWakes = "windlass.*.headstart.wake"
@@ -20,13 +20,13 @@ func HeadStartSubject(tenant string) string { return "windlass." + token(tenant)
 // WakeSubject is where a turn whose worker seems lost is announced to all workers. Payload: a HeadStart in JSON.
 func WakeSubject(tenant string) string { return "windlass." + token(tenant) + ".headstart.wake" }
 
-// EventSubject is where durable events of a session are told once they are committed. Payload: windlass.turn.v1.Events in
+// EventSubject is where durable events of a session are published once they are committed. Payload: windlass.turn.v1.Events in
 // the binary encoding of protobuf; see PackEvents.
 func EventSubject(tenant, session string) string {
 	return sessionSubject(tenant, session) + ".event"
 }
 
-// DeltaSubject is where transient events of a session are told. Payload: windlass.turn.v1.Event in the binary encoding of
+// DeltaSubject is where transient events of a session are published. Payload: windlass.turn.v1.Event in the binary encoding of
 // protobuf; an event with delta > 0 is numbered.
 func DeltaSubject(tenant, session string) string {
 	return sessionSubject(tenant, session) + ".delta"

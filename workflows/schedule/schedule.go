@@ -32,7 +32,7 @@ func Fire(ctx workflow.Context, in contract.ScheduleInput) (contract.ScheduleRes
 	return out, err
 }
 
-// due is the time that the schedule named; for a workflow that somebody started by hand, when that was.
+// due is the time that the schedule named; for a workflow that was started by hand, when that was.
 func due(ctx workflow.Context) time.Time {
 	named := temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
 	if at, ok := workflow.GetTypedSearchAttributes(ctx).GetTime(named); ok {
@@ -46,7 +46,7 @@ type Activities struct {
 	sessions executionv1.ExecutionServiceClient
 }
 
-// FireSchedule tells the sessions service that a schedule is due.
+// FireSchedule notifies the sessions service that a schedule is due.
 func (a *Activities) FireSchedule(ctx context.Context, in contract.ScheduleInput, dueMicros int64) (contract.ScheduleResult, error) {
 	resp, err := a.sessions.FireSchedule(ctx, &executionv1.FireScheduleRequest{
 		Tenant: in.Tenant, ScheduleId: in.ScheduleID, DueMicros: dueMicros,

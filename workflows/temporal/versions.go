@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// ErrNoDeployment tells that no worker has polled under that name.
+// ErrNoDeployment means that no worker has polled under that name.
 var ErrNoDeployment = errors.New("no worker of this deployment has connected to Temporal")
 
 // Version is one version of a deployment of workers.

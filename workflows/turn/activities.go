@@ -29,8 +29,8 @@ type ahead interface {
 	joinBriefly(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error)
 }
 
-// Activities are the steps of a turn as Temporal sees them, one type for each kind. Each gives the outcome of its step, and of all others
-// that were committed after the given time (Unix microseconds): the turn may run ahead of its workflow.
+// Activities are the steps of a turn as Temporal sees them, one type for each kind. Each returns the outcome of its step, and of all
+// others that were committed after the given time (Unix microseconds): the turn may run ahead of its workflow.
 type Activities struct {
 	steps doer
 	runs  ahead
@@ -41,7 +41,7 @@ type Activities struct {
 const (
 	// typeTurnEnded: the step was not done because the turn is over.
 	typeTurnEnded = "turn_ended"
-	// typeReleased: the worker stopped in mid-step; another one goes on.
+	// typeReleased: the worker stopped before the step ended; another one continues.
 	typeReleased = "worker_let_go"
 )
 
@@ -72,7 +72,7 @@ func (a *Activities) Finish(ctx context.Context, in contract.TurnInput, ref *tur
 	return a.do(ctx, a.steps.Finish, in, ref, since)
 }
 
-// progress tells of outcomes, and what time it is for the database: the clock of Temporal's server may be another one.
+// progress returns outcomes together with the time of the database, since the clock of Temporal's server may differ.
 func (a *Activities) progress(outcomes ...*turnv1.StepOutcome) *turnv1.Progress {
 	return &turnv1.Progress{Outcomes: outcomes, NowMicros: a.steps.Now().UnixMicro()}
 }
@@ -93,7 +93,7 @@ func (a *Activities) do(
 	}
 	p := a.progress(out)
 	if ref.GetKind() == turnv1.StepKind_STEP_KIND_FINISH {
-		return p, nil // nothing comes after it
+		return p, nil // no step follows
 	}
 	now, err := a.steps.Outcomes(ctx, in)
 	if err != nil {
@@ -107,9 +107,9 @@ func (a *Activities) do(
 	return p, nil
 }
 
-// withHeartbeats sends heartbeats until the step is done, so that a lost worker is noticed and a cancel arrives. Its context ends as the
-// activity's does, but says step.ErrCancelled when Temporal asks to cancel; and it ends when the worker has been stopping for the drain
-// time, early enough to give the lease back.
+// withHeartbeats sends heartbeats until the step ends, so that a lost worker is detected and a cancel is delivered. Its context ends
+// when the activity's does, with the cause step.ErrCancelled if Temporal requests a cancel. It also ends when the worker has been
+// stopping for the drain time, early enough to release the lease.
 func (a *Activities) withHeartbeats(activityCtx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(activityCtx))
 	stopFollowing := context.AfterFunc(activityCtx, func() { cancel(causeOf(activityCtx)) })
@@ -149,7 +149,7 @@ func (a *Activities) heartbeat(ctx, activityCtx context.Context, cancel context.
 	}
 }
 
-// errDrained ends a step that did not come to its end while the worker drained.
+// errDrained ends a step that is still running after the drain time.
 var errDrained = errors.New("worker stops")
 
 func causeOf(ctx context.Context) error {
@@ -160,8 +160,8 @@ func causeOf(ctx context.Context) error {
 	return cause
 }
 
-// toTemporal says in Temporal's words whether to try again, and when. Error texts go into the history: they name ids and reasons, never
-// content.
+// toTemporal converts an error to one that tells Temporal whether to retry, and when. Error texts go into the history: they name ids
+// and reasons, never content.
 func toTemporal(err error) error {
 	if err == nil {
 		return nil
@@ -180,7 +180,7 @@ func toTemporal(err error) error {
 		return temporal.NewApplicationErrorWithOptions(fault.From(err).Message, fault.CodeOf(err), temporal.ApplicationErrorOptions{
 			NonRetryable: true,
 		})
-	default: // the context ended: the worker stops, or Temporal gave the activity up
+	default: // the context ended: the worker is stopping, or the activity timed out
 		return temporal.NewApplicationErrorWithOptions("the worker let go of the step", typeReleased, temporal.ApplicationErrorOptions{})
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// Compact puts a summary in the place of older messages.
+// Compact replaces older messages by a summary.
 func (a *Activities) Compact(ctx context.Context, in contract.TurnInput, ref *turnv1.StepRef, since int64) (*turnv1.Progress, error) {
 	return a.do(ctx, a.steps.Do, in, ref, since)
 }

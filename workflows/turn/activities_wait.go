@@ -10,9 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// Look returns the outcomes in the journal that are not known yet: somebody has answered, or has given the turn more input. Known are
-// keys of steps. They rest in no history, as they would with an activity that is not local. A turn that was ended without its finish
-// step is an error.
+// Look returns the outcomes in the journal that are not known yet: a wait was answered, or the turn was given more input. Known are the
+// keys of steps; as it is a local activity they are in no history. It is an error if the turn was ended without its finish step.
 func (a *Activities) Look(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
 	now, err := a.steps.Outcomes(ctx, in)
 	if err != nil {
@@ -30,7 +29,7 @@ func (a *Activities) Look(ctx context.Context, in contract.TurnInput, known []st
 	return p, nil
 }
 
-// Expire ends the waits whose time is up, then looks.
+// Expire ends the waits whose time is up, then does what Look does.
 func (a *Activities) Expire(ctx context.Context, in contract.TurnInput, known []string) (*turnv1.Progress, error) {
 	if err := a.steps.ExpireWaits(ctx, in); err != nil {
 		return nil, toTemporal(err)

@@ -29,8 +29,8 @@ type advancer interface {
 	Outcomes(ctx context.Context, turn contract.TurnInput) (*executionv1.GetOutcomesResponse, error)
 }
 
-// runs are the turns that this worker runs ahead of their workflows, a bounded number. The journal decides who does a turn: a run that
-// finds another worker at it ends at once, and one that is lost is replaced by the worker that claims the next step.
+// runs are the eager runs of a worker: turns that it runs ahead of their workflows, a bounded number. The journal decides who runs a
+// turn: a run ends at once if it finds another worker at it, and one that is lost is replaced by the worker that claims the next step.
 type runs struct {
 	steps advancer
 	bus   *bus.Bus
@@ -47,11 +47,11 @@ type runs struct {
 	cancel   context.CancelCauseFunc
 }
 
-// run is one turn under way.
+// run is the eager run of one turn.
 type run struct {
 	turn  contract.TurnInput
 	trace string
-	// news tells the run of something new in the journal; it keeps one while nobody listens.
+	// news notifies the run of something new in the journal; it buffers one notification.
 	news chan struct{}
 	// done is closed at the end; outcomes and err are set before.
 	done     chan struct{}
@@ -69,15 +69,15 @@ func newRuns(steps advancer, b *bus.Bus, log *slog.Logger, limit int) (*runs, er
 	return r, nil
 }
 
-// start begins to listen for turns. While the bus is away there are none, and their workflows do them.
+// start subscribes to head starts. While the bus is down there are none, and turns are run by their workflows.
 func (r *runs) start() error {
-	begin, err := r.bus.QueueSubscribe(contract.AllHeadStarts, contract.HeadStartQueue, r.heard)
+	begin, err := r.bus.QueueSubscribe(contract.AllHeadStarts, contract.HeadStartQueue, r.receive)
 	if err != nil {
 		return fmt.Errorf("listen for head starts: %w", err)
 	}
 	r.group = append(r.group, begin)
-	// A group of its own for each worker: everybody hears it.
-	wake, err := r.bus.QueueSubscribe(contract.AllWakes, "", r.heard)
+	// No queue group: every worker receives it.
+	wake, err := r.bus.QueueSubscribe(contract.AllWakes, "", r.receive)
 	if err != nil {
 		return fmt.Errorf("listen for lost turns: %w", err)
 	}
@@ -85,24 +85,24 @@ func (r *runs) start() error {
 	return nil
 }
 
-func (r *runs) heard(m bus.Msg) {
+func (r *runs) receive(m bus.Msg) {
 	var turn contract.HeadStart
 	if err := json.Unmarshal(m.Data, &turn); err != nil || turn.TurnID == "" {
 		r.log.Warn("head start cannot be read", "error", err)
 		return
 	}
-	r.lead(telemetry.WithTraceParent(r.ctx, turn.TraceParent), turn.TurnInput)
+	r.ensure(telemetry.WithTraceParent(r.ctx, turn.TraceParent), turn.TurnInput)
 }
 
-// lead begins a run of a turn in the trace of ctx, or tells the one that is under way that there is something new, and gives it; nil when
-// there is no room or the worker stops.
-func (r *runs) lead(ctx context.Context, turn contract.TurnInput) *run {
+// ensure returns the run of a turn. It starts one in the trace of ctx, or notifies the current one of something new. It returns nil if
+// the limit of runs is reached, the turn has finished here, or the worker is stopping.
+func (r *runs) ensure(ctx context.Context, turn contract.TurnInput) *run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now, ok := r.byTurn[turn.TurnID]; ok {
 		select {
 		case now.news <- struct{}{}:
-		default: // it is about to look anyway
+		default: // it is notified already
 		}
 		return now
 	}
@@ -121,15 +121,15 @@ func (r *runs) work(one *run) {
 	defer span.End()
 	for again := true; again; {
 		one.outcomes, one.err = r.steps.Advance(ctx, one.turn, one.news)
-		again = r.leave(one)
+		again = r.remove(one)
 	}
 	if one.err != nil {
 		r.log.DebugContext(ctx, "run left to others", "turn_id", one.turn.TurnID, "error", one.err)
 	}
 }
 
-// leave forgets a run that has ended, unless it waits and somebody has answered meanwhile: then it has to go on.
-func (r *runs) leave(one *run) (again bool) {
+// remove removes a run that has ended, unless it waits and was notified since: then it reports true, and the run has to continue.
+func (r *runs) remove(one *run) (again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(one.news) > 0 && errors.Is(one.err, step.ErrWaiting) && !r.stopped {
@@ -143,15 +143,15 @@ func (r *runs) leave(one *run) (again bool) {
 	return false
 }
 
-// current returns the run of a turn, nil when there is none.
+// current returns the run of a turn, nil if there is none.
 func (r *runs) current(turn string) *run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.byTurn[turn]
 }
 
-// stop hears of no more turns, lets runs go on for the drain time, then ends them, which gives their leases back, and calls other
-// workers to them.
+// stop ends the subscriptions, lets runs continue for the drain time, then cancels them, which releases their leases, and hands them
+// over to other workers.
 func (r *runs) stop(drain time.Duration) {
 	for _, w := range r.group {
 		w.Close()
@@ -168,14 +168,14 @@ func (r *runs) stop(drain time.Duration) {
 	timer.Stop()
 	r.cancel(nil)
 	for _, one := range left {
-		if one.err != nil && !restsElsewhere(one.err) {
+		if one.err != nil && !needsNoWorker(one.err) {
 			r.handOver(contract.HeadStart{TurnInput: one.turn, TraceParent: one.trace})
 		}
 	}
 }
 
-// restsElsewhere reports whether nobody has to be called to a turn whose run ended so.
-func restsElsewhere(err error) bool {
+// needsNoWorker reports whether nobody has to be called to a turn whose run ended so.
+func needsNoWorker(err error) bool {
 	return errors.Is(err, step.ErrElsewhere) || errors.Is(err, step.ErrTurnEnded) || errors.Is(err, step.ErrWaiting)
 }
 

@@ -33,7 +33,7 @@ func TestAnAnswerThatMeetsTheEndOfARun(t *testing.T) {
 	a := &advances{}
 	a.do = func(call int32) error {
 		if call == 1 {
-			r.lead(t.Context(), input) // the answer is told
+			r.ensure(t.Context(), input) // the answer is told
 			return step.ErrWaiting
 		}
 		return nil
@@ -43,7 +43,7 @@ func TestAnAnswerThatMeetsTheEndOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.stop(time.Second)
-	one := r.lead(t.Context(), input)
+	one := r.ensure(t.Context(), input)
 	<-one.done
 	if one.err != nil || a.calls.Load() != 2 {
 		t.Errorf("the run ended with %v after %d looks", one.err, a.calls.Load())
@@ -57,12 +57,12 @@ func TestARunThatWaitsIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.stop(time.Second)
-	one := r.lead(t.Context(), input)
+	one := r.ensure(t.Context(), input)
 	<-one.done
 	if r.current(input.TurnID) != nil {
 		t.Error("the run is kept")
 	}
-	if again := r.lead(t.Context(), input); again == nil || again == one {
+	if again := r.ensure(t.Context(), input); again == nil || again == one {
 		t.Error("the turn cannot be run again")
 	}
 }

@@ -16,14 +16,14 @@ import (
 
 const (
 	// joinTime is how long a workflow waits for the eager run of its turn before it runs the steps itself. A cancel of the workflow waits
-	// meanwhile.
+	// until then.
 	joinTime = 400 * time.Millisecond
 	// eventsBuffer is how many events of a session can be pending; more ends the subscription.
 	eventsBuffer = 64
 )
 
-// joinBriefly waits for the run of a turn for joinTime, starts one if no worker runs the turn, and returns the outcomes of its steps by
-// then; at once when the turn waits for a person. Errors as in runner.Runner.Outcomes.
+// joinBriefly waits up to joinTime for the eager run of a turn, starts one if no worker runs the turn, and returns the outcomes of its
+// steps so far. It returns at once if the turn waits for a person. Errors are those of runner.Runner.Outcomes.
 func (r *runs) joinBriefly(ctx context.Context, turn contract.TurnInput) ([]*turnv1.StepOutcome, error) {
 	joining, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
@@ -36,7 +36,7 @@ func (r *runs) joinBriefly(ctx context.Context, turn contract.TurnInput) ([]*tur
 	}
 	for {
 		now, err := r.steps.Outcomes(ctx, turn)
-		if err != nil || now.GetEnded() || joining.Err() != nil || rests(now) {
+		if err != nil || now.GetEnded() || joining.Err() != nil || idle(now) {
 			return now.GetOutcomes(), err
 		}
 		if len(now.GetHeld()) == 0 {
@@ -52,21 +52,21 @@ func (r *runs) joinBriefly(ctx context.Context, turn contract.TurnInput) ([]*tur
 	}
 }
 
-// rests reports whether a turn can do nothing before somebody answers.
-func rests(now *executionv1.GetOutcomesResponse) bool {
+// idle reports whether a turn can do nothing before a wait is answered.
+func idle(now *executionv1.GetOutcomesResponse) bool {
 	d := engine.Next(engine.State{Outcomes: now.GetOutcomes(), Now: time.UnixMicro(now.GetNowMicros())})
 	return d.Waiting && len(d.Steps) == 0
 }
 
-// join waits for this worker's run of a turn to end the turn, and returns the outcomes of all steps, or why it did not. With begin it
-// starts a run if there is none.
+// join waits until this worker's run of a turn has ended the turn, and returns the outcomes of all steps, or the error of the run. With
+// begin it starts a run if there is none.
 func (r *runs) join(ctx context.Context, turn contract.TurnInput, begin bool) ([]*turnv1.StepOutcome, error) {
 	if out, ok := r.finished.Get(turn.TurnID); ok {
 		return out, nil
 	}
 	one := r.current(turn.TurnID)
 	if one == nil && begin {
-		one = r.lead(ctx, turn)
+		one = r.ensure(ctx, turn)
 	}
 	if one == nil {
 		return nil, step.ErrElsewhere

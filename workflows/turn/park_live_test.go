@@ -247,7 +247,7 @@ func TestTurnsThatWaitHoldNothing(t *testing.T) {
 	}
 }
 
-// settle waits for something that nobody tells.
+// settle waits for something that is not notified.
 func (l *live) settle(what string, is func() bool) {
 	l.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -172,7 +172,7 @@ func TestAParkedTurnGoesOn(t *testing.T) {
 			t.Errorf("result = %+v after %v and %d expiries", r, took, s.expiries)
 		}
 	})
-	t.Run("to its end, when somebody cancels it in Temporal", func(t *testing.T) {
+	t.Run("to its end, when it is cancelled in Temporal", func(t *testing.T) {
 		s := newScript(1)
 		env := startParked(t, s)
 		s.seen = s.resting(7 * day)

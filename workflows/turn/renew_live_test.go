@@ -72,7 +72,7 @@ func (l *live) walked(turnID string, model turntest.Generate) turntest.Generate 
 	}
 }
 
-// TestATurnStaysWithTheVersionItBeganWith: version 1 has a turn that waits for leave while version 2 becomes the one for new turns.
+// TestATurnStaysWithTheVersionItBeganWith: version 1 has a turn that waits for approval while version 2 becomes the one for new turns.
 func TestATurnStaysWithTheVersionItBeganWith(t *testing.T) {
 	l := &live{Mesh: turntest.New(t, turntest.Tool("x__guarded")), t: t}
 	l.client = dial(t, server(t))

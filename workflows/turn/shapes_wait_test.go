@@ -18,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/turntest"
 )
 
-// guarded is a registry some of whose tools need leave, one of them within a second.
+// guarded is a registry some of whose tools need approval, one of them within a second.
 func guarded(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[registryv1.CallToolResponse]) error {
 	rule := &policyv1.ApprovalRule{Name: "guarded"}
 	switch {
@@ -34,7 +34,7 @@ func guarded(req *registryv1.CallToolRequest, stream grpc.ServerStreamingServer[
 	}})
 }
 
-// waits returns when the turn waits for somebody, and its workflow knows.
+// waits returns when the turn waits for a person, and its workflow knows.
 func (l *live) waits(run client.WorkflowRun) {
 	l.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -134,7 +134,7 @@ func TestWorkersMayComeAndGoWhileATurnWaits(t *testing.T) {
 	run := l.begin("trn_handed_on", &sessionsv1.Agent{Tools: []string{"*"}})
 	l.waits(run)
 	l.stop(first)
-	l.Journal.Answer(run.GetID(), "tool-1.0", turnv1.Verdict_VERDICT_APPROVED) // nobody hears it
+	l.Journal.Answer(run.GetID(), "tool-1.0", turnv1.Verdict_VERDICT_APPROVED) // no worker is notified
 	l.start("second", 0)
 	l.wake(run)
 	if got := l.end(run); got != (contract.TurnResult{Status: "completed", StopReason: "end", ModelCalls: 2, ToolCalls: 1}) {

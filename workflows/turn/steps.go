@@ -66,7 +66,7 @@ func (r stepRunner) join() (out *turnv1.Progress, err error) {
 }
 
 // read runs an activity that returns the outcomes in the journal which are not known yet. It retries until the journal can be read,
-// since nothing else could be done meanwhile.
+// since nothing else could be done before.
 func (r stepRunner) read(summary string, activity any, known []string) (out *turnv1.Progress, err error) {
 	ctx := workflow.WithLocalActivityOptions(r.ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: shortStep, Summary: summary,

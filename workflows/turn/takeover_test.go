@@ -32,7 +32,7 @@ type place struct {
 	Mesh     turntest.Address
 }
 
-// beWorker runs a worker until stdin is closed, or somebody kills the process.
+// beWorker runs a worker until stdin is closed, or the process is killed.
 func beWorker(env string) error {
 	var p place
 	if err := json.Unmarshal([]byte(env), &p); err != nil {

@@ -18,7 +18,7 @@ const (
 	day       = 24 * time.Hour
 )
 
-// waits has a tool's first round wait for leave.
+// waits has a tool's first round wait for approval.
 func (s *script) waits(key string, expire time.Duration) {
 	s.steps[key] = func(context.Context, int) (*turnv1.StepOutcome, error) {
 		w := &turnv1.WaitRef{Id: "apr_1", Kind: turnv1.WaitKind_WAIT_KIND_APPROVAL}

@@ -37,7 +37,7 @@ type Config struct {
 	// CachedWorkflows is how many workflows this process keeps in memory; default 512. Further ones are read again from their history when
 	// something happens to them. Turns that are parked are not among them. It holds for all workers of a process: the last one counts.
 	CachedWorkflows int
-	// DrainTime is how long steps under way may go on when the worker stops, before their leases are given back; default 5 s.
+	// DrainTime is how long running steps may continue when the worker stops, before their leases are released; default 5 s.
 	DrainTime time.Duration
 	// Deployment and BuildID make this a worker with a version, in the sense of Temporal's worker versioning: a turn's workflow stays with the
 	// version that it began with. Both or neither. Once a version is current, workers without one get no more tasks.
@@ -46,7 +46,7 @@ type Config struct {
 
 // Deps are what a worker works with. All but Executors are required.
 type Deps struct {
-	// Client is the connection to Temporal. Whoever starts turns in the same process should use the same one.
+	// Client is the connection to Temporal. Code that starts turns in the same process should share it.
 	Client client.Client
 	// Sessions keeps the journal.
 	Sessions executionv1.ExecutionServiceClient
@@ -60,7 +60,7 @@ type Deps struct {
 	Executors *executor.Host
 	// Bus carries deltas out and news of other workers in.
 	Bus *bus.Bus
-	// Log takes what nobody else reports.
+	// Log receives what is reported nowhere else.
 	Log *slog.Logger
 }
 
@@ -174,8 +174,8 @@ func (w *Worker) Start(context.Context) error {
 // Fatal returns the error that ended the worker by itself, at most one.
 func (w *Worker) Fatal() <-chan error { return w.fatal }
 
-// Stop stops polling, lets steps under way end within the drain time, gives the leases of the others back, and waits for all that or
-// until ctx ends.
+// Stop stops polling, lets running steps end within the drain time, releases the leases of the others, and waits for that or until ctx
+// ends.
 func (w *Worker) Stop(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {

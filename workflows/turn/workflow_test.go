@@ -252,7 +252,7 @@ func TestEndings(t *testing.T) {
 		{name: "so does begin", step: "begin", do: fail(final), want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "not_found"}},
 		{name: "a turn that ended elsewhere", step: "infer-1", do: fail(step.ErrTurnEnded), want: contract.TurnResult{Status: "failed", StopReason: "error", ErrorCode: "turn_ended"}},
 		{
-			name: "an ending that somebody else wrote", step: "finish", want: contract.TurnResult{Status: "cancelled", StopReason: "cancelled", ModelCalls: 1},
+			name: "an ending that another worker wrote", step: "finish", want: contract.TurnResult{Status: "cancelled", StopReason: "cancelled", ModelCalls: 1},
 			do: func(context.Context, int) (*turnv1.StepOutcome, error) {
 				return &turnv1.StepOutcome{Cancelled: true, FinishReason: "cancelled"}, nil
 			},

@@ -19,17 +19,17 @@ import (
 var (
 	// ErrCancelled means that the turn is cancelled: keep what is there. Callers of the runner end its context with it.
 	ErrCancelled = errors.New("turn cancelled")
-	// ErrTurnEnded means that the turn is over, so that its missing steps will never be done.
+	// ErrTurnEnded means that the turn is over, so that its missing steps will never run.
 	ErrTurnEnded = errors.New("turn has ended")
 	// ErrDeadline means that the turn's time is up.
 	ErrDeadline = errors.New("turn deadline passed")
-	// ErrLeaseLost means that another worker may do the step by now.
+	// ErrLeaseLost means that another worker may run the step now.
 	ErrLeaseLost = errors.New("lease lost")
 
-	// ErrElsewhere means that another worker does the turn.
+	// ErrElsewhere means that another worker runs the turn.
 	ErrElsewhere = errors.New("another worker does the turn")
-	// ErrWaiting means that nothing can be done before somebody answers.
-	ErrWaiting = errors.New("the turn waits for somebody")
+	// ErrWaiting means that nothing can be done before a wait is answered.
+	ErrWaiting = errors.New("the turn waits for an answer")
 	// ErrStale means that the turn does not end yet: input was accepted after its end was decided. Read the outcomes and decide again.
 	ErrStale = errors.New("input came before the turn's end")
 )
@@ -48,22 +48,22 @@ func (e *RetryError) Error() string { return e.Err.Error() }
 // Unwrap returns what happened.
 func (e *RetryError) Unwrap() error { return e.Err }
 
-// finalError is an error that no repetition repairs and that the journal reports.
+// finalError is an error that no retry repairs and that the journal reports.
 type finalError struct{ err error }
 
 func (e *finalError) Error() string { return e.err.Error() }
 func (e *finalError) Unwrap() error { return e.err }
 
-// Final marks an error as one that no repetition repairs.
+// Final marks an error as one that no retry repairs.
 func Final(err error) error { return &finalError{err} }
 
-// IsFinal reports whether an error is marked by Final or sorted so by Classify.
+// IsFinal reports whether an error is marked by Final, or classified so by Classify.
 func IsFinal(err error) bool {
 	_, final := errors.AsType[*finalError](err)
 	return final
 }
 
-// Classify sorts an error of a call by what is to be done: nothing (ctx ended), adopt, retry, or give up.
+// Classify classifies an error of a call by what is to be done: nothing (ctx ended), adopt, retry, or give up.
 func Classify(ctx context.Context, err error) error {
 	_, again := errors.AsType[*RetryError](err)
 	switch {
@@ -103,7 +103,7 @@ func TurnError(err error) *turnv1.TurnError {
 	return &turnv1.TurnError{Code: code, Message: f.Text()}
 }
 
-// DeadlineError marks a step that the turn's deadline cut off.
+// DeadlineError is the error of a step that the turn's deadline cut off.
 func DeadlineError() *turnv1.TurnError {
 	return &turnv1.TurnError{Code: engine.CodeDeadline, Message: "The turn's time was up."}
 }

@@ -22,7 +22,7 @@ and the final answer need, for they see nothing else of this step. If the goal c
 "` + stepFailed + `" and why.`
 	answerInstructions = contract.MarkPlanAnswer + `
 The steps of a plan are done. Answer the user's request from their results. Say openly what failed or is missing.`
-	// stepFailed begins the text of a model that gives a step up.
+	// stepFailed is how a model begins the text that gives up a step.
 	stepFailed = "STEP FAILED:"
 )
 
@@ -121,7 +121,7 @@ func Commit(w *step.Work, req *step.Commit) *step.Commit {
 	return req
 }
 
-// gaveUp reports whether a model gives a step up. Decoration around the words does not matter, nor does their case.
+// gaveUp reports whether a model gives up a step. Decoration around the words does not matter, nor does their case.
 func gaveUp(text string) bool {
 	text = strings.ToUpper(strings.TrimLeft(text, " \t\r\n*#>_`\""))
 	return strings.HasPrefix(text, strings.TrimSuffix(stepFailed, ":"))

@@ -18,7 +18,7 @@ import (
 )
 
 // patience is the longest backoff of a step that an advance waits for by itself. After a longer one any worker continues, so that a
-// cancel is noticed meanwhile.
+// cancel is noticed in between.
 const patience = time.Second
 
 // advance is one run through a turn, ahead of its workflow.
@@ -29,7 +29,7 @@ type advance struct {
 	mu       sync.Mutex
 	loaded   *step.Loaded
 	outcomes []*turnv1.StepOutcome
-	// running are the keys of steps under way.
+	// running are the keys of running steps.
 	running map[string]bool
 	// claiming are keys of steps whose claim is on its way along with a commit.
 	claiming map[string]bool
@@ -40,19 +40,18 @@ type advance struct {
 	news <-chan struct{}
 }
 
-// result is what became of one step.
+// result is the result of one step.
 type result struct {
 	ref *turnv1.StepRef
 	out *turnv1.StepOutcome
 	err error
 }
 
-// Advance does the steps of a turn, as the engine decides, until the turn is over, and returns the outcomes of all its steps.
-//
-// It returns early with step.ErrWaiting when nothing can be done before somebody answers, with step.ErrElsewhere when another worker
-// does the turn, with step.ErrTurnEnded when the turn was ended without its finish step, with a *step.RetryError when the next step has
-// to rest for long, and with the context's cause when ctx ended; leases are given back then. Whoever drives the turn otherwise goes on
-// with it. Whoever knows of something new in the journal, an answer or more input, says so by news.
+// Advance runs the steps of a turn, as the engine decides, until the turn is over, and returns the outcomes of all its steps. It
+// returns early with step.ErrWaiting if nothing can be done before a wait is answered, with step.ErrElsewhere if another worker runs
+// the turn, with step.ErrTurnEnded if the turn was ended without its finish step, with a *step.RetryError if the next step has a long
+// backoff, and with the context's cause if ctx ended; leases are released then. The turn's workflow continues with it. Send on news
+// when there is something new in the journal, an answer or more input.
 func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput, news <-chan struct{}) ([]*turnv1.StepOutcome, error) {
 	ctx = asWorker(ctx, turn)
 	loaded, err := r.deps.Sessions.LoadTurn(ctx, &executionv1.LoadTurnRequest{TurnId: turn.TurnID, WithContext: true})
@@ -72,7 +71,7 @@ func (r *Runner) Advance(ctx context.Context, turn contract.TurnInput, news <-ch
 	return a.run(ctx)
 }
 
-// Outcomes reads what the steps of a turn have come to. Errors as in Do.
+// Outcomes returns the outcomes of the steps of a turn. Errors are those of Do.
 func (r *Runner) Outcomes(ctx context.Context, turn contract.TurnInput) (*executionv1.GetOutcomesResponse, error) {
 	ctx = asWorker(ctx, turn)
 	resp, err := r.deps.Sessions.GetOutcomes(ctx, &executionv1.GetOutcomesRequest{TurnId: turn.TurnID})
@@ -82,7 +81,7 @@ func (r *Runner) Outcomes(ctx context.Context, turn contract.TurnInput) (*execut
 	return resp, nil
 }
 
-// run decides and does until nothing is left. After an error it begins nothing new, but lets the steps under way come to their end.
+// run decides and runs steps until nothing is left. After an error it starts nothing new, but lets the running steps end.
 func (a *advance) run(ctx context.Context) ([]*turnv1.StepOutcome, error) {
 	steps, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -116,7 +115,7 @@ func (a *advance) run(ctx context.Context) ([]*turnv1.StepOutcome, error) {
 	}
 }
 
-// await takes what becomes of the next step, or what is new in the journal.
+// await waits for the result of the next step, or for something new in the journal.
 func (a *advance) await(ctx context.Context, done <-chan result) error {
 	select {
 	case e := <-done:
@@ -130,7 +129,7 @@ func (a *advance) await(ctx context.Context, done <-chan result) error {
 	}
 }
 
-// reread takes the outcomes that are in the journal by now.
+// reread adds the outcomes that are in the journal now.
 func (a *advance) reread(ctx context.Context) error {
 	now, err := a.runner.Outcomes(ctx, a.turn)
 	if err != nil {
@@ -150,7 +149,8 @@ func (a *advance) state() engine.State {
 	return engine.State{Outcomes: a.outcomes, Now: a.runner.Now(), Cancelled: a.loaded.GetCancelRequested()}
 }
 
-// start does a step beside the others, unless it is under way. One that is being claimed is started when the commit that claims it is over.
+// start runs a step beside the others, unless it is running. A step that is being claimed is started when the commit that claims it is
+// over.
 func (a *advance) start(ctx context.Context, ref *turnv1.StepRef, done chan<- result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -178,7 +178,7 @@ func (a *advance) task(ref *turnv1.StepRef) *task {
 	return w
 }
 
-// end takes what became of a step.
+// end records the result of a step.
 func (a *advance) end(e result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,7 +188,7 @@ func (a *advance) end(e result) {
 	}
 }
 
-// add takes an outcome, once. The caller holds the lock.
+// add adds an outcome, once. The caller holds the lock.
 func (a *advance) add(out *turnv1.StepOutcome) {
 	for _, o := range a.outcomes {
 		if o.GetKey() == out.GetKey() {

@@ -84,11 +84,9 @@ type task struct {
 	claimed *executionv1.ClaimStepResponse
 }
 
-// Do brings a step about and returns its outcome as the journal has it, whichever worker did it.
-//
-// Errors: *step.RetryError when a later attempt may succeed (the lease is released); step.ErrTurnEnded when the turn is over and the
-// step was never done; the context's cause when ctx ended, except for step.ErrCancelled: then what was done so far is committed and
-// returned. Other errors are final.
+// Do runs a step, unless it has run, and returns its outcome as the journal has it, whichever worker ran it. Errors: *step.RetryError
+// if a later attempt may succeed (the lease is released); step.ErrTurnEnded if the turn is over and the step never ran; the context's
+// cause if ctx ended, except for step.ErrCancelled: then what was done so far is committed and returned. Other errors are final.
 func (r *Runner) Do(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
 	k, err := r.kindOf(ref)
 	if err != nil {

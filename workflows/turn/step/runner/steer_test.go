@@ -141,7 +141,7 @@ func until(w *steptest.World, is func() bool) {
 	}
 }
 
-// Two workers hear of an answer: one does what follows, once.
+// Two workers are notified of an answer: one runs what follows, once.
 func TestTwoWorkersHearOfAnAnswer(t *testing.T) {
 	definition := "v1"
 	w := steptest.Waiting(t, &sessionsv1.Agent{}, steptest.Guarded(&definition))

@@ -63,7 +63,7 @@ func (t *tool) agent(ctx context.Context, a *executionv1.AgentTool, approved *re
 	return r, err
 }
 
-// beginAgent begins the sub-agent's turn, and says in r what the call comes to.
+// beginAgent starts the sub-agent's turn, and sets in r what follows for the call.
 func (t *tool) beginAgent(ctx context.Context, a *executionv1.AgentTool, r *round) error {
 	asked, ok := askedOf(t.call)
 	if !ok {

@@ -53,19 +53,19 @@ func afterApproval(call *turnv1.ToolCall, wait *executionv1.Wait, ask *registryv
 	case turnv1.Verdict_VERDICT_DENIED:
 		return round{completed: refused(call, codeDenied, "The call was not run: "+refusal(wait))}
 	case turnv1.Verdict_VERDICT_EXPIRED:
-		return round{completed: refused(call, codeExpired, "The call was not run: it needs a person's leave, and nobody gave it in time.")}
+		return round{completed: refused(call, codeExpired, "The call was not run: it needs approval, and was not approved in time.")}
 	default:
-		return round{completed: refused(call, codeCancelled, "The call was not run: the turn stopped before somebody gave leave.")}
+		return round{completed: refused(call, codeCancelled, "The call was not run: the turn stopped before it was approved.")}
 	}
 }
 
-// refusal says who refused, and why.
+// refusal returns who refused, and why.
 func refusal(wait *executionv1.Wait) string {
 	for _, d := range wait.GetDecisions() {
 		if d.GetApprove() {
 			continue
 		}
-		text := cmp.Or(d.GetSubject(), "somebody") + " refused it."
+		text := cmp.Or(d.GetSubject(), "someone") + " refused it."
 		if d.GetComment() != "" {
 			text += " Comment: " + d.GetComment()
 		}
@@ -74,13 +74,13 @@ func refusal(wait *executionv1.Wait) string {
 	return "it was refused."
 }
 
-// inputAnswer is what the tool gets when its question ends.
+// inputAnswer returns what the tool receives when its question ends.
 func inputAnswer(wait *executionv1.Wait, state []byte) *registryv1.InputAnswer {
 	answer := &registryv1.InputAnswer{Action: "cancel", State: state}
 	switch wait.GetVerdict() {
 	case turnv1.Verdict_VERDICT_ANSWERED:
 		answer.Action, answer.Content = "accept", wait.GetContent()
-	case turnv1.Verdict_VERDICT_DECLINED: // or he let it be
+	case turnv1.Verdict_VERDICT_DECLINED: // or dismissed
 		answer.Action = cmp.Or(wait.GetAction(), "decline")
 	}
 	return answer
@@ -99,7 +99,7 @@ func resolution(wait *executionv1.Wait) *registryv1.Resolution {
 	return r
 }
 
-// answered is the end of a call that somebody else ran: its result, or why there is none.
+// answered returns the end of a call that was run elsewhere: its result, or why there is none.
 func answered(call *turnv1.ToolCall, wait *executionv1.Wait, otherwise string) *registryv1.Completed {
 	switch {
 	case wait.GetVerdict() == turnv1.Verdict_VERDICT_ANSWERED:
@@ -120,7 +120,7 @@ func refused(call *turnv1.ToolCall, code, text string) *registryv1.Completed {
 	return &registryv1.Completed{Code: code, Result: conversation.ErrorResult(call, text)}
 }
 
-// remember is what later rounds of a call need of this one, as the state of a wait: approvals, and answers.
+// remember returns what later rounds of a call need of this one, as the state of a wait: approvals, and answers.
 func remember(ask *registryv1.CallToolRequest, input *registryv1.InputAnswer) []byte {
 	kept := &registryv1.CallToolRequest{Approved: ask.GetApproved(), Input: input}
 	state, err := proto.Marshal(kept)
@@ -130,7 +130,7 @@ func remember(ask *registryv1.CallToolRequest, input *registryv1.InputAnswer) []
 	return state
 }
 
-// recall gives a call what an earlier round remembered.
+// recall restores what remember kept of an earlier round.
 func recall(state []byte, ask *registryv1.CallToolRequest) error {
 	kept := &registryv1.CallToolRequest{}
 	if err := proto.Unmarshal(state, kept); err != nil {

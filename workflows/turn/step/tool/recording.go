@@ -14,8 +14,8 @@ import (
 // codeNotRecorded is the code of a call in a re-run that has no recorded result.
 const codeNotRecorded = "not_recorded"
 
-// recorded ends a call of a re-run with the result that the same call had in the turn that is run again, or with an error for the model
-// when there is none. It gives the zero value for a call that shall be run all the same.
+// recorded ends a call of a rerun with the result that the same call had in the original turn, or with an error for the model if there
+// is none. It returns the zero value for a call that is to be run anyway.
 func (t *tool) recorded(ctx context.Context) (round, error) {
 	got, err := t.Sessions.GetRecording(ctx, &executionv1.GetRecordingRequest{
 		TurnId: t.Turn.TurnID, MessageId: t.Ref.GetCall().GetMessageId(), CallId: t.call.GetCallId(),

@@ -22,10 +22,10 @@ const (
 	codeArguments = "invalid_tool_arguments"
 )
 
-// parkUnknown is the agent's word for waiting until somebody says what became of a call.
+// parkUnknown is the setting of an agent to wait until a person resolves a call whose outcome is unknown.
 const parkUnknown = "park"
 
-// round is what one round of a call comes to before the registry is asked, if it is asked at all. One of its fields is set.
+// round is the result of one round of a call before the registry is asked, if it is asked at all. One of its fields is set.
 type round struct {
 	// ask is what to ask the registry.
 	ask *registryv1.CallToolRequest
@@ -33,18 +33,18 @@ type round struct {
 	completed *registryv1.Completed
 	// wait is what the call waits for.
 	wait *executionv1.WaitRequest
-	// events tell how it came to completed or wait.
+	// events are those that led to completed or wait.
 	events []*turnv1.Event
-	// recorded says that completed is what the same call came to in the turn that is run again.
+	// recorded means that completed is the result of the same call in the turn that is rerun.
 	recorded bool
 }
 
-// round finds out what this round does. Who runs the call decides on its first round; what was waited for decides on the later ones.
+// round decides what this round does: on the first round by who runs the call, on later ones by what was waited for.
 func (t *tool) round(ctx context.Context) (round, error) {
 	client, agent := pinned.ClientTool(t.Loaded, t.call.GetTool()), pinned.AgentTool(t.Loaded, t.call.GetTool())
 	switch {
 	case t.Ref.GetRound() > engine.MaxRounds:
-		text := fmt.Sprintf("The call was given up: it asked for somebody's answer %d times.", engine.MaxRounds)
+		text := fmt.Sprintf("The call was given up: it asked for an answer %d times.", engine.MaxRounds)
 		return round{completed: refused(t.call, codeTooOften, text)}, nil
 	case t.Ref.GetWait() != nil:
 		wait, err := t.Sessions.GetWait(ctx, &executionv1.GetWaitRequest{TurnId: t.Turn.TurnID, WaitId: t.Ref.GetWait().GetId()})

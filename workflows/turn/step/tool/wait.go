@@ -54,7 +54,7 @@ func givenUp(ask *registryv1.CallToolRequest) bool {
 	return ask.GetResolution().GetVerdict() == turnv1.Verdict_VERDICT_GIVEN_UP
 }
 
-// resolutionWait asks what became of the call.
+// resolutionWait asks for the outcome of the call.
 func (t *tool) resolutionWait(ask *registryv1.CallToolRequest, c *registryv1.Completed) *executionv1.WaitRequest {
 	wait := newWait(t.call, turnv1.WaitKind_WAIT_KIND_RESOLUTION)
 	wait.ExecutionId, wait.Message, wait.Effect = c.GetExecutionId(), textOf(c.GetResult()), t.Pinned.Effect(t.Loaded, t.call.GetTool())

@@ -38,7 +38,7 @@ func asking(req *registryv1.CallToolRequest, stream toolStream) error {
 	}}})
 }
 
-// lost is a call whose outcome is unknown until somebody says what became of it.
+// lost is a call whose outcome is unknown until a person resolves it.
 func lost(req *registryv1.CallToolRequest, stream toolStream) error {
 	switch r := req.GetResolution(); r.GetVerdict() {
 	case turnv1.Verdict_VERDICT_ANSWERED:
@@ -93,7 +93,7 @@ func TestApproval(t *testing.T) {
 		},
 		{
 			name: "nor one that nobody decided on", verdict: turnv1.Verdict_VERDICT_EXPIRED, called: 1,
-			want: "The call was not run: it needs a person's leave, and nobody gave it in time.", code: "wait_expired",
+			want: "The call was not run: it needs approval, and was not approved in time.", code: "wait_expired",
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// What was approved has changed meanwhile: the leave is void, and somebody is asked again.
+// What was approved has changed since: the approval is void, and has to be given again.
 func TestAVoidApprovalIsAskedForAnew(t *testing.T) {
 	definition := "v1"
 	w := steptest.Waiting(t, &sessionsv1.Agent{}, steptest.Guarded(&definition))
