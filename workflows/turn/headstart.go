@@ -174,7 +174,7 @@ func (r *runs) stop(drain time.Duration) {
 	}
 }
 
-// needsNoWorker reports whether nobody has to be called to a turn whose run ended so.
+// needsNoWorker reports whether a turn whose run ended with this error need not be handed over to another worker.
 func needsNoWorker(err error) bool {
 	return errors.Is(err, step.ErrElsewhere) || errors.Is(err, step.ErrTurnEnded) || errors.Is(err, step.ErrWaiting)
 }

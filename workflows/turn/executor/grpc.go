@@ -17,7 +17,7 @@ import (
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 )
 
-// grpcLink speaks over one stream of a connection of its own.
+// grpcLink is a stream on a connection of its own.
 type grpcLink struct {
 	spec   *spec
 	conn   *grpc.ClientConn
@@ -66,7 +66,7 @@ func (l *grpcLink) recv() (*executorv1.RunResponse, error) {
 	return e, err
 }
 
-// sort says what an error of the stream means.
+// sort converts an error of the stream.
 func (l *grpcLink) sort(err error) error {
 	text := l.spec.redact(status.Convert(err).Message())
 	if errors.Is(err, egress.ErrDenied) || strings.Contains(text, egress.ErrDenied.Error()) {

@@ -64,7 +64,7 @@ type Round struct {
 	Executor *sessionsv1.Executor
 	// Later returns what the placeholders that are left in the executor's texts stand for here. Nil when the texts are not sealed.
 	Later placeholder.Lookup
-	// Invocation is all that the executor is told, its deadline apart.
+	// Invocation is all that the executor receives, except for its deadline.
 	Invocation *executorv1.Invocation
 	// Asked are the calls of the message before, whose results the invocation brings; nil in a round that begins otherwise.
 	Asked []*turnv1.ToolCall
@@ -74,7 +74,7 @@ type Round struct {
 	Left Left
 }
 
-// Sink takes what an executor tells before the end of its round.
+// Sink receives what an executor reports before the end of its round.
 type Sink struct {
 	// Attached keeps the executor's own id of the session. The round goes on once it returns.
 	Attached func(ctx context.Context, id string) error
@@ -82,19 +82,19 @@ type Sink struct {
 	Text, Reasoning func(piece string)
 	// Call takes a tool call and its place in the round, from 0.
 	Call func(index int, call *turnv1.ToolCall)
-	// Used takes all that the round has used so far, each time the executor tells of it. The usage is the taker's.
+	// Used receives all that the round has used so far, each time the executor reports usage. The receiver owns the value.
 	Used func(sum *turnv1.Usage)
 }
 
-// Answer is what a round came to.
+// Answer is the result of a round.
 type Answer struct {
 	// Text and Reasoning are the whole of both.
 	Text, Reasoning string
 	// Calls are the tools to be called.
 	Calls []*turnv1.ToolCall
-	// Usage is what the executor told of it.
+	// Usage is what the executor reported.
 	Usage *turnv1.Usage
-	// Model wrote the answer, "" when the executor does not tell.
+	// Model wrote the answer, "" if the executor does not report it.
 	Model string
 	// FinishReason is "stop", "tool_calls", "length", "content_filter" or FinishBudget.
 	FinishReason string
@@ -135,7 +135,7 @@ func (h *Host) Run(ctx context.Context, r Round, sink Sink) (*Answer, error) {
 	return nil, clean(err, s)
 }
 
-// clean takes secrets out of what is told of a failure, some of which the executor has said.
+// clean removes secrets from the text of a failure, parts of which the executor has written.
 func clean(err error, s *spec) error {
 	f, ok := err.(*fault.Error) //nolint:errorlint // one that is wrapped is another's
 	if !ok {
@@ -210,7 +210,7 @@ func (h *Host) wait(n int) {
 	h.waiting += n
 }
 
-// Close ends the executors that wait for the next round. Rounds under way are their callers' to end before; later ones keep none.
+// Close ends the executors that wait for the next round. The callers have to end running rounds before; later ones keep no executor.
 func (h *Host) Close() {
 	h.mu.Lock()
 	h.closed = true

@@ -6,15 +6,15 @@ import (
 	executorv1 "github.com/windlass-dev/windlass/proto/gen/windlass/executor/v1"
 )
 
-// link is a way to one running executor. It is used by one goroutine at a time, but for cut.
+// link is a connection to one running executor. It is used by one goroutine at a time, except for cut.
 type link interface {
-	// send tells the executor something after the invocation it was opened with.
+	// send sends an event after the invocation that the link was opened with.
 	send(req *executorv1.RunRequest) error
-	// recv returns what it tells next. io.EOF means that it ended in good order; other errors are faults.
+	// recv returns the next event. io.EOF means that the executor ended in good order; other errors are faults.
 	recv() (*executorv1.RunResponse, error)
 	// finish lets the executor end by itself, within the grace time, and returns when it is over.
 	finish()
-	// cut ends the executor, and returns when it is over. It may be called at any time, also twice.
+	// cut ends the executor, and returns when it has ended. It may be called at any time, and more than once.
 	cut()
 }
 

@@ -83,7 +83,7 @@ func (h *Host) Forget(turn string) {
 	}
 }
 
-// drop ends an executor that was taken, beside the caller.
+// drop ends an executor that was taken, without blocking the caller.
 func (h *Host) drop(p *parked) {
 	if p.timer != nil {
 		p.timer.Stop()
@@ -137,13 +137,13 @@ func (h *Host) resume(ctx context.Context, r Round, sink Sink) (*Answer, error) 
 	return answer, err
 }
 
-// fresh is a link on which nothing was heard yet in this round.
+// fresh is a link on which nothing was received yet in this round.
 type fresh struct {
 	link
 	heard bool
 }
 
-// tell brings what a new invocation would have brought.
+// tell sends what a new invocation would have contained.
 func (f *fresh) tell(in *executorv1.Invocation) error {
 	var all []*executorv1.RunRequest
 	for _, r := range in.GetToolResults() {

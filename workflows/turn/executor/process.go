@@ -83,7 +83,7 @@ func (l *processLink) recv() (*executorv1.RunResponse, error) {
 	}
 }
 
-// died says why the process ended, with its last words.
+// died returns why the process ended, with its last error output.
 func (l *processLink) died() error {
 	return away("the executor's process went away: %s", l.words(l.proc.Exit().Error()))
 }

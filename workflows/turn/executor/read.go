@@ -39,8 +39,8 @@ type reading struct {
 	session         string
 }
 
-// read reads a round to its end, and reports whether the executor stays. One that tells that it has used more than is left has the grace
-// time to come to its end.
+// read reads a round to its end, and reports whether the executor stays. One that reports to have used more than is left has the grace
+// time to end.
 func read(ctx context.Context, l link, r Round, sink Sink, grace time.Duration) (*Answer, bool, error) {
 	r.Used = maps.Clone(r.Used) // what a broken attempt asked for does not count
 	in := &reading{round: r, sink: sink, usage: &turnv1.Usage{}, session: r.Invocation.GetExecutorSessionId()}
@@ -175,12 +175,12 @@ func (in *reading) use(u *turnv1.Usage) {
 	in.sink.Used(proto.CloneOf(sum))
 }
 
-// plus adds what an executor tells of, which may be anything, to a count.
+// plus adds usage that an executor reports, which may be any number, to a count.
 func plus(sum, more int32) int32 {
 	return int32(min(int64(sum)+max(0, int64(more)), math.MaxInt32))
 }
 
-// failed sorts an error that the executor tells.
+// failed converts an error that the executor reports.
 func (in *reading) failed(e *executorv1.Error) error {
 	text := strings.TrimSpace(truncate.Chars(e.GetMessage(), 2000))
 	if code := truncate.Chars(e.GetCode(), 80); code != "" {

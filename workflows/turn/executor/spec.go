@@ -58,8 +58,8 @@ type texts struct {
 	env   *envref.Resolver // its Wrong takes what is wrong
 }
 
-// open returns what a text comes to. With refs it may refer to the worker's environment. What a placeholder stands for is read for
-// neither again.
+// open returns a text with its placeholders replaced. With refs it may refer to the worker's environment. The values of placeholders
+// are not expanded again.
 func (t texts) open(field, text string, refs bool) string {
 	field = "executor." + field
 	if t.later == nil {
@@ -107,7 +107,7 @@ func (s *spec) allowed(cfg Config) error {
 	return nil
 }
 
-// failed is an error that no repetition mends.
+// failed is an error that no retry repairs.
 func failed(format string, args ...any) *fault.Error {
 	return fault.FailedPrecondition(faultv1.Reason_REASON_EXECUTOR_FAILED, format, args...)
 }

@@ -40,7 +40,7 @@ type Action interface {
 	GiveUp(why *turnv1.TurnError) *Commit
 }
 
-// Work is one step under way.
+// Work is one step while it runs.
 type Work struct {
 	// Turn and Ref name the step.
 	Turn contract.TurnInput

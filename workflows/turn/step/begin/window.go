@@ -22,7 +22,7 @@ const (
 	// fillPercent is how much of a window conversation and answer may take before the conversation is compacted. The rest is for what
 	// estimates miss.
 	fillPercent = 80
-	// usualOutput is what is kept free for the answer, in tokens, when its length is not known.
+	// usualOutput is the number of tokens reserved for the answer if its length is not known.
 	usualOutput = 4096
 	// maxReserved bounds what is kept free for the answer, as a part of the window.
 	maxReserved = 4

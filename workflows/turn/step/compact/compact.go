@@ -1,5 +1,5 @@
-// Package compact puts a summary in the place of the older messages of a conversation that a model cannot read whole any more. The
-// messages themselves stay in the journal.
+// Package compact replaces the older messages of a conversation that has become too long for its model by a summary. The messages
+// themselves stay in the journal.
 package compact
 
 import (
@@ -99,7 +99,7 @@ func (c compaction) Do(ctx context.Context) (*step.Commit, error) {
 	return c.written(ctx, p, summary, used)
 }
 
-// summary asks the model. It is empty when no model writes one: then what is older is left out.
+// summary asks the model for a summary. It is empty if no model writes one: then the older messages are left out.
 func (c compaction) summary(ctx context.Context, p *cutPlan) (string, *turnv1.Usage, error) {
 	w := c.w
 	older, _, err := c.Shields.Conversation(ctx, w, p.older) // the model step reports what is found
@@ -134,7 +134,7 @@ func (c compaction) summary(ctx context.Context, p *cutPlan) (string, *turnv1.Us
 	return said, model.Usage(finished), nil
 }
 
-// hopeless reports whether an error stays, as far as this step is concerned.
+// hopeless reports whether an error is permanent, as far as this step is concerned.
 func (c compaction) hopeless(err error) bool {
 	_, again := errors.AsType[*step.RetryError](err)
 	return step.IsFinal(err) || again && c.w.Lease.GetAttempt() >= c.Attempts

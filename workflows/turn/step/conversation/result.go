@@ -34,7 +34,7 @@ func notRun(m *turnv1.Message, call *turnv1.ToolCall) *turnv1.Message {
 	}
 }
 
-// ErrorResult is the result of a call that tells the model why there is no other.
+// ErrorResult returns the result of a call that has no other, with the reason for the model.
 func ErrorResult(call *turnv1.ToolCall, text string) *turnv1.ToolResult {
 	return &turnv1.ToolResult{
 		CallId: call.GetCallId(), Tool: call.GetTool(), IsError: true,

@@ -112,7 +112,7 @@ func addNews(in *executorv1.Invocation, messages []*turnv1.Message, turnID strin
 	return asked
 }
 
-// sink passes on what an executor says as a model's stream would, and keeps its session's id.
+// sink passes on the output of an executor in the form of a model's stream, and keeps its session's id.
 func (i *infer) sink(add func(*inferencev1.GenerateResponse)) executor.Sink {
 	return executor.Sink{
 		Attached: func(ctx context.Context, id string) error { return i.attached(ctx, id) },

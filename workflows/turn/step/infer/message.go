@@ -19,7 +19,7 @@ type answer struct {
 	calls           map[int]*turnv1.ToolCall
 }
 
-// add takes one message of the stream and gives the piece to publish. The end of the stream has none.
+// add adds one message of the stream and returns the piece to publish. The end of the stream has none.
 func (a *answer) add(m *inferencev1.GenerateResponse) (chunk, bool) {
 	switch e := m.GetEvent().(type) {
 	case *inferencev1.GenerateResponse_TextDelta:

@@ -33,7 +33,7 @@ func (i *infer) answerer() model.Ask {
 	}
 }
 
-// inText asks a model that knows no native tool calls, and gives its answer as one that does would have given it.
+// inText asks a model without native tool calls, and returns its answer in the form of a model that has them.
 func (i *infer) inText(
 	ctx context.Context, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
 ) (*inferencev1.Finished, error) {

@@ -127,7 +127,7 @@ var strategies = map[string]turnv1.Strategy{
 	rules.Plan: turnv1.Strategy_STRATEGY_PLAN, rules.Route: turnv1.Strategy_STRATEGY_ROUTE,
 }
 
-// byRules chooses when the model's answer cannot be read.
+// byRules chooses if the model's answer cannot be read.
 func byRules(request string, tools bool, agents []*executionv1.AgentTool) (turnv1.Strategy, string) {
 	strategy, reason := rules.Choose(request, tools, described(agents))
 	return strategies[strategy], reason

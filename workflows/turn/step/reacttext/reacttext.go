@@ -94,7 +94,7 @@ func sections(text string) []section {
 
 var fence = regexp.MustCompile("^[ \t]*```[A-Za-z]*[ \t]*\r?\n?$")
 
-// Problems as the model is told them.
+// Problems in the words that the model reads.
 const (
 	problemEmpty    = "Your answer was empty."
 	problemNoTool   = "There is an Action line, but it names no tool."

@@ -12,8 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// finishKind is that of finish steps, which write the end of the turn. The outcome carries the ending in the fields finish_reason (the stop reason), error
-// and cancelled.
+// finishKind is that of finish steps, which write the end of the turn. The outcome carries the ending in the fields finish_reason (the
+// stop reason), error and cancelled.
 type finishKind struct{ *Runner }
 
 // Prepare implements step.Kind.
@@ -54,8 +54,8 @@ func ended(ending *turnv1.Ending, inputs uint32) *step.Commit {
 	}
 }
 
-// Finish does the finish step, also for a turn that was ended without one: then the outcome is that of the turn as it is. Errors as in Do, without
-// step.ErrTurnEnded, and step.ErrStale when the turn goes on instead.
+// Finish runs the finish step, also for a turn that was ended without one: then the outcome is that of the turn as it is. Errors are
+// those of Do, without step.ErrTurnEnded, and step.ErrStale if the turn continues instead.
 func (r *Runner) Finish(ctx context.Context, turn contract.TurnInput, ref *turnv1.StepRef) (*turnv1.StepOutcome, error) {
 	out, err := r.Do(ctx, turn, ref)
 	if !errors.Is(err, step.ErrTurnEnded) {

@@ -47,7 +47,7 @@ func (r *Runner) claimRequest(w *task) *executionv1.ClaimStepRequest {
 	return req
 }
 
-// hold keeps the lease while the step is done. The context it returns ends when the lease is lost, when the turn is cancelled, and at the
+// hold keeps the lease while the step runs. The context it returns ends when the lease is lost, when the turn is cancelled, and at the
 // turn's deadline. The function it returns ends the renewal; with an error it also releases the lease.
 func (r *Runner) hold(ctx context.Context, w *task) (context.Context, func(error)) {
 	held, cancel := context.WithCancelCause(ctx)
@@ -116,7 +116,7 @@ func (r *Runner) renew(ctx context.Context, w *task, stop context.CancelCauseFun
 	}
 }
 
-// renewOnce prolongs the lease, and says why to stop, if so.
+// renewOnce renews the lease, and returns why to stop, nil if the step continues.
 func (r *Runner) renewOnce(ctx context.Context, w *task) error {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.LeaseTTL) // then the next one is due
 	defer cancel()
@@ -132,7 +132,7 @@ func (r *Runner) renewOnce(ctx context.Context, w *task) error {
 	return nil
 }
 
-// backoff is how long a step that failed rests before its next attempt, by any worker; 0 when it did not fail, but was released.
+// backoff is how long a failed step waits before its next attempt, by any worker; 0 if it was released without a failure.
 func backoff(err error, attempt uint32) time.Duration {
 	retry, again := errors.AsType[*step.RetryError](err)
 	switch {
@@ -212,7 +212,7 @@ func (n *news) close() {
 	}
 }
 
-// endsStep reports whether an event means that a claim of the step would now be answered otherwise.
+// endsStep reports whether an event means that a claim of the step would now have another result.
 func endsStep(m bus.Msg, w *task) bool {
 	events, err := contract.UnpackEvents(m.Data)
 	return err == nil && slices.ContainsFunc(events, func(e *turnv1.Event) bool {

@@ -116,7 +116,7 @@ func userTexts(m *turnv1.Message) []string {
 	return texts
 }
 
-// redactedMessage returns a user's message with its texts as the shields leave them.
+// redactedMessage returns a user's message with its texts as redacted by the shields.
 func redactedMessage(m *turnv1.Message, checked []*policyv1.CheckedText) *turnv1.Message {
 	if !slices.ContainsFunc(checked, func(c *policyv1.CheckedText) bool { return len(c.GetHits()) > 0 }) {
 		return m

@@ -63,7 +63,7 @@ func (c *Checker) checkResult(ctx context.Context, w *step.Work, done *registryv
 	return c.Check(ctx, w.Loaded.GetAgent(), StageResult, texts...)
 }
 
-// withhold puts a text for the model in the place of a result and of all that is kept beside it.
+// withhold replaces a result, and all artifacts of it, by a text for the model.
 func withhold(call *turnv1.ToolCall, done *registryv1.Completed, why string) {
 	done.Code, done.Wholes = Code, nil
 	done.Result = conversation.ErrorResult(call, "The result of the call is withheld: "+why+". Calling it again does not change that.")

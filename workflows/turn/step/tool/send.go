@@ -106,7 +106,7 @@ func (t *tool) stopped(ctx context.Context, log *eventLog) *step.Commit {
 	return req
 }
 
-// checkedProgress removes a tool's own words from its progress where shields look at what it says: they would pass unchecked.
+// checkedProgress removes the tool's message from its progress if shields check its results: it would pass unchecked.
 func (t *tool) checkedProgress(ctx context.Context, p *registryv1.Progress) *registryv1.Progress {
 	if looks, err := t.Shields.Looks(ctx, t.Loaded.GetAgent(), shield.StageResult); looks || err != nil {
 		p.Message = ""
