@@ -79,7 +79,9 @@ func (j *Journal) Add(in contract.TurnInput, agent *sessionsv1.Agent, input stri
 	j.turns[in.TurnID] = &turnRecord{
 		in: in, steps: map[string]*stepRecord{},
 		load: &executionv1.LoadTurnResponse{
-			Turn:  &sessionsv1.Turn{Id: in.TurnID, SessionId: in.SessionID, AgentId: in.AgentID, Status: turnv1.TurnStatus_TURN_STATUS_QUEUED, Input: input},
+			Turn: &sessionsv1.Turn{
+				Id: in.TurnID, SessionId: in.SessionID, AgentId: in.AgentID, Status: turnv1.TurnStatus_TURN_STATUS_QUEUED, Input: input,
+			},
 			Agent: agent, Principal: authn.Local(),
 		},
 		history: append(j.past[in.TurnID], &turnv1.Message{
@@ -250,7 +252,8 @@ func (j *Journal) LoadTurn(_ context.Context, req *executionv1.LoadTurnRequest) 
 	defer unlock()
 	load := proto.CloneOf(t.load)
 	load.Outcomes, load.ContextBytes, load.NowMicros = t.outcomes(), t.bytes(), time.Now().UnixMicro()
-	if a := load.GetAgent(); req.GetWithContext() && len(load.GetOutcomes()) == 0 && a.GetExecutor() == nil && a.GetStrategy() <= turnv1.Strategy_STRATEGY_REACT_TEXT {
+	if a := load.GetAgent(); req.GetWithContext() && len(load.GetOutcomes()) == 0 && a.GetExecutor() == nil &&
+		a.GetStrategy() <= turnv1.Strategy_STRATEGY_REACT_TEXT {
 		load.Context = t.shown()
 	}
 	return load, nil
@@ -263,7 +266,9 @@ func (j *Journal) GetOutcomes(_ context.Context, req *executionv1.GetOutcomesReq
 		return nil, err
 	}
 	defer unlock()
-	resp := &executionv1.GetOutcomesResponse{Outcomes: t.outcomes(), Held: map[string]*executionv1.Busy{}, Ended: t.ending != nil, NowMicros: time.Now().UnixMicro()}
+	resp := &executionv1.GetOutcomesResponse{
+		Outcomes: t.outcomes(), Held: map[string]*executionv1.Busy{}, Ended: t.ending != nil, NowMicros: time.Now().UnixMicro(),
+	}
 	for key, s := range t.steps {
 		if left := time.Until(s.expires); s.done == nil && (s.owner != "" || s.rests) && left > 0 {
 			resp.Held[key] = &executionv1.Busy{Owner: s.owner, ExpiresInMs: int32(left.Milliseconds()) + 1}
