@@ -60,9 +60,11 @@ func (r *Runner) hold(ctx context.Context, w *task) (context.Context, func(error
 	// A commit outlives the step's context, and so must the lease.
 	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
+	news := r.listen(renewing, contract.CancelSubject(w.Turn.Tenant, w.Turn.SessionID)) // before the step works: a cancel may come at once
 	go func() {
 		defer close(done)
-		r.renew(renewing, w, cancel)
+		defer news.close()
+		r.renew(renewing, w, news, cancel)
 	}()
 	return held, func(err error) {
 		stopRenewing()
@@ -91,9 +93,7 @@ func after(d time.Duration, f func()) (stop func()) {
 
 // renew prolongs the lease and listens for a cancel until ctx ends. That sessions cannot be reached is no reason to stop: while it is
 // away no other worker can take the step either, and the fence decides in the end.
-func (r *Runner) renew(ctx context.Context, w *task, stop context.CancelCauseFunc) {
-	news := r.listen(ctx, contract.CancelSubject(w.Turn.Tenant, w.Turn.SessionID))
-	defer news.close()
+func (r *Runner) renew(ctx context.Context, w *task, news *news, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(r.cfg.LeaseTTL / 3)
 	defer tick.Stop()
 	for {
