@@ -14,7 +14,7 @@ import (
 // Settle replaces what a step has reserved in the budgets of its turn by what it used, and appends an event for each limit that is nearly used up. If
 // an answer was cut off by a limit, Settle sets outcome.Exhausted and appends an event for that too. The turn's session must be locked.
 func (s *Service) Settle(tx *journal.Tx, t store.Turn, step store.Step, outcome *turnv1.StepOutcome) error {
-	kind := turnv1.StepKind(step.Kind)
+	kind := step.Kind
 	if !counts(kind) {
 		return nil
 	}

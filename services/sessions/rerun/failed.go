@@ -34,7 +34,7 @@ func (s *Service) failedAt(ctx context.Context, t store.Turn) (uint32, error) {
 func failedIn(steps []store.Step) (int, error) {
 	next := 1
 	for _, step := range steps {
-		if turnv1.StepKind(step.Kind) != turnv1.StepKind_STEP_KIND_INFER {
+		if step.Kind != turnv1.StepKind_STEP_KIND_INFER {
 			continue
 		}
 		n, ok := stepkey.ParseInfer(step.Key)

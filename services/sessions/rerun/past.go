@@ -37,7 +37,7 @@ func (s *Service) cutAt(ctx context.Context, t store.Turn, agentID string, event
 		if err != nil {
 			return "", err
 		}
-		switch turnv1.StepKind(step.Kind) {
+		switch step.Kind {
 		case turnv1.StepKind_STEP_KIND_INFER:
 			infers++
 			if step.Key == stepkey.Infer(int(from)) {

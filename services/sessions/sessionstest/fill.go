@@ -131,18 +131,18 @@ func (f *filler) field(empty protoreflect.Value, fd protoreflect.FieldDescriptor
 
 // value fills what a Go value holds.
 func (f *filler) value(v reflect.Value, name string, depth int) {
-	if m, ok := reflect.New(v.Type()).Elem().Interface().(proto.Message); ok {
+	if m, ok := reflect.TypeAssert[proto.Message](reflect.New(v.Type()).Elem()); ok {
 		made := m.ProtoReflect().New()
 		f.message(made, 0)
 		v.Set(reflect.ValueOf(made.Interface()))
 		return
 	}
-	if e, ok := v.Interface().(protoreflect.Enum); ok {
+	if e, ok := reflect.TypeAssert[protoreflect.Enum](v); ok {
 		values := e.Descriptor().Values()
 		v.SetInt(int64(values.Get(1 + f.next()%(values.Len()-1)).Number()))
 		return
 	}
-	if _, ok := v.Interface().(time.Time); ok {
+	if _, ok := reflect.TypeAssert[time.Time](v); ok {
 		v.Set(reflect.ValueOf(time.Unix(1_700_000_000+int64(f.next()), 0).UTC()))
 		return
 	}

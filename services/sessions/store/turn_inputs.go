@@ -13,11 +13,14 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
-// PinnedTool, ClientTool and AgentTool are tools of a turn. The messages that are stored are the types that the service works with.
+// The tools of a turn. The messages that are stored are the types that the service works with.
 type (
+	// PinnedTool is a tool of the turn's surface.
 	PinnedTool = storev1.StoredPinnedTool
+	// ClientTool is a tool that the client runs.
 	ClientTool = storev1.StoredClientTool
-	AgentTool  = storev1.StoredAgentTool
+	// AgentTool is a sub-agent that the turn can call.
+	AgentTool = storev1.StoredAgentTool
 )
 
 // TurnInput is what a turn was given.

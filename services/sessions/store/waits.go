@@ -14,10 +14,12 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
-// WaitRequest and WaitAnswer are the two halves of a wait. The messages that are stored are the types that the service works with.
+// The two halves of a wait. The messages that are stored are the types that the service works with.
 type (
+	// WaitRequest says what is waited for.
 	WaitRequest = storev1.StoredWaitRequest
-	WaitAnswer  = storev1.StoredWaitAnswer
+	// WaitAnswer is the answer so far.
+	WaitAnswer = storev1.StoredWaitAnswer
 )
 
 // Wait is something that a turn waits for, or waited for. Times are Unix microseconds.
