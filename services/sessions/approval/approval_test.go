@@ -1,0 +1,465 @@
+package approval_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/approval"
+	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
+	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/wait"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	approved = turnv1.Verdict_VERDICT_APPROVED
+	denied   = turnv1.Verdict_VERDICT_DENIED
+	answered = turnv1.Verdict_VERDICT_ANSWERED
+	declined = turnv1.Verdict_VERDICT_DECLINED
+	expired  = turnv1.Verdict_VERDICT_EXPIRED
+	givenUp  = turnv1.Verdict_VERDICT_GIVEN_UP
+	notDone  = turnv1.Verdict_VERDICT_NOT_DONE
+)
+
+func newKit(t *testing.T) *sessionstest.Kit {
+	return sessionstest.New(t, sessionstest.Config{MaxInputBytes: 1 << 10, Waits: wait.Times{Approval: time.Hour, Input: time.Hour}})
+}
+
+// asked has a new turn of Owner wait.
+func asked(k *sessionstest.Kit, req *store.WaitRequest) store.Wait {
+	k.Helper()
+	req.CallId, req.Tool, req.ArgumentsHash = "c1", "calc__add", "hash"
+	return k.Wait(k.Begun("hello"), "tool-1.1", req)
+}
+
+func forApproval(roles ...string) *store.WaitRequest {
+	return &store.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_APPROVAL, ApproverRoles: roles}
+}
+
+func forAnswer(schema string) *store.WaitRequest {
+	return &store.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_INPUT, SchemaJson: schema}
+}
+
+func forResult() *store.WaitRequest {
+	return &store.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_CLIENT_TOOL}
+}
+
+func forResolution() *store.WaitRequest {
+	return &store.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_RESOLUTION}
+}
+
+// boss may see all sessions.
+func boss(k *sessionstest.Kit) context.Context { return k.As("bill", "admin") }
+
+func want(k *sessionstest.Kit, id string, verdict turnv1.Verdict, decisions int) store.Wait {
+	k.Helper()
+	w, err := k.Store.Wait(k.Context(), authn.DefaultTenant, id)
+	k.Must(err)
+	if w.Verdict != verdict || len(w.Answer.GetDecisions()) != decisions {
+		k.Errorf("the wait is %s after the decisions %v, want %s and %d", w.Verdict, w.Answer.GetDecisions(), verdict, decisions)
+	}
+	return w
+}
+
+func TestWhoMayDecide(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		req  *store.WaitRequest
+		ctx  func(k *sessionstest.Kit) context.Context
+		want faultv1.Reason
+	}{
+		{name: "an administrator", req: forApproval(), ctx: boss},
+		{name: "an administrator without the role", req: forApproval("finance"), ctx: boss, want: faultv1.Reason_REASON_PERMISSION_DENIED},
+		{name: "one with the role", req: forApproval("finance"), ctx: func(k *sessionstest.Kit) context.Context { return k.As("fay", "finance") }},
+		{name: "one with one of the roles", req: forApproval("ceo", "finance"), ctx: func(k *sessionstest.Kit) context.Context { return k.As("fay", "finance") }},
+		{name: "a stranger", req: forApproval("finance"), ctx: func(k *sessionstest.Kit) context.Context { return k.As("eve") }, want: faultv1.Reason_REASON_NOT_FOUND},
+		{name: "the requester", req: forApproval(), ctx: (*sessionstest.Kit).Ctx, want: faultv1.Reason_REASON_PERMISSION_DENIED},
+		{
+			name: "the requester with the role", req: forApproval("finance"), want: faultv1.Reason_REASON_PERMISSION_DENIED,
+			ctx: func(k *sessionstest.Kit) context.Context { return k.As(sessionstest.Owner, "finance") },
+		},
+		{
+			name: "the requester where the rule allows it", ctx: (*sessionstest.Kit).Ctx,
+			req: &store.WaitRequest{Kind: turnv1.WaitKind_WAIT_KIND_APPROVAL, AllowRequester: true},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			k := newKit(t)
+			w := asked(k, row.req)
+			_, err := k.Approvals.Decide(row.ctx(k), approval.Decision{ID: w.ID, Approve: true})
+			k.WantFault(err, row.want)
+			if row.want != 0 {
+				want(k, w.ID, 0, 0)
+			} else {
+				want(k, w.ID, approved, 1)
+			}
+		})
+	}
+}
+
+func TestWhoSteeredTheTurnMayNotDecideEither(t *testing.T) {
+	k := newKit(t)
+	own := k.Begun("hello")
+	_, err := k.Turns.Steer(boss(k), own.ID, "do it", nil, store.Once{})
+	k.Must(err)
+	req := forApproval()
+	req.CallId = "c1"
+	w := k.Wait(own, "tool-1.1", req)
+	_, err = k.Approvals.Decide(boss(k), approval.Decision{ID: w.ID, Approve: true})
+	k.WantFault(err, faultv1.Reason_REASON_PERMISSION_DENIED)
+	_, err = k.Approvals.Decide(k.As("ben", "admin"), approval.Decision{ID: w.ID, Approve: true})
+	k.Must(err)
+}
+
+func TestOnlyAnApprovalIsDecidedAndOnlyAQuestionAnswered(t *testing.T) {
+	for name, req := range map[string]*store.WaitRequest{"question": forAnswer(""), "client tool": forResult(), "resolution": forResolution()} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t)
+			w := asked(k, req)
+			_, err := k.Approvals.Decide(boss(k), approval.Decision{ID: w.ID})
+			k.WantFault(err, faultv1.Reason_REASON_FAILED_PRECONDITION)
+		})
+	}
+	for name, req := range map[string]*store.WaitRequest{"approval": forApproval(), "resolution": forResolution()} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t)
+			w := asked(k, req)
+			_, err := k.Approvals.Answer(k.Ctx(), approval.Answer{ID: w.ID})
+			k.WantFault(err, faultv1.Reason_REASON_FAILED_PRECONDITION)
+		})
+	}
+}
+
+// decide is one decision and what is to come of it.
+type decide struct {
+	who     string
+	approve bool
+	reason  faultv1.Reason
+}
+
+func TestDecisionsInARow(t *testing.T) {
+	const over = faultv1.Reason_REASON_APPROVAL_RESOLVED
+	for _, row := range []struct {
+		name      string
+		quorum    uint32
+		decisions []decide
+		verdict   turnv1.Verdict
+		kept      int
+	}{
+		{"one approves", 0, []decide{{who: "a", approve: true}}, approved, 1},
+		{"one denies", 0, []decide{{who: "a"}}, denied, 1},
+		{"the same person approves again", 1, []decide{{who: "a", approve: true}, {who: "a", approve: true}}, approved, 1},
+		{"the same person denies again", 1, []decide{{who: "a"}, {who: "a"}}, denied, 1},
+		{"the same person changes their mind too late", 1, []decide{{who: "a", approve: true}, {who: "a", reason: over}}, approved, 1},
+		{"another person approves too late", 1, []decide{{who: "a", approve: true}, {who: "b", approve: true, reason: over}}, approved, 1},
+		{"another person denies too late", 1, []decide{{who: "a", approve: true}, {who: "b", reason: over}}, approved, 1},
+		{"one of two", 2, []decide{{who: "a", approve: true}}, 0, 1},
+		{"one person twice is one of two", 2, []decide{{who: "a", approve: true}, {who: "a", approve: true}}, 0, 1},
+		{"two of two", 2, []decide{{who: "a", approve: true}, {who: "b", approve: true}}, approved, 2},
+		{"one of two denies", 2, []decide{{who: "a", approve: true}, {who: "b"}}, denied, 2},
+		{"one of two changes their mind", 2, []decide{{who: "a", approve: true}, {who: "a"}}, denied, 2},
+		{"three", 3, []decide{{who: "a", approve: true}, {who: "b", approve: true}, {who: "a", approve: true}, {who: "c", approve: true}}, approved, 3},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			k := newKit(t)
+			req := forApproval()
+			req.Quorum = row.quorum
+			w := asked(k, req)
+			for _, d := range row.decisions {
+				_, err := k.Approvals.Decide(k.As(d.who, "admin"), approval.Decision{ID: w.ID, Approve: d.approve})
+				k.WantFault(err, d.reason)
+			}
+			want(k, w.ID, row.verdict, row.kept)
+			if now := k.Read(w.TurnID); (now.OpenWaits == 0) != (row.verdict != 0) || (now.WakeUs != 0) != (row.verdict != 0) {
+				t.Errorf("the turn is %+v", now)
+			}
+		})
+	}
+}
+
+func TestADecisionIsAboutTheArgumentsThatWereSeen(t *testing.T) {
+	k := newKit(t)
+	w := asked(k, forApproval())
+	_, err := k.Approvals.Decide(boss(k), approval.Decision{ID: w.ID, Approve: true, ArgumentsHash: "older"})
+	k.WantFault(err, faultv1.Reason_REASON_CONFLICT)
+	_, err = k.Approvals.Decide(boss(k), approval.Decision{ID: w.ID, Comment: "a\x00b"})
+	k.WantFault(err, faultv1.Reason_REASON_INVALID_ARGUMENT, "comment")
+	want(k, w.ID, 0, 0)
+	_, err = k.Approvals.Decide(boss(k), approval.Decision{ID: w.ID, Approve: true, ArgumentsHash: "hash"})
+	k.Must(err)
+	want(k, w.ID, approved, 1)
+}
+
+func TestADecisionThatCannotBeWrittenIsNone(t *testing.T) {
+	k := newKit(t)
+	w := asked(k, forApproval())
+	for _, row := range [][2]string{{"INSERT", "turn_journal"}, {"INSERT", "turn_steps"}, {"UPDATE", "turn_waits"}, {"UPDATE", "turns"}} {
+		heal := k.FailWrites(row[0], row[1])
+		if _, err := k.Approvals.Decide(boss(k), approval.Decision{ID: w.ID, Approve: true}); err == nil {
+			t.Errorf("a decision stands though the %s of %s fails", row[0], row[1])
+		}
+		heal()
+		want(k, w.ID, 0, 0)
+	}
+	_, err := k.Approvals.Decide(boss(k), approval.Decision{ID: w.ID, Approve: true})
+	k.Must(err)
+	want(k, w.ID, approved, 1)
+}
+
+func TestADecisionThatComesTooLateExpiresTheApproval(t *testing.T) {
+	k := newKit(t)
+	w := asked(k, forApproval())
+	k.Clock.Advance(time.Hour)
+	_, err := k.Approvals.Decide(boss(k), approval.Decision{ID: w.ID, Approve: true})
+	k.WantFault(err, faultv1.Reason_REASON_APPROVAL_RESOLVED)
+	if !strings.Contains(err.Error(), "expired") {
+		t.Errorf("got %v", err)
+	}
+	want(k, w.ID, expired, 0)
+}
+
+func TestACommentOnADenialMakesItsAuthorARequester(t *testing.T) {
+	for comment, stays := range map[string]bool{"": true, "use the other account": false} {
+		k := newKit(t)
+		own := k.Begun("hello")
+		req := func(call string) *store.WaitRequest {
+			r := forApproval()
+			r.CallId = call
+			return r
+		}
+		first := k.Wait(own, "tool-1.1", req("c1"))
+		_, err := k.Approvals.Decide(boss(k), approval.Decision{ID: first.ID, Comment: comment})
+		k.Must(err)
+		second := k.Wait(own, "tool-2.1", req("c2"))
+		if got := !slices.Contains(second.Requesters, "bill"); got != stays {
+			t.Errorf("after the comment %q the requesters are %q", comment, second.Requesters)
+		}
+	}
+}
+
+func object(t *testing.T, fields map[string]any) *structpb.Struct {
+	t.Helper()
+	s, err := structpb.NewStruct(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestAnAnswerMustFitItsQuestion(t *testing.T) {
+	const schema = `{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}`
+	city := object(t, map[string]any{"city": "Bonn"})
+	for _, row := range []struct {
+		name   string
+		req    *store.WaitRequest
+		answer approval.Answer
+		field  string
+		want   turnv1.Verdict
+	}{
+		{name: "it fits", req: forAnswer(schema), answer: approval.Answer{Content: city}, want: answered},
+		{name: "accept", req: forAnswer(schema), answer: approval.Answer{Action: "accept", Content: city}, want: answered},
+		{name: "declined", req: forAnswer(schema), answer: approval.Answer{Action: "decline"}, want: declined},
+		{name: "cancelled", req: forAnswer(schema), answer: approval.Answer{Action: "cancel"}, want: declined},
+		{name: "something is missing", req: forAnswer(schema), answer: approval.Answer{Content: object(t, map[string]any{})}, field: "content/city"},
+		{name: "a field is of another type", req: forAnswer(schema), answer: approval.Answer{Content: object(t, map[string]any{"city": 1})}, field: "content/city"},
+		{name: "no schema takes anything", req: forAnswer(""), answer: approval.Answer{}, want: answered},
+		{name: "a schema that cannot be used takes anything", req: forAnswer(`{"type":7}`), answer: approval.Answer{Content: city}, want: answered},
+		{name: "declined with an answer", req: forAnswer(schema), answer: approval.Answer{Action: "decline", Content: city}, field: "action"},
+		{name: "a result", req: forAnswer(schema), answer: approval.Answer{Result: "Bonn"}, field: "result"},
+		{name: "too large", req: forAnswer(""), answer: approval.Answer{Bytes: 1<<10 + 1}, field: "content"},
+		{name: "the result of a client", req: forResult(), answer: approval.Answer{Result: "42"}, want: answered},
+		{name: "a failure of a client", req: forResult(), answer: approval.Answer{Result: "no", IsError: true}, want: answered},
+		{name: "a client that declines", req: forResult(), answer: approval.Answer{Action: "decline"}, want: declined},
+		{name: "a client that declines with a result", req: forResult(), answer: approval.Answer{Action: "decline", IsError: true}, field: "action"},
+		{name: "content of a client", req: forResult(), answer: approval.Answer{Content: city}, field: "content"},
+		{name: "a result that is not UTF-8", req: forResult(), answer: approval.Answer{Result: "\xff"}, field: "result"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			k := newKit(t)
+			w := asked(k, row.req)
+			row.answer.ID = w.ID
+			_, err := k.Approvals.Answer(k.Ctx(), row.answer)
+			if row.field == "" {
+				k.Must(err)
+				want(k, w.ID, row.want, 1)
+				return
+			}
+			reason := faultv1.Reason_REASON_INVALID_ARGUMENT
+			if row.name == "too large" {
+				reason = faultv1.Reason_REASON_TOO_LARGE
+			}
+			k.WantFault(err, reason, row.field)
+			want(k, w.ID, 0, 0)
+		})
+	}
+}
+
+func TestOnlyThoseWhoMayUseTheSessionAnswer(t *testing.T) {
+	k := newKit(t)
+	req := forAnswer("")
+	req.ApproverRoles = []string{"finance"} // they see it, but have no part in the session
+	w := asked(k, req)
+	_, err := k.Approvals.Answer(k.As("fay", "finance"), approval.Answer{ID: w.ID})
+	k.WantFault(err, faultv1.Reason_REASON_PERMISSION_DENIED)
+	_, err = k.Approvals.Answer(k.As("eve"), approval.Answer{ID: w.ID})
+	k.WantFault(err, faultv1.Reason_REASON_NOT_FOUND)
+	want(k, w.ID, 0, 0)
+}
+
+func TestOnlyTheSameAnswerOfTheSamePersonPassesAgain(t *testing.T) {
+	k := newKit(t)
+	w := asked(k, forResult())
+	first := approval.Answer{ID: w.ID, Result: "42"}
+	for range 2 {
+		_, err := k.Approvals.Answer(k.Ctx(), first)
+		k.Must(err)
+	}
+	want(k, w.ID, answered, 1)
+	for name, err := range map[string]error{
+		"another result":  answerErr(k, k.Ctx(), approval.Answer{ID: w.ID, Result: "43"}),
+		"another person":  answerErr(k, boss(k), first),
+		"another outcome": answerErr(k, k.Ctx(), approval.Answer{ID: w.ID, Action: "decline"}),
+		"a failure":       answerErr(k, k.Ctx(), approval.Answer{ID: w.ID, Result: "42", IsError: true}),
+	} {
+		t.Log(name)
+		k.WantFault(err, faultv1.Reason_REASON_APPROVAL_RESOLVED)
+	}
+	want(k, w.ID, answered, 1)
+}
+
+func answerErr(k *sessionstest.Kit, ctx context.Context, a approval.Answer) error {
+	_, err := k.Approvals.Answer(ctx, a)
+	return err
+}
+
+func TestALongResultIsCutBetweenCharacters(t *testing.T) {
+	k := newKit(t)
+	w := asked(k, forResult())
+	_, err := k.Approvals.Answer(k.Ctx(), approval.Answer{ID: w.ID, Result: "a" + strings.Repeat("ü", 40<<10)})
+	k.Must(err)
+	r := want(k, w.ID, answered, 1).Answer.GetResult()
+	text := r.GetContent()[0].GetText()
+	if !r.GetTruncated() || len(text) > 64<<10 || len(text) < 64<<10-4 || !utf8.ValidString(text) {
+		t.Errorf("%d bytes are kept, truncated: %t", len(text), r.GetTruncated())
+	}
+}
+
+func TestAStructuredResultHasAText(t *testing.T) {
+	k := newKit(t)
+	w := asked(k, forResult())
+	_, err := k.Approvals.Answer(k.Ctx(), approval.Answer{ID: w.ID, Structured: structpb.NewNumberValue(42)})
+	k.Must(err)
+	r := want(k, w.ID, answered, 1).Answer.GetResult()
+	if r.GetContent()[0].GetText() != "42" || r.GetStructuredContent().GetNumberValue() != 42 || r.GetCallId() != "c1" || r.GetTool() != "calc__add" {
+		t.Errorf("the result is %v", r)
+	}
+}
+
+func TestACallIsResolvedOnce(t *testing.T) {
+	const over = faultv1.Reason_REASON_APPROVAL_RESOLVED
+	for _, row := range []struct {
+		name   string
+		first  approval.Resolution
+		second approval.Resolution
+		reason faultv1.Reason
+		want   turnv1.Verdict
+	}{
+		{"done twice", approval.Resolution{Outcome: answered, Result: "42"}, approval.Resolution{Outcome: answered, Result: "42"}, 0, answered},
+		{"done with another result", approval.Resolution{Outcome: answered, Result: "42"}, approval.Resolution{Outcome: answered, Result: "43"}, over, answered},
+		{"done, then not", approval.Resolution{Outcome: answered}, approval.Resolution{Outcome: notDone}, over, answered},
+		{"not done twice", approval.Resolution{Outcome: notDone}, approval.Resolution{Outcome: notDone, Comment: "again"}, 0, notDone},
+		{"given up twice", approval.Resolution{Outcome: givenUp}, approval.Resolution{Outcome: givenUp}, 0, givenUp},
+		{"given up, then done", approval.Resolution{Outcome: givenUp}, approval.Resolution{Outcome: answered}, over, givenUp},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			k := newKit(t)
+			w := asked(k, forResolution())
+			for _, r := range []*approval.Resolution{&row.first, &row.second} {
+				r.TurnID, r.CallID = w.TurnID, "c1"
+			}
+			_, err := k.Approvals.Resolve(k.Ctx(), row.first)
+			k.Must(err)
+			_, err = k.Approvals.Resolve(k.Ctx(), row.second)
+			k.WantFault(err, row.reason)
+			want(k, w.ID, row.want, 1)
+		})
+	}
+}
+
+func TestAResolutionThatMakesNoSenseIsRefused(t *testing.T) {
+	k := newKit(t)
+	w := asked(k, forResolution())
+	for _, row := range []struct {
+		r      approval.Resolution
+		reason faultv1.Reason
+		fields []string
+	}{
+		{approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: notDone, Result: "42"}, faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"result"}},
+		{approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: answered, Result: "\xff"}, faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"result"}},
+		{approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: givenUp, Comment: "\x00"}, faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"comment"}},
+		{approval.Resolution{TurnID: w.TurnID, CallID: "c9", Outcome: givenUp}, faultv1.Reason_REASON_NOT_FOUND, nil},
+		{approval.Resolution{TurnID: "trn_none", CallID: "c1", Outcome: givenUp}, faultv1.Reason_REASON_NOT_FOUND, nil},
+	} {
+		_, err := k.Approvals.Resolve(k.Ctx(), row.r)
+		k.WantFault(err, row.reason, row.fields...)
+	}
+	want(k, w.ID, 0, 0)
+}
+
+func TestAListHasWhatTheCallerMaySee(t *testing.T) {
+	k := newKit(t)
+	plain, finance := asked(k, forApproval()), asked(k, forApproval("finance"))
+	k.Clock.Advance(time.Second)
+	question := asked(k, forAnswer(""))
+	_, err := k.Approvals.Decide(boss(k), approval.Decision{ID: plain.ID, Approve: true})
+	k.Must(err)
+	for _, row := range []struct {
+		name   string
+		ctx    context.Context
+		filter approval.Filter
+		want   []string
+	}{
+		{"the owner", k.Ctx(), approval.Filter{}, []string{plain.ID, finance.ID, question.ID}},
+		{"one with the role", k.As("fay", "finance"), approval.Filter{}, []string{finance.ID}},
+		{"a stranger", k.As("eve"), approval.Filter{}, nil},
+		{"open ones", boss(k), approval.Filter{Status: "pending"}, []string{finance.ID, question.ID}},
+		{"approved ones", boss(k), approval.Filter{Status: "approved"}, []string{plain.ID}},
+		{"questions", boss(k), approval.Filter{Kind: turnv1.WaitKind_WAIT_KIND_INPUT}, []string{question.ID}},
+		{"of a turn", boss(k), approval.Filter{TurnID: finance.TurnID}, []string{finance.ID}},
+		{"of a session", boss(k), approval.Filter{SessionID: plain.SessionID}, []string{plain.ID}},
+		{"of no session", boss(k), approval.Filter{SessionID: "\x00"}, nil},
+		{"older ones", boss(k), approval.Filter{BeforeUs: question.CreateUs, BeforeID: question.ID}, []string{plain.ID, finance.ID}},
+	} {
+		row.filter.Limit = 10
+		waits, err := k.Approvals.List(row.ctx, row.filter)
+		k.Must(err)
+		var got []string
+		for _, w := range waits {
+			got = append(got, w.ID)
+		}
+		slices.Sort(got)
+		slices.Sort(row.want)
+		if !slices.Equal(got, row.want) {
+			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
+		}
+	}
+}
+
+func TestAStatusIsThatOfTheVerdict(t *testing.T) {
+	for verdict, want := range map[turnv1.Verdict]string{0: "pending", approved: "approved", denied: "denied", expired: "expired", givenUp: "given_up"} {
+		if got := approval.Status(store.Wait{Verdict: verdict}); got != want {
+			t.Errorf("%s is called %q, want %q", verdict, got, want)
+		}
+	}
+}
