@@ -243,3 +243,21 @@ func (k *Kit) Wait(t store.Turn, key string, req *store.WaitRequest) store.Wait 
 func Text(text string) []*turnv1.ContentPart {
 	return []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}
 }
+
+// Dispatch takes all turns out of the outbox, as if their workflows were started.
+func (k *Kit) Dispatch() {
+	k.Helper()
+	k.Must(k.Store.Write(k.Context(), func(tx *store.Tx) error {
+		now := k.Store.NowUs()
+		taken, err := tx.TakeOutgoing(k.Context(), now, now, 1000, 0)
+		if err != nil {
+			return err
+		}
+		for _, row := range taken {
+			if err := tx.DropOutgoing(k.Context(), row.Tenant, row.TurnID); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
