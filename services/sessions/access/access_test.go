@@ -58,12 +58,14 @@ type policy struct {
 	err  error
 }
 
-func (p policy) GetPermissions(context.Context, *policyv1.GetPermissionsRequest, ...grpc.CallOption) (*policyv1.GetPermissionsResponse, error) {
+func (p policy) GetPermissions(context.Context, *policyv1.GetPermissionsRequest, ...grpc.CallOption) (*policyv1.GetPermissionsResponse,
+	error) {
 	return p.resp, p.err
 }
 
 func TestPermissionsAreThoseThatPolicyNames(t *testing.T) {
-	got, err := access.Permissions(t.Context(), policy{resp: &policyv1.GetPermissionsResponse{Permissions: []string{"turns.*"}}}, authn.User("ann"))
+	got, err := access.Permissions(t.Context(), policy{resp: &policyv1.GetPermissionsResponse{Permissions: []string{"turns.*"}}},
+		authn.User("ann"))
 	if err != nil || !got.Decide("turns.create").Allowed || got.Decide("agents.create").Allowed {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -81,9 +81,18 @@ func TestWhoMayDecide(t *testing.T) {
 	}{
 		{name: "an administrator", req: forApproval(), ctx: boss},
 		{name: "an administrator without the role", req: forApproval("finance"), ctx: boss, want: faultv1.Reason_REASON_PERMISSION_DENIED},
-		{name: "one with the role", req: forApproval("finance"), ctx: func(k *sessionstest.Kit) context.Context { return k.As("fay", "finance") }},
-		{name: "one with one of the roles", req: forApproval("ceo", "finance"), ctx: func(k *sessionstest.Kit) context.Context { return k.As("fay", "finance") }},
-		{name: "a stranger", req: forApproval("finance"), ctx: func(k *sessionstest.Kit) context.Context { return k.As("eve") }, want: faultv1.Reason_REASON_NOT_FOUND},
+		{
+			name: "one with the role", req: forApproval("finance"),
+			ctx: func(k *sessionstest.Kit) context.Context { return k.As("fay", "finance") },
+		},
+		{
+			name: "one with one of the roles", req: forApproval("ceo", "finance"),
+			ctx: func(k *sessionstest.Kit) context.Context { return k.As("fay", "finance") },
+		},
+		{
+			name: "a stranger", req: forApproval("finance"), ctx: func(k *sessionstest.Kit) context.Context { return k.As("eve") },
+			want: faultv1.Reason_REASON_NOT_FOUND,
+		},
 		{name: "the requester", req: forApproval(), ctx: (*sessionstest.Kit).Ctx, want: faultv1.Reason_REASON_PERMISSION_DENIED},
 		{
 			name: "the requester with the role", req: forApproval("finance"), want: faultv1.Reason_REASON_PERMISSION_DENIED,
@@ -123,7 +132,8 @@ func TestWhoSteeredTheTurnMayNotDecideEither(t *testing.T) {
 }
 
 func TestOnlyAnApprovalIsDecidedAndOnlyAQuestionAnswered(t *testing.T) {
-	for name, req := range map[string]*store.WaitRequest{"question": forAnswer(""), "client tool": forResult(), "resolution": forResolution()} {
+	for name, req := range map[string]*store.WaitRequest{"question": forAnswer(""), "client tool": forResult(),
+		"resolution": forResolution()} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t)
 			w := asked(k, req)
@@ -169,7 +179,10 @@ func TestDecisionsInARow(t *testing.T) {
 		{"two of two", 2, []decide{{who: "a", approve: true}, {who: "b", approve: true}}, approved, 2},
 		{"one of two denies", 2, []decide{{who: "a", approve: true}, {who: "b"}}, denied, 2},
 		{"one of two changes their mind", 2, []decide{{who: "a", approve: true}, {who: "a"}}, denied, 2},
-		{"three", 3, []decide{{who: "a", approve: true}, {who: "b", approve: true}, {who: "a", approve: true}, {who: "c", approve: true}}, approved, 3},
+		{
+			"three", 3, []decide{{who: "a", approve: true}, {who: "b", approve: true}, {who: "a", approve: true}, {who: "c", approve: true}},
+			approved, 3,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			k := newKit(t)
@@ -271,17 +284,29 @@ func TestAnAnswerMustFitItsQuestion(t *testing.T) {
 		{name: "accept", req: forAnswer(schema), answer: approval.Answer{Action: "accept", Content: city}, want: answered},
 		{name: "declined", req: forAnswer(schema), answer: approval.Answer{Action: "decline"}, want: declined},
 		{name: "cancelled", req: forAnswer(schema), answer: approval.Answer{Action: "cancel"}, want: declined},
-		{name: "something is missing", req: forAnswer(schema), answer: approval.Answer{Content: object(t, map[string]any{})}, field: "content/city"},
-		{name: "a field is of another type", req: forAnswer(schema), answer: approval.Answer{Content: object(t, map[string]any{"city": 1})}, field: "content/city"},
+		{
+			name: "something is missing", req: forAnswer(schema), answer: approval.Answer{Content: object(t, map[string]any{})},
+			field: "content/city",
+		},
+		{
+			name: "a field is of another type", req: forAnswer(schema),
+			answer: approval.Answer{Content: object(t, map[string]any{"city": 1})}, field: "content/city",
+		},
 		{name: "no schema takes anything", req: forAnswer(""), answer: approval.Answer{}, want: answered},
-		{name: "a schema that cannot be used takes anything", req: forAnswer(`{"type":7}`), answer: approval.Answer{Content: city}, want: answered},
+		{
+			name: "a schema that cannot be used takes anything", req: forAnswer(`{"type":7}`), answer: approval.Answer{Content: city},
+			want: answered,
+		},
 		{name: "declined with an answer", req: forAnswer(schema), answer: approval.Answer{Action: "decline", Content: city}, field: "action"},
 		{name: "a result", req: forAnswer(schema), answer: approval.Answer{Result: "Bonn"}, field: "result"},
 		{name: "too large", req: forAnswer(""), answer: approval.Answer{Bytes: 1<<10 + 1}, field: "content"},
 		{name: "the result of a client", req: forResult(), answer: approval.Answer{Result: "42"}, want: answered},
 		{name: "a failure of a client", req: forResult(), answer: approval.Answer{Result: "no", IsError: true}, want: answered},
 		{name: "a client that declines", req: forResult(), answer: approval.Answer{Action: "decline"}, want: declined},
-		{name: "a client that declines with a result", req: forResult(), answer: approval.Answer{Action: "decline", IsError: true}, field: "action"},
+		{
+			name: "a client that declines with a result", req: forResult(), answer: approval.Answer{Action: "decline", IsError: true},
+			field: "action",
+		},
 		{name: "content of a client", req: forResult(), answer: approval.Answer{Content: city}, field: "content"},
 		{name: "a result that is not UTF-8", req: forResult(), answer: approval.Answer{Result: "\xff"}, field: "result"},
 	} {
@@ -361,7 +386,8 @@ func TestAStructuredResultHasAText(t *testing.T) {
 	_, err := k.Approvals.Answer(k.Ctx(), approval.Answer{ID: w.ID, Structured: structpb.NewNumberValue(42)})
 	k.Must(err)
 	r := want(k, w.ID, answered, 1).Answer.GetResult()
-	if r.GetContent()[0].GetText() != "42" || r.GetStructuredContent().GetNumberValue() != 42 || r.GetCallId() != "c1" || r.GetTool() != "calc__add" {
+	if r.GetContent()[0].GetText() != "42" || r.GetStructuredContent().GetNumberValue() != 42 || r.GetCallId() != "c1" ||
+		r.GetTool() != "calc__add" {
 		t.Errorf("the result is %v", r)
 	}
 }
@@ -376,7 +402,10 @@ func TestACallIsResolvedOnce(t *testing.T) {
 		want   turnv1.Verdict
 	}{
 		{"done twice", approval.Resolution{Outcome: answered, Result: "42"}, approval.Resolution{Outcome: answered, Result: "42"}, 0, answered},
-		{"done with another result", approval.Resolution{Outcome: answered, Result: "42"}, approval.Resolution{Outcome: answered, Result: "43"}, over, answered},
+		{
+			"done with another result", approval.Resolution{Outcome: answered, Result: "42"},
+			approval.Resolution{Outcome: answered, Result: "43"}, over, answered,
+		},
 		{"done, then not", approval.Resolution{Outcome: answered}, approval.Resolution{Outcome: notDone}, over, answered},
 		{"not done twice", approval.Resolution{Outcome: notDone}, approval.Resolution{Outcome: notDone, Comment: "again"}, 0, notDone},
 		{"given up twice", approval.Resolution{Outcome: givenUp}, approval.Resolution{Outcome: givenUp}, 0, givenUp},
@@ -405,9 +434,18 @@ func TestAResolutionThatMakesNoSenseIsRefused(t *testing.T) {
 		reason faultv1.Reason
 		fields []string
 	}{
-		{approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: notDone, Result: "42"}, faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"result"}},
-		{approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: answered, Result: "\xff"}, faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"result"}},
-		{approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: givenUp, Comment: "\x00"}, faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"comment"}},
+		{
+			approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: notDone, Result: "42"}, faultv1.Reason_REASON_INVALID_ARGUMENT,
+			[]string{"result"},
+		},
+		{
+			approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: answered, Result: "\xff"}, faultv1.Reason_REASON_INVALID_ARGUMENT,
+			[]string{"result"},
+		},
+		{
+			approval.Resolution{TurnID: w.TurnID, CallID: "c1", Outcome: givenUp, Comment: "\x00"}, faultv1.Reason_REASON_INVALID_ARGUMENT,
+			[]string{"comment"},
+		},
 		{approval.Resolution{TurnID: w.TurnID, CallID: "c9", Outcome: givenUp}, faultv1.Reason_REASON_NOT_FOUND, nil},
 		{approval.Resolution{TurnID: "trn_none", CallID: "c1", Outcome: givenUp}, faultv1.Reason_REASON_NOT_FOUND, nil},
 	} {
@@ -457,7 +495,8 @@ func TestAListHasWhatTheCallerMaySee(t *testing.T) {
 }
 
 func TestAStatusIsThatOfTheVerdict(t *testing.T) {
-	for verdict, want := range map[turnv1.Verdict]string{0: "pending", approved: "approved", denied: "denied", expired: "expired", givenUp: "given_up"} {
+	for verdict, want := range map[turnv1.Verdict]string{0: "pending", approved: "approved", denied: "denied", expired: "expired",
+		givenUp: "given_up"} {
 		if got := approval.Status(store.Wait{Verdict: verdict}); got != want {
 			t.Errorf("%s is called %q, want %q", verdict, got, want)
 		}

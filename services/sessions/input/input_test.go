@@ -47,7 +47,10 @@ func TestAnInputIsATextOrContent(t *testing.T) {
 		{name: "content that is not UTF-8", content: []*turnv1.ContentPart{blob("x"), text("a\xff")}, field: "content[1].text"},
 		{name: "a long text", text: strings.Repeat("a", 65), field: "input"},
 		{name: "long content", content: []*turnv1.ContentPart{blob(strings.Repeat("a", 64))}, field: "content"},
-		{name: "parts that are long together", content: []*turnv1.ContentPart{text(strings.Repeat("a", 40)), text(strings.Repeat("b", 40))}, field: "content"},
+		{
+			name:    "parts that are long together",
+			content: []*turnv1.ContentPart{text(strings.Repeat("a", 40)), text(strings.Repeat("b", 40))}, field: "content",
+		},
 	} {
 		got, err := c.Content(row.text, row.content)
 		switch want := row.content; {
@@ -115,16 +118,31 @@ func TestAToolOfTheCallerNeedsANameOfItsOwnAndASchemaOfAnObject(t *testing.T) {
 		{name: "two", tools: []*store.ClientTool{tool("a", "", object), tool("b", "", object)}},
 		{name: "no schema", tools: []*store.ClientTool{tool("a", "", nil)}},
 		{name: "a schema without a type", tools: []*store.ClientTool{tool("a", "", map[string]any{"required": []any{"x"}})}},
-		{name: "the same name", tools: []*store.ClientTool{tool("a", "", nil), tool("a", "", nil), tool("a", "", nil)}, want: []string{"tools[1].name", "tools[2].name"}},
-		{name: "a schema of a text", tools: []*store.ClientTool{tool("a", "", map[string]any{"type": "string"})}, want: []string{"tools[0].input_schema"}},
-		{name: "several types", tools: []*store.ClientTool{tool("a", "", map[string]any{"type": []any{"object", "null"}})}, want: []string{"tools[0].input_schema"}},
-		{name: "no schema at all", tools: []*store.ClientTool{tool("a", "", map[string]any{"type": "thing"})}, want: []string{"tools[0].input_schema"}},
+		{
+			name: "the same name", tools: []*store.ClientTool{tool("a", "", nil), tool("a", "", nil), tool("a", "", nil)},
+			want: []string{"tools[1].name", "tools[2].name"},
+		},
+		{
+			name: "a schema of a text", tools: []*store.ClientTool{tool("a", "", map[string]any{"type": "string"})},
+			want: []string{"tools[0].input_schema"},
+		},
+		{
+			name: "several types", tools: []*store.ClientTool{tool("a", "", map[string]any{"type": []any{"object", "null"}})},
+			want: []string{"tools[0].input_schema"},
+		},
+		{
+			name: "no schema at all", tools: []*store.ClientTool{tool("a", "", map[string]any{"type": "thing"})},
+			want: []string{"tools[0].input_schema"},
+		},
 		{name: "NUL", tools: []*store.ClientTool{tool("a", "a\x00b", nil)}, want: []string{"tools[0].description"}},
 		{
 			name: "all at once", tools: []*store.ClientTool{tool("a", "", nil), tool("a", "\x00", map[string]any{"type": "array"})},
 			want: []string{"tools[1].name", "tools[1].description", "tools[1].input_schema"},
 		},
-		{name: "too large together", tools: []*store.ClientTool{tool("a", strings.Repeat("x", 600), nil), tool("b", strings.Repeat("x", 600), nil)}, want: []string{"tools"}},
+		{
+			name:  "too large together",
+			tools: []*store.ClientTool{tool("a", strings.Repeat("x", 600), nil), tool("b", strings.Repeat("x", 600), nil)}, want: []string{"tools"},
+		},
 	} {
 		if got := fieldsOf(c.Tools(t.Context(), row.tools)); !slices.Equal(got, row.want) {
 			t.Errorf("%s: wrong are %q, want %q", row.name, got, row.want)

@@ -124,7 +124,8 @@ func TestOnlyTheCostCanBeWrittenWrong(t *testing.T) {
 
 // TestTheFirstExcessIsNamedAsInTheAPI raises one limit after the other above the most that it may be.
 func TestTheFirstExcessIsNamedAsInTheAPI(t *testing.T) {
-	most := limits.Limits{MaxSteps: 2, MaxTokens: 2, MaxParallelTools: 2, MaxIdenticalCalls: 2, TurnSeconds: 2, MaxToolCalls: 2, MaxCost: 2 * money.Unit}
+	most := limits.Limits{MaxSteps: 2, MaxTokens: 2, MaxParallelTools: 2, MaxIdenticalCalls: 2, TurnSeconds: 2, MaxToolCalls: 2,
+		MaxCost: 2 * money.Unit}
 	for _, row := range []struct {
 		high      limits.Limits
 		name, max string
@@ -195,7 +196,8 @@ func TestATurnMayOnlyLowerLimits(t *testing.T) {
 		{name: "depth", asked: &agentspec.Limits{MaxDepth: 1}, field: "limits", says: "set for agents"},
 	} {
 		got, err := bounds.CheckTurn(row.asked, own)
-		if wrong := wrongFields(err); row.field != "" && (len(wrong) != 1 || wrong[0].Path != row.field || !strings.Contains(err.Error(), row.says)) {
+		if wrong := wrongFields(err); row.field != "" && (len(wrong) != 1 || wrong[0].Path != row.field ||
+			!strings.Contains(err.Error(), row.says)) {
 			t.Errorf("%s: wrong are %v", row.name, wrong)
 		}
 		if row.field == "" && (err != nil || !reflect.DeepEqual(got, row.want)) {

@@ -14,7 +14,8 @@ import (
 // maxFillDepth bounds messages that hold messages of their own kind.
 const maxFillDepth = 4
 
-// Message returns a message of type M with a value in every field, no two of them equal as far as their types allow. A conversion that forgets a
+// Message returns a message of type M with a value in every field, no two of them equal as far as their types allow. A conversion that
+// forgets a
 // field, or takes another one, does not survive a round trip with it. Of a oneof the last field is set.
 func Message[M proto.Message]() M {
 	var zero M

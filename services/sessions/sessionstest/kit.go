@@ -116,8 +116,9 @@ func (k *Kit) makeReaders(cfg Config) {
 	k.Conversations = conversation.New(conversation.Config{MaxCopyBytes: or(cfg.MaxCopyBytes, defaultCopyBytes)}, k.Store)
 	k.Agents = agent.New(agent.Deps{Store: k.Store, Approvals: rules{}, Blueprints: blueprints.Checker, CheckLimits: k.Limits.CheckAgent})
 	k.Sessions = session.New(session.Deps{
-		Store: k.Store, Journal: k.Journal, Access: k.Access, Agents: k.Agents, Blueprints: blueprints, Conversations: k.Conversations, Keys: k.Keys,
-		Bus: k.Bus, Erase: func() {}, Log: log,
+		Store: k.Store, Journal: k.Journal, Access: k.Access, Agents: k.Agents, Blueprints: blueprints, Conversations: k.Conversations,
+		Keys: k.Keys,
+		Bus:  k.Bus, Erase: func() {}, Log: log,
 	})
 	k.Reruns = rerun.New(rerun.Deps{
 		Store: k.Store, Access: k.Access, Sessions: k.Sessions, Agents: k.Agents, Conversations: k.Conversations, Models: cfg.Models,
@@ -138,18 +139,21 @@ func (k *Kit) makeTurns(cfg Config) {
 		MaxQueued: or(cfg.MaxQueued, defaultQueued), MaxInputs: or(cfg.MaxInputs, defaultInputs), LostAfter: LostAfter,
 		MaxRestarts: or(cfg.MaxRestarts, defaultRestarts),
 	}, turn.Deps{
-		Store: k.Store, Journal: k.Journal, Access: k.Access, Keys: k.Keys, Input: k.Input, Limits: k.Limits, Agents: k.Agents, Blueprints: blueprints(),
-		Sessions: k.Sessions, Budgets: k.Budgets, Waits: k.Waits, Reruns: k.Reruns, Webhooks: k.Notifier, Notifier: k.Notifier, Children: around,
+		Store: k.Store, Journal: k.Journal, Access: k.Access, Keys: k.Keys, Input: k.Input, Limits: k.Limits, Agents: k.Agents,
+		Blueprints: blueprints(),
+		Sessions:   k.Sessions, Budgets: k.Budgets, Waits: k.Waits, Reruns: k.Reruns, Webhooks: k.Notifier, Notifier: k.Notifier, Children: around,
 		Waker: waker, Engine: k.Engine, Log: log,
 	})
 	k.Children = child.New(child.Deps{
-		Store: k.Store, Journal: k.Journal, Access: k.Access, Agents: k.Agents, Sessions: k.Sessions, Turns: k.Turns, Waits: k.Waits, Input: k.Input,
+		Store: k.Store, Journal: k.Journal, Access: k.Access, Agents: k.Agents, Sessions: k.Sessions, Turns: k.Turns, Waits: k.Waits,
+		Input:        k.Input,
 		OfferResults: or(cfg.OfferResults, time.Hour), Log: log,
 	})
 	around.children = k.Children
 	k.Steps = step.New(step.Deps{
-		Store: k.Store, Journal: k.Journal, Access: k.Access, Agents: k.Agents, Blueprints: blueprints(), Limits: k.Limits, Conversations: k.Conversations,
-		Budgets: k.Budgets, Waits: k.Waits, Turns: k.Turns, Children: k.Children, Outbox: k.Outbox, MaxLease: MaxLease,
+		Store: k.Store, Journal: k.Journal, Access: k.Access, Agents: k.Agents, Blueprints: blueprints(), Limits: k.Limits,
+		Conversations: k.Conversations,
+		Budgets:       k.Budgets, Waits: k.Waits, Turns: k.Turns, Children: k.Children, Outbox: k.Outbox, MaxLease: MaxLease,
 	})
 	k.Approvals = approval.New(approval.Deps{Store: k.Store, Access: k.Access, Waits: k.Waits, Input: k.Input})
 }

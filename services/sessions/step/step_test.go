@@ -250,7 +250,9 @@ func TestACommitWhosePartsDoNotFitIsRefused(t *testing.T) {
 		{"a wait with messages", func(c *step.Commit) {
 			c.Claim, c.Outcome.Key, c.Wait, c.Messages = nil, "tool-1.1", &store.WaitRequest{}, []*turnv1.Message{{}}
 		}, "messages"},
-		{"a wait that is over", func(c *step.Commit) { c.Claim, c.Outcome.Key, c.Wait = nil, "tool-1.1", &store.WaitRequest{ExpiresInMs: -1} }, "wait.expires_in_ms"},
+		{"a wait that is over", func(c *step.Commit) {
+			c.Claim, c.Outcome.Key, c.Wait = nil, "tool-1.1", &store.WaitRequest{ExpiresInMs: -1}
+		}, "wait.expires_in_ms"},
 		{"a crowd", func(c *step.Commit) { c.Claim, c.Outcome.Key, c.Wait = nil, "tool-1.1", &store.WaitRequest{Quorum: 17} }, "wait.quorum"},
 		{"a step of another turn next", func(c *step.Commit) { c.Next = []step.Claim{other} }, "next.turn_id"},
 		{"nothing next", func(c *step.Commit) { c.Next = []step.Claim{{TurnID: own.ID}} }, "step.key"},
@@ -271,7 +273,8 @@ func TestACommitWhosePartsDoNotFitIsRefused(t *testing.T) {
 	}
 	l := k.Lease(own, "finish")
 	for _, ending := range []*turnv1.Ending{nil, {}, {Status: turnv1.TurnStatus_TURN_STATUS_RUNNING}} {
-		_, err := k.Steps.Commit(k.Worker(), step.Commit{TurnID: own.ID, Fence: l.Fence, Outcome: &turnv1.StepOutcome{Key: "finish"}, Ending: ending})
+		_, err := k.Steps.Commit(k.Worker(), step.Commit{TurnID: own.ID, Fence: l.Fence, Outcome: &turnv1.StepOutcome{Key: "finish"},
+			Ending: ending})
 		if field := "ending.status"; ending == nil {
 			k.WantFault(err, invalid, "ending")
 		} else {
@@ -324,10 +327,12 @@ func TestNothingOfACommitStandsIfAPartFails(t *testing.T) {
 	before := k.ReadSession(own.SessionID)
 	claim, next := sessionstest.ClaimOf(own, "infer-1", "w1"), sessionstest.ClaimOf(own, "tool-1.1", "w1")
 	commit := step.Commit{
-		TurnID: own.ID, Claim: &claim, Next: []step.Claim{next}, Outcome: &turnv1.StepOutcome{Key: "infer-1", Usage: &turnv1.Usage{InputTokens: 3}},
+		TurnID: own.ID, Claim: &claim, Next: []step.Claim{next}, Outcome: &turnv1.StepOutcome{Key: "infer-1",
+			Usage: &turnv1.Usage{InputTokens: 3}},
 		Messages: []*turnv1.Message{{Role: turnv1.Role_ROLE_ASSISTANT, Content: sessionstest.Text("hi")}},
 	}
-	for _, row := range [][2]string{{"INSERT", "turn_journal"}, {"INSERT", "messages"}, {"INSERT", "turn_steps"}, {"UPDATE", "turns"}, {"UPDATE", "sessions"}} {
+	for _, row := range [][2]string{{"INSERT", "turn_journal"}, {"INSERT", "messages"}, {"INSERT", "turn_steps"}, {"UPDATE", "turns"},
+		{"UPDATE", "sessions"}} {
 		heal := k.FailWrites(row[0], row[1])
 		if _, err := k.Steps.Commit(k.Worker(), commit); err == nil {
 			t.Errorf("it stands though the %s of %s fails", row[0], row[1])
@@ -335,7 +340,8 @@ func TestNothingOfACommitStandsIfAPartFails(t *testing.T) {
 		heal()
 		out, err := k.Steps.Outcomes(k.Worker(), own.ID)
 		k.Must(err)
-		if now := k.ReadSession(own.SessionID); now.LastSeq != before.LastSeq || now.ContextBytes != before.ContextBytes || len(out.Done) != 1 || len(out.Held) != 0 {
+		if now := k.ReadSession(own.SessionID); now.LastSeq != before.LastSeq || now.ContextBytes != before.ContextBytes ||
+			len(out.Done) != 1 || len(out.Held) != 0 {
 			t.Errorf("without the %s of %s the session is %+v with the steps %+v", row[0], row[1], now, out)
 		}
 	}
@@ -351,7 +357,8 @@ func TestAStepThatIsHeldElsewhereIsNotClaimedWithACommit(t *testing.T) {
 	own := k.Begun("hello")
 	k.Lease(own, "tool-1.1")
 	claim, next := sessionstest.ClaimOf(own, "infer-1", "w1"), sessionstest.ClaimOf(own, "tool-1.1", "w2")
-	out, err := k.Steps.Commit(k.Worker(), step.Commit{TurnID: own.ID, Claim: &claim, Next: []step.Claim{next}, Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
+	out, err := k.Steps.Commit(k.Worker(), step.Commit{TurnID: own.ID, Claim: &claim, Next: []step.Claim{next},
+		Outcome: &turnv1.StepOutcome{Key: "infer-1"}})
 	k.Must(err) // the assumption that the next step is new was wrong
 	if out.Outcome == nil || len(out.Next) != 1 || out.Next[0].Busy == nil {
 		t.Errorf("got %+v", out)
@@ -500,7 +507,8 @@ func TestAToolCallIsFoundInItsMessage(t *testing.T) {
 		t.Errorf("got %v", call)
 	}
 	other := k.Begun("elsewhere")
-	for _, row := range [][3]string{{own.ID, id, "c2"}, {own.ID, "msg_none", "c1"}, {own.ID, "\x00", "c1"}, {other.ID, id, "c1"}, {"trn_none", id, "c1"}} {
+	for _, row := range [][3]string{{own.ID, id, "c2"}, {own.ID, "msg_none", "c1"}, {own.ID, "\x00", "c1"}, {other.ID, id, "c1"},
+		{"trn_none", id, "c1"}} {
 		_, err := k.Steps.ToolCall(k.Ctx(), row[0], row[1], row[2])
 		k.WantFault(err, faultv1.Reason_REASON_NOT_FOUND)
 	}
@@ -525,7 +533,8 @@ func TestAnExecutorsSessionIsThatOfTheSameExecutor(t *testing.T) {
 			t.Errorf("executor %s has the session %q, %v", hash, got, err)
 		}
 	}
-	if got, err := k.Steps.ExecutorSession(k.Worker(), store.Turn{Tenant: authn.DefaultTenant, SessionID: "ses_none"}, "h1"); err != nil || got != "" {
+	if got, err := k.Steps.ExecutorSession(k.Worker(), store.Turn{Tenant: authn.DefaultTenant, SessionID: "ses_none"}, "h1"); err != nil ||
+		got != "" {
 		t.Errorf("no session has %q, %v", got, err)
 	}
 }

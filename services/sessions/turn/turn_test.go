@@ -162,8 +162,14 @@ func TestAChatOpensASessionOrGoesOnWithIt(t *testing.T) {
 		fields []string
 	}{
 		{"nothing said", k.Ctx(), turn.Chat{Message: " "}, faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"message"}},
-		{"another agent", k.Ctx(), turn.Chat{Message: "x", SessionID: v.SessionID, AgentID: sessionstest.Assistant}, faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"agent_id"}},
-		{"params", k.Ctx(), turn.Chat{Message: "x", SessionID: v.SessionID, Params: &structpb.Struct{}}, faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"params"}},
+		{
+			"another agent", k.Ctx(), turn.Chat{Message: "x", SessionID: v.SessionID, AgentID: sessionstest.Assistant},
+			faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"agent_id"},
+		},
+		{
+			"params", k.Ctx(), turn.Chat{Message: "x", SessionID: v.SessionID, Params: &structpb.Struct{}},
+			faultv1.Reason_REASON_INVALID_ARGUMENT, []string{"params"},
+		},
 		{"no such agent", k.Ctx(), turn.Chat{Message: "x", AgentID: "none"}, faultv1.Reason_REASON_NOT_FOUND, nil},
 		{"somebody else's session", k.As("eve"), turn.Chat{Message: "x", SessionID: v.SessionID}, faultv1.Reason_REASON_NOT_FOUND, nil},
 	} {
@@ -243,7 +249,8 @@ func TestUrgentTurnsGoFirstTheNewestBeforeTheOthers(t *testing.T) {
 func TestTheEndOfATurnTellsWhatItDid(t *testing.T) {
 	k := sessionstest.New(t, sessionstest.Config{})
 	own := k.Begun("hello")
-	k.Answer(own, "infer-1", "let me see", &turnv1.ToolCall{CallId: "c1", Tool: "calc__add", ArgumentsJson: "{}"}, &turnv1.ToolCall{CallId: "c2", Tool: "calc__add"})
+	k.Answer(own, "infer-1", "let me see", &turnv1.ToolCall{CallId: "c1", Tool: "calc__add", ArgumentsJson: "{}"},
+		&turnv1.ToolCall{CallId: "c2", Tool: "calc__add"})
 	for _, key := range []string{"tool-1.1", "tool-1.2"} {
 		k.Commit(own, key, nil)
 	}

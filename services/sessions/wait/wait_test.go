@@ -128,7 +128,8 @@ func TestTheEndOfAWaitIsAnOutcomeOfItsOwn(t *testing.T) {
 	out, err := k.Steps.Outcomes(k.Worker(), own.ID)
 	k.Must(err)
 	last := out.Done[len(out.Done)-1]
-	if last.GetKey() != "wait-1.1" || last.GetAnswer().GetWaitId() != w.ID || last.GetAnswer().GetVerdict() != turnv1.Verdict_VERDICT_APPROVED {
+	if last.GetKey() != "wait-1.1" || last.GetAnswer().GetWaitId() != w.ID ||
+		last.GetAnswer().GetVerdict() != turnv1.Verdict_VERDICT_APPROVED {
 		t.Errorf("the outcome is %v", last)
 	}
 	if now := k.Read(own.ID); now.WakeUs == 0 {
