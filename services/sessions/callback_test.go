@@ -72,7 +72,7 @@ func (k *kit) newest(session, than string) *sessionsv1.Turn {
 	}
 }
 
-// TestATurnTellsWhatItsSubAgentsWaitFor: who looks at his own turn sees whom it waits for, however deep that is. The background is not waited for.
+// TestATurnTellsWhatItsSubAgentsWaitFor: the owner of a turn sees what it waits for, at any depth, except in the background.
 func TestATurnTellsWhatItsSubAgentsWaitFor(t *testing.T) {
 	k := newKit(t, options{})
 	k.agent("helper")

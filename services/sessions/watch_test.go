@@ -395,7 +395,7 @@ func TestResetStartsTheDeltasAnew(t *testing.T) {
 	stream, err := k.turns.WatchTurn(t.Context(), &sessionsv1.WatchTurnRequest{TurnId: turn.GetId()})
 	must(t, err)
 	led := &ledger{}
-	r, err := stream.Recv() // he is there before the deltas are
+	r, err := stream.Recv() // the watcher is connected before the deltas are sent
 	must(t, err)
 	must(t, led.take(r))
 	first := w.lease("infer-1")

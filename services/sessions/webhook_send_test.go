@@ -320,7 +320,7 @@ func TestWhatATurnWaitsForIsTold(t *testing.T) {
 	}
 }
 
-// TestWhatASubAgentWaitsForIsToldOfTheAgentsAbove: who began the turn does not know the sub-agent, and must hear that it waits for him.
+// TestWhatASubAgentWaitsForIsToldOfTheAgentsAbove: the person who started the turn does not know the sub-agent, and must learn that it waits for them.
 func TestWhatASubAgentWaitsForIsToldOfTheAgentsAbove(t *testing.T) {
 	k := newKit(t, hooked())
 	r := receive(t)

@@ -70,7 +70,7 @@ func (s Estimate) Decide(budgets []budgetdb.Budget) Decision {
 	return d
 }
 
-// fitsBeside reports whether the whole step fits into what other steps leave of a budget. Without a learned ratio it does not.
+// fitsBeside reports whether the whole step fits beside the reservations of other steps. Without a learned ratio it does not.
 func (s Estimate) fitsBeside(b budgetdb.Budget) bool {
 	need := s.Need(s.Output)
 	free := b.Max.Minus(b.Used).Minus(b.Reserved)

@@ -33,7 +33,7 @@ func (b *lateBus) KeptSince(ctx context.Context, subject string, since time.Time
 	return b.Bus.KeptSince(ctx, subject, since)
 }
 
-// A model that pauses just after somebody has joined must not hide from him what it said before.
+// A model that pauses just after a watcher has joined must not hide what it said before.
 func TestDeltasThatAreKeptLateReachALateWatcher(t *testing.T) {
 	t.Parallel()
 	b := &lateBus{Bus: openBus(t)}
