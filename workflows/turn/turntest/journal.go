@@ -82,13 +82,23 @@ func (j *Journal) Add(in contract.TurnInput, agent *sessionsv1.Agent, input stri
 			Turn: &sessionsv1.Turn{
 				Id: in.TurnID, SessionId: in.SessionID, AgentId: in.AgentID, Status: turnv1.TurnStatus_TURN_STATUS_QUEUED, Input: input,
 			},
-			Agent: agent, Principal: authn.Local(),
+			Agent: withLimits(agent), Principal: authn.Local(),
 		},
 		history: append(j.past[in.TurnID], &turnv1.Message{
 			Id: "msg_in_" + in.TurnID, SessionId: in.SessionID, TurnId: in.TurnID, Role: turnv1.Role_ROLE_USER,
 			Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: input}}},
 		}),
 	}
+}
+
+// withLimits returns the agent with complete limits, as the sessions service does.
+func withLimits(agent *sessionsv1.Agent) *sessionsv1.Agent {
+	agent = proto.CloneOf(agent)
+	l := cmp.Or(agent.GetLimits(), &sessionsv1.Limits{})
+	l.MaxSteps, l.MaxParallelTools = cmp.Or(l.GetMaxSteps(), 25), cmp.Or(l.GetMaxParallelTools(), 16)
+	l.MaxIdenticalCalls, l.TurnSeconds = cmp.Or(l.GetMaxIdenticalCalls(), 3), cmp.Or(l.GetTurnSeconds(), 1800)
+	agent.Limits = l
+	return agent
 }
 
 // Offer gives a turn a sub-agent that it may hand over to.

@@ -49,8 +49,6 @@ type Deps struct {
 	Shields   *shield.Checker
 	// Now is the time by which deadlines are set.
 	Now func() time.Time
-	// Limits of a turn whose agent names none.
-	Limits Limits
 	// ContextWindow is what a model is taken to read and write, in tokens, when neither agent nor provider says.
 	ContextWindow int32
 }
@@ -94,7 +92,7 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	if agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
 		client = nil
 	}
-	surface := b.surface(agent, b.Now())
+	surface := newSurface(agent, b.Now())
 	surface.Model, surface.Tools, surface.Price = bound.GetName(), uint32(len(own)+len(client)+len(agents)), bound.GetPrice()
 	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, own, client, agents)
 	surface.MaxOutputTokens = agent.GetMaxOutputTokens()

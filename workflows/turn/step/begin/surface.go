@@ -1,7 +1,6 @@
 package begin
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -16,37 +15,19 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// Limits are the mesh's defaults for a turn.
-type Limits struct {
-	// MaxSteps bounds model steps; default 25.
-	MaxSteps uint32
-	// MaxTokens bounds input and output tokens; default 0, no limit.
-	MaxTokens int32
-	// MaxParallelTools bounds tool calls at the same time; default 16.
-	MaxParallelTools uint32
-	// MaxIdenticalCalls bounds identical tool calls in a row; default 3.
-	MaxIdenticalCalls uint32
-	// TurnTime bounds the turn from its begin step on; default 30 min.
-	TurnTime time.Duration
-}
-
-// surface holds the agent's limits, with the mesh's where the agent names none.
-func (b begin) surface(agent *sessionsv1.Agent, now time.Time) *turnv1.Surface {
-	limits, defaults := agent.GetLimits(), b.Limits
-	turnTime := defaults.TurnTime
-	if s := limits.GetTurnSeconds(); s > 0 {
-		turnTime = time.Duration(s) * time.Second
-	}
+// newSurface pins the limits of a turn. The sessions service sets those that the agent leaves out, see LoadTurn.
+func newSurface(agent *sessionsv1.Agent, now time.Time) *turnv1.Surface {
+	limits := agent.GetLimits()
 	return &turnv1.Surface{
 		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(),
-		MaxSteps:          cmp.Or(limits.GetMaxSteps(), defaults.MaxSteps),
-		MaxTokens:         cmp.Or(limits.GetMaxTokens(), defaults.MaxTokens),
-		MaxParallelTools:  cmp.Or(limits.GetMaxParallelTools(), defaults.MaxParallelTools),
-		MaxIdenticalCalls: cmp.Or(limits.GetMaxIdenticalCalls(), defaults.MaxIdenticalCalls),
-		DeadlineMicros:    now.Add(turnTime).UnixMicro(),
+		MaxSteps:          limits.GetMaxSteps(),
+		MaxTokens:         limits.GetMaxTokens(),
+		MaxParallelTools:  limits.GetMaxParallelTools(),
+		MaxIdenticalCalls: limits.GetMaxIdenticalCalls(),
+		DeadlineMicros:    now.Add(time.Duration(limits.GetTurnSeconds()) * time.Second).UnixMicro(),
 		MaxToolCalls:      limits.GetMaxToolCalls(),
 		MaxCostMicros:     maxCost(limits),
-		TurnSeconds:       uint32(turnTime / time.Second),
+		TurnSeconds:       limits.GetTurnSeconds(),
 	}
 }
 

@@ -28,8 +28,6 @@ type Config struct {
 	MaxAttempts uint32
 	// CommitPatience is how long a finished step tries to be written when sessions is away; default 15 s.
 	CommitPatience time.Duration
-	// Limits of a turn whose agent names none.
-	Limits begin.Limits
 	// ContextWindow is what a model is taken to read and write, in tokens, when neither agent nor provider says; default 128,000.
 	ContextWindow int32
 }
@@ -46,10 +44,6 @@ func (c Config) withDefaults() (Config, error) {
 	set(&c.MaxAttempts, 20)
 	set(&c.CommitPatience, 15*time.Second)
 	set(&c.ContextWindow, 128_000)
-	set(&c.Limits.MaxSteps, 25)
-	set(&c.Limits.MaxParallelTools, 16)
-	set(&c.Limits.MaxIdenticalCalls, 3)
-	set(&c.Limits.TurnTime, 30*time.Minute)
 	if c.LeaseTTL < 100*time.Millisecond || c.LeaseTTL > time.Minute {
 		return c, fmt.Errorf("step runner: lease ttl %v is not between 100ms and 1m", c.LeaseTTL)
 	}

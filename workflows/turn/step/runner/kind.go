@@ -25,7 +25,7 @@ func (r *Runner) newKinds() (map[turnv1.StepKind]step.Kind, error) {
 	return map[turnv1.StepKind]step.Kind{
 		turnv1.StepKind_STEP_KIND_BEGIN: begin.Kind{Deps: begin.Deps{
 			Sessions: r.deps.Sessions, Tools: r.deps.Tools, Inference: r.deps.Inference, Pinned: r.pinned, Shields: shields,
-			Now: r.Now, Limits: r.cfg.Limits, ContextWindow: r.cfg.ContextWindow,
+			Now: r.Now, ContextWindow: r.cfg.ContextWindow,
 		}},
 		turnv1.StepKind_STEP_KIND_SELECT: plan.Choice{Deps: decisions},
 		turnv1.StepKind_STEP_KIND_PLAN:   plan.Planner{Deps: decisions},
